@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
-    SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, read_value, unzigzag,
+    SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, unzigzag,
 };
 use crate::kernel::Data;
+use crate::shape::active;
 use crate::spill::{Spilled, TOKEN_MAX, WINDOW};
-use crate::{KernelTrace, Lanes, Record, Shape, Space};
+use crate::{KernelTrace, LANES, Lanes, Record, Shape, Space};
 
 /// A position in one wavefront's stream: 64 bytes, copied to look ahead, stored in snapshots.
 ///
@@ -143,6 +144,19 @@ impl Cursor {
         *base = base.wrapping_add_signed(delta);
         let base = *base;
         self.position += 2 + u64::from(WIDTHS[width]);
+        let Some(&space) = Space::ALL.get(usize::from(how >> 3) & 7) else {
+            return self.fail();
+        };
+        let pc = self.pc;
+        let continues = how & 0x40 != 0;
+        // If it does, the rest of the same instruction follows.
+        self.pc = pc.wrapping_add(u32::from(!continues));
+        let record = Record {
+            pc,
+            mask: self.mask,
+            space,
+            continues,
+        };
         let form = head & 0xF;
         if STEP_FORMS.contains(&form) {
             lanes.shape = Shape::Stride {
@@ -151,69 +165,116 @@ impl Cursor {
             };
         } else if form == FORM_UNIFORM {
             lanes.shape = Shape::Uniform(base);
-        } else if self.spelled_out(data, form, base, lanes).is_none() {
-            return self.fail();
+        } else {
+            return self.spelled_out(data, (form, base), lanes, record);
         }
-        let Some(&space) = Space::ALL.get(usize::from(how >> 3) & 7) else {
-            return self.fail();
-        };
-        let pc = self.pc;
-        self.pc = pc.wrapping_add(1);
-        let continues = how & 0x40 != 0;
-        if continues {
-            // The rest of the same instruction follows.
-            self.pc = pc;
-        }
-        Some(Record {
-            pc,
-            mask: self.mask,
-            space,
-            continues,
-        })
+        Some(record)
     }
 
-    /// Reads what follows the delta in the rarer forms.
-    #[cold]
+    /// Reads what follows the delta in the rarer forms of a record.
     #[inline(never)]
-    fn spelled_out(&mut self, data: &[u8], form: u8, base: u64, lanes: &mut Lanes) -> Option<()> {
+    fn spelled_out(
+        &mut self,
+        data: &[u8],
+        (form, base): (u8, u64),
+        lanes: &mut Lanes,
+        record: Record,
+    ) -> Option<Record> {
         if form == FORM_NONE {
             lanes.shape = Shape::None;
-            return Some(());
+            return Some(record);
         }
-        let layout = *data.get(self.position as usize)?;
-        self.position += 1;
-        match form {
-            FORM_STRIDE => {
-                let step = read_value(data, &mut self.position, layout)?;
-                lanes.shape = Shape::Stride { base, step };
-            }
+        let rest = data.get(self.position as usize..).unwrap_or_default();
+        // The longest head of a form, behind which there is padding at the least.
+        let Some([layout, values @ ..]) = rest.first_chunk::<17>() else {
+            return self.fail();
+        };
+        let values = u128::from_le_bytes(*values);
+        let value = |bits: u32, code: u8| {
+            let code = usize::from(code & 7);
+            let value = unzigzag((values >> bits) as u64 & WIDTH_MASKS[code]);
+            (value, WIDTHS[code])
+        };
+        lanes.shape = match form {
             FORM_ROWS => {
-                let step = read_value(data, &mut self.position, layout >> 3)?;
-                let pitch = read_value(data, &mut self.position, layout)?;
-                lanes.shape = Shape::Rows {
+                let (step, step_bytes) = value(0, layout >> 3);
+                let (pitch, pitch_bytes) = value(8 * u32::from(step_bytes), *layout);
+                self.position += u64::from(step_bytes) + u64::from(pitch_bytes);
+                Shape::Rows {
                     base,
                     step,
                     pitch,
                     row_bits: (layout >> 6) + 1,
-                };
+                }
             }
             FORM_LIST => {
-                let shift = layout >> 3 & 7;
-                let mut address = base;
-                let mut left = self.mask;
-                while left != 0 {
-                    lanes.list[left.trailing_zeros() as usize] = address;
-                    left &= left - 1;
-                    if left != 0 {
-                        let delta = read_value(data, &mut self.position, layout)?;
-                        address = address.wrapping_add_signed(delta << shift);
+                let read = match WIDTHS[usize::from(layout & 7)] {
+                    1 => self.list::<1>(&rest[1..], layout >> 3 & 7, base, lanes),
+                    2 => self.list::<2>(&rest[1..], layout >> 3 & 7, base, lanes),
+                    3 => self.list::<3>(&rest[1..], layout >> 3 & 7, base, lanes),
+                    4 => self.list::<4>(&rest[1..], layout >> 3 & 7, base, lanes),
+                    5 => self.list::<5>(&rest[1..], layout >> 3 & 7, base, lanes),
+                    6 => self.list::<6>(&rest[1..], layout >> 3 & 7, base, lanes),
+                    8 => self.list::<8>(&rest[1..], layout >> 3 & 7, base, lanes),
+                    // Of no bytes each.
+                    _ => {
+                        lanes.list = [base; LANES];
+                        Some(0)
                     }
-                }
-                lanes.shape = Shape::List;
+                };
+                let Some(bytes) = read else {
+                    return self.fail();
+                };
+                self.position += bytes;
+                Shape::List
             }
-            _ => return None,
+            FORM_STRIDE => {
+                let (step, bytes) = value(0, *layout);
+                self.position += u64::from(bytes);
+                Shape::Stride { base, step }
+            }
+            _ => return self.fail(),
+        };
+        self.position += 1;
+        Some(record)
+    }
+
+    /// Reads a list of differences of so many bytes each, for the active lanes after the first; how many bytes it
+    /// takes.
+    #[inline]
+    fn list<const BYTES: usize>(
+        &self,
+        data: &[u8],
+        shift: u8,
+        base: u64,
+        lanes: &mut Lanes,
+    ) -> Option<u64> {
+        let mut differences = data.as_chunks::<BYTES>().0.iter().map(|bytes| {
+            let mut word = [0; 8];
+            word[..BYTES].copy_from_slice(bytes);
+            unzigzag(u64::from_le_bytes(word)) << shift
+        });
+        let mut address = base;
+        if self.mask == u32::MAX {
+            let [first, others @ ..] = &mut lanes.list;
+            *first = address;
+            for place in others {
+                address = address.wrapping_add_signed(differences.next()?);
+                *place = address;
+            }
+            return Some((BYTES * (LANES - 1)) as u64);
         }
-        Some(())
+        let mut active = active(self.mask);
+        let first = active.next();
+        // An access of no lanes has no list.
+        lanes.list[first.unwrap_or(0) as usize] = address;
+        let mut bytes = 0;
+        for lane in active {
+            address = address.wrapping_add_signed(differences.next()?);
+            lanes.list[lane as usize] = address;
+            bytes += BYTES as u64;
+        }
+        Some(bytes)
     }
 
     /// Applies a control token; true when it starts a run.

@@ -117,25 +117,6 @@ pub(crate) fn width_code(value: u64) -> u8 {
     bytes.min(7) as u8
 }
 
-/// Reads the signed value with width code `code` at `position` and moves past it; `None` when the
-/// bytes are not there.
-#[inline]
-pub(crate) fn read_value(data: &[u8], position: &mut u64, code: u8) -> Option<i64> {
-    let bytes = data.get(*position as usize..)?.first_chunk::<8>()?;
-    let code = usize::from(code & 7);
-    *position += u64::from(WIDTHS[code]);
-    Some(unzigzag(u64::from_le_bytes(*bytes) & WIDTH_MASKS[code]))
-}
-
-/// Appends an already zigzag coded value with width code `code`.
-#[inline]
-pub(crate) fn write_value(bytes: &mut Vec<u8>, value: u64, code: u8) {
-    // A copy of fixed length is cheaper than one of the length that stays.
-    let length = bytes.len() + usize::from(WIDTHS[usize::from(code)]);
-    bytes.extend_from_slice(&value.to_le_bytes());
-    bytes.truncate(length);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,13 +131,12 @@ mod tests {
             ] {
                 let coded = zigzag(value);
                 let code = width_code(coded);
-                let mut bytes = Vec::new();
-                write_value(&mut bytes, coded, code);
-                let length = bytes.len() as u64;
-                bytes.extend_from_slice(&[0xAA; 8]);
-                let mut position = 0;
-                assert_eq!(read_value(&bytes, &mut position, code), Some(value));
-                assert_eq!(position, length);
+                let length = WIDTHS[usize::from(code)];
+                let mut window = [0xAA; 8];
+                window[..usize::from(length)]
+                    .copy_from_slice(&coded.to_le_bytes()[..usize::from(length)]);
+                let read = u64::from_le_bytes(window) & WIDTH_MASKS[usize::from(code)];
+                assert_eq!(unzigzag(read), value);
             }
         }
     }

@@ -52,9 +52,12 @@ mod file;
 mod hash;
 mod kernel;
 mod launches;
+mod list;
 mod program;
 mod record;
+mod shape;
 mod spill;
+mod stream;
 mod summary;
 mod writer;
 
@@ -68,4 +71,5 @@ pub use program::{
     Allocation, ContentHash, FrontEnd, HostCommand, Program, ProgramHead, WorkGroupOrder,
 };
 pub use record::{LANES, Lanes, Record, Shape};
-pub use writer::{KernelWriter, StreamWriter};
+pub use stream::StreamWriter;
+pub use writer::KernelWriter;

@@ -87,7 +87,7 @@ pub(crate) fn code() -> Arc<Code> {
     })
 }
 
-fn mask() -> impl Strategy<Value = u32> {
+pub(crate) fn mask() -> impl Strategy<Value = u32> {
     prop_oneof![4 => Just(u32::MAX), 1 => Just(0), 1 => Just(0xFFFF), 1 => any::<u32>(),
         1 => (0..32_u32).prop_map(|lane| 1 << lane)]
 }

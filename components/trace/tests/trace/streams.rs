@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warpweave_trace::{KernelTrace, KernelWriter, Lanes, Shape, Space, StreamWriter, TraceError};
 
-use crate::model::{Plain, PlainKernel, code, kernel, read, rows, stream};
+use crate::model::{Plain, PlainKernel, addresses, code, kernel, mask, read, rows, stream};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -126,6 +126,86 @@ fn addresses_take_the_simplest_shape_that_says_them() {
             step: 4
         }
     );
+}
+
+/// The simplest shape, found by trying one after the other.
+fn simplest(mask: u32, addresses: &[u64; 32]) -> Shape {
+    let lanes: Vec<u32> = (0..32).filter(|lane| mask >> lane & 1 != 0).collect();
+    let of = |lane: u32| addresses[lane as usize];
+    let (Some(&first), second) = (lanes.first(), lanes.get(1)) else {
+        return Shape::None;
+    };
+    let Some(&second) = second else {
+        return Shape::Uniform(of(first));
+    };
+    let quotient =
+        |total: i64, parts: u32| (total % i64::from(parts) == 0).then(|| total / i64::from(parts));
+    let between = |from: u32, to: u32| of(to).wrapping_sub(of(from)) as i64;
+    // Address of lane 0 of a grid that has `first` where it is.
+    let base = |step: i64, pitch: i64, bits: u32| {
+        let (column, row) = (
+            i64::from(first & ((1 << bits) - 1)),
+            i64::from(first >> bits),
+        );
+        of(first)
+            .wrapping_sub(step.wrapping_mul(column) as u64)
+            .wrapping_sub(pitch.wrapping_mul(row) as u64)
+    };
+    let fits = |step: i64, pitch: i64, bits: u32| {
+        let grid = rows(base(step, pitch, bits), step, pitch, bits);
+        lanes.iter().all(|&lane| grid[lane as usize] == of(lane))
+    };
+    if let Some(step) = quotient(between(first, second), second - first)
+        && fits(step, 0, 5)
+    {
+        return match step {
+            0 => Shape::Uniform(of(first)),
+            _ => Shape::Stride {
+                base: base(step, 0, 5),
+                step,
+            },
+        };
+    }
+    for bits in (1..5_u32).rev() {
+        let (column, row) = (
+            |lane: u32| lane & ((1 << bits) - 1),
+            |lane: u32| lane >> bits,
+        );
+        let in_row = lanes
+            .windows(2)
+            .find(|pair| pair[1] == pair[0] + 1 && row(pair[0]) == row(pair[1]));
+        let step = in_row.map_or(0, |pair| between(pair[0], pair[1]));
+        let Some(&below) = lanes.iter().find(|&&lane| row(lane) > row(first)) else {
+            continue;
+        };
+        let across = i64::from(column(below)) - i64::from(column(first));
+        let down = between(first, below).wrapping_sub(step.wrapping_mul(across));
+        if let Some(pitch) = quotient(down, row(below) - row(first))
+            && fits(step, pitch, bits)
+        {
+            return Shape::Rows {
+                base: base(step, pitch, bits),
+                step,
+                pitch,
+                row_bits: bits as u8,
+            };
+        }
+    }
+    Shape::List
+}
+
+proptest! {
+    #[test]
+    fn the_shape_of_addresses_is_the_simplest_that_fits(
+        mask in mask(), mut addresses in addresses(), odd in 0..64_usize
+    ) {
+        prop_assert_eq!(Shape::of(mask, &addresses), simplest(mask, &addresses));
+        // One lane out of place.
+        if let Some(address) = addresses.get_mut(odd) {
+            *address = address.wrapping_add(4);
+            prop_assert_eq!(Shape::of(mask, &addresses), simplest(mask, &addresses));
+        }
+    }
 }
 
 #[test]

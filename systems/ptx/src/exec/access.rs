@@ -51,16 +51,25 @@ impl<O: Observer> Machine<'_, O> {
         let mut lanes = [0; 32];
         if address.wide {
             let base = wavefront.registers.get64(&self.constants64, address.base);
-            for (lane, base) in lanes.iter_mut().zip(base) {
-                *lane = base.wrapping_add(offset);
-            }
+            (self.addressing.wide)(base, offset, &mut lanes);
         } else {
             let base = wavefront.registers.get32(&self.constants32, address.base);
-            for (lane, &base) in lanes.iter_mut().zip(base) {
-                *lane = u64::from(base.wrapping_add(offset as u32));
-            }
+            (self.addressing.narrow)(base, offset as u32, &mut lanes);
         }
         lanes
+    }
+
+    /// The only memory that an access reaches, as far as that is seen at a glance; none as well when somebody
+    /// watches, who is told by the general path, and of accesses that are recorded without addresses.
+    #[inline(always)]
+    fn one_region(access: &Access, addresses: &[u64; 32]) -> Option<Region> {
+        let is_global = |address: &u64| *address >= DEVICE_BASE;
+        match access.address.region {
+            _ if O::WATCHES || access.silent => None,
+            Region::Generic if addresses.iter().all(is_global) => Some(Region::Global),
+            Region::Generic => None,
+            region => Some(region),
+        }
     }
 
     /// Splits a generic access by space, turning its addresses into those of the spaces.
@@ -70,10 +79,6 @@ impl<O: Observer> Machine<'_, O> {
         addresses: &mut [u64; 32],
     ) -> Result<Parts, Fault> {
         let mut masks = [0u32; 4];
-        let is_global = |address: &u64| *address >= DEVICE_BASE;
-        if region == Region::Generic && addresses.iter().all(is_global) {
-            return Ok(Self::one_part(Region::Global, mask));
-        }
         if region == Region::Generic {
             for lane in lanes(mask) {
                 let address = addresses[lane];
@@ -216,10 +221,18 @@ impl<O: Observer> Machine<'_, O> {
             let effect = self.last_progress;
             wavefront.spin.touch((pc, mask), &addresses, effect);
         }
-        if self.load_strided(wavefront, shared, (pc, mask), access) {
+        let is_usual = mask == u32::MAX && access.plain;
+        if is_usual && self.load_whole(wavefront, shared, pc, access) {
             return Ok(());
         }
         let mut addresses = self.addresses(wavefront, &access.address);
+        if let Some(region) = Self::one_region(access, &addresses)
+            && self.gather(wavefront, shared, (region, mask), access, &addresses)
+        {
+            let space = space(region);
+            wavefront.writer.access(pc, mask, space, false, &addresses);
+            return Ok(());
+        }
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
         self.reach(
             wavefront,
@@ -262,7 +275,8 @@ impl<O: Observer> Machine<'_, O> {
         access: &Access,
         addresses: &[u64; 32],
     ) -> Result<(), Fault> {
-        if access.is_plain() && self.gather(wavefront, shared, part, access, addresses)? {
+        let (region, mask) = (part.region, part.mask);
+        if self.gather(wavefront, shared, (region, mask), access, addresses) {
             return Ok(());
         }
         let total = access.bytes * access.count as u32;
@@ -310,10 +324,19 @@ impl<O: Observer> Machine<'_, O> {
         number: u32,
     ) -> Result<(), Fault> {
         let access = &self.kernel.tables.accesses[number as usize];
-        if self.store_strided(wavefront, shared, (pc, mask), access) {
+        let is_usual = mask == u32::MAX && access.plain;
+        if is_usual && self.store_whole(wavefront, shared, pc, access) {
             return Ok(());
         }
         let mut addresses = self.addresses(wavefront, &access.address);
+        if let Some(region) = Self::one_region(access, &addresses)
+            && self.scatter(wavefront, shared, (region, mask), access, &addresses)
+        {
+            self.last_progress = self.steps;
+            let space = space(region);
+            wavefront.writer.access(pc, mask, space, false, &addresses);
+            return Ok(());
+        }
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
         self.reach(
             wavefront,
@@ -343,7 +366,8 @@ impl<O: Observer> Machine<'_, O> {
         access: &Access,
         addresses: &[u64; 32],
     ) -> Result<(), Fault> {
-        if access.is_plain() && self.scatter(wavefront, shared, part, access, addresses)? {
+        let (region, mask) = (part.region, part.mask);
+        if self.scatter(wavefront, shared, (region, mask), access, addresses) {
             return Ok(());
         }
         let width = access.bytes as usize;

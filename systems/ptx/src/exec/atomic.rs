@@ -5,8 +5,9 @@ use crate::exec::access::{lanes, read_bytes, write_bytes};
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::{Observer, Touch};
+use crate::exec::registers::Registers;
 use crate::exec::soft;
-use crate::exec::wavefront::{Registers, Wavefront};
+use crate::exec::wavefront::Wavefront;
 use crate::ops::{
     Atomic, AtomicKind, FloatFormat, FloatOp, FloatSpec, Lanes32, Lanes64, NO_REGISTER, Region,
     Rounding, Src,

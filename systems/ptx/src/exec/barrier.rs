@@ -3,6 +3,7 @@
 //! Arrival counts whole wavefronts, as the ISA states for hardware before Volta: a wavefront whose
 //! lanes have parted arrives once per path.
 
+use crate::exec::access::lanes;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::wavefront::{State, Wavefront};
 use crate::ops::{Barrier, BarrierKind};
@@ -16,13 +17,14 @@ struct Arrivals {
     held: u32,
     /// Some thread's predicate did not.
     failed: bool,
-    touched: bool,
 }
 
 /// What the wavefronts of a work-group share.
 pub(super) struct Shared {
     pub(super) bytes: Vec<u8>,
     barriers: [Arrivals; 16],
+    /// Barriers that may have become complete, by bit.
+    touched: u32,
     /// Wavefronts that have not ended.
     running: u32,
 }
@@ -32,6 +34,7 @@ impl Shared {
         Self {
             bytes: vec![0; bytes as usize],
             barriers: [Arrivals::default(); 16],
+            touched: 0,
             running: wavefronts,
         }
     }
@@ -39,9 +42,9 @@ impl Shared {
     /// A wavefront has ended.
     pub(super) fn leave(&mut self) {
         self.running -= 1;
-        for barrier in &mut self.barriers {
+        for (number, barrier) in self.barriers.iter().enumerate() {
             // Those that wait may be complete without it.
-            barrier.touched |= barrier.wavefronts > 0;
+            self.touched |= u32::from(barrier.wavefronts > 0) << number;
         }
     }
 
@@ -65,19 +68,15 @@ impl Shared {
             .or(threads.map(|threads| threads.div_ceil(32)));
         barrier.held += (held & lanes).count_ones();
         barrier.failed |= lanes & !held != 0;
-        barrier.touched = true;
+        self.touched |= 1 << number;
         Ok(())
     }
 
     /// Opens the barriers that are complete; their numbers as bits.
     pub(super) fn release(&mut self, wavefronts: &mut [Wavefront]) -> u32 {
         let mut opened = 0;
-        for number in 0..self.barriers.len() {
+        for number in lanes(std::mem::take(&mut self.touched)) {
             let barrier = self.barriers[number];
-            if !barrier.touched {
-                continue;
-            }
-            self.barriers[number].touched = false;
             if barrier.wavefronts < barrier.expected.unwrap_or(self.running).max(1) {
                 continue;
             }

@@ -1,97 +1,145 @@
-//! Short loops for loads and stores of one word or double word per lane in one memory.
+//! Short loops for loads and stores of one word or double word per lane by some lanes in one memory.
 //!
 //! They cover what compilers emit most. Anything unusual, such as a lane in another allocation or
 //! outside all of them, makes them give up without effect on registers; the general path in
 //! `access` then does the work and finds the words for what is wrong.
 
 use crate::exec::Machine;
-use crate::exec::access::{Part, lanes};
+use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
-use crate::exec::error::Fault;
 use crate::exec::observe::Observer;
+use crate::exec::registers::Element;
 use crate::exec::wavefront::Wavefront;
 use crate::memory::DEVICE_BASE;
-use crate::ops::{Access, NO_REGISTER, Region};
+use crate::ops::{Access, Lanes32, Lanes64, NO_REGISTER, Region, for_this_machine};
 
-/// Whether something succeeds for each lane of a mask, in ascending order up to one for which it does not.
-#[inline(always)]
-fn all_lanes(mask: u32, of_lane: impl FnMut(usize) -> bool) -> bool {
-    if mask == u32::MAX {
-        (0..32).all(of_lane)
-    } else {
-        lanes(mask).all(of_lane)
+/// Functions from base and offset to addresses.
+#[derive(Clone, Copy)]
+pub(super) struct Addressing {
+    pub(super) wide: fn(&Lanes64, u64, &mut Lanes64),
+    pub(super) narrow: fn(&Lanes32, u32, &mut Lanes64),
+}
+
+impl Addressing {
+    pub(super) fn new() -> Self {
+        Self {
+            wide: for_this_machine!(
+                fn(base: &[u64; 32], offset: u64, addresses: &mut [u64; 32]) -> () {
+                    for lane in 0..32 {
+                        addresses[lane] = base[lane].wrapping_add(offset);
+                    }
+                }
+            ),
+            narrow: for_this_machine!(
+                fn(base: &[u32; 32], offset: u32, addresses: &mut [u64; 32]) -> () {
+                    for lane in 0..32 {
+                        addresses[lane] = u64::from(base[lane].wrapping_add(offset));
+                    }
+                }
+            ),
+        }
     }
+}
+
+/// Loads the elements of some lanes from a memory that starts at an address; `false` if one lies outside.
+#[inline(always)]
+fn load_some<T: Element<BYTES>, const BYTES: usize>(
+    memory: &[u8],
+    start: u64,
+    (mask, addresses): (u32, &Lanes64),
+    values: &mut [T; 32],
+) -> bool {
+    let elements = memory.as_chunks::<BYTES>().0;
+    lanes(mask).all(|lane| {
+        let at = addresses[lane].wrapping_sub(start);
+        let element = elements.get((at / BYTES as u64) as usize);
+        let element = element.filter(|_| at.is_multiple_of(BYTES as u64));
+        element
+            .map(|element| values[lane] = T::from_bytes(*element))
+            .is_some()
+    })
+}
+
+/// Stores the elements of some lanes to a memory that starts at an address; `false` if one lies outside.
+#[inline(always)]
+fn store_some<T: Element<BYTES>, const BYTES: usize>(
+    memory: &mut [u8],
+    start: u64,
+    (mask, addresses): (u32, &Lanes64),
+    values: &[T; 32],
+) -> bool {
+    let elements = memory.as_chunks_mut::<BYTES>().0;
+    lanes(mask).all(|lane| {
+        let at = addresses[lane].wrapping_sub(start);
+        let element = elements.get_mut((at / BYTES as u64) as usize);
+        let element = element.filter(|_| at.is_multiple_of(BYTES as u64));
+        element
+            .map(|element| *element = values[lane].to_bytes())
+            .is_some()
+    })
 }
 
 impl<O: Observer> Machine<'_, O> {
     /// Loads into the register of a plain access; `false` if the general path must do it.
+    #[inline(always)]
     pub(super) fn gather(
         &mut self,
         wavefront: &mut Wavefront,
         shared: &Shared,
-        part: &Part,
+        (region, mask): (Region, u32),
         access: &Access,
-        addresses: &[u64; 32],
-    ) -> Result<bool, Fault> {
+        addresses: &Lanes64,
+    ) -> bool {
         let d = access.registers[0];
-        if d == NO_REGISTER || part.region == Region::Local {
-            return Ok(false);
+        if !access.plain || d == NO_REGISTER {
+            return false;
         }
-        let (memory, base) = match part.region {
+        let (memory, start) = match region {
+            Region::Local => return false,
             Region::Shared => (&shared.bytes[..], 0),
             Region::Param => (&self.arguments[..], 0),
             _ => {
-                let (start, end) = self.allocation_of_first(part, access, addresses)?;
+                let Some((start, end)) = self.allocation_of_first(mask, access, addresses) else {
+                    return false;
+                };
                 (&self.memory.data()[start..end], start as u64 + DEVICE_BASE)
             }
         };
-        // An address that is not aligned is read at another place, and forgotten.
-        let mut low_bits = 0;
         if access.wide {
-            let (words, mut values) = (memory.as_chunks::<8>().0, [0; 32]);
-            let inside = all_lanes(part.mask, |lane| {
-                let at = addresses[lane].wrapping_sub(base);
-                low_bits |= at;
-                let word = words.get((at / 8) as usize);
-                values[lane] = word.map_or(0, |word| u64::from_le_bytes(*word));
-                word.is_some()
-            });
-            if !inside || low_bits & 7 != 0 {
-                return Ok(false);
+            if !load_some(memory, start, (mask, addresses), &mut self.double) {
+                return false;
             }
-            wavefront.registers.put64(d, part.mask, &values);
+            wavefront.registers.swap64(d, mask, &mut self.double);
         } else {
-            let (words, mut values) = (memory.as_chunks::<4>().0, [0; 32]);
-            let inside = all_lanes(part.mask, |lane| {
-                let at = addresses[lane].wrapping_sub(base);
-                low_bits |= at;
-                let word = words.get((at / 4) as usize);
-                values[lane] = word.map_or(0, |word| u32::from_le_bytes(*word));
-                word.is_some()
-            });
-            if !inside || low_bits & 3 != 0 {
-                return Ok(false);
+            if !load_some(memory, start, (mask, addresses), &mut self.word) {
+                return false;
             }
-            wavefront.registers.put32(d, part.mask, &values);
+            wavefront.registers.swap32(d, mask, &mut self.word);
         }
-        Ok(true)
+        true
     }
 
     /// Stores a plain access; `false` if the general path must do it. Lanes stored before giving
     /// up are stored again, with the same values.
+    #[inline(always)]
     pub(super) fn scatter(
         &mut self,
         wavefront: &Wavefront,
         shared: &mut Shared,
-        part: &Part,
+        (region, mask): (Region, u32),
         access: &Access,
-        addresses: &[u64; 32],
-    ) -> Result<bool, Fault> {
-        let (memory, base) = match part.region {
-            Region::Local | Region::Param => return Ok(false),
+        addresses: &Lanes64,
+    ) -> bool {
+        if !access.plain {
+            return false;
+        }
+        let (memory, start) = match region {
+            Region::Local | Region::Param => return false,
             Region::Shared => (&mut shared.bytes[..], 0),
             _ => {
-                let (start, end) = self.allocation_of_first(part, access, addresses)?;
+                let Some((start, end)) = self.allocation_of_first(mask, access, addresses) else {
+                    return false;
+                };
                 (
                     &mut self.memory.data_mut()[start..end],
                     start as u64 + DEVICE_BASE,
@@ -99,39 +147,27 @@ impl<O: Observer> Machine<'_, O> {
             }
         };
         let source = access.sources[0];
-        Ok(if access.wide {
+        if access.wide {
             let values = wavefront.registers.get64(&self.constants64, source);
-            let words = memory.as_chunks_mut::<8>().0;
-            all_lanes(part.mask, |lane| {
-                let at = addresses[lane].wrapping_sub(base);
-                let word = words.get_mut((at / 8) as usize);
-                let word = word.filter(|_| at.is_multiple_of(8));
-                word.map(|word| *word = values[lane].to_le_bytes())
-                    .is_some()
-            })
+            store_some(memory, start, (mask, addresses), values)
         } else {
             let values = wavefront.registers.get32(&self.constants32, source);
-            let words = memory.as_chunks_mut::<4>().0;
-            all_lanes(part.mask, |lane| {
-                let at = addresses[lane].wrapping_sub(base);
-                let word = words.get_mut((at / 4) as usize);
-                let word = word.filter(|_| at.is_multiple_of(4));
-                word.map(|word| *word = values[lane].to_le_bytes())
-                    .is_some()
-            })
-        })
+            store_some(memory, start, (mask, addresses), values)
+        }
     }
 
     /// Range of device memory of the allocation the first active lane accesses.
+    #[inline(always)]
     fn allocation_of_first(
         &mut self,
-        part: &Part,
+        mask: u32,
         access: &Access,
-        addresses: &[u64; 32],
-    ) -> Result<(usize, usize), Fault> {
-        let lane = part.mask.trailing_zeros() as usize & 31;
-        self.device_index(lane, addresses[lane], access.bytes)?;
+        addresses: &Lanes64,
+    ) -> Option<(usize, usize)> {
+        let lane = mask.trailing_zeros() as usize & 31;
+        self.device_index(lane, addresses[lane], access.bytes)
+            .ok()?;
         let (start, end) = self.cached;
-        Ok(((start - DEVICE_BASE) as usize, (end - DEVICE_BASE) as usize))
+        Some(((start - DEVICE_BASE) as usize, (end - DEVICE_BASE) as usize))
     }
 }

@@ -13,15 +13,16 @@ mod gather;
 mod heap;
 mod observe;
 mod print;
+mod registers;
 mod run;
 mod sample;
 mod scalar;
 mod soft;
 mod spin;
 mod stack;
-mod strided;
 mod texture;
 mod wavefront;
+mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -32,11 +33,13 @@ use warpweave_trace::{KernelTrace, KernelWriter, Parent};
 
 use crate::exec::barrier::Shared;
 use crate::exec::family::{Pending, Runtime};
+use crate::exec::gather::Addressing;
 use crate::exec::observe::{Observer, Start, Unobserved};
+use crate::exec::registers::{Blend, Register};
 use crate::exec::run::Pause;
 use crate::exec::spin::{Touched, Watch};
-use crate::exec::strided::Odd;
 use crate::exec::wavefront::{State, Wavefront};
+use crate::exec::whole::Numbering;
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module, Parameter};
 use crate::ops::{Constant, Lanes32, Lanes64};
@@ -365,14 +368,17 @@ fn emulate(
         dynamic_local_bytes: config.dynamic_local_bytes,
         memory,
         cached: (0, 0),
-        odd: Odd::new(),
+        addressing: Addressing::new(),
+        numbering: Numbering::new(),
+        blend: Blend::new(),
         options: *options,
         steps: 0,
         last_progress: 0,
         watches: Vec::new(),
         stream_bytes: 0,
-        word: Box::new([0; 32]),
-        double: Box::new([0; 32]),
+        word: Box::new(Register::new()),
+        double: Box::new(Register::new()),
+        numbers: Box::new([0; 32]),
         runtime,
         charge,
         records: 0,
@@ -449,7 +455,8 @@ fn resident_bytes(kernel: &Kernel, config: &LaunchConfig<'_>, options: &Emulatio
         axes.fold(1, u64::saturating_mul)
     };
     let frame = kernel.frames[0];
-    let registers = frame.words * size_of::<Lanes32>() + frame.doubles * size_of::<Lanes64>();
+    let registers =
+        frame.words * size_of::<Register<u32>>() + frame.doubles * size_of::<Register<u64>>();
     let wavefront = registers as u64 + u64::from(frame.bytes) * 32 + WAVEFRONT_BYTES;
     let shared = kernel.code().static_local_bytes;
     let shared = u64::from(shared) + u64::from(config.dynamic_local_bytes);
@@ -480,8 +487,10 @@ struct Machine<'l, O> {
     memory: &'l mut DeviceMemory,
     /// First and last-plus-one address of the allocation accessed last.
     cached: (u64, u64),
-    /// Tells regular addresses from others.
-    odd: Odd,
+    /// Functions over addresses, and those that write some lanes of a register.
+    addressing: Addressing,
+    numbering: Numbering,
+    blend: Blend,
     options: EmulationOptions,
     steps: u64,
     /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.
@@ -491,8 +500,10 @@ struct Machine<'l, O> {
     /// Bytes of all records written.
     stream_bytes: u64,
     /// Where results are computed before they become registers.
-    word: Box<Lanes32>,
-    double: Box<Lanes64>,
+    word: Box<Register<u32>>,
+    double: Box<Register<u64>>,
+    /// Numbers of the elements that the lanes of an access reach.
+    numbers: Box<Lanes32>,
     /// What the kernels of a family share.
     runtime: &'l mut Runtime,
     /// What the launch needs while it runs.

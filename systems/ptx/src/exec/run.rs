@@ -51,6 +51,17 @@ impl<O: Observer> Machine<'_, O> {
                     }
                 };
             }
+            // To the next instruction, joining the path below if that is the meeting point.
+            macro_rules! next {
+                () => {
+                    pc += 1;
+                    if pc == path.meet {
+                        put_back!();
+                        self.settle(wavefront);
+                        continue 'paths;
+                    }
+                };
+            }
             loop {
                 if left == 0 {
                     put_back!();
@@ -89,11 +100,11 @@ impl<O: Observer> Machine<'_, O> {
                 }
                 match decoded.op {
                     Op::Move32 { d, a } => {
-                        *self.word = *w!(a);
+                        **self.word = *w!(a);
                         registers.swap32(d, mask, &mut self.word);
                     }
                     Op::Move64 { d, a } => {
-                        *self.double = *x!(a);
+                        **self.double = *x!(a);
                         registers.swap64(d, mask, &mut self.double);
                     }
                     Op::Unary32 { f, d, a } => {
@@ -325,10 +336,12 @@ impl<O: Observer> Machine<'_, O> {
                         }
                     }
                     Op::Load(at) if mask != 0 => {
-                        put_back!();
-                        self.load(wavefront, shared, pc, mask, at)?;
-                        self.advance(wavefront);
-                        continue 'paths;
+                        if let Err(fault) = self.load(wavefront, shared, pc, mask, at) {
+                            put_back!();
+                            return Err(fault);
+                        }
+                        next!();
+                        continue;
                     }
                     Op::Prefetch(at) if mask != 0 => {
                         put_back!();
@@ -339,8 +352,8 @@ impl<O: Observer> Machine<'_, O> {
                     Op::Store(at) if mask != 0 => {
                         put_back!();
                         self.store(wavefront, shared, pc, mask, at)?;
-                        self.advance(wavefront);
-                        continue 'paths;
+                        next!();
+                        continue;
                     }
                     Op::Atomic(at) if mask != 0 => {
                         put_back!();
@@ -474,12 +487,7 @@ impl<O: Observer> Machine<'_, O> {
                     | Op::Trap => {}
                 }
                 wavefront.writer.step(pc, mask);
-                pc += 1;
-                if pc == path.meet {
-                    put_back!();
-                    self.settle(wavefront);
-                    continue 'paths;
-                }
+                next!();
             }
         }
         if wavefront.paths.is_empty() {

@@ -13,12 +13,13 @@ use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{EmulationError, Fault, Place, Wait};
 use crate::exec::observe::Observer;
+use crate::exec::registers::Register;
 use crate::exec::run::Pause;
 use crate::exec::stack::{Activation, Path};
 use crate::exec::wavefront::{State, Wavefront};
 use crate::exec::{Group, Machine};
 use crate::memory::DEVICE_BASE;
-use crate::ops::{Lanes32, Lanes64, Op};
+use crate::ops::Op;
 
 /// Instructions without effect after which a wavefront is watched first; then after four times as many, and so on.
 const QUIET: u64 = 1 << 12;
@@ -59,8 +60,8 @@ pub(super) struct Spin {
 #[allow(clippy::vec_box)] // As the registers are.
 /// What decides how a wavefront goes on, besides memory.
 struct Saved {
-    words: Vec<Box<Lanes32>>,
-    doubles: Vec<Box<Lanes64>>,
+    words: Vec<Box<Register<u32>>>,
+    doubles: Vec<Box<Register<u64>>>,
     predicates: Vec<u32>,
     paths: Vec<Path>,
     activations: Vec<Activation>,

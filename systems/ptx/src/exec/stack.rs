@@ -8,6 +8,7 @@ use crate::exec::Machine;
 use crate::exec::access::lanes;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::Observer;
+use crate::exec::registers::Register;
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{CallSite, NO_PC, NO_REGISTER, Transfer};
 
@@ -239,10 +240,10 @@ impl<O: Observer> Machine<'_, O> {
         let registers = &mut wavefront.registers;
         registers
             .words
-            .resize(callee.words + frame.words, Box::new([0; 32]));
+            .resize(callee.words + frame.words, Box::new(Register::new()));
         registers
             .doubles
-            .resize(callee.doubles + frame.doubles, Box::new([0; 32]));
+            .resize(callee.doubles + frame.doubles, Box::new(Register::new()));
         registers
             .predicates
             .resize(callee.predicates + frame.predicates, 0);
@@ -280,14 +281,14 @@ impl<O: Observer> Machine<'_, O> {
                     callee: to,
                 } if to.0 != NO_REGISTER => {
                     let value = *wavefront.registers.get32(&self.constants32, from);
-                    *wavefront.registers.words[callee.words + usize::from(to.0)] = value;
+                    **wavefront.registers.words[callee.words + usize::from(to.0)] = value;
                 }
                 Transfer::Double {
                     caller: from,
                     callee: to,
                 } if to.0 != NO_REGISTER => {
                     let value = *wavefront.registers.get64(&self.constants64, from);
-                    *wavefront.registers.doubles[callee.doubles + usize::from(to.0)] = value;
+                    **wavefront.registers.doubles[callee.doubles + usize::from(to.0)] = value;
                 }
                 Transfer::Predicate {
                     caller: from,
@@ -330,14 +331,14 @@ impl<O: Observer> Machine<'_, O> {
                     caller: to,
                     callee: from,
                 } if from.0 != NO_REGISTER => {
-                    let value = *wavefront.registers.words[callee.words + usize::from(from.0)];
+                    let value = **wavefront.registers.words[callee.words + usize::from(from.0)];
                     wavefront.registers.put32(to.0, callee.mask, &value);
                 }
                 Transfer::Double {
                     caller: to,
                     callee: from,
                 } if from.0 != NO_REGISTER => {
-                    let value = *wavefront.registers.doubles[callee.doubles + usize::from(from.0)];
+                    let value = **wavefront.registers.doubles[callee.doubles + usize::from(from.0)];
                     wavefront.registers.put64(to.0, callee.mask, &value);
                 }
                 Transfer::Predicate {

@@ -4,9 +4,10 @@ use warpweave_trace::StreamWriter;
 
 use crate::exec::Machine;
 use crate::exec::observe::Observer;
+use crate::exec::registers::Registers;
 use crate::exec::spin::Spin;
 use crate::exec::stack::{Activation, Path};
-use crate::ops::{Lanes32, Lanes64, NO_PC, NO_REGISTER, Pred, Special, Src};
+use crate::ops::{Lanes32, NO_PC, Special};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -67,15 +68,7 @@ impl Wavefront {
         Self {
             group,
             index,
-            registers: Registers {
-                words: vec![Box::new([0; 32]); frame.words],
-                doubles: vec![Box::new([0; 32]); frame.doubles],
-                predicates: vec![0; frame.predicates],
-                specials: specials.collect(),
-                word: 0,
-                double: 0,
-                predicate: 0,
-            },
+            registers: Registers::new(frame, specials.collect(), machine.blend),
             private: Private {
                 words: vec![0; private_bytes as usize / 4 * 32],
                 bytes: private_bytes,
@@ -109,146 +102,6 @@ impl Wavefront {
         self.activations
             .last()
             .map_or(0, |activation| activation.private)
-    }
-}
-
-/// Registers of all open calls, one after the other. Each is a box of its own, so that a result computed
-/// elsewhere becomes the register without a copy.
-#[allow(clippy::vec_box)] // See above.
-pub(super) struct Registers {
-    pub(super) words: Vec<Box<Lanes32>>,
-    pub(super) doubles: Vec<Box<Lanes64>>,
-    pub(super) predicates: Vec<u32>,
-    specials: Vec<Lanes32>,
-    /// Start of the current function's registers.
-    pub(super) word: usize,
-    pub(super) double: usize,
-    pub(super) predicate: usize,
-}
-
-impl Registers {
-    #[inline(always)]
-    pub(super) fn get32<'r>(&'r self, constants: &'r [Lanes32], source: Src) -> &'r Lanes32 {
-        let at = usize::from(source.0);
-        if source.0 < Src::CONSTANT {
-            &self.words[self.word + at]
-        } else if source.0 < Src::SPECIAL {
-            &constants[at - usize::from(Src::CONSTANT)]
-        } else {
-            &self.specials[at - usize::from(Src::SPECIAL)]
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn get64<'r>(&'r self, constants: &'r [Lanes64], source: Src) -> &'r Lanes64 {
-        let at = usize::from(source.0);
-        if source.0 < Src::CONSTANT {
-            &self.doubles[self.double + at]
-        } else {
-            &constants[at - usize::from(Src::CONSTANT)]
-        }
-    }
-
-    /// A register that is written whole.
-    #[inline(always)]
-    pub(super) fn word32(&mut self, d: u16) -> &mut Lanes32 {
-        &mut self.words[self.word + usize::from(d)]
-    }
-
-    /// A 64-bit register that is written whole.
-    #[inline(always)]
-    pub(super) fn word64(&mut self, d: u16) -> &mut Lanes64 {
-        &mut self.doubles[self.double + usize::from(d)]
-    }
-
-    #[inline(always)]
-    pub(super) fn put32(&mut self, d: u16, mask: u32, value: &Lanes32) {
-        let register = &mut self.words[self.word + usize::from(d)];
-        if mask == u32::MAX {
-            **register = *value;
-        } else {
-            blend32(register, mask, value);
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn put64(&mut self, d: u16, mask: u32, value: &Lanes64) {
-        let register = &mut self.doubles[self.double + usize::from(d)];
-        if mask == u32::MAX {
-            **register = *value;
-        } else {
-            blend64(register, mask, value);
-        }
-    }
-
-    /// As [`Self::put32`]; what is left of `value` is not defined.
-    #[inline(always)]
-    pub(super) fn swap32(&mut self, d: u16, mask: u32, value: &mut Box<Lanes32>) {
-        let register = &mut self.words[self.word + usize::from(d)];
-        if mask == u32::MAX {
-            std::mem::swap(register, value);
-        } else {
-            blend32(register, mask, value);
-        }
-    }
-
-    /// As [`Self::put64`]; what is left of `value` is not defined.
-    #[inline(always)]
-    pub(super) fn swap64(&mut self, d: u16, mask: u32, value: &mut Box<Lanes64>) {
-        let register = &mut self.doubles[self.double + usize::from(d)];
-        if mask == u32::MAX {
-            std::mem::swap(register, value);
-        } else {
-            blend64(register, mask, value);
-        }
-    }
-
-    /// Writes a word unless the destination is thrown away.
-    pub(super) fn put32_unless_discarded(&mut self, d: u16, mask: u32, value: &Lanes32) {
-        if d != NO_REGISTER {
-            self.put32(d, mask, value);
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn predicate(&self, predicate: Pred) -> u32 {
-        let at = predicate.0 & !Pred::NEGATED;
-        let bits = if at == Pred::TRUE {
-            u32::MAX
-        } else {
-            self.predicates[self.predicate + usize::from(at)]
-        };
-        if predicate.0 & Pred::NEGATED == 0 {
-            bits
-        } else {
-            !bits
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn put_predicate(&mut self, d: u16, mask: u32, bits: u32) {
-        if d != Pred::NONE {
-            let register = &mut self.predicates[self.predicate + usize::from(d)];
-            *register = *register & !mask | bits & mask;
-        }
-    }
-}
-
-#[inline(never)]
-fn blend32(register: &mut Lanes32, mask: u32, value: &Lanes32) {
-    for lane in 0..32 {
-        if mask & 1 << lane != 0 {
-            register[lane] = value[lane];
-        }
-    }
-}
-
-#[inline(never)]
-fn blend64(register: &mut Lanes64, mask: u32, value: &Lanes64) {
-    for lane in 0..32 {
-        if mask & 1 << lane != 0 {
-            register[lane] = value[lane];
-        }
     }
 }
 

@@ -72,7 +72,7 @@ impl Encoder<'_, '_> {
         }
         access.wide = bits == 64;
         access.short = bits == 16;
-        self.tables.accesses.push(access);
+        self.tables.accesses.push(access.classified());
         Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
     }
 
@@ -142,7 +142,7 @@ impl Encoder<'_, '_> {
             wide = Some(is_wide);
         }
         access.wide = wide.unwrap_or(false);
-        self.tables.accesses.push(access);
+        self.tables.accesses.push(access.classified());
         Ok(Op::Store(self.tables.accesses.len() as u32 - 1))
     }
 
@@ -392,5 +392,6 @@ fn blank(address: Address, count: usize, ty: ScalarType) -> Access {
         sources: [Src(0); 4],
         strong: false,
         silent: false,
+        plain: false,
     }
 }

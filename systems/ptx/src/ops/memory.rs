@@ -47,12 +47,16 @@ pub(crate) struct Access {
     /// Parameter passing between functions: hardware does it in registers, so the trace shows a
     /// step without addresses.
     pub(crate) silent: bool,
+    /// One element that fills its register: the common case, for which there are short loops.
+    pub(crate) plain: bool,
 }
 
 impl Access {
-    /// One element that fills its register: the common case, for which there are short loops.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.count == 1 && !self.short && self.bytes == if self.wide { 8 } else { 4 }
+    /// The same access, which says whether it is a plain one.
+    pub(crate) fn classified(mut self) -> Self {
+        let fills = self.bytes == if self.wide { 8 } else { 4 };
+        self.plain = self.count == 1 && !self.short && fills;
+        self
     }
 }
 

@@ -1,0 +1,378 @@
+//! Writes the stream of a wavefront, record by record.
+
+use crate::encoding::{
+    ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, FORMS_BY_STEP, JUMP,
+    LEAST_STEP, LONG_RUN, PADDING, SET_MASK, SHORT_RUN_MAX, SWAP_MASK, WIDTHS, width_code, zigzag,
+};
+use crate::list::{write_far, write_list, write_places};
+use crate::{Code, LANES, Shape, Space, WavefrontCounts};
+
+/// A delta that takes more than three bytes starts a new region rather than following one.
+const FAR: u64 = 1 << 24;
+
+/// Writes one wavefront's stream, record by record.
+#[derive(Clone, Debug)]
+pub struct StreamWriter {
+    bytes: Vec<u8>,
+    /// Instruction after the last record's.
+    pc: u32,
+    /// Records of the run that is not written yet.
+    run: u64,
+    mask: u32,
+    /// Number of lanes in `mask`.
+    lanes: u64,
+    other: u32,
+    /// Base registers with what is in them, the one used last at the back.
+    recent: [u8; BASES],
+    bases: [u64; BASES],
+    /// What was written, so that it need not be read again.
+    written: Written,
+}
+
+/// What a writer knows of the records it wrote.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    counts: WavefrontCounts,
+    /// One more than the largest pc.
+    pc_end: u32,
+    /// Lanes active in any record.
+    lanes: u32,
+    /// Instructions that have addresses, by bits.
+    with_addresses: Vec<u64>,
+    /// The last access continues, as far as is known.
+    open: bool,
+    /// Something may be wrong: reading the stream says what.
+    doubtful: bool,
+}
+
+impl Written {
+    /// What the records count, if they are known to be those of a wavefront with these lanes of this
+    /// code; none: whether they are is not known.
+    pub(crate) fn counts_within(&self, code: &Code, lanes: u32) -> Option<WavefrontCounts> {
+        let is_memory = |pc: usize| {
+            let instruction = code.instructions.get(pc);
+            instruction.is_some_and(|instruction| instruction.class.is_memory())
+        };
+        let mut bits = self.with_addresses.iter().enumerate();
+        let known = !self.doubtful
+            && !self.open
+            && self.pc_end as usize <= code.instructions.len()
+            && self.lanes & !lanes == 0
+            && bits.all(|(word, &bits)| {
+                let mut set = (0..64).filter(|bit| bits >> bit & 1 != 0);
+                bits == 0 || set.all(|bit| is_memory(word * 64 + bit))
+            });
+        known.then_some(self.counts)
+    }
+
+    /// A run of records of so many lanes that ended before `pc`.
+    #[inline]
+    fn run(&mut self, records: u64, pc: u32, lanes: u64) {
+        self.counts.instructions += records;
+        self.counts.thread_instructions += records * lanes;
+        // A run that starts below the first instruction, or ends beyond the last one that has a number.
+        self.doubtful |= u64::from(pc) < records;
+    }
+
+    #[inline]
+    fn access(&mut self, pc: u32, lanes: u64, has_addresses: bool, continues: bool) {
+        self.counts.instructions += u64::from(!continues);
+        self.counts.thread_instructions += lanes;
+        self.open = continues;
+        if has_addresses {
+            let word = pc as usize / 64;
+            match self.with_addresses.get_mut(word) {
+                Some(bits) => *bits |= 1 << (pc % 64),
+                None => self.first_access(pc),
+            }
+        }
+    }
+
+    /// Records one after the other, with this mask, that ended before `pc`.
+    fn stretch(&mut self, pc: u32, mask: u32) {
+        self.lanes |= mask;
+        self.pc_end = self.pc_end.max(pc);
+    }
+
+    #[cold]
+    fn first_access(&mut self, pc: u32) {
+        // A kernel has fewer instructions than this, or its stream is refused.
+        if pc >= 1 << 24 {
+            self.doubtful = true;
+            return;
+        }
+        self.with_addresses.resize(pc as usize / 64 + 1, 0);
+        self.with_addresses[pc as usize / 64] |= 1 << (pc % 64);
+    }
+}
+
+impl Default for StreamWriter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StreamWriter {
+    /// A stream without records.
+    pub fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            pc: 0,
+            run: 0,
+            mask: u32::MAX,
+            lanes: LANES as u64,
+            other: 0,
+            recent: [0, 1, 2, 3],
+            bases: [0; BASES],
+            written: Written::default(),
+        }
+    }
+
+    /// Appends a record without addresses.
+    #[inline]
+    pub fn step(&mut self, pc: u32, mask: u32) {
+        if pc != self.pc || mask != self.mask {
+            self.end_run();
+            self.redirect(pc, mask);
+        }
+        self.run += 1;
+        self.pc = pc.wrapping_add(1);
+    }
+
+    /// Appends a record with addresses; only those of active lanes are looked at. Say `continues`
+    /// when the next record is the rest of the same instruction, in another space.
+    pub fn access(
+        &mut self,
+        pc: u32,
+        mask: u32,
+        space: Space,
+        continues: bool,
+        addresses: &[u64; LANES],
+    ) {
+        let shape = Shape::of(mask, addresses);
+        let first = addresses[mask.trailing_zeros() as usize % LANES];
+        self.begin_access((pc, mask), (space, continues), shape, first);
+        if shape == Shape::List {
+            write_list(&mut self.bytes, mask, addresses);
+        }
+    }
+
+    /// Appends a record of all lanes whose addresses have this shape, which [`Shape::of`] gives: the record that
+    /// [`StreamWriter::access`] makes of them.
+    ///
+    /// # Panics
+    /// In debug builds, if the addresses are a list or none.
+    pub fn access_regular(&mut self, pc: u32, space: Space, shape: Shape) {
+        debug_assert!(!matches!(shape, Shape::List | Shape::None), "{shape:?}");
+        self.begin_access((pc, u32::MAX), (space, false), shape, 0);
+    }
+
+    /// Appends a record of all lanes, each so many places of `1 << unit_bits` bytes from `start`, whose addresses are a
+    /// list as [`Shape::of`] finds: the record that [`StreamWriter::access`] makes of them.
+    ///
+    /// # Panics
+    /// In debug builds, if the addresses are no list.
+    pub fn access_listed(
+        &mut self,
+        pc: u32,
+        space: Space,
+        (start, unit_bits): (u64, u8),
+        places: &[u32; LANES],
+    ) {
+        let address = |place: u32| start.wrapping_add(u64::from(place) << unit_bits);
+        debug_assert_eq!(Shape::of(u32::MAX, &places.map(address)), Shape::List);
+        let first = address(places[0]);
+        self.begin_access((pc, u32::MAX), (space, false), Shape::List, first);
+        if !write_places(&mut self.bytes, unit_bits, places, LANES) {
+            write_far(&mut self.bytes, places.iter().copied().map(address));
+        }
+    }
+
+    /// All of a record but the list that may follow; `first` is where that begins.
+    #[inline(always)]
+    fn begin_access(
+        &mut self,
+        (pc, mask): (u32, u32),
+        (space, continues): (Space, bool),
+        shape: Shape,
+        first: u64,
+    ) {
+        self.end_run();
+        if pc != self.pc || mask != self.mask {
+            self.redirect(pc, mask);
+        }
+        let (base, form) = match shape {
+            // A record without active lanes leaves the base registers as they are.
+            Shape::None => (self.bases[BASES - 1], FORM_NONE),
+            Shape::Uniform(base) => (base, FORM_UNIFORM),
+            Shape::Stride { base, step } => (base, form_of(step)),
+            Shape::Rows { base, .. } => (base, FORM_ROWS),
+            Shape::List => (first, FORM_LIST),
+        };
+        let (slot, delta) = self.slot(base);
+        let width = width_code(delta);
+        let head = ACCESS | slot << 4 | form;
+        let how = u8::from(continues) << 6 | (space as u8) << 3 | width;
+        self.append(
+            u128::from(delta) << 16 | u128::from(how) << 8 | u128::from(head),
+            2 + WIDTHS[usize::from(width)],
+        );
+        match shape {
+            Shape::Stride { step, .. } if form == FORM_STRIDE => {
+                let step = zigzag(step);
+                let width = width_code(step);
+                self.append(
+                    u128::from(step) << 8 | u128::from(width),
+                    1 + WIDTHS[usize::from(width)],
+                );
+            }
+            Shape::Rows {
+                step,
+                pitch,
+                row_bits,
+                ..
+            } => {
+                let (step, pitch) = (zigzag(step), zigzag(pitch));
+                let (of_step, of_pitch) = (width_code(step), width_code(pitch));
+                let layout = (row_bits - 1) << 6 | of_step << 3 | of_pitch;
+                self.append(
+                    u128::from(step) << 8 | u128::from(layout),
+                    1 + WIDTHS[usize::from(of_step)],
+                );
+                self.append(pitch.into(), WIDTHS[usize::from(of_pitch)]);
+            }
+            _ => {}
+        }
+        let has_addresses = space != Space::None;
+        self.written
+            .access(pc, self.lanes, has_addresses, continues);
+        // The record of no instruction that a kernel has, after which counting begins anew.
+        self.written.doubtful |= pc == u32::MAX;
+        self.pc = if continues { pc } else { pc.wrapping_add(1) };
+    }
+
+    /// Appends the lowest bytes of a number.
+    #[inline]
+    fn append(&mut self, value: u128, bytes: u8) {
+        // A copy of fixed length is cheaper than one of the length that stays.
+        let end = self.bytes.len() + usize::from(bytes);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.bytes.truncate(end);
+    }
+
+    /// Bytes of all records but those of the last run, which is counted when it ends.
+    #[inline]
+    pub fn stream_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.run == 0
+    }
+
+    /// Brings mask and pc to the next record's; the run before it has ended.
+    fn redirect(&mut self, pc: u32, mask: u32) {
+        self.end_stretch();
+        self.written.doubtful |= self.written.open && pc != self.pc;
+        if mask != self.mask {
+            if mask == self.other {
+                self.bytes.push(SWAP_MASK);
+            } else {
+                self.append(u128::from(mask) << 8 | u128::from(SET_MASK), 5);
+            }
+            self.other = std::mem::replace(&mut self.mask, mask);
+            self.lanes = mask.count_ones().into();
+        }
+        if pc != self.pc {
+            let distance = zigzag(i64::from(pc.wrapping_sub(self.pc) as i32));
+            let width = width_code(distance);
+            self.append(
+                u128::from(distance) << 8 | u128::from(JUMP | width),
+                1 + WIDTHS[usize::from(width)],
+            );
+            self.pc = pc;
+        }
+    }
+
+    /// Notes where the records ended that came one after the other.
+    fn end_stretch(&mut self) {
+        // The first mask is that of no record if another one comes first.
+        if !self.bytes.is_empty() {
+            self.written.stretch(self.pc, self.mask);
+        }
+    }
+
+    #[inline]
+    fn end_run(&mut self) {
+        if self.run == 0 {
+            return;
+        }
+        self.written.run(self.run, self.pc, self.lanes);
+        if self.run <= u64::from(SHORT_RUN_MAX) + 1 {
+            self.bytes.push((self.run - 1) as u8);
+            self.run = 0;
+        } else {
+            self.end_long_run();
+        }
+    }
+
+    #[cold]
+    fn end_long_run(&mut self) {
+        while self.run > 0 {
+            let records = self.run.min(1 << 32);
+            let more = (records - 1) as u32;
+            if more <= SHORT_RUN_MAX {
+                self.bytes.push(more as u8);
+            } else {
+                self.bytes.push(LONG_RUN);
+                self.bytes.extend_from_slice(&more.to_le_bytes());
+            }
+            self.run -= records;
+        }
+    }
+
+    /// The base register nearest to `address`, the one unused for longest when none is near, and the distance,
+    /// zigzag coded. The address is in it from then on.
+    #[inline]
+    fn slot(&mut self, address: u64) -> (u8, u64) {
+        let distances = self
+            .bases
+            .map(|base| zigzag(address.wrapping_sub(base) as i64));
+        let mut place = 0;
+        for other in 1..BASES {
+            if distances[other] < distances[place] {
+                place = other;
+            }
+        }
+        if distances[place] >= FAR {
+            place = 0;
+        }
+        let slot = self.recent[place];
+        for place in place..BASES - 1 {
+            self.recent[place] = self.recent[place + 1];
+            self.bases[place] = self.bases[place + 1];
+        }
+        self.recent[BASES - 1] = slot;
+        self.bases[BASES - 1] = address;
+        (slot, distances[place])
+    }
+
+    /// The stream's bytes, with padding, how many of them are the stream, and what is known of them.
+    pub(crate) fn into_padded_bytes(mut self) -> (Vec<u8>, usize, Written) {
+        self.end_run();
+        self.end_stretch();
+        let length = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; PADDING]);
+        (self.bytes, length, self.written)
+    }
+}
+
+/// The form of a stride.
+#[inline]
+fn form_of(step: i64) -> u8 {
+    match usize::try_from(step.wrapping_sub(LEAST_STEP)) {
+        Ok(at) if at < FORMS_BY_STEP.len() => FORMS_BY_STEP[at],
+        _ => FORM_STRIDE,
+    }
+}

@@ -1,0 +1,367 @@
+//! Registers of a wavefront: values of 32 lanes, and what is known of how they lie.
+
+use std::ops::{Deref, DerefMut};
+
+use warpweave_trace::Shape;
+
+use crate::module::Frame;
+use crate::ops::{Lanes32, Lanes64, NO_REGISTER, Pred, Src, for_this_machine};
+
+/// How the values of a register lie from lane to lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lie {
+    /// Nobody has asked since it was written.
+    Unknown,
+    Grid(Grid),
+    /// In no order.
+    Scattered,
+    /// In an order whose steps are too large to reckon with.
+    Wild,
+}
+
+/// Values that form rows of `2^row_bits` lanes which are `step` apart, the rows `pitch`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// The value of lane 0.
+    pub(super) base: u64,
+    pub(super) step: i64,
+    pub(super) pitch: i64,
+    /// From lane 0 to the lowest and to the highest value.
+    pub(super) below: i64,
+    pub(super) above: i64,
+    /// That of all lanes for one row.
+    pub(super) row_bits: u8,
+}
+
+impl Grid {
+    /// Binary logarithm of the lanes.
+    pub(super) const ALL_BITS: u8 = 5;
+    /// Largest step in either direction: sums of them do not wrap around.
+    const MOST_STEP: u64 = 1 << 40;
+
+    /// The shape of values of which lane 0 has this one.
+    #[inline(always)]
+    pub(super) fn shape(&self, base: u64) -> Shape {
+        let Self {
+            step,
+            pitch,
+            row_bits,
+            ..
+        } = *self;
+        if row_bits != Self::ALL_BITS {
+            Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits,
+            }
+        } else if step != 0 {
+            Shape::Stride { base, step }
+        } else {
+            Shape::Uniform(base)
+        }
+    }
+}
+
+impl Lie {
+    /// How these values lie.
+    #[inline(never)]
+    pub(super) fn of(lanes: &Lanes64) -> Self {
+        let (base, step, pitch, row_bits) = match Shape::of(u32::MAX, lanes) {
+            Shape::Uniform(base) => (base, 0, 0, Grid::ALL_BITS),
+            Shape::Stride { base, step } => (base, step, 0, Grid::ALL_BITS),
+            Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits,
+            } => (base, step, pitch, row_bits),
+            Shape::List | Shape::None => return Self::Scattered,
+        };
+        if step.unsigned_abs().max(pitch.unsigned_abs()) > Grid::MOST_STEP {
+            return Self::Wild;
+        }
+        let across = step * ((1 << row_bits) - 1);
+        let down = pitch * ((32 >> row_bits) - 1);
+        Self::Grid(Grid {
+            base,
+            step,
+            pitch,
+            below: across.min(0) + down.min(0),
+            above: across.max(0) + down.max(0),
+            row_bits,
+        })
+    }
+
+    /// As [`Self::of`] words, which are numbers without a sign.
+    pub(super) fn of_words(lanes: &Lanes32) -> Self {
+        Self::of(&lanes.map(u64::from))
+    }
+}
+
+/// A register, and how its values lie once somebody has asked: many addresses of a kernel have one
+/// base. What changes a lane forgets it.
+#[derive(Clone, Debug)]
+pub(super) struct Register<T> {
+    lanes: [T; 32],
+    lie: Lie,
+}
+
+impl<T: Copy + Default> Register<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            lanes: [T::default(); 32],
+            lie: Lie::Unknown,
+        }
+    }
+}
+
+impl<T> Deref for Register<T> {
+    type Target = [T; 32];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T; 32] {
+        &self.lanes
+    }
+}
+
+impl<T> DerefMut for Register<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T; 32] {
+        self.lie = Lie::Unknown;
+        &mut self.lanes
+    }
+}
+
+impl<T: PartialEq> PartialEq for Register<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.lanes == other.lanes
+    }
+}
+
+impl Register<u64> {
+    /// How the values lie.
+    #[inline(always)]
+    pub(super) fn lie(&mut self) -> &Lie {
+        if let Lie::Unknown = self.lie {
+            self.lie = Lie::of(&self.lanes);
+        }
+        &self.lie
+    }
+}
+
+impl Register<u32> {
+    /// How the values lie.
+    #[inline(always)]
+    pub(super) fn lie(&mut self) -> &Lie {
+        if let Lie::Unknown = self.lie {
+            self.lie = Lie::of_words(&self.lanes);
+        }
+        &self.lie
+    }
+}
+
+/// A value of a lane as it lies in memory.
+pub(super) trait Element<const BYTES: usize>: Copy {
+    fn from_bytes(bytes: [u8; BYTES]) -> Self;
+    fn to_bytes(self) -> [u8; BYTES];
+}
+
+impl Element<4> for u32 {
+    #[inline(always)]
+    fn from_bytes(bytes: [u8; 4]) -> Self {
+        Self::from_le_bytes(bytes)
+    }
+
+    #[inline(always)]
+    fn to_bytes(self) -> [u8; 4] {
+        self.to_le_bytes()
+    }
+}
+
+impl Element<8> for u64 {
+    #[inline(always)]
+    fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self::from_le_bytes(bytes)
+    }
+
+    #[inline(always)]
+    fn to_bytes(self) -> [u8; 8] {
+        self.to_le_bytes()
+    }
+}
+
+/// Registers of all open calls, one after the other. Each is a box of its own, so that a result computed
+/// elsewhere becomes the register without a copy.
+#[allow(clippy::vec_box)] // See above.
+pub(super) struct Registers {
+    pub(super) words: Vec<Box<Register<u32>>>,
+    pub(super) doubles: Vec<Box<Register<u64>>>,
+    pub(super) predicates: Vec<u32>,
+    specials: Vec<Lanes32>,
+    blend: Blend,
+    /// Start of the current function's registers.
+    pub(super) word: usize,
+    pub(super) double: usize,
+    pub(super) predicate: usize,
+}
+
+impl Registers {
+    /// Registers of a frame, all zero, and the values of special ones.
+    pub(super) fn new(frame: Frame, specials: Vec<Lanes32>, blend: Blend) -> Self {
+        Self {
+            words: vec![Box::new(Register::new()); frame.words],
+            doubles: vec![Box::new(Register::new()); frame.doubles],
+            predicates: vec![0; frame.predicates],
+            specials,
+            blend,
+            word: 0,
+            double: 0,
+            predicate: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn get32<'r>(&'r self, constants: &'r [Lanes32], source: Src) -> &'r Lanes32 {
+        let at = usize::from(source.0);
+        if source.0 < Src::CONSTANT {
+            &self.words[self.word + at]
+        } else if source.0 < Src::SPECIAL {
+            &constants[at - usize::from(Src::CONSTANT)]
+        } else {
+            &self.specials[at - usize::from(Src::SPECIAL)]
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn get64<'r>(&'r self, constants: &'r [Lanes64], source: Src) -> &'r Lanes64 {
+        let at = usize::from(source.0);
+        if source.0 < Src::CONSTANT {
+            &self.doubles[self.double + at]
+        } else {
+            &constants[at - usize::from(Src::CONSTANT)]
+        }
+    }
+
+    /// A register that is written whole.
+    #[inline(always)]
+    pub(super) fn word32(&mut self, d: u16) -> &mut Lanes32 {
+        &mut self.words[self.word + usize::from(d)]
+    }
+
+    /// A 64-bit register that is written whole.
+    #[inline(always)]
+    pub(super) fn word64(&mut self, d: u16) -> &mut Lanes64 {
+        &mut self.doubles[self.double + usize::from(d)]
+    }
+
+    #[inline(always)]
+    pub(super) fn put32(&mut self, d: u16, mask: u32, value: &Lanes32) {
+        let register = &mut self.words[self.word + usize::from(d)];
+        if mask == u32::MAX {
+            ***register = *value;
+        } else {
+            (self.blend.words)(register, mask, value);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put64(&mut self, d: u16, mask: u32, value: &Lanes64) {
+        let register = &mut self.doubles[self.double + usize::from(d)];
+        if mask == u32::MAX {
+            ***register = *value;
+        } else {
+            (self.blend.doubles)(register, mask, value);
+        }
+    }
+
+    /// As [`Self::put32`]; what is left of `value` is not defined.
+    #[inline(always)]
+    pub(super) fn swap32(&mut self, d: u16, mask: u32, value: &mut Box<Register<u32>>) {
+        let register = &mut self.words[self.word + usize::from(d)];
+        if mask == u32::MAX {
+            std::mem::swap(register, value);
+        } else {
+            (self.blend.words)(register, mask, value);
+        }
+    }
+
+    /// As [`Self::put64`]; what is left of `value` is not defined.
+    #[inline(always)]
+    pub(super) fn swap64(&mut self, d: u16, mask: u32, value: &mut Box<Register<u64>>) {
+        let register = &mut self.doubles[self.double + usize::from(d)];
+        if mask == u32::MAX {
+            std::mem::swap(register, value);
+        } else {
+            (self.blend.doubles)(register, mask, value);
+        }
+    }
+
+    /// Writes a word unless the destination is thrown away.
+    pub(super) fn put32_unless_discarded(&mut self, d: u16, mask: u32, value: &Lanes32) {
+        if d != NO_REGISTER {
+            self.put32(d, mask, value);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn predicate(&self, predicate: Pred) -> u32 {
+        let at = predicate.0 & !Pred::NEGATED;
+        let bits = if at == Pred::TRUE {
+            u32::MAX
+        } else {
+            self.predicates[self.predicate + usize::from(at)]
+        };
+        if predicate.0 & Pred::NEGATED == 0 {
+            bits
+        } else {
+            !bits
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put_predicate(&mut self, d: u16, mask: u32, bits: u32) {
+        if d != Pred::NONE {
+            let register = &mut self.predicates[self.predicate + usize::from(d)];
+            *register = *register & !mask | bits & mask;
+        }
+    }
+}
+
+/// Functions that write some lanes of a register.
+#[derive(Clone, Copy)]
+pub(super) struct Blend {
+    words: fn(&mut Lanes32, u32, &Lanes32),
+    doubles: fn(&mut Lanes64, u32, &Lanes64),
+}
+
+impl Blend {
+    pub(super) fn new() -> Self {
+        Self {
+            words: for_this_machine!(
+                fn(register: &mut [u32; 32], mask: u32, value: &[u32; 32]) -> () {
+                    for lane in 0..32 {
+                        let old = register[lane];
+                        register[lane] = if mask & 1 << lane == 0 {
+                            old
+                        } else {
+                            value[lane]
+                        };
+                    }
+                }
+            ),
+            doubles: for_this_machine!(
+                fn(register: &mut [u64; 32], mask: u32, value: &[u64; 32]) -> () {
+                    for lane in 0..32 {
+                        let old = register[lane];
+                        register[lane] = if mask & 1 << lane == 0 {
+                            old
+                        } else {
+                            value[lane]
+                        };
+                    }
+                }
+            ),
+        }
+    }
+}
