@@ -355,9 +355,11 @@ impl Cache {
         policies: PolicyChain,
         prefetches: Prefetches,
     ) -> Self {
-        let hits_max = (spec.hit_latency_cycles + spec.atomic_latency_cycles()) as usize
-            + spec.victim_latency_cycles() as usize
-            + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
+        // As many as are accepted until the first of them leaves.
+        let latency = spec.hit_latency_cycles + spec.atomic_latency_cycles();
+        let latency = latency + spec.victim_latency_cycles() + 1;
+        let per_cycle = spec.banks.map_or(1, |banks| banks.requests_per_cycle);
+        let hits_max = latency as usize * per_cycle as usize;
         let in_flight = (spec.mshr_entries + spec.pass_entries) as usize;
         let refuses_simply = policies.is_empty()
             && prefetches.is_empty()
@@ -385,7 +387,7 @@ impl Cache {
             prefetches,
             mshrs: MshrFile::new(spec.mshr_entries, spec.mshr_merges),
             passing: PassTable::new(spec.pass_entries),
-            hits: VecDeque::with_capacity(hits_max),
+            hits: VecDeque::with_capacity(hits_max.min(1 << 12)),
             hits_max,
             last_hit: 0,
             bank_free: vec![0; spec.banks.map_or(0, |banks| banks.count) as usize],

@@ -9,8 +9,11 @@ use thiserror::Error;
 
 use crate::{Ledger, OverBudget, size};
 
-/// Most times its own size that a compressed file may unpack to.
+/// Most times its own size that a compressed file may unpack to, where that is more than [`UNPACKED_LEAST`].
 pub const UNPACKED_TIMES_MAX: u64 = 1_000;
+
+/// Bytes that any compressed data may unpack to: what is the same over and over takes next to no room.
+pub const UNPACKED_LEAST: u64 = 1 << 20;
 
 /// Most bytes that a compressed file may unpack to.
 pub const UNPACKED_MAX: u64 = 4 << 30;
@@ -123,7 +126,8 @@ fn special(_found: FileType) -> &'static str {
 
 /// Bytes that compressed data of `stored` bytes may unpack to.
 pub fn unpacked_max(stored: u64) -> u64 {
-    stored.saturating_mul(UNPACKED_TIMES_MAX).min(UNPACKED_MAX)
+    let times = stored.saturating_mul(UNPACKED_TIMES_MAX);
+    times.clamp(UNPACKED_LEAST, UNPACKED_MAX)
 }
 
 /// What a decompressor gives, up to a limit; more is an error.
@@ -260,7 +264,10 @@ mod tests {
             let mut reader = Unpacked::of(io::repeat(7).take(bytes), stored);
             reader.read_to_end(&mut unpacked).map(|_| unpacked.len())
         };
-        assert_eq!(unpack(3_000, 3).expect("within"), 3_000);
+        assert_eq!(unpack(3_000_000, 3_000).expect("within"), 3_000_000);
+        let least = UNPACKED_LEAST;
+        assert_eq!(unpack(least, 3).expect("within"), least as usize);
+        assert!(unpack(least + 1, 3).is_err());
         let charged = |limit| {
             let ledger = Ledger::new(&Budget::of(limit));
             let reader = Unpacked::of(io::repeat(7).take(300_000), 300);
@@ -268,9 +275,9 @@ mod tests {
         };
         assert!(matches!(charged(300_000), Err(ReadError::OverBudget(_))));
         assert_eq!(charged(600_000).expect("within"), 300_000);
-        let message = unpack(3_001, 3).expect_err("beyond").to_string();
+        let message = unpack(3_000_001, 3_000).expect_err("beyond").to_string();
         assert!(
-            message.starts_with("it unpacks to more than 2.9 KiB: "),
+            message.starts_with("it unpacks to more than 2.9 MiB: "),
             "{message}"
         );
         assert_eq!(unpacked_max(u64::MAX), UNPACKED_MAX);

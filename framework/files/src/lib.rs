@@ -16,6 +16,8 @@ pub use budget::{Budget, Charge, Ledger, OVER_BUDGET_HINT, OverBudget, size};
 pub use chunked::{Chunk, ChunkedError, ChunkedInput, ChunkedOutput, Layout};
 pub use folder::{Claim, ClaimError, OutputFolder};
 pub use full_disk::{check_full_disks, with_room};
-pub use input::{Input, ReadError, UNPACKED_MAX, UNPACKED_TIMES_MAX, Unpacked, unpacked_max};
+pub use input::{
+    Input, ReadError, UNPACKED_LEAST, UNPACKED_MAX, UNPACKED_TIMES_MAX, Unpacked, unpacked_max,
+};
 pub use output::{Output, OutputError};
 pub use paths::{PathError, Paths, numbered};

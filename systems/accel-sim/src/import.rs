@@ -9,7 +9,7 @@ use warpweave_params::Diagnostic;
 use warpweave_trace::{ContentHash, FrontEnd, HostCommand, ProgramHead, Storage, TraceWriter};
 
 use crate::body::{Sink, walk};
-use crate::kernel::{Streams, Survey};
+use crate::kernel::{Functions, Streams, Survey, Surveyed};
 use crate::list::{self, Entry};
 use crate::packed::open_text;
 use crate::text::Lines;
@@ -80,8 +80,29 @@ pub fn import(
     let entries = entries(from)?;
     let mut writer = TraceWriter::create(to, Storage::default())?;
     let allocations = list::allocations(&entries);
-    let mut commands = Vec::new();
+    // Kernels of one function share its instructions, so all of them are read before any is written.
+    let ledger = Ledger::new(&ledger.budget());
+    let mut functions = Functions::new();
+    let kernels = entries.iter().filter_map(|entry| match entry {
+        Entry::Kernel(path) => Some(path),
+        Entry::Copy { .. } => None,
+    });
+    let surveyed = kernels.map(|path| {
+        let mut survey = Survey::new(quirks, path.clone(), &mut functions, &ledger);
+        read(path, quirks, &mut survey)?;
+        Ok(survey.finish())
+    });
+    let surveyed: Vec<Surveyed> = surveyed.collect::<Result<_, AccelSimError>>()?;
+    let mut codes = BTreeMap::new();
     let mut unmodelled: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+    for (key, function) in &mut functions {
+        codes.insert(key.clone(), function.code(key)?);
+        for (opcode, what, instructions) in function.unmodelled() {
+            *unmodelled.entry((opcode.to_owned(), what)).or_default() += instructions;
+        }
+    }
+    let mut surveyed = surveyed.into_iter();
+    let mut commands = Vec::new();
     for entry in &entries {
         match entry {
             Entry::Copy {
@@ -90,19 +111,13 @@ pub fn import(
                 bytes,
             } => commands.push(list::copy(&allocations, *to_device, *base, *bytes)),
             Entry::Kernel(path) => {
-                let ledger = Ledger::new(&ledger.budget());
-                let mut survey = Survey::new(quirks, &ledger);
-                read(path, quirks, &mut survey)?;
-                let source = path.file_name().unwrap_or_default().display().to_string();
-                let surveyed = survey.finish(&source)?;
-                for (opcode, what, instructions) in surveyed.unmodelled() {
-                    *unmodelled.entry((opcode.to_owned(), what)).or_default() += instructions;
-                }
+                let surveyed = surveyed.next().expect("every kernel was surveyed");
                 let header = &surveyed.header;
-                let code = surveyed.code.clone();
+                let key = header.function();
+                let (code, function) = (codes[&key].clone(), &functions[&key]);
                 let (grid, block) = (header.grid, header.block);
                 let kernel = writer.kernel(code, grid, block, header.local_bytes, Vec::new())?;
-                let mut streams = Streams::new(&surveyed, kernel);
+                let mut streams = Streams::new(&surveyed, function, kernel);
                 read(path, quirks, &mut streams)?;
                 let kernel = streams.finish()?;
                 let stream = header.stream;

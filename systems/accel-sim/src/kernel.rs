@@ -1,6 +1,7 @@
-//! One kernel: first its instructions are collected, then its streams are written.
+//! Kernels: first the instructions of their functions are collected, then their streams are written.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use warpweave_files::Ledger;
@@ -13,7 +14,7 @@ use warpweave_trace::{
 use crate::body::Sink;
 use crate::header::Header;
 use crate::instruction::{Instruction, Place, bytes_of_opcode};
-use crate::opcodes::{Opcode, Reach, look_up};
+use crate::opcodes::{Architecture, Opcode, Reach, look_up};
 use crate::space::{PRIVATE_WINDOW_BYTES, Windows};
 use crate::text::Line;
 use crate::{AccelSimError, Quirks};
@@ -38,38 +39,63 @@ struct Met {
 /// Instructions of a kernel by pc; those of one pc by what differs.
 type Table = BTreeMap<u64, BTreeMap<(u32, Box<str>), Met>>;
 
-/// What the first reading finds.
-pub(crate) struct Survey<'a> {
-    quirks: Quirks,
-    ledger: &'a Ledger,
-    header: Option<Header>,
+/// Kernels that share their instructions: those of one name, architecture and number of registers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Function {
     table: Table,
-    there: Bits,
     /// Private offsets that are touched: the first, and one past the last.
     private: Option<(u64, u64)>,
+    /// The first trace of it.
+    source: PathBuf,
+    /// What private offsets count from.
+    private_base: u64,
+}
+
+/// Tells functions apart.
+pub(crate) type FunctionKey = (String, Architecture, u32);
+
+/// The functions that were met.
+pub(crate) type Functions = BTreeMap<FunctionKey, Function>;
+
+/// What the first reading of a kernel finds.
+pub(crate) struct Survey<'a> {
+    quirks: Quirks,
+    /// For what is kept of functions.
+    ledger: &'a Ledger,
+    functions: &'a mut Functions,
+    path: PathBuf,
+    header: Option<Header>,
+    function: Function,
+    there: Bits,
+    /// For what is kept of the kernel.
+    warps: Ledger,
 }
 
 /// What is known of a kernel before its streams are written.
 pub(crate) struct Surveyed {
     pub(crate) header: Header,
-    pub(crate) code: Arc<Code>,
-    table: Table,
-    /// Warps that the trace has.
-    there: Bits,
-    /// What private offsets count from.
-    private_base: u64,
+    /// Warps that the trace has; absent: all.
+    there: Option<(Bits, Ledger)>,
     windows: Windows,
 }
 
 impl<'a> Survey<'a> {
-    pub(crate) fn new(quirks: Quirks, ledger: &'a Ledger) -> Self {
+    /// Of the trace at `path`.
+    pub(crate) fn new(
+        quirks: Quirks,
+        path: PathBuf,
+        functions: &'a mut Functions,
+        ledger: &'a Ledger,
+    ) -> Self {
         Self {
             quirks,
             ledger,
+            functions,
+            path,
             header: None,
-            table: Table::new(),
+            function: Function::default(),
             there: Bits::default(),
-            private: None,
+            warps: Ledger::new(&ledger.budget()),
         }
     }
 
@@ -80,14 +106,43 @@ impl<'a> Survey<'a> {
         )
     }
 
-    /// The kernel of a trace that was read; `source` is what people call the file.
-    pub(crate) fn finish(mut self, source: &str) -> Result<Surveyed, Diagnostic> {
+    /// The kernel of a trace that was read.
+    pub(crate) fn finish(self) -> Surveyed {
         let windows = self.windows();
         let header = self.header.expect("a trace begins with a header");
+        self.functions.insert(header.function(), self.function);
+        let there = self.there;
+        Surveyed {
+            header,
+            there: (!there.is_full()).then_some((there, self.warps)),
+            windows,
+        }
+    }
+}
+
+impl Header {
+    /// The function of which this is a kernel.
+    pub(crate) fn function(&self) -> FunctionKey {
+        (self.name.clone(), self.architecture, self.registers)
+    }
+}
+
+impl Surveyed {
+    /// Whether the trace has the warp of this number.
+    fn has(&self, warp: u64) -> bool {
+        self.there.as_ref().is_none_or(|(there, _)| there.get(warp))
+    }
+}
+
+impl Function {
+    /// The instructions, of which each gets its number.
+    pub(crate) fn code(&mut self, key: &FunctionKey) -> Result<Arc<Code>, Diagnostic> {
+        let (name, _, registers) = key;
+        let file = self.source.file_name().unwrap_or_default();
         let mut code = Code {
-            name: header.name.clone(),
-            registers_per_thread: header.registers,
-            source: source.to_owned(),
+            name: name.clone(),
+            registers_per_thread: *registers,
+            source: file.display().to_string(),
             ..Code::default()
         };
         for met in self.table.values_mut().flat_map(BTreeMap::values_mut) {
@@ -95,25 +150,17 @@ impl<'a> Survey<'a> {
             code.instructions.push(met.instruction.clone());
         }
         let (first, end) = self.private.unwrap_or_default();
-        let private_base = first - first % PRIVATE_ALIGNMENT;
-        if end - private_base > PRIVATE_WINDOW_BYTES {
+        self.private_base = first - first % PRIVATE_ALIGNMENT;
+        if end - self.private_base > PRIVATE_WINDOW_BYTES {
             return Err(Diagnostic::error(format!(
-                "{source}: private memory is touched from {first:#x} to {end:#x}, which is more than 16 MiB"
+                "{}: private memory is touched from {first:#x} to {end:#x}, which is more than 16 MiB",
+                self.source.display()
             )));
         }
-        code.private_bytes = (end - private_base) as u32;
-        Ok(Surveyed {
-            header,
-            code: Arc::new(code),
-            table: self.table,
-            there: self.there,
-            private_base,
-            windows,
-        })
+        code.private_bytes = (end - self.private_base) as u32;
+        Ok(Arc::new(code))
     }
-}
 
-impl Surveyed {
     /// What is not modelled, and how many instructions of each opcode.
     pub(crate) fn unmodelled(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
         let met = self.table.values().flat_map(BTreeMap::values);
@@ -126,18 +173,25 @@ impl Surveyed {
 
 impl Sink for Survey<'_> {
     fn header(&mut self, header: &Header) -> Result<(), AccelSimError> {
-        let warps = u64::from(header.blocks()) * u64::from(header.warps());
+        let warps = warps_of(header);
         if warps > WARPS_MAX {
             let message = format!(
-                "kernel {} has {warps} warps; at most {WARPS_MAX} are read",
+                "{}: kernel {} has {warps} warps; at most {WARPS_MAX} are read",
+                self.path.display(),
                 header.name
             );
             return Err(Diagnostic::error(message).into());
         }
         let what = format!("the warps of `{}`", header.name);
-        let charged = self.ledger.charge(&what, warps.div_ceil(8) * 2);
+        // Those that the trace has, and those whose streams were written.
+        let charged = self.warps.charge(&what, warps.div_ceil(8) * 2);
         charged.map_err(Diagnostic::from)?;
         self.there = Bits::of(warps);
+        let known = self.functions.remove(&header.function());
+        self.function = known.unwrap_or_else(|| Function {
+            source: self.path.clone(),
+            ..Function::default()
+        });
         self.header = Some(header.clone());
         Ok(())
     }
@@ -162,7 +216,7 @@ impl Sink for Survey<'_> {
         addresses: &[u64; LANES],
     ) -> Result<(), AccelSimError> {
         let windows = self.windows();
-        let forms = self.table.entry(read.pc).or_default();
+        let forms = self.function.table.entry(read.pc).or_default();
         let key = (read.source_line, Box::from(read.constant));
         if !forms.contains_key(&key) {
             let met = self
@@ -191,7 +245,7 @@ impl Sink for Survey<'_> {
             return Err(line.blame(read.width, &expected).into());
         }
         if read.bytes != 0 {
-            let private = &mut self.private;
+            let private = &mut self.function.private;
             windows.split(
                 met.opcode.reach,
                 read.active,
@@ -271,6 +325,11 @@ fn meet(
     })
 }
 
+/// Warps of a launch.
+fn warps_of(header: &Header) -> u64 {
+    u64::from(header.blocks()) * u64::from(header.warps())
+}
+
 /// Linear number of a warp in its launch.
 fn number(place: Place, warps: u32) -> u64 {
     u64::from(place.work_group) * u64::from(warps) + u64::from(place.warp)
@@ -279,6 +338,7 @@ fn number(place: Place, warps: u32) -> u64 {
 /// Writes the streams of a kernel that was surveyed.
 pub(crate) struct Streams<'s, 'w> {
     surveyed: &'s Surveyed,
+    function: &'s Function,
     writer: KernelFileWriter<'w>,
     stream: StreamWriter,
     place: Option<Place>,
@@ -289,13 +349,19 @@ pub(crate) struct Streams<'s, 'w> {
 }
 
 impl<'s, 'w> Streams<'s, 'w> {
-    pub(crate) fn new(surveyed: &'s Surveyed, writer: KernelFileWriter<'w>) -> Self {
+    pub(crate) fn new(
+        surveyed: &'s Surveyed,
+        function: &'s Function,
+        writer: KernelFileWriter<'w>,
+    ) -> Self {
+        let header = &surveyed.header;
         Self {
             surveyed,
+            function,
             writer,
             stream: StreamWriter::new(),
             place: None,
-            written: Bits::of(surveyed.there.length),
+            written: Bits::of(warps_of(header)),
             next: 0,
         }
     }
@@ -310,7 +376,7 @@ impl<'s, 'w> Streams<'s, 'w> {
     fn write_missing(&mut self) -> Result<(), AccelSimError> {
         let warps = u64::from(self.surveyed.header.warps());
         while self.next < self.written.length {
-            let is_there = self.surveyed.there.get(self.next);
+            let is_there = self.surveyed.has(self.next);
             if is_there && !self.written.get(self.next) {
                 return Ok(());
             }
@@ -349,12 +415,12 @@ impl Sink for Streams<'_, '_> {
         read: &Instruction<'_>,
         addresses: &[u64; LANES],
     ) -> Result<(), AccelSimError> {
-        let forms = self.surveyed.table.get(&read.pc);
+        let forms = self.function.table.get(&read.pc);
         let key = (read.source_line, Box::from(read.constant));
         let met = forms.and_then(|forms| forms.get(&key));
         let met =
             met.ok_or_else(|| line.refuse_whole("the trace was replaced while it was read"))?;
-        let (pc, base) = (met.number, self.surveyed.private_base);
+        let (pc, base) = (met.number, self.function.private_base);
         // Parts of one instruction follow each other; only the last does not continue.
         let mut before: Option<(Space, u32, [u64; LANES])> = None;
         let stream = &mut self.stream;
@@ -401,6 +467,7 @@ impl Sink for Streams<'_, '_> {
 struct Bits {
     words: Vec<u64>,
     length: u64,
+    count: u64,
 }
 
 impl Bits {
@@ -408,6 +475,7 @@ impl Bits {
         Self {
             words: vec![0; length.div_ceil(64) as usize],
             length,
+            count: 0,
         }
     }
 
@@ -415,9 +483,15 @@ impl Bits {
         self.words[(at / 64) as usize] >> (at % 64) & 1 != 0
     }
 
+    /// Whether all are set.
+    fn is_full(&self) -> bool {
+        self.count == self.length
+    }
+
     /// Sets a bit; whether it was set before.
     fn set(&mut self, at: u64) -> bool {
         let was = self.get(at);
+        self.count += u64::from(!was);
         self.words[(at / 64) as usize] |= 1 << (at % 64);
         was
     }

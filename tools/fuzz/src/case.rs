@@ -1,13 +1,13 @@
 //! One mutated input.
 
 use std::io;
-use std::path::Path;
 
 use fastrand::Rng;
 use warpweave_random::nth;
 
 use crate::checkpoints::Forger;
 use crate::folder::Folder;
+use crate::indexed::Indexed;
 use crate::kind::{Kind, OVERRIDE};
 use crate::mutate::{Words, flip, mutated};
 use crate::sealed;
@@ -135,8 +135,17 @@ impl Case {
                 flip(&mut bytes, &mut rng);
                 bytes
             }
-            _ if is_packed(file) => sealed::gzip(original, &words, &mut rng)?,
-            _ => mutated(original, &words, &mut rng),
+            _ => match ending(file) {
+                "gz" => sealed::gzip(original, &words, &mut rng)?,
+                "zst" => sealed::zstd(original, &words, &mut rng)?,
+                "tracez" => Indexed::default().mutated(&words, &mut rng)?,
+                "xz" => {
+                    let mut bytes = original.to_vec();
+                    flip(&mut bytes, &mut rng);
+                    bytes
+                }
+                _ => mutated(original, &words, &mut rng),
+            },
         };
         Ok(Self {
             kind,
@@ -167,9 +176,23 @@ impl Case {
     }
 }
 
-fn is_packed(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|end| end == "gz")
+fn ending(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
+
+fn is_packed(name: &str) -> bool {
+    matches!(ending(name), "gz" | "zst" | "xz" | "tracez")
+}
+
+/// What is at the edge of what traces may say.
+const LIMITS_OF_TRACES: &[u8] =
+    b"-grid dim = (4294967295,65535,65535)\n-block dim = (1024,1,1)\n-block dim = (1,1024,1024)\n\
+    -grid dim = (1073741824,1,1)\n-shmem = 16777216\n-nregs = 255\n-shmem base_addr = 0xffffffffffffffff\n\
+    -local mem base_addr = 0xffffffffff000000\ninsts = 4294967295\nwarp = 31\nthread block = 4294967295,0,0\n\
+    fff0 80000000 1 R255 LDG.E 1 R254 16 1 0xfffffffffffffff0 -9223372036854775808 0\n\
+    ffffffffffffffff 00000001 8 R0 R1 R2 R3 R4 R5 R6 R7 LDL 1 R2 128 2 0xffffffffffffffff 0\n\
+    0000 00000003 0 STL 1 R2 4 2 0x7f2002fffce0 9223372036854775807 0\n\
+    MemcpyHtoD,0xffffffffffffffff,18446744073709551615\nMemcpyHtoD,0x0,18446744073709551615\n";
 
 /// Texts of the family of a kind.
 fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
@@ -194,7 +217,11 @@ fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
         other => other.files().to_vec(),
     };
     let plain = files.into_iter().filter(|name| !is_packed(name));
-    plain.map(|name| folder.original(name)).collect()
+    let texts = plain.map(|name| folder.original(name));
+    match kind {
+        Kind::AccelSim => texts.chain([LIMITS_OF_TRACES]).collect(),
+        _ => texts.collect(),
+    }
 }
 
 /// One to three overrides, one of them changed.

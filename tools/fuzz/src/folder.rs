@@ -15,7 +15,8 @@ use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Machine, StateLog, standard_registry};
 
 use crate::checkpoints::{Moment, machine_of, prepared};
-use crate::kind::{ARGUMENTS, OVERRIDE};
+use crate::indexed::Indexed;
+use crate::kind::{ARGUMENTS, INDEXED, OVERRIDE};
 
 /// Files that lie in a temporary folder of their own.
 pub struct Folder {
@@ -34,11 +35,40 @@ const TAKEN: [&str; 6] = [
     "workloads/cuda/bfs.ptx",
 ];
 
-const TEXTS: [(&str, &str); 25] = [
+/// Files of the reader of foreign files: their folder there, and here.
+const FOREIGN: [(&str, &str, &[&str]); 2] = [
+    (
+        "vectors",
+        "foreign",
+        &[
+            "kernelslist.g",
+            "kernel-modes.traceg",
+            "kernel-spaces.traceg",
+            "kernel-classes.traceg",
+            "kernel-places.traceg",
+            "packed.traceg.xz",
+            "packed.traceg.zst",
+        ],
+    ),
+    (
+        "option-files",
+        "options",
+        &[
+            "fermi.config",
+            "pascal.config",
+            "pascal.trace.config",
+            "volta.config",
+        ],
+    ),
+];
+
+const TEXTS: [(&str, &str); 27] = [
     ("test.ron", SCENARIO),
     ("plain.ron", PLAIN),
     ("graph.ron", GRAPH_SCENARIO),
     ("edges.ron", EDGES_SCENARIO),
+    ("foreign.ron", FOREIGN_SCENARIO),
+    ("imported.ron", IMPORTED_SCENARIO),
     ("systems/composed.ron", COMPOSED),
     ("systems/library.ron", LIBRARY),
     ("energy.ron", ENERGY),
@@ -150,6 +180,14 @@ impl Folder {
         for name in TAKEN {
             files.push((name.to_owned(), fs::read(scenarios.join(name))?));
         }
+        let reader = scenarios.join("../systems/accel-sim/tests/accel_sim");
+        for (from, to, names) in FOREIGN {
+            for name in names {
+                let bytes = fs::read(reader.join(from).join(name))?;
+                files.push((format!("{to}/{name}"), bytes));
+            }
+        }
+        files.push((INDEXED.to_owned(), Indexed::default().packed()?));
         for (name, text) in TEXTS {
             files.push((name.to_owned(), text.as_bytes().to_vec()));
         }
@@ -409,6 +447,25 @@ const EDGES_SCENARIO: &str = r#"Scenario(
         "workload.block": 32,
     },
     limits: (cycles: 50000),
+)
+"#;
+
+/// What was made of a trace of Accel-Sim.
+const FOREIGN_SCENARIO: &str = r#"Scenario(
+    summary: "a trace of another simulator on the tiny machine",
+    system: "systems/tiny.ron",
+    trace: "foreign.wwt",
+    limits: (cycles: 20000),
+)
+"#;
+
+/// A machine made of option files.
+const IMPORTED_SCENARIO: &str = r#"Scenario(
+    summary: "256 additions on a machine made of option files",
+    system: "systems/imported.ron",
+    workload: "workloads/vector_add.ron",
+    overrides: { "workload.n": 256, "workload.block": 64 },
+    limits: (cycles: 20000, silent_cycles: 5000),
 )
 "#;
 

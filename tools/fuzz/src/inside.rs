@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use warpweave_accel_sim::{Quirks, export, import, system_of};
 use warpweave_accesses::AccessLog;
-use warpweave_files::Ledger;
+use warpweave_files::{Budget, Ledger};
 use warpweave_framework::{Environment, Registry};
 use warpweave_inputs::{
     ElementType, EntryValues, FileReading, GraphFormat, parse_graph, read_array,
@@ -22,7 +23,7 @@ use warpweave_trace::Program;
 use crate::case::Case;
 use crate::checkpoints::Moment;
 use crate::folder::{Folder, registry};
-use crate::kind::Kind;
+use crate::kind::{Kind, options_of};
 use crate::verdict::{Ending, Fault, FaultKind, Verdict, controls, has_place};
 
 /// The libraries, with a folder for the files they read.
@@ -38,6 +39,9 @@ pub struct Inside {
 
 /// Cycles that a machine runs whose files were changed, or that was resumed from a forged checkpoint.
 const CYCLES: u64 = 3000;
+
+/// Memory that the streams of a trace may take.
+const MEMORY_BYTES: u64 = 1 << 30;
 
 impl Inside {
     /// With a folder of its own.
@@ -148,6 +152,8 @@ impl Inside {
                 Ok(())
             }
             Kind::Results => self.compare(),
+            Kind::AccelSim => self.foreign(case, &file),
+            Kind::Options => self.options(case),
             Kind::Arguments => Err("the command line is the program's alone".to_owned()),
         }
     }
@@ -169,6 +175,55 @@ impl Inside {
         let mut machine = machine.map_err(|problems| problems.to_string())?;
         if case.way.is_multiple_of(8) {
             run(&mut machine);
+        }
+        Ok(())
+    }
+
+    /// Reads a trace of another simulator; one in eight is written as such a trace again, one is run.
+    fn foreign(&self, case: &Case, file: &Path) -> Result<(), String> {
+        let path = self.folder.path();
+        let quirks = Quirks {
+            file_order: case.way & 1 << 8 != 0,
+            opcode_width: case.way & 1 << 9 != 0,
+            generic_shared: case.way & 1 << 10 != 0,
+        };
+        let ledger = Ledger::new(&Budget::of(MEMORY_BYTES));
+        let made = path.join("foreign.wwt");
+        import(file, &made, quirks, &ledger).map_err(|error| error.to_string())?;
+        match case.way % 8 {
+            0 => {
+                let out = path.join("written");
+                let written = export(&made, &out, &ledger).map(drop);
+                if out.exists() {
+                    std::fs::remove_dir_all(&out).map_err(|error| error.to_string())?;
+                }
+                written.map_err(|error| error.to_string())
+            }
+            1 => {
+                let scenario = Scenario::load(&path.join("foreign.ron"), &[]);
+                let scenario = scenario.map_err(|problems| problems.to_string())?;
+                let executed = scenario.emulate().map_err(|error| error.to_string())?;
+                let machine = scenario.machine(&self.registry, &executed.program);
+                run(&mut machine.map_err(|problems| problems.to_string())?);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a system file of option files; one in thirty-two is built.
+    fn options(&self, case: &Case) -> Result<(), String> {
+        let path = self.folder.path();
+        let files = options_of(case.file).into_iter();
+        let files: Vec<_> = files.map(|file| path.join(file)).collect();
+        let system = system_of(&files).map_err(|problems| problems.to_string())?;
+        if case.way.is_multiple_of(32) {
+            let written = std::fs::write(path.join("systems/imported.ron"), system);
+            written.map_err(|error| error.to_string())?;
+            let scenario = Scenario::load(&path.join("imported.ron"), &[]);
+            let scenario = scenario.map_err(|problems| problems.to_string())?;
+            let checked = scenario.check(&self.registry);
+            checked.map_err(|problems| problems.to_string())?;
         }
         Ok(())
     }

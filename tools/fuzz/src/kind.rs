@@ -37,6 +37,10 @@ pub enum Kind {
     Arguments,
     /// What `warpweave compare` reads of a results folder.
     Results,
+    /// A trace of Accel-Sim: a list of kernels, or the trace of one, plain, packed or with an index.
+    AccelSim,
+    /// An option file of GPGPU-Sim or Accel-Sim.
+    Options,
 }
 
 impl Kind {
@@ -100,12 +104,41 @@ impl Kind {
             Self::StateLog => &["a/state-hashes.csv", "a/manifest.json"],
             Self::Arguments => &[ARGUMENTS],
             Self::Results => &["a/report.json", "a/system.ron"],
+            Self::AccelSim => &[
+                "foreign/kernelslist.g",
+                "foreign/kernel-modes.traceg",
+                "foreign/kernel-spaces.traceg",
+                "foreign/kernel-classes.traceg",
+                "foreign/kernel-places.traceg",
+                "foreign/packed.traceg.xz",
+                "foreign/packed.traceg.zst",
+                INDEXED,
+            ],
+            Self::Options => &[
+                "options/fermi.config",
+                "options/pascal.config",
+                "options/pascal.trace.config",
+                "options/volta.config",
+            ],
         }
     }
 }
 
 /// The file that holds the override of an input of [`Kind::Override`], for it has to be somewhere.
 pub(crate) const OVERRIDE: &str = "override.txt";
+
+/// The trace of a kernel that has an index.
+pub(crate) const INDEXED: &str = "foreign/kernel.tracez";
+
+/// The option files that make a machine with that of this name.
+pub(crate) fn options_of(file: &str) -> Vec<&str> {
+    match file {
+        "options/pascal.config" | "options/pascal.trace.config" => {
+            vec!["options/pascal.config", "options/pascal.trace.config"]
+        }
+        file => vec![file],
+    }
+}
 
 /// The file that holds the command line of an input of [`Kind::Arguments`], an argument a line.
 pub(crate) const ARGUMENTS: &str = "arguments.txt";

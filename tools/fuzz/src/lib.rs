@@ -14,6 +14,7 @@ mod campaign;
 mod case;
 mod checkpoints;
 mod folder;
+mod indexed;
 mod inside;
 mod kind;
 mod mutate;

@@ -30,6 +30,22 @@ pub(crate) fn gzip(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result
     }
 }
 
+/// A zstd file: its contents changed, or its bytes, or far more contents than bytes.
+pub(crate) fn zstd(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result<Vec<u8>> {
+    match rng.u8(..32) {
+        0 => {
+            let line = if rng.bool() { &b"#\n"[..] } else { &b"9"[..] };
+            zstd::encode_all(&line.repeat(rng.usize(1 << 12..1 << 20))[..], 1)
+        }
+        1..=7 => {
+            let mut bytes = bytes.to_vec();
+            flip(&mut bytes, rng);
+            Ok(bytes)
+        }
+        _ => zstd::encode_all(&mutated(&zstd::decode_all(bytes)?, words, rng)[..], 1),
+    }
+}
+
 /// Bytes of the trailer of a file of chunks: place and length of the index, its digest, magic.
 const TRAILER: usize = 56;
 

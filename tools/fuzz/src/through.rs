@@ -12,7 +12,7 @@ use crate::campaign::Limits;
 use crate::case::Case;
 use crate::checkpoints::Moment;
 use crate::folder::Folder;
-use crate::kind::{ARGUMENTS, Kind};
+use crate::kind::{ARGUMENTS, Kind, options_of};
 use crate::verdict::{Ending, Fault, FaultKind, Verdict, controls, has_place};
 
 /// The program under test, with a folder to run it in.
@@ -134,6 +134,15 @@ impl Program {
                 ))
             }
             Kind::StateLog => words("diff a b --quiet"),
+            Kind::AccelSim if case.way.is_multiple_of(2) => {
+                let quirk =
+                    ["file-order", "opcode-width", "generic-shared"][case.way as usize / 2 % 3];
+                words(&format!("trace import {file} -o x.wwt --quirk {quirk}"))
+            }
+            Kind::AccelSim => words(&format!(
+                "run --trace {file} --system systems/tiny.ron --quiet --set limits.cycles=3000"
+            )),
+            Kind::Options => words(&format!("system import {}", options_of(file).join(" "))),
             Kind::Arguments => case.lines(),
             Kind::Results => words(match case.way % 4 {
                 0 => "compare a,b b --format csv",

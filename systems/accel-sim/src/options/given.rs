@@ -17,11 +17,14 @@ pub(super) struct Given {
     values: BTreeMap<&'static str, Piece>,
     /// Values that a later one of the same option took the place of.
     overruled: Vec<(&'static str, Piece)>,
+    /// The files, as messages name them.
+    files: Vec<String>,
 }
 
 impl Given {
     /// Adds the options of a file.
     pub(super) fn read(&mut self, source: &Arc<Source>, problems: &mut Diagnostics) {
+        self.files.push(source.name().to_owned());
         let Some(words) = problems.take(words(source)) else {
             return;
         };
@@ -53,9 +56,14 @@ impl Given {
         match self.values.get(name) {
             Some(value) => Ok(value.clone()),
             None if option.assumed.is_empty() => Err(Diagnostic::error(format!(
-                "no file gives `{name}`, which a machine needs"
+                "`{name}`, which a machine needs, is not in {}",
+                self.files.join(", ")
             ))),
-            None => Ok(Piece::assumed(option.assumed)),
+            None => {
+                let files = self.files.join(", ");
+                let reason = format!("`{name}` is not in {files}: it is {}", option.assumed);
+                Ok(Piece::assumed(option.assumed, &reason))
+            }
         }
     }
 

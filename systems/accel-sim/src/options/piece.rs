@@ -2,28 +2,30 @@
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Span, printable};
 
-/// A text and where it stands; a value that holds where none is given stands nowhere.
+/// A text and where it stands, or why it holds where none is given.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     text: String,
-    place: Option<Span>,
+    place: Result<Span, Arc<str>>,
 }
 
 impl Piece {
     pub(super) fn placed(place: Span) -> Self {
         Self {
             text: place.text().to_owned(),
-            place: Some(place),
+            place: Ok(place),
         }
     }
 
-    pub(super) fn assumed(text: &str) -> Self {
+    /// A value that stands nowhere; `reason` says why it holds.
+    pub(super) fn assumed(text: &str, reason: &str) -> Self {
         Self {
             text: text.to_owned(),
-            place: None,
+            place: Err(Arc::from(reason)),
         }
     }
 
@@ -32,7 +34,7 @@ impl Piece {
     }
 
     pub(super) fn place(&self) -> Option<&Span> {
-        self.place.as_ref()
+        self.place.as_ref().ok()
     }
 
     /// The text in one line, fit for a comment.
@@ -53,7 +55,8 @@ impl Piece {
                 place: self
                     .place
                     .as_ref()
-                    .map(|place| place.slice(first, first + text.len())),
+                    .map(|place| place.slice(first, first + text.len()))
+                    .map_err(Arc::clone),
             }
         });
         parts.collect()
@@ -68,8 +71,8 @@ impl Piece {
     pub(super) fn blame(&self, message: &str) -> Diagnostic {
         let problem = Diagnostic::error(message);
         match &self.place {
-            Some(place) => problem.at(place),
-            None => problem,
+            Ok(place) => problem.at(place),
+            Err(reason) => problem.hint(reason.to_string()),
         }
     }
 

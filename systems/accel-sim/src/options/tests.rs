@@ -10,7 +10,7 @@ use super::table::{Fate, OPTIONS};
 #[test]
 fn what_holds_without_an_option_is_well_formed() {
     for option in OPTIONS.iter().filter(|option| !option.assumed.is_empty()) {
-        let value = Piece::assumed(option.assumed);
+        let value = Piece::assumed(option.assumed, "");
         assert_eq!(option.form.check(&value), Ok(()), "{}", option.name);
     }
 }

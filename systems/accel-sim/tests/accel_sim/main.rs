@@ -1,6 +1,7 @@
 //! Foreign traces become the programs they say they are, and are refused with a place where they say nothing.
 
 mod export;
+mod functions;
 mod indexed;
 mod options;
 mod random;
