@@ -165,9 +165,8 @@ pub use checkpoint::{
 pub use component::{Claims, Component, Facts, Onward, Origin, PortName, Stated, Unfit};
 pub use engine::{
     DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Outcome,
-    PortAddress, PortDoc, RelatedOrigin, RunLimits, RunStep, Simulation, SystemBuilder,
-    SystemWarning, TapError, UntimedError, UntimedWires, WaitEdge, busiest_share,
-    connectable_names, described_ports,
+    PortAddress, PortDoc, PortList, RelatedOrigin, RunLimits, RunStep, Simulation, SystemBuilder,
+    SystemWarning, TapError, UntimedError, UntimedWires, WaitEdge, busiest_share, described_ports,
 };
 pub use evaluation::{Context, Next};
 pub use observe::{
@@ -177,7 +176,7 @@ pub use observe::{
 };
 pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,
-    PolicyKind, PolicyRole, Preset, Registry, SpecError, WithoutEffect, field_at,
+    PolicyKind, PolicyRole, Preset, Registry, SpecError, Specification, WithoutEffect, field_at,
 };
 pub use state::{Id, IdTable, State, StateError, as_many, at_most, below};
 pub use test_bench::{Sink, Source, TestBench};

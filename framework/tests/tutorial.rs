@@ -54,7 +54,7 @@ impl Component for RateLimiter {
 }
 
 /// What a description sets.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RateLimiterSpec {
     /// Cycles from one message to the next, at least 1.

@@ -243,7 +243,7 @@ pub struct Cache {
     allocates_writes: bool,
     hands_down: bool,
     tags: TagArray,
-    /// Per place: who brought its line in.
+    /// Per place: who brought its line in; nothing before the first line.
     owners: Vec<Source>,
     victims: Option<VictimCache>,
     policies: PolicyChain,
@@ -380,7 +380,7 @@ impl Cache {
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),
             tags,
-            owners: vec![Source::default(); site.lines as usize],
+            owners: Vec::new(),
             victims: spec.victim_cache.map(|v| VictimCache::new(v.lines)),
             is_watched: !policies.is_empty() || !prefetches.is_empty(),
             policies,
@@ -409,6 +409,15 @@ impl Cache {
             slices: Slices::default(),
             spec,
         }
+    }
+}
+
+impl Cache {
+    /// Makes the places for the owners of lines.
+    #[cold]
+    fn make_owners(&mut self) {
+        self.owners
+            .resize(self.site.lines as usize, Source::default());
     }
 }
 
@@ -477,8 +486,10 @@ impl Component for Cache {
             self.finish_leaving(now);
         }
         self.take_return(ctx, now);
-        let most = self.spec.banks.map_or(1, |banks| banks.requests_per_cycle);
-        let accepted = (0..most).all(|_| self.accept(ctx, now));
+        let accepted = match self.spec.banks {
+            None => self.accept(ctx, now),
+            Some(banks) => (0..banks.requests_per_cycle).all(|_| self.accept(ctx, now)),
+        };
         let moves = self.moves;
         let prefetches = !self.prefetches.is_empty();
         if prefetches {
@@ -551,6 +562,7 @@ impl Component for Cache {
     fn state(&mut self, state: &mut State<'_>) {
         self.refusal = Refusal::Unknown;
         state.part("tags", |state| self.tags.state_fields(state));
+        self.make_owners();
         state.array("owners", &mut self.owners);
         if let Some(victims) = &mut self.victims {
             state.part("victims", |state| victims.state_fields(state));
@@ -590,8 +602,8 @@ impl Component for Cache {
     }
 
     fn evaluation_cost(&self) -> u64 {
-        // About 900 instructions.
-        9
+        // About 700 instructions.
+        7
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -277,6 +277,9 @@ impl Cache {
     #[inline]
     pub(super) fn occupy(&mut self, slot: Slot, line: u64, owner: Source) {
         self.tags.occupy(slot, line);
+        if self.owners.is_empty() {
+            self.make_owners();
+        }
         self.owners[slot.index()] = owner;
     }
 

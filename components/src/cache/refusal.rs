@@ -9,6 +9,8 @@
 //!   So what had room for the request at the refusal has room until the request is accepted.
 //! - A line that is neither in the cache nor in an MSHR stays so until a request for it is accepted.
 //! - Fills may add copy-backs to the miss queue, which would be the reason that comes first.
+//! - Room in the miss queue for the copy-back of the line that leaves is needed as long as that line is
+//!   the next to leave its set and has so many words to be copied back.
 //!
 //! Policies, prefetchers, banks, copy-back buffers and victim caches break these rules; a cache with
 //! one of them decides every time.
@@ -17,7 +19,8 @@ use warpweave_framework::{Cycle, Id};
 
 use super::request::Access;
 use super::statistics::Blocked;
-use super::{Cache, Entry};
+use super::tag_array::Slot;
+use super::{Cache, Entry, is_clean, stores};
 use crate::memory::MemRequest;
 
 /// What must change before the request at the head can be accepted or waits for something else.
@@ -31,8 +34,13 @@ pub(super) enum Refusal {
     Merges(Id),
     /// A line of this set is unlocked, or more requests than these wait in the miss queue.
     Ways { set: u32, misses: usize },
-    /// A request leaves the miss queue.
-    MissQueue,
+    /// The miss queue has places for so many requests more; or, if a line of this set is in the way,
+    /// another one would leave, or another part of it.
+    MissQueue {
+        places: u32,
+        set: u32,
+        victim: Option<(Slot, u32)>,
+    },
 }
 
 impl Cache {
@@ -67,7 +75,18 @@ impl Cache {
             Refusal::Ways { set, misses } => {
                 self.tags.is_locked(set) && self.misses.len() <= misses
             }
-            Refusal::MissQueue => self.misses.len() >= self.spec.miss_queue_entries as usize,
+            Refusal::MissQueue {
+                places,
+                set,
+                victim,
+            } => {
+                let entries = self.spec.miss_queue_entries as usize;
+                self.misses.len() + places as usize > entries
+                    && victim.is_none_or(|(slot, dirty)| {
+                        self.tags.victim_in(set) == Some(slot)
+                            && self.tags.state(slot).dirty == dirty
+                    })
+            }
         }
     }
 
@@ -89,15 +108,37 @@ impl Cache {
                 set: access.set,
                 misses: self.misses.len(),
             },
-            (Blocked::MissQueue, _) if is_absent && self.asks_below(request, access) => {
-                Refusal::MissQueue
-            }
+            (Blocked::MissQueue, _) if is_absent => self.refuse_for_queue(request, access),
             _ => Refusal::Unknown,
         }
     }
 
-    /// Whether a request for a line that is not here sends something down.
-    fn asks_below(&self, request: &MemRequest, access: Access) -> bool {
-        self.passes(request) || self.wanted(request.kind, access.words, 0) != 0
+    /// Of a request for a line that is not here, which the miss queue has no room for.
+    fn refuse_for_queue(&self, request: &MemRequest, access: Access) -> Refusal {
+        let set = access.set;
+        let wanted = self.wanted(request.kind, access.words, 0);
+        let goes_down = self.passes(request) || self.goes_through && stores(request.kind);
+        let requests = match (goes_down, wanted) {
+            // One at least.
+            (true, _) => 1,
+            (false, _) if is_clean(request) => return Refusal::Unknown,
+            (false, wanted) => self.pieces(wanted),
+        };
+        if goes_down || requests > 0 && self.queue_room(requests, 0).is_err() {
+            return Refusal::MissQueue {
+                places: requests,
+                set,
+                victim: None,
+            };
+        }
+        let Some(slot) = self.tags.victim_in(set) else {
+            return Refusal::Unknown;
+        };
+        let dirty = self.tags.state(slot).dirty;
+        Refusal::MissQueue {
+            places: requests + self.pieces(dirty),
+            set,
+            victim: Some((slot, dirty)),
+        }
     }
 }

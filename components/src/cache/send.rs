@@ -13,14 +13,15 @@ impl Cache {
     /// Sends the oldest request down whose time has come. Returns when to try again, if time
     /// decides.
     pub(super) fn send_down(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Option<Cycle> {
-        let &(turn, request) = self.misses.front()?;
+        let &(turn, _) = self.misses.front()?;
         if turn > now {
             return Some(turn);
         }
-        if self.down.request.try_send(ctx, request).is_err() {
+        if !self.down.request.can_send(ctx) {
             return None;
         }
-        self.misses.pop_front();
+        let (_, request) = self.misses.pop_front()?;
+        self.down.request.send(ctx, request);
         if let Some(buffer) = &mut self.copy_backs {
             buffer.sent_one();
         }

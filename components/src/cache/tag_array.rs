@@ -85,7 +85,8 @@ pub struct TagArray {
     replacement: AnyReplacement,
 }
 
-/// What changes while a tag array is in use.
+/// What changes while a tag array is in use. Until the first line comes there are no tags and states:
+/// many caches of a large machine never get one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Content {
     tags: Vec<u64>,
@@ -103,7 +104,22 @@ struct SetUse {
 /// Tag of an empty way: no line starts at the last byte of the address space.
 const EMPTY: u64 = u64::MAX;
 
+/// The state of a place without a line.
+const NO_LINE: LineState = LineState {
+    valid: 0,
+    dirty: 0,
+    write_sequence: 0,
+    mshr: None,
+};
+
 impl Content {
+    /// Makes the places for the lines.
+    #[cold]
+    fn make_places(&mut self, lines: usize) {
+        self.tags.resize(lines, EMPTY);
+        self.states.resize(lines, NO_LINE);
+    }
+
     /// Whether what a checkpoint holds has the shape that was built.
     fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("tags", self.tags.len(), built.tags.len())?;
@@ -153,7 +169,7 @@ impl TagArray {
 
     /// Whether a slot is one of the array.
     pub(super) fn check_slot(&self, slot: Slot) -> Result<(), String> {
-        below("slot", slot.0, self.content.tags.len() as u64)
+        below("slot", slot.0, self.lines() as u64)
     }
 
     /// The slots that are locked, and by which MSHR.
@@ -175,13 +191,17 @@ impl TagArray {
             line_shift: geometry.line_bytes.trailing_zeros(),
             index: SetIndex::new(geometry.hash, geometry.sets),
             content: Content {
-                tags: vec![EMPTY; lines],
-                states: vec![LineState::default(); lines],
+                tags: Vec::new(),
+                states: Vec::new(),
                 sets: vec![SetUse::default(); sets],
             },
             replacement,
             geometry,
         }
+    }
+
+    fn lines(&self) -> usize {
+        self.content.sets.len() * self.geometry.ways as usize
     }
 
     /// Its shape.
@@ -191,6 +211,7 @@ impl TagArray {
 
     /// Names the state for checkpoints.
     pub fn state_fields(&mut self, state: &mut State<'_>) {
+        self.content.make_places(self.lines());
         state.fitting("content", &mut self.content, Content::is_like);
         state.part("replacement", |state| self.replacement.state(state));
     }
@@ -233,9 +254,8 @@ impl TagArray {
     pub fn find_in(&self, set: u32, line: u64) -> Option<Slot> {
         let ways = self.geometry.ways as usize;
         let base = set as usize * ways;
-        let way = self.content.tags[base..base + ways]
-            .iter()
-            .position(|&tag| tag == line)?;
+        let tags = self.content.tags.get(base..base + ways)?;
+        let way = tags.iter().position(|&tag| tag == line)?;
         Some(Slot((base + way) as u32))
     }
 
@@ -255,9 +275,8 @@ impl TagArray {
         let base = set * ways as usize;
         let SetUse { occupied, locked } = self.content.sets[set];
         let way = if occupied < ways {
-            self.content.tags[base..][..ways as usize]
-                .iter()
-                .position(|&tag| tag == EMPTY)
+            let tags = self.content.tags.get(base..base + ways as usize);
+            tags.map_or(Some(0), |tags| tags.iter().position(|&tag| tag == EMPTY))
         } else if locked == 0 {
             self.replacement.victim(set, |_| true)
         } else if locked == ways {
@@ -279,14 +298,14 @@ impl TagArray {
     /// Address of the line in `slot`, if there is one.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<u64> {
-        let tag = self.content.tags[slot.index()];
+        let tag = *self.content.tags.get(slot.index())?;
         (tag != EMPTY).then_some(tag)
     }
 
     /// State of the line in `slot`.
     #[inline]
     pub fn state(&self, slot: Slot) -> &LineState {
-        &self.content.states[slot.index()]
+        self.content.states.get(slot.index()).unwrap_or(&NO_LINE)
     }
 
     /// State of the line in `slot`, to be changed.
@@ -300,6 +319,9 @@ impl TagArray {
     pub fn occupy(&mut self, slot: Slot, line: u64) {
         let at = slot.index();
         let (set, way) = self.place(slot);
+        if self.content.tags.is_empty() {
+            self.content.make_places(self.lines());
+        }
         let content = &mut self.content;
         if content.tags[at] == EMPTY {
             content.sets[set].occupied += 1;

@@ -325,13 +325,14 @@ impl ClusterPort {
         let Some(first) = self.responses.ready(ctx.cycle()).copied() else {
             return true;
         };
+        if !self.spec.broadcast {
+            return self.return_response(ctx, first);
+        }
         let mut served = self.bit_of(&first);
         if !self.return_response(ctx, first) {
             return false;
         }
-        while self.spec.broadcast
-            && let Some(next) = self.responses.ready(ctx.cycle()).copied()
-        {
+        while let Some(next) = self.responses.ready(ctx.cycle()).copied() {
             let port = self.bit_of(&next);
             if !carries_the_same(&first, &next) || served & port != 0 {
                 break;
@@ -357,14 +358,15 @@ impl ClusterPort {
         let Entry {
             port, id: above, ..
         } = self.entries[id];
+        let up = &mut self.up[port as usize].response;
+        if !up.can_send(ctx) {
+            return false;
+        }
         let response = MemResponse {
             id: above,
             ..response
         };
-        let up = &mut self.up[port as usize].response;
-        if up.try_send(ctx, response).is_err() {
-            return false;
-        }
+        up.send(ctx, response);
         self.entries.remove(id);
         self.responses.take(now);
         self.counters.response_occupancy.sub(now, 1);
@@ -397,16 +399,17 @@ impl ClusterPort {
     /// Sends the oldest request down; false if there was no room.
     fn inject(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.cycle();
-        let Some(request) = self.injection.ready(now).copied() else {
+        if self.injection.ready(now).is_none() {
             return true;
-        };
-        if self.down.request.try_send(ctx, request).is_err() {
+        }
+        if !self.down.request.can_send(ctx) {
             return false;
         }
-        self.injection.take(now);
+        let request = self.injection.take(now).expect("it was ready");
+        self.counters.request_bytes += u64::from(request.wire_bytes());
+        self.down.request.send(ctx, request);
         self.counters.injection_occupancy.sub(now, 1);
         self.counters.requests += 1;
-        self.counters.request_bytes += u64::from(request.wire_bytes());
         true
     }
 

@@ -220,12 +220,12 @@ impl Component for Crossbar {
     }
 
     fn evaluation_cost(&self) -> u64 {
-        // 2000 instructions and 1150 for each flit that leaves; a guess before the first.
+        // 900 instructions and 1000 for each flit that leaves; a guess before the first.
         let flits = self.request.flits_delivered().iter();
         let flits: u64 = flits.chain(self.reply.flits_delivered()).sum();
         let ports = u64::from(self.spec.up_ports + self.spec.down_ports);
-        let load = (flits * 23).checked_div(self.evaluations * 2);
-        20 + load.unwrap_or(4 * ports)
+        let load = (flits * 10).checked_div(self.evaluations);
+        9 + load.unwrap_or(4 * ports)
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
@@ -294,13 +294,15 @@ impl Crossbar {
     fn move_replies(&mut self, ctx: &mut Context<'_>) -> PortMask {
         let (up, outstanding) = (&mut self.up, &mut self.outstanding);
         let steps = self.reply.step(ctx.cycle(), |port, mut response, _| {
+            let up = &mut up[port].response;
+            if !up.can_send(ctx) {
+                return false;
+            }
             let id = response.id;
             response.id = outstanding.original(id);
-            let left = up[port].response.try_send(ctx, response).is_ok();
-            if left {
-                outstanding.release(id);
-            }
-            left
+            up.send(ctx, response);
+            outstanding.release(id);
+            true
         });
         if steps { self.reply.freed() } else { 0 }
     }
@@ -340,7 +342,12 @@ impl Crossbar {
     fn move_requests(&mut self, ctx: &mut Context<'_>) -> PortMask {
         let down = &mut self.down;
         let steps = self.request.step(ctx.cycle(), |slice, request, _| {
-            down[slice].request.try_send(ctx, request).is_ok()
+            let down = &mut down[slice].request;
+            let takes = down.can_send(ctx);
+            if takes {
+                down.send(ctx, request);
+            }
+            takes
         });
         if steps { self.request.freed() } else { 0 }
     }

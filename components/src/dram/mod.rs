@@ -178,6 +178,9 @@ pub struct GddrController {
     up: Vec<MemSlave>,
     channels: Vec<Controller>,
     mapping: Mapping,
+    /// Channel and place of the access that was looked at last; a request that waits is looked at again
+    /// and again. No state.
+    located: Option<(u64, usize, Location)>,
     interleave: Option<Interleave>,
     /// What its wires bring; of elaboration only.
     slices: Slices,
@@ -218,6 +221,7 @@ impl GddrController {
             up: (0..ports).map(|_| MemSlave::default()).collect(),
             channels: (0..spec.channels).map(channel).collect::<Result<_, _>>()?,
             mapping: Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?,
+            located: None,
             interleave: spec.interleave,
             slices: Slices::default(),
             access_bytes: spec.access_bytes(),
@@ -469,14 +473,19 @@ impl GddrController {
     }
 
     /// The channel of an access, and the access as the channel takes it.
-    fn access(&self, access: u64, write: bool) -> (usize, Request) {
+    fn access(&mut self, access: u64, write: bool) -> (usize, Request) {
+        let known = self.located.filter(|(known, ..)| *known == access);
+        let (_, channel, location) = *self.located.insert(known.unwrap_or_else(|| {
+            let channel = self.mapping.channel(access) as usize;
+            (access, channel, self.mapping.locate(access))
+        }));
         let request = Request {
             access,
-            location: self.mapping.locate(access),
+            location,
             write,
             tag: 0,
         };
-        (self.mapping.channel(access) as usize, request)
+        (channel, request)
     }
 
     /// Offers the next access of a request to its channel and says whether it entered. The last one

@@ -24,6 +24,9 @@ pub(super) struct Transaction {
     younger: Option<Id>,
 }
 
+/// Bits of the hash of a line: so many that few of the reads under way share one.
+const LINE_HASH_BITS: u32 = 10;
+
 /// The transactions of a controller.
 pub(super) struct Transactions {
     limit: usize,
@@ -38,7 +41,7 @@ impl Transactions {
         Self {
             limit,
             table: IdTable::default(),
-            reads_by_line: vec![0; 256].into(),
+            reads_by_line: vec![0; 1 << LINE_HASH_BITS].into(),
         }
     }
 
@@ -205,7 +208,7 @@ impl Transactions {
 #[inline]
 fn line_hash(line: u64) -> usize {
     const SHIFT: u32 = LINE_BYTES_MAX.trailing_zeros() - 2;
-    ((line >> SHIFT).wrapping_mul(GAMMA) >> 56) as usize
+    ((line >> SHIFT).wrapping_mul(GAMMA) >> (u64::BITS - LINE_HASH_BITS)) as usize
 }
 
 #[cfg(test)]

@@ -19,6 +19,11 @@ impl<T> Entries<T> {
         self.list.iter()
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

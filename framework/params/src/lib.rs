@@ -50,7 +50,8 @@ pub use de::{from_named, from_node};
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, Related, Severity};
 pub use entries::Entries;
 pub use expression::{
-    Env, ExpressionError, eval, eval_index, is_expression, is_keyword, resolve_expressions,
+    Env, ExpressionError, eval, eval_index, is_expression, is_keyword, names_in,
+    resolve_expressions, words,
 };
 pub use files::Files;
 pub use merge::same_key;

@@ -138,7 +138,7 @@ impl Node {
     }
 
     /// Calls `visit` for this value and every value inside it.
-    fn walk(&self, visit: &mut impl FnMut(&Self)) {
+    pub(crate) fn walk<'n>(&'n self, visit: &mut impl FnMut(&'n Self)) {
         visit(self);
         match &self.kind {
             Kind::Option(Some(inner)) => inner.walk(visit),

@@ -50,6 +50,9 @@ impl Port<'_> {
     }
 }
 
+/// Bytes of a name before the place for names grows.
+const USUAL_NAME_BYTES: usize = 64;
+
 /// Collects the ports that a component names.
 pub struct Ports<'a> {
     prefix: String,
@@ -61,7 +64,7 @@ pub struct Ports<'a> {
 impl<'a> Ports<'a> {
     pub(crate) fn new(visit: &'a mut dyn FnMut(Port<'_>)) -> Self {
         Self {
-            prefix: String::new(),
+            prefix: String::with_capacity(USUAL_NAME_BYTES),
             optional: false,
             unwired: None,
             visit,
@@ -95,21 +98,22 @@ impl<'a> Ports<'a> {
     /// Names inputs `name[0]`, `name[1]`, …
     pub fn inputs<T: Message>(&mut self, name: &str, ports: &mut [InPort<T>]) {
         for (i, port) in ports.iter_mut().enumerate() {
-            self.leaf(&format!("{name}[{i}]"), port);
+            self.numbered(name, i, |ports| ports.leaf("", port));
         }
     }
 
     /// Names outputs `name[0]`, `name[1]`, …
     pub fn outputs<T: Message>(&mut self, name: &str, ports: &mut [OutPort<T>]) {
         for (i, port) in ports.iter_mut().enumerate() {
-            self.leaf(&format!("{name}[{i}]"), port);
+            self.numbered(name, i, |ports| ports.leaf("", port));
         }
     }
 
     /// Names a group of ports: its ports become `name.part`.
     pub fn bundle(&mut self, name: &str, bundle: &mut dyn Bundle) {
         let length = self.prefix.len();
-        let _ = write!(self.prefix, "{name}.");
+        self.prefix.push_str(name);
+        self.prefix.push('.');
         bundle.ports(self);
         self.prefix.truncate(length);
     }
@@ -117,7 +121,7 @@ impl<'a> Ports<'a> {
     /// Names groups `name[0]`, `name[1]`, …
     pub fn bundles<B: Bundle>(&mut self, name: &str, bundles: &mut [B]) {
         for (i, bundle) in bundles.iter_mut().enumerate() {
-            self.bundle(&format!("{name}[{i}]"), bundle);
+            self.numbered(name, i, |ports| ports.bundle("", bundle));
         }
     }
 
@@ -134,6 +138,23 @@ impl<'a> Ports<'a> {
         let before = self.unwired.replace(without);
         self.optional(name_them);
         self.unwired = before;
+    }
+
+    /// Begins what `name_it` names with `name[number]`.
+    fn numbered(&mut self, name: &str, number: usize, name_it: impl FnOnce(&mut Self)) {
+        let length = self.prefix.len();
+        self.prefix.push_str(name);
+        self.prefix.push('[');
+        match u8::try_from(number) {
+            // Most are: these need no formatting.
+            Ok(digit @ 0..10) => self.prefix.push(char::from(b'0' + digit)),
+            _ => {
+                let _ = write!(self.prefix, "{number}");
+            }
+        }
+        self.prefix.push(']');
+        name_it(self);
+        self.prefix.truncate(length);
     }
 
     fn leaf(&mut self, name: &str, port: &mut dyn AnyPort) {

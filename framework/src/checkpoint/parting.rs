@@ -158,7 +158,7 @@ fn list_channel(simulation: &mut Simulation, channel: usize) -> Vec<(String, Val
     let mut listed = Vec::new();
     for (instance, name) in ends {
         simulation.visit_ports(instance as usize, &mut |port| {
-            if port.name == name {
+            if *port.name == *name {
                 listed.extend(port.port.describe());
             }
         });

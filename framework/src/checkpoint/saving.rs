@@ -12,6 +12,7 @@
 //! them, so that a system saved by one engine is loaded by another.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -254,7 +255,7 @@ impl Simulation {
     fn visit_channel_ends(&mut self, mut visit: impl FnMut(u32, &mut dyn crate::channel::AnyPort)) {
         for (number, ends) in self.ends_by_instance().iter().enumerate() {
             self.visit_ports(number, &mut |port| {
-                for (_, channel) in ends.iter().filter(|(name, _)| *name == port.name) {
+                for (_, channel) in ends.iter().filter(|(name, _)| **name == *port.name) {
                     visit(*channel, port.port);
                 }
             });
@@ -306,7 +307,7 @@ impl Simulation {
     }
 
     /// Per instance the names of its connected ports with their channels.
-    pub(crate) fn ends_by_instance(&self) -> Vec<Vec<(String, u32)>> {
+    pub(crate) fn ends_by_instance(&self) -> Vec<Vec<(Arc<str>, u32)>> {
         let mut ends = vec![Vec::new(); self.instances.len()];
         for (number, channel) in self.channels.iter().enumerate() {
             for (instance, port) in [&channel.from, &channel.to] {

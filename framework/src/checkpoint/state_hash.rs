@@ -5,6 +5,8 @@
 //! engine keeps for itself, so it is the same awake or asleep, in any order of evaluation, with any
 //! number of threads, and after saving and loading.
 
+use std::sync::Arc;
+
 use crate::channel::Direction;
 use crate::checkpoint::saving::CheckpointError;
 use crate::engine::Simulation;
@@ -23,7 +25,7 @@ pub struct StateHasher {
     /// By number of channel: what the receiving and the sending end contribute.
     pub(super) channels: Vec<[u64; 2]>,
     /// By number of instance: its channels as (name of the port, channel).
-    ends: Vec<Vec<(String, u32)>>,
+    ends: Vec<Vec<(Arc<str>, u32)>>,
     buffer: Vec<u8>,
 }
 
@@ -123,7 +125,7 @@ impl StateHasher {
         let now = simulation.now().0;
         let mut failed = None;
         simulation.visit_ports(number, &mut |port| {
-            for (_, channel) in ends.iter().filter(|(name, _)| *name == port.name) {
+            for (_, channel) in ends.iter().filter(|(name, _)| **name == *port.name) {
                 match port.port.save(now) {
                     Ok(saved) => {
                         let end = usize::from(port.direction() == Direction::Output);

@@ -1,7 +1,6 @@
 //! Facts that components tell each other along their wires.
 
 use std::any::{Any, TypeId};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,7 +32,8 @@ impl<T: Any + Send + Sync + PartialEq> Fact for T {
 /// components that let it pass ([`Component::passage`](super::Component::passage)).
 #[derive(Clone, Default)]
 pub struct Facts {
-    by_type: BTreeMap<TypeId, (Arc<dyn Fact>, String)>,
+    /// Few: each with its type, and the field that it stands in.
+    list: Vec<(TypeId, Arc<dyn Fact>, Arc<str>)>,
     /// Number and path of the instance that states them.
     speaker: Option<(usize, Arc<str>)>,
 }
@@ -52,30 +52,31 @@ impl Facts {
     /// As [`Facts::publish`], a fact that stands in this field of the specification.
     pub fn publish_from<T: Any + Send + Sync + PartialEq>(
         &mut self,
-        field: impl Into<String>,
+        field: impl Into<Arc<str>>,
         fact: T,
     ) {
-        self.by_type
-            .insert(TypeId::of::<T>(), (Arc::new(fact), field.into()));
+        self.withdraw::<T>();
+        self.list
+            .push((TypeId::of::<T>(), Arc::new(fact), field.into()));
     }
 
     /// Takes the fact of this type out, so that it does not pass.
     pub fn withdraw<T: Any>(&mut self) {
-        self.by_type.remove(&TypeId::of::<T>());
+        self.list.retain(|(id, ..)| *id != TypeId::of::<T>());
     }
 
     /// The fact of this type, if one is stated.
     pub fn get<T: Any>(&self) -> Option<&T> {
-        let (fact, _) = self.by_type.get(&TypeId::of::<T>())?;
+        let (_, fact, _) = self.of(TypeId::of::<T>())?;
         // Not the box's own `as_any`.
         (**fact).as_any().downcast_ref()
     }
 
     /// Who states the fact of this type, if one is stated.
     pub fn stated<T: Any>(&self) -> Option<Stated> {
-        let (_, field) = self.by_type.get(&TypeId::of::<T>())?;
+        let (.., field) = self.of(TypeId::of::<T>())?;
         let (instance, path) = self.speaker.clone()?;
-        let field = field.clone();
+        let field = field.as_ref().to_owned();
         Some(Stated {
             instance,
             path,
@@ -83,17 +84,21 @@ impl Facts {
         })
     }
 
+    fn of(&self, id: TypeId) -> Option<&(TypeId, Arc<dyn Fact>, Arc<str>)> {
+        self.list.iter().find(|(known, ..)| *known == id)
+    }
+
     /// Whether nothing is stated.
     pub fn is_empty(&self) -> bool {
-        self.by_type.is_empty()
+        self.list.is_empty()
     }
 
     /// Takes out what `known` has too.
     pub(crate) fn withdraw_known(&mut self, known: &[Self]) {
-        self.by_type.retain(|id, (fact, _)| {
+        self.list.retain(|(id, fact, _)| {
             let same = |other: &Self| {
-                let other = other.by_type.get(id);
-                other.is_some_and(|(other, _)| (**fact).is((**other).as_any()))
+                let other = other.of(*id);
+                other.is_some_and(|(_, other, _)| (**fact).is((**other).as_any()))
             };
             !known.iter().any(same)
         });

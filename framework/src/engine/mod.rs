@@ -26,7 +26,7 @@ mod simulation;
 
 pub use division::busiest_share;
 pub use elaboration::{
-    ElaborationError, ElaborationErrors, PortDoc, RelatedOrigin, SystemBuilder, connectable_names,
+    ElaborationError, ElaborationErrors, PortDoc, PortList, RelatedOrigin, SystemBuilder,
     described_ports,
 };
 pub use options::{EngineOptions, Order};

@@ -145,6 +145,8 @@ enum Collector<'a> {
 
 struct List<'a> {
     statistics: &'a mut Vec<Statistic>,
+    /// Statistics of another component, whose names those of this one share where they are the same.
+    like: &'a [Statistic],
     /// Role and index of the statistic reported next.
     role: Option<Role>,
     index: Option<usize>,
@@ -155,8 +157,19 @@ struct List<'a> {
 impl<'a> Statistics<'a> {
     /// A collector for a component whose clock stands at `cycle`.
     pub fn new(cycle: Cycle, now: Tick, list: &'a mut Vec<Statistic>) -> Self {
+        Self::named_like(&[], cycle, now, list)
+    }
+
+    /// As [`Statistics::new`], for a component that probably reports what another has reported, `like`.
+    pub(crate) fn named_like(
+        like: &'a [Statistic],
+        cycle: Cycle,
+        now: Tick,
+        list: &'a mut Vec<Statistic>,
+    ) -> Self {
         let list = List {
             statistics: list,
+            like,
             role: None,
             index: None,
             prefix: String::new(),
@@ -449,6 +462,19 @@ impl<'a> Statistics<'a> {
 }
 
 impl List<'_> {
+    /// Whether `whole` is what a statistic is called here.
+    fn is_called(&self, whole: &str, name: &str, index: Option<usize>) -> bool {
+        let rest = whole.strip_prefix(&*self.prefix);
+        match (rest.and_then(|rest| rest.strip_prefix(name)), index) {
+            (Some(rest), None) => rest.is_empty(),
+            (Some(rest), Some(index)) => rest
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_suffix(']'))
+                .is_some_and(|digits| digits.parse() == Ok(index)),
+            (None, _) => false,
+        }
+    }
+
     #[inline(never)]
     fn push(
         &mut self,
@@ -459,7 +485,11 @@ impl List<'_> {
         value: Value,
     ) {
         let (role, index) = (self.role.take(), self.index.take());
-        let name: Arc<str> = if self.prefix.is_empty() && index.is_none() {
+        let known = self.like.get(self.statistics.len());
+        let known = known.filter(|known| self.is_called(&known.name, name, index));
+        let name: Arc<str> = if let Some(known) = known {
+            Arc::clone(&known.name)
+        } else if self.prefix.is_empty() && index.is_none() {
             name.into()
         } else {
             // Put together behind the prefix.
@@ -755,6 +785,36 @@ impl InstanceStatistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_the_same_whether_another_component_reported_them_before_or_not() {
+        fn report(statistics: &mut Statistics<'_>, parts: usize, more: bool) {
+            for part in 0..parts {
+                statistics.at(part).counter("flits", "flits", "", 1);
+            }
+            if more {
+                statistics.counter("flits", "flits", "", 1);
+            }
+            statistics.under("part", |part| {
+                part.counter("hits", "hits", "", 1);
+                part.at(12).counter("hits", "hits", "", 1);
+            });
+        }
+        let reported = |like: &[Statistic], parts, more| {
+            let mut list = Vec::new();
+            let mut statistics = Statistics::named_like(like, 1, Tick(1), &mut list);
+            report(&mut statistics, parts, more);
+            list
+        };
+        let like = reported(&[], 2, true);
+        for (parts, more, shared) in [(2, true, 5), (1, true, 1), (3, false, 4), (0, false, 0)] {
+            let list = reported(&like, parts, more);
+            assert_eq!(list, reported(&[], parts, more));
+            let pairs = list.iter().zip(&like);
+            let same = pairs.filter(|(one, other)| Arc::ptr_eq(&one.name, &other.name));
+            assert_eq!(same.count(), shared);
+        }
+    }
 
     #[test]
     fn a_role_is_played_by_what_is_reported_next() {

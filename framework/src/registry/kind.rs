@@ -26,7 +26,7 @@ pub trait Kind: Component + Sized + 'static {
     /// Descriptions that come with the kind.
     const PRESETS: &'static [Preset] = &[];
     /// What a description may set. Doc comments of the fields become the reference page.
-    type Spec: DeserializeOwned + Serialize + JsonSchema;
+    type Spec: Clone + DeserializeOwned + Serialize + JsonSchema + Send + Sync;
 
     /// Checks the specification as a whole and builds the component.
     ///
@@ -107,27 +107,27 @@ impl SpecError {
 /// What the builder of a component may use beside its specification.
 #[derive(Clone, Default)]
 pub struct Environment {
-    path: String,
+    path: Arc<str>,
     seed: u64,
     registry: Option<Registry>,
     ledger: Ledger,
-    resources: BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    resources: Arc<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Environment {
     /// An environment without resources, for an instance at `path` of a run with `seed`.
-    pub fn new(path: impl Into<String>, seed: u64) -> Self {
+    pub fn new(path: impl Into<Arc<str>>, seed: u64) -> Self {
         Self {
             path: path.into(),
             seed,
             registry: None,
             ledger: Ledger::default(),
-            resources: BTreeMap::new(),
+            resources: Arc::default(),
         }
     }
 
     /// The same resources for another instance.
-    pub fn for_instance(&self, path: impl Into<String>) -> Self {
+    pub fn for_instance(&self, path: impl Into<Arc<str>>) -> Self {
         Self {
             path: path.into(),
             ..self.clone()
@@ -166,17 +166,20 @@ impl Environment {
     /// # Errors
     /// When that is more memory than there may be.
     pub fn charge(&self, field: &str, bytes: u64) -> Result<(), SpecError> {
-        let charged = self.ledger.charge(&format!("`{}`", self.path), bytes);
-        charged.map_err(|error| SpecError {
-            over_budget: true,
-            ..SpecError::at(field, error.to_string())
+        let charged = self.ledger.charge(&self.path, bytes);
+        charged.map_err(|mut error| {
+            error.what = format!("`{}`", self.path);
+            SpecError {
+                over_budget: true,
+                ..SpecError::at(field, error.to_string())
+            }
         })
     }
 
     /// Adds an immutable value that components may share, such as the program to run. One value
     /// per type.
     pub fn provide<T: Any + Send + Sync>(&mut self, resource: Arc<T>) {
-        self.resources.insert(TypeId::of::<T>(), resource);
+        Arc::make_mut(&mut self.resources).insert(TypeId::of::<T>(), resource);
     }
 
     /// The shared value of this type, if one was provided.

@@ -22,6 +22,7 @@ pub use policy::{
 };
 pub use preset::Preset;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -57,8 +58,31 @@ pub struct KindEntry {
     pub summary: &'static str,
     /// Descriptions that come with it.
     pub presets: &'static [Preset],
-    build: fn(&Node, &Environment) -> Result<Built, Diagnostics>,
+    read: fn(&Node) -> Result<Specification, Diagnostics>,
     schema: fn() -> schemars::Schema,
+}
+
+/// A description that was read, for any number of components.
+#[derive(Clone)]
+pub struct Specification {
+    /// Of the type that the kind says.
+    spec: Arc<dyn Any + Send + Sync>,
+    build: fn(&dyn Any, &Node, &Environment) -> Result<Built, Diagnostics>,
+}
+
+impl Specification {
+    /// Builds a component; `node` is what was read, for the places in it.
+    ///
+    /// # Errors
+    /// A value the kind refuses, with its place.
+    pub fn build(
+        &self,
+        node: &Node,
+        registry: &Registry,
+        environment: &Environment,
+    ) -> Result<Built, Diagnostics> {
+        (self.build)(&*self.spec, node, &environment.with_registry(registry))
+    }
 }
 
 /// A component built from a description.
@@ -84,7 +108,7 @@ impl Registry {
             name: K::NAME,
             summary: K::SUMMARY,
             presets: K::PRESETS,
-            build: build::<K>,
+            read: read::<K>,
             schema: || schemars::schema_for!(K::Spec),
         };
         let before = Arc::make_mut(&mut self.kinds).insert(K::NAME, entry);
@@ -137,8 +161,9 @@ impl Registry {
     /// # Errors
     /// Something else than a name, or the name of no policy of the role, with the nearest.
     pub fn policy_named(&self, role: &str, node: &Node) -> Result<&PolicyEntry, Diagnostic> {
-        let known: Vec<_> = self.policies(role).map(|policy| policy.name).collect();
+        let known = || self.policies(role).map(|policy| policy.name);
         let Some(name) = node.name() else {
+            let known: Vec<_> = known().collect();
             let message = format!("expected a {role}, found {}", node.describe());
             let place = node.head_span();
             let hint = match node.as_str().filter(|text| known.contains(text)) {
@@ -150,7 +175,11 @@ impl Registry {
         self.policy(role, &name.text).ok_or_else(|| {
             Diagnostic::error(format!("there is no {role} `{}`", name.text))
                 .at(&name.span)
-                .hint(name_hint(&name.text, "policies of this role", known))
+                .hint(name_hint(
+                    &name.text,
+                    "policies of this role",
+                    known().collect::<Vec<_>>(),
+                ))
         })
     }
 
@@ -187,6 +216,15 @@ impl Registry {
     /// A name that is no kind, a field that is unknown, missing or of the wrong type, a value the
     /// kind refuses; each with its place.
     pub fn build(&self, node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
+        self.read(node)?.build(node, self, environment)
+    }
+
+    /// Reads what describes a component, `Name(fields)`.
+    ///
+    /// # Errors
+    /// A name that is no kind, a field that is unknown, missing or of the wrong type; each with its
+    /// place.
+    pub fn read(&self, node: &Node) -> Result<Specification, Diagnostics> {
         let Some(name) = node.name() else {
             return Err(
                 Diagnostic::error("expected a component, `Kind(field: value, ...)`")
@@ -197,7 +235,7 @@ impl Registry {
         let Some(entry) = self.get(&name.text) else {
             return Err(self.unknown(&name.text).at(&name.span).into());
         };
-        (entry.build)(node, &environment.with_registry(self))
+        (entry.read)(node)
     }
 
     /// The error that `name` is no kind, with the nearest that is.
@@ -210,8 +248,21 @@ impl Registry {
     }
 }
 
-fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
+fn read<K: Kind>(node: &Node) -> Result<Specification, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
+    Ok(Specification {
+        spec: Arc::new(spec),
+        build: build::<K>,
+    })
+}
+
+fn build<K: Kind>(
+    spec: &dyn Any,
+    node: &Node,
+    environment: &Environment,
+) -> Result<Built, Diagnostics> {
+    let spec = spec.downcast_ref::<K::Spec>();
+    let spec = spec.expect("the kind has read it").clone();
     let component = K::build(spec, environment).map_err(|error| error.located(node))?;
     Ok(Built {
         component: Box::new(component),
@@ -303,7 +354,7 @@ mod tests {
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
-    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct BufferSpec {
         /// Slots.
@@ -313,7 +364,7 @@ mod tests {
         timing: TimingSpec,
     }
 
-    #[derive(Serialize, Deserialize, JsonSchema, Default)]
+    #[derive(Clone, Serialize, Deserialize, JsonSchema, Default)]
     #[serde(deny_unknown_fields)]
     struct TimingSpec {
         /// Cycles.

@@ -44,7 +44,7 @@ impl Simulation {
     /// The output at the other end of the wire to the input at `address`.
     pub fn sender_of(&self, address: &str) -> Option<String> {
         let (number, at) = self.find_instance_of(address)?;
-        let ends = |c: &&ChannelInfo| c.to.0 as usize == number && c.to.1 == address[at..];
+        let ends = |c: &&ChannelInfo| c.to.0 as usize == number && *c.to.1 == address[at..];
         let from = &self.channels.iter().find(ends)?.from;
         Some(format!(
             "{}.{}",
@@ -68,7 +68,7 @@ impl Terms {
         let Some((number, at)) = simulation.find_instance_of(from) else {
             return Err(simulation.no_such_port(from));
         };
-        let begins = |c: &&ChannelInfo| c.from.0 as usize == number && c.from.1 == from[at..];
+        let begins = |c: &&ChannelInfo| c.from.0 as usize == number && *c.from.1 == from[at..];
         let Some(channel) = simulation.channels.iter().find(begins) else {
             return Err(simulation.no_such_port(from));
         };

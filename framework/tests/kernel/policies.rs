@@ -81,7 +81,7 @@ impl PolicyKind for Every {
     }
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlayerSpec {
     /// How its coins fall.

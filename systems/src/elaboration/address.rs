@@ -4,8 +4,12 @@
 //! `cluster[*].noc` names every address that has a number in that place.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
-use warpweave_params::{Diagnostic, Env, Placed, eval_index};
+use warpweave_params::{Diagnostic, Env, Placed, eval_index, words};
+
+/// Bytes of most addresses behind the path of their scope.
+const USUAL_BYTES: usize = 32;
 
 /// One piece of an address pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +76,7 @@ impl Pattern {
         let mut names = BTreeSet::new();
         for piece in &self.pieces {
             if let Piece::Index(expression) = piece {
-                let words = expression.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-                names.extend(
-                    words
-                        .filter(|w| w.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-                        .map(str::to_owned),
-                );
+                names.extend(words(expression).map(str::to_owned));
             }
         }
         names
@@ -90,24 +89,52 @@ impl Pattern {
             .iter()
             .map(|piece| match piece {
                 Piece::Index(expression) => {
-                    let value = eval_index(expression, env).map_err(|error| {
-                        let message = format!("in `[{expression}]`: {}", error.message);
-                        let diagnostic = written.error(message);
-                        match error.hint {
-                            Some(hint) => diagnostic.hint(hint),
-                            None => diagnostic,
-                        }
-                    })?;
-                    if value < 0 {
-                        let message = format!("the index `[{expression}]` is negative: {value}");
-                        return Err(written.error(message));
-                    }
+                    let value = index_value(expression, env, written)?;
                     Ok(Piece::Index(value.to_string()))
                 }
                 other => Ok(other.clone()),
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, Diagnostic>>()?;
         Ok(Self { pieces })
+    }
+
+    /// The address behind `prefix`, as text, with the value of every expression.
+    pub(crate) fn address(
+        &self,
+        prefix: &str,
+        env: &Env,
+        written: &Placed<String>,
+    ) -> Result<String, Diagnostic> {
+        let mut text = String::with_capacity(prefix.len() + USUAL_BYTES);
+        text.push_str(prefix);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(literal) => text.push_str(literal),
+                Piece::Index(expression) => {
+                    let value = index_value(expression, env, written)?;
+                    text.push('[');
+                    match u8::try_from(value) {
+                        // Most are: these need no formatting.
+                        Ok(digit @ 0..10) => text.push(char::from(b'0' + digit)),
+                        _ => {
+                            // Writing to a string does not fail.
+                            let _ = write!(text, "{value}");
+                        }
+                    }
+                    text.push(']');
+                }
+                Piece::Any => text.push_str("[*]"),
+            }
+        }
+        Ok(text)
+    }
+
+    /// Whether an address that begins with `path` may match, judged by the first name.
+    pub(crate) fn may_begin(&self, path: &str) -> bool {
+        let Some(Piece::Literal(first)) = self.pieces.first() else {
+            return true;
+        };
+        path.starts_with(first.as_str()) || first.starts_with(path)
     }
 
     /// Whether a wildcard is left.
@@ -129,6 +156,11 @@ impl Pattern {
 
     /// The numbers in the places of the wildcards if `address` matches as a whole.
     pub(crate) fn matches(&self, address: &str) -> Option<Vec<u64>> {
+        if let Some(Piece::Literal(last)) = self.pieces.last()
+            && !address.ends_with(last.as_str())
+        {
+            return None;
+        }
         let (numbers, rest) = self.match_prefix(address)?;
         rest.is_empty().then_some(numbers)
     }
@@ -155,6 +187,23 @@ impl Pattern {
         }
         Some((numbers, rest))
     }
+}
+
+/// The value of an expression in brackets.
+fn index_value(expression: &str, env: &Env, written: &Placed<String>) -> Result<i64, Diagnostic> {
+    let value = eval_index(expression, env).map_err(|error| {
+        let message = format!("in `[{expression}]`: {}", error.message);
+        let diagnostic = written.error(message);
+        match error.hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    })?;
+    if value < 0 {
+        let message = format!("the index `[{expression}]` is negative: {value}");
+        return Err(written.error(message));
+    }
+    Ok(value)
 }
 
 /// If `pattern` (with `[*]` wildcards) begins with the instance `path`, the field path that

@@ -6,13 +6,15 @@
 //!                                       overrides.rs            +--------wires.rs---> channels
 //! ```
 //!
-//! `address.rs` are the addresses of parts and ports, `presets.rs` what parts may begin with, `resolved.rs` is the system as built. Errors of
-//! the framework, who knows no files, get their places back here.
+//! `address.rs` are the addresses of parts and ports as written, `addresses.rs` those there are, `presets.rs` what parts may begin with,
+//! `repeated.rs` what repetitions have in common, `resolved.rs` is the system as built. Errors of the framework, who knows no files, get their places back here.
 
 pub(crate) mod address;
+mod addresses;
 mod overrides;
 mod parts;
 mod presets;
+mod repeated;
 mod resolved;
 mod scope;
 mod sizes;
@@ -20,7 +22,9 @@ pub(crate) mod system_file;
 mod wires;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use warpweave_framework::{
     ClockId, ElaborationErrors, Environment, Frequency, Origin, Registry, Simulation,
     SystemBuilder, SystemWarning, field_at,
@@ -29,7 +33,9 @@ use warpweave_params::{
     Diagnostic, Diagnostics, Kind, Node, Placed, Related, Span, from_node, name_hint,
 };
 
+use self::addresses::Addresses;
 pub(crate) use self::overrides::InstanceOverride;
+use self::repeated::ScopeMemory;
 use self::resolved::ResolvedPart;
 pub use self::resolved::ResolvedSystem;
 use self::scope::{At, Names};
@@ -67,6 +73,9 @@ pub(crate) fn elaborate(
     elsewhere: Vec<Option<Span>>,
 ) -> Result<ElaboratedSystem, Diagnostics> {
     let outside = |place| Described { place, part: None };
+    let modules = file.modules.iter().map(|(_, scope)| scope);
+    let memories = std::iter::once(&file.scope).chain(modules);
+    let memories = memories.map(ScopeMemory::of);
     let elaborator = Elaborator {
         file,
         registry,
@@ -78,11 +87,10 @@ pub(crate) fn elaborate(
         clocks: BTreeMap::new(),
         places: elsewhere.into_iter().map(outside).collect(),
         problems: Diagnostics::new(),
-        aliases: BTreeMap::new(),
-        addresses: Vec::new(),
-        known_addresses: BTreeSet::new(),
-        instances: BTreeSet::new(),
-        absent: BTreeSet::new(),
+        addresses: Addresses::default(),
+        instances: FxHashSet::default(),
+        absent: FxHashSet::default(),
+        memories: memories.collect(),
         presets_used: BTreeSet::new(),
         presets_read: BTreeMap::new(),
         resolved_parts: Vec::new(),
@@ -105,21 +113,19 @@ struct Elaborator<'a> {
     /// Places by [`Origin`] number.
     places: Vec<Described>,
     problems: Diagnostics,
-    /// Ports of modules: full outer address to full inner address.
-    aliases: BTreeMap<String, String>,
-    /// Every address a wire can name, in the order of declaration.
-    addresses: Vec<String>,
-    /// The same, to look one up.
-    known_addresses: BTreeSet<String>,
+    /// Every address a wire can name.
+    addresses: Addresses,
     /// Paths of component and module instances.
-    instances: BTreeSet<String>,
+    instances: FxHashSet<Arc<str>>,
     /// Paths of parts, and addresses of ports of modules, that conditions leave out.
-    absent: BTreeSet<String>,
+    absent: FxHashSet<Arc<str>>,
+    /// What is known of the scopes that were expanded: of the system, then of each module.
+    memories: Vec<ScopeMemory>,
     presets_used: BTreeSet<String>,
     /// Presets of kinds by kind and name, as trees.
     presets_read: BTreeMap<(String, String), Node>,
     resolved_parts: Vec<ResolvedPart>,
-    resolved_wires: Vec<(String, Node)>,
+    resolved_wires: Vec<(Arc<str>, Arc<str>, Arc<Node>)>,
     resolved_unwired: Vec<String>,
     modules_used: BTreeSet<&'a str>,
 }
@@ -148,8 +154,10 @@ impl Elaborator<'_> {
         }
         let at = At {
             prefix: String::new(),
-            clock: file.core.value.clone(),
+            clock: file.core.value.as_str().into(),
             stack: Vec::new(),
+            memory: 0,
+            first_address: 0,
         };
         let counts = self.counts(&file.scope, &names);
         if self.problems.has_errors() || !self.may_fit(&file.scope, &counts) {
@@ -278,7 +286,7 @@ impl Elaborator<'_> {
                 *more += 1;
                 continue;
             }
-            let path = &self.resolved_parts[part].path;
+            let path = &*self.resolved_parts[part].path;
             let name = path.rsplit('.').next().unwrap_or(path);
             let name = name.split('[').next().unwrap_or(name);
             let all = if path.ends_with(']') { "[*]" } else { "" };
@@ -302,10 +310,9 @@ impl Elaborator<'_> {
 
     /// The place of a field of a part, or of the part where the field is not written.
     fn place_of(&self, described: &Described, field: &str) -> Option<Span> {
-        let part = described
-            .part
-            .map(|number| &self.resolved_parts[number].description);
-        if let Some(node) = part.filter(|_| !field.is_empty()) {
+        let part = described.part.filter(|_| !field.is_empty());
+        if let Some(number) = part {
+            let node = &self.resolved_parts[number].description.node();
             let found = field_at(node, field);
             if !std::ptr::eq(found, node) {
                 return Some(found.head_span());

@@ -1,5 +1,7 @@
 //! Overrides of single fields of instances.
 
+use std::sync::Arc;
+
 use warpweave_params::{Absent, Diagnostic, Diagnostics, Node, Override, Span, nearest};
 
 use super::Elaborator;
@@ -58,8 +60,8 @@ impl Elaborator<'_> {
             let wanted = path
                 .rsplit_once('.')
                 .map_or(path.as_str(), |(instance, _)| instance);
-            let left_out = |absent: &String| field_path_of(path, absent).is_some();
-            if let Some(absent) = self.absent.iter().find(|absent| left_out(absent)) {
+            let left_out = |absent: &&Arc<str>| field_path_of(path, absent).is_some();
+            if let Some(absent) = self.absent.iter().filter(|absent| left_out(absent)).min() {
                 let message = format!("`{absent}` is not part of this system");
                 let problem = Diagnostic::error(message).at(&replacement.place);
                 let hint = "a condition, `if: ..`, leaves it out";
@@ -67,7 +69,8 @@ impl Elaborator<'_> {
                 continue;
             }
             let message = format!("`{path}` matches no instance");
-            let known = self.instances.iter().map(String::as_str);
+            let mut known: Vec<&str> = self.instances.iter().map(|path| &**path).collect();
+            known.sort_unstable();
             let hint = match nearest(wanted, known) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => "paths are `instance.field`, such as `cluster[*].l1.ways`; `check` lists \

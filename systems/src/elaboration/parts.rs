@@ -1,16 +1,19 @@
 //! Parts: the instances of components and modules.
 
-use warpweave_framework::connectable_names;
+use std::sync::Arc;
+
+use warpweave_framework::Built;
 use warpweave_params::{
-    Diagnostic, NESTING_MAX, Name, Node, Placed, from_node, name_hint, nested_too_deep,
+    Diagnostic, NESTING_MAX, Name, Node, Placed, from_node, name_hint, names_in, nested_too_deep,
 };
 
-use super::address::Pattern;
+use super::address::{Pattern, field_path_of};
 use super::presets::as_struct;
+use super::repeated::{Description, PartMemory, Template};
 use super::resolved::ResolvedPart;
 use super::scope::{At, Names};
 use super::sizes::repetitions;
-use super::system_file::Scope;
+use super::system_file::{Scope, SystemFile};
 use super::{Elaborator, take_field};
 
 /// Names by which overrides call something else.
@@ -34,16 +37,39 @@ const PART_BYTES: u64 = 2 << 10;
 const PART_PATHS: u64 = 12;
 
 impl<'a> Elaborator<'a> {
-    /// Makes every instance that an address names.
+    /// Makes every instance that the address of part `number` of its scope names.
     pub(super) fn part(
         &mut self,
+        number: usize,
         key: &Placed<String>,
         value: &'a Node,
         at: &At<'a>,
         names: &Names,
         counts: &[(&str, i64)],
     ) {
-        let Some(pattern) = self.problems.take(Pattern::parse(&key.value, key)) else {
+        let mut memory = std::mem::take(&mut self.memories[at.memory].parts[number]);
+        self.repeated(key, value, at, names, counts, &mut memory);
+        self.memories[at.memory].parts[number] = memory;
+    }
+
+    fn repeated(
+        &mut self,
+        key: &Placed<String>,
+        value: &'a Node,
+        at: &At<'a>,
+        names: &Names,
+        counts: &[(&str, i64)],
+        memory: &mut PartMemory,
+    ) {
+        let PartMemory { name, template } = memory;
+        if name.is_none() {
+            let parsed = self.problems.take(Pattern::parse(&key.value, key));
+            *name = parsed.map(|pattern| {
+                let used = pattern.variables();
+                (pattern, used)
+            });
+        }
+        let Some((pattern, used)) = name else {
             return;
         };
         if pattern.has_wildcard() {
@@ -54,18 +80,17 @@ impl<'a> Elaborator<'a> {
             let problem = key.error(message).hint("repeat it with `for`");
             return self.problems.push(problem);
         }
-        let used = pattern.variables();
-        if !self.may_add_parts(repetitions(&used, counts), key) {
+        if !self.may_add_parts(repetitions(used, counts), key) {
             return;
         }
-        for names in names.assignments(&used, counts) {
-            let evaluated = pattern.evaluate(&names.env, key);
-            let Some(name) = self.problems.take(evaluated) else {
+        let mut assignments = names.assignments(used, counts);
+        while let Some(names) = assignments.next() {
+            let path = pattern.address(&at.prefix, &names.env, key);
+            let Some(path) = self.problems.take(path) else {
                 return;
             };
-            let path = format!("{}{}", at.prefix, name.text());
             let errors_before = self.problems.len();
-            self.instance(path, key, value, at, &names);
+            self.instance(path.into(), key, value, at, names, template);
             if self.problems.len() > errors_before {
                 // The other repetitions would say the same.
                 return;
@@ -75,15 +100,23 @@ impl<'a> Elaborator<'a> {
 
     fn instance(
         &mut self,
-        path: String,
+        path: Arc<str>,
         key: &Placed<String>,
         value: &Node,
         at: &At<'a>,
         names: &Names,
+        template: &mut Option<Template>,
     ) {
-        if RESERVED.contains(&path.as_str()) {
+        if at.prefix.is_empty() && RESERVED.contains(&&*path) {
             let message = format!("a part cannot be called `{path}`: overrides use that name");
             return self.problems.push(key.error(message));
+        }
+        let changed = (self.overrides.iter())
+            .any(|replacement| field_path_of(&replacement.path, &path).is_some());
+        if let Some(template) = template
+            && !changed
+        {
+            return self.once_more(path, key, at, names, template);
         }
         let mut node = value.clone();
         // A parameter may hold the whole part.
@@ -100,7 +133,8 @@ impl<'a> Elaborator<'a> {
         if !self.override_fields(&path, &mut node, names, first) {
             return;
         }
-        if let Some(condition) = take_field(&mut node, "if") {
+        let condition = take_field(&mut node, "if");
+        if let Some(condition) = condition.clone() {
             match self.problems.take(names.holds(condition)) {
                 Some(true) => {}
                 Some(false) => {
@@ -110,18 +144,21 @@ impl<'a> Elaborator<'a> {
                 None => return,
             }
         }
-        if !self.instances.insert(path.clone()) {
-            let message = format!("two parts are called `{path}`");
-            return self.problems.push(key.error(message));
+        if !self.may_call(&path, key) {
+            return;
         }
+        // Whether the description is the same for every repetition but for its expressions.
+        let mut fixed = value.as_str().is_none() && !changed;
         if let Some(kind) = node.name().cloned()
             && !is_param("preset")
         {
             let begun = self.with_preset(&kind, &mut node, names);
-            if self.problems.take(begun).is_none() {
+            let Some(chosen) = self.problems.take(begun) else {
                 return;
-            }
+            };
+            fixed &= !chosen;
         }
+        let written = fixed.then(|| node.clone());
         if self.problems.take(names.resolve(&mut node)).is_none() {
             return;
         }
@@ -132,25 +169,91 @@ impl<'a> Elaborator<'a> {
                 .problems
                 .push(problem.hint("write `Kind(field: value, ...)`"));
         };
-        match self.file.modules.get(&kind.text) {
-            Some((name, module)) => {
-                let module = (name.value.as_str(), module);
-                self.module(&path, &kind, node, module, at, names);
+        let remember = |node: &Node, clock: Option<Arc<str>>, written: Option<Node>| {
+            let known =
+                written.and_then(|w| Template::new(&kind.text, condition, clock, w, node, names));
+            if known.is_some() {
+                *template = known;
             }
-            None => self.component(path, key, node, at, names),
+        };
+        if self.file.modules.get(&kind.text).is_some() {
+            remember(&node, None, written);
+            self.module(&path, &kind, node, at, names);
+        } else {
+            let Some((clock, written)) = self.component(path, key, &mut node, written, at, names)
+            else {
+                return;
+            };
+            remember(&node, clock, written);
         }
     }
 
-    /// Expands a module under `path`.
-    fn module(
+    /// Whether a part may be called so; if not, the problem is recorded.
+    fn may_call(&mut self, path: &Arc<str>, key: &Placed<String>) -> bool {
+        let new = self.instances.insert(Arc::clone(path));
+        if !new {
+            let message = format!("two parts are called `{path}`");
+            self.problems.push(key.error(message));
+        }
+        new
+    }
+
+    /// Makes an instance like another one, which has been built.
+    fn once_more(
         &mut self,
-        path: &str,
-        kind: &Name,
-        mut node: Node,
-        (name, scope): (&'a str, &'a Scope),
+        path: Arc<str>,
+        key: &Placed<String>,
         at: &At<'a>,
         names: &Names,
+        template: &mut Template,
     ) {
+        if let Some((written, known)) = &mut template.condition {
+            let holds = known.get(written, names, |node| names.holds(node));
+            match self.problems.take(holds.copied()) {
+                Some(true) => {}
+                Some(false) => {
+                    self.absent.insert(path);
+                    return;
+                }
+                None => return,
+            }
+        }
+        if !self.may_call(&path, key) {
+            return;
+        }
+        let described = template.describe(names);
+        let Some(mut description) = self.problems.take(described) else {
+            return;
+        };
+        if self.file.modules.get(&template.kind).is_some() {
+            let node = description.node();
+            if let Some(kind) = node.name().cloned() {
+                self.module(&path, &kind, node, at, names);
+            }
+            return;
+        }
+        if !self.may_keep_part(&path, template.bytes, key) {
+            return;
+        }
+        let environment = self.environment.for_instance(Arc::clone(&path));
+        let built = template.build(&mut description, self.registry, &environment);
+        let Some(built) = self.problems.take(built) else {
+            return;
+        };
+        let clock = template.clock.as_ref().unwrap_or(&at.clock);
+        self.add_part(path, key, &template.kind, clock, description, built);
+    }
+
+    /// Expands a module under `path`.
+    fn module(&mut self, path: &str, kind: &Name, mut node: Node, at: &At<'a>, names: &Names) {
+        let file: &'a SystemFile = self.file;
+        let mut modules = file.modules.iter().enumerate();
+        let module = modules.find(|(_, (name, _))| name.value == kind.text);
+        let Some((number, (name, scope))) = module else {
+            return;
+        };
+        let name: &'a str = &name.value;
+        let scope: &'a Scope = scope;
         self.modules_used.insert(name);
         if at.stack.contains(&name) {
             let chain = [&at.stack[..], &[name]].concat().join(" -> ");
@@ -195,8 +298,11 @@ impl<'a> Elaborator<'a> {
         stack.push(name);
         let inner = At {
             prefix: format!("{path}."),
-            clock: at.clock.clone(),
+            clock: Arc::clone(&at.clock),
             stack,
+            // The first is that of the system.
+            memory: number + 1,
+            first_address: self.addresses.len(),
         };
         let problems_before = self.problems.len();
         let names = self.parameters(scope, node.fields());
@@ -206,31 +312,35 @@ impl<'a> Elaborator<'a> {
         }
     }
 
+    /// Makes the instance that `node` describes, of which the clock is taken out: that is returned, if it
+    /// is named, and what was `written` without it, unless an expression names the clock.
     fn component(
         &mut self,
-        path: String,
+        path: Arc<str>,
         key: &Placed<String>,
-        mut node: Node,
+        node: &mut Node,
+        mut written: Option<Node>,
         at: &At<'a>,
         names: &Names,
-    ) {
+    ) -> Option<(Option<Arc<str>>, Option<Node>)> {
         let later = |name: &str, _: bool| !matches!(name, "if" | "preset");
-        if !self.override_fields(&path, &mut node, names, later) {
-            return;
+        if !self.override_fields(&path, node, names, later) {
+            return None;
         }
-        let clock_name = match take_field(&mut node, "clock") {
+        let clock = match take_field(node, "clock") {
             Some(clock) => {
-                let clock = self.problems.take(from_node::<Placed<String>>(&clock));
-                match clock {
-                    Some(clock) if self.check_clock(&clock) => clock.value,
-                    _ => return,
-                }
+                let clock = self.problems.take(from_node::<Placed<String>>(&clock))?;
+                self.check_clock(&clock).then_some(())?;
+                Some(Arc::<str>::from(clock.value))
             }
-            None => at.clock.clone(),
+            None => None,
         };
-        let Some(clock_id) = self.clocks.get(&clock_name).copied() else {
-            return;
-        };
+        let clock_as_written = written.as_mut().and_then(|node| take_field(node, "clock"));
+        written = written.filter(|_| {
+            let written = clock_as_written.as_ref();
+            written.is_none_or(|written| names_in(written).is_none())
+        });
+        self.clocks.get(&**clock.as_ref().unwrap_or(&at.clock))?;
         if let Some(name) = node.name()
             && self.registry.get(&name.text).is_none()
         {
@@ -241,30 +351,53 @@ impl<'a> Elaborator<'a> {
             let hint = name_hint(&name.text, "modules and component kinds", known);
             let message = format!("there is no module or component kind `{}`", name.text);
             let problem = Diagnostic::error(message).at(&name.span);
-            return self.problems.push(problem.hint(hint));
+            self.problems.push(problem.hint(hint));
+            return None;
         }
-        let bytes = PART_BYTES + PART_PATHS * path.len() as u64 + 2 * node.bytes();
-        if !self.may_keep(&path, bytes, key) {
-            return;
+        if !self.may_keep_part(&path, node.bytes(), key) {
+            return None;
         }
-        let environment = self.environment.for_instance(&path);
-        let built = self.registry.build(&node, &environment);
-        let Some(mut built) = self.problems.take(built) else {
+        let environment = self.environment.for_instance(Arc::clone(&path));
+        let built = self.registry.build(node, &environment);
+        let built = self.problems.take(built)?;
+        let kind: Arc<str> = node.name().map_or("", |name| &name.text).into();
+        let clock_name = clock.as_ref().unwrap_or(&at.clock);
+        let description = Description::from(node.clone());
+        self.add_part(path, key, &kind, clock_name, description, built);
+        Some((clock, written))
+    }
+
+    /// Charges what a part takes whose description takes `bytes`; if it is too much, the problem is
+    /// recorded.
+    fn may_keep_part(&mut self, path: &str, bytes: u64, key: &Placed<String>) -> bool {
+        let bytes = PART_BYTES + PART_PATHS * path.len() as u64 + 2 * bytes;
+        self.may_keep(path, bytes, key)
+    }
+
+    fn add_part(
+        &mut self,
+        path: Arc<str>,
+        key: &Placed<String>,
+        kind: &Arc<str>,
+        clock: &Arc<str>,
+        description: Description,
+        built: Built,
+    ) {
+        let Some(clock_id) = self.clocks.get(&**clock).copied() else {
             return;
         };
-        for name in connectable_names(&mut *built.component) {
-            self.add_address(format!("{path}.{name}"));
-        }
-        let kind = node.name().map_or(String::new(), |name| name.text.clone());
         let origin = self.origin(key, Some(self.resolved_parts.len()));
-        self.builder
-            .add_boxed(path.clone(), &kind, clock_id, built.component, Some(origin));
+        let Built { component, resolve } = built;
+        let ports = self
+            .builder
+            .add_boxed(&*path, kind, clock_id, component, Some(origin));
+        self.addresses.add_part(Arc::clone(&path), ports);
         self.resolved_parts.push(ResolvedPart {
             path,
-            kind,
-            clock: clock_name,
-            description: node,
-            resolve: built.resolve,
+            kind: Arc::clone(kind),
+            clock: Arc::clone(clock),
+            description,
+            resolve,
         });
     }
 }

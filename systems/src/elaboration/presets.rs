@@ -3,22 +3,25 @@
 use warpweave_framework::KindEntry;
 use warpweave_params::{
     Diagnostic, Diagnostics, Kind, NESTING_MAX, Name, Node, Placed, Struct, from_node, name_hint,
+    names_in,
 };
 
 use super::Elaborator;
 use super::scope::Names;
 
 impl Elaborator<'_> {
-    /// The description with what its preset says where it says nothing itself; without a preset as
-    /// it is. After an error nothing is left of it.
+    /// Makes of the description one with what its preset says where it says nothing itself; without a
+    /// preset as it is. After an error nothing is left of it. Returns whether an expression chose a
+    /// preset.
     pub(super) fn with_preset(
         &mut self,
         kind: &Name,
         node: &mut Node,
         names: &Names,
-    ) -> Result<(), Diagnostics> {
+    ) -> Result<bool, Diagnostics> {
+        let mut chosen = false;
         if node.field("preset").is_none() {
-            return Ok(());
+            return Ok(chosen);
         }
         // From the innermost preset out, each changes what is there before.
         let mut changes = Vec::new();
@@ -26,6 +29,7 @@ impl Elaborator<'_> {
         let mut at = std::mem::replace(node, nothing);
         while let Some(mut preset) = super::take_field(&mut at, "preset") {
             changes.push(at);
+            chosen |= names_in(&preset).is_some();
             names.resolve(&mut preset)?;
             let preset: Placed<String> = from_node(&preset)?;
             if changes.len() > NESTING_MAX {
@@ -43,7 +47,7 @@ impl Elaborator<'_> {
             value.name = Some(kind.clone());
         }
         node.kind = at.kind;
-        Ok(())
+        Ok(chosen)
     }
 
     /// The preset of a name: one of the system's files, or one of the kind.

@@ -1,7 +1,11 @@
 //! The system as it was built, written as a flat system file.
 
+use std::sync::Arc;
+
 use warpweave_framework::Registry;
 use warpweave_params::{Diagnostics, Field, Kind, Name, Node, Source, Span, Struct};
+
+use super::repeated::Description;
 
 /// Every clock, part and wire of an elaborated system. Writing it out takes longer than building
 /// the system, so that happens on request.
@@ -12,17 +16,18 @@ pub struct ResolvedSystem {
     pub(crate) core: String,
     pub(crate) clocks: Vec<(String, Node)>,
     pub(crate) parts: Vec<ResolvedPart>,
-    pub(crate) wires: Vec<(String, Node)>,
+    /// Both ends and the terms.
+    pub(crate) wires: Vec<(Arc<str>, Arc<str>, Arc<Node>)>,
     /// Ports that are meant to stay without a wire.
     pub(crate) unwired: Vec<String>,
 }
 
 /// A component instance and the description it was built from.
 pub(crate) struct ResolvedPart {
-    pub(crate) path: String,
-    pub(crate) kind: String,
-    pub(crate) clock: String,
-    pub(crate) description: Node,
+    pub(crate) path: Arc<str>,
+    pub(crate) kind: Arc<str>,
+    pub(crate) clock: Arc<str>,
+    pub(crate) description: Description,
     pub(crate) resolve: fn(&Registry, &Node) -> Result<Node, Diagnostics>,
 }
 
@@ -33,15 +38,17 @@ impl ResolvedSystem {
         let parts = self
             .parts
             .iter()
-            .map(|part| (part.path.clone(), part.to_node(&self.registry)))
+            .map(|part| (part.path.to_string(), part.to_node(&self.registry)))
             .collect();
+        let wires = self.wires.iter();
+        let wires = wires.map(|(a, b, terms)| (format!("{a} <-> {b}"), Node::clone(terms)));
         let unwired = self.unwired.iter().map(|port| text(port, &blank)).collect();
         let mut fields = vec![
             field("summary", text(&self.summary, &blank), &blank),
             field("clocks", map(self.clocks.clone(), &blank), &blank),
             field("core", text(&self.core, &blank), &blank),
             field("parts", map(parts, &blank), &blank),
-            field("wires", map(self.wires.clone(), &blank), &blank),
+            field("wires", map(wires.collect(), &blank), &blank),
         ];
         if !self.unwired.is_empty() {
             let list = Node::new(Kind::List(unwired), blank.clone());
@@ -55,16 +62,16 @@ impl ResolvedSystem {
     /// Path, kind and specification, with every default, of each part.
     pub(crate) fn specifications(&self) -> impl Iterator<Item = (String, String, Node)> {
         self.parts.iter().map(|part| {
-            let resolved = (part.resolve)(&self.registry, &part.description)
+            let resolved = (part.resolve)(&self.registry, &part.description.node())
                 .expect("the component was built from this description");
-            (part.path.clone(), part.kind.clone(), resolved)
+            (part.path.to_string(), part.kind.to_string(), resolved)
         })
     }
 }
 
 impl ResolvedPart {
     fn to_node(&self, registry: &Registry) -> Node {
-        let resolved = (self.resolve)(registry, &self.description)
+        let resolved = (self.resolve)(registry, &self.description.node())
             .expect("the component was built from this description");
         let span = resolved.span.clone();
         let mut fields = match resolved.kind {

@@ -1,6 +1,7 @@
 //! A scope of a system: what its names stand for, and what is in it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use warpweave_params::{
     Diagnostic, Diagnostics, Env, Field, Kind, Node, is_keyword, resolve_expressions,
@@ -37,35 +38,63 @@ impl Names {
     }
 
     /// Every assignment of the index variables that `used` names, in row-major order.
-    pub(super) fn assignments<'c>(
+    pub(super) fn assignments(
         &self,
         used: &BTreeSet<String>,
-        counts: &[(&'c str, i64)],
-    ) -> impl Iterator<Item = Self> + use<'c> {
+        counts: &[(&str, i64)],
+    ) -> Assignments {
         let counts = counts.iter().filter(|(name, _)| used.contains(*name));
-        let counts: Vec<(&str, i64)> = counts.copied().collect();
-        let mut next = Some(vec![0; counts.len()]);
-        if counts.iter().any(|(_, count)| *count == 0) {
-            next = None;
+        let counts: Vec<_> = counts.map(|(name, n)| ((*name).to_owned(), *n)).collect();
+        Assignments {
+            names: self.clone(),
+            indices: vec![0; counts.len()],
+            left: counts.iter().all(|(_, count)| *count > 0),
+            begun: false,
+            counts,
         }
-        let outer = self.clone();
-        std::iter::from_fn(move || {
-            let indices = next.take()?;
-            let mut inner = outer.clone();
-            for ((name, _), index) in counts.iter().zip(&indices) {
-                inner.env.set(*name, *index);
+    }
+}
+
+/// Assignments of index variables, one after the other.
+pub(super) struct Assignments {
+    names: Names,
+    counts: Vec<(String, i64)>,
+    indices: Vec<i64>,
+    /// Whether there is one more.
+    left: bool,
+    begun: bool,
+}
+
+impl Assignments {
+    /// The names with the next assignment.
+    pub(super) fn next(&mut self) -> Option<&Names> {
+        if !self.left {
+            return None;
+        }
+        // Of the first one every index is new, of the others those from here on.
+        let mut changed = 0;
+        if self.begun {
+            changed = self.step()?;
+        }
+        self.begun = true;
+        let pairs = self.counts.iter().zip(&self.indices);
+        for ((name, _), index) in pairs.skip(changed) {
+            self.names.env.set(name.as_str(), *index);
+        }
+        Some(&self.names)
+    }
+
+    /// Goes on to the next indices; the first that changes.
+    fn step(&mut self) -> Option<usize> {
+        for place in (0..self.counts.len()).rev() {
+            self.indices[place] += 1;
+            if self.indices[place] < self.counts[place].1 {
+                return Some(place);
             }
-            let mut after = indices;
-            for place in (0..counts.len()).rev() {
-                after[place] += 1;
-                if after[place] < counts[place].1 {
-                    next = Some(after);
-                    break;
-                }
-                after[place] = 0;
-            }
-            Some(inner)
-        })
+            self.indices[place] = 0;
+        }
+        self.left = false;
+        None
     }
 }
 
@@ -73,9 +102,13 @@ impl Names {
 pub(super) struct At<'m> {
     /// Path of the enclosing instance with a dot, or empty.
     pub(super) prefix: String,
-    pub(super) clock: String,
+    pub(super) clock: Arc<str>,
     /// Modules being expanded, outermost first.
     pub(super) stack: Vec<&'m str>,
+    /// Number of what is remembered of the scope.
+    pub(super) memory: usize,
+    /// Number of the first address in it.
+    pub(super) first_address: usize,
 }
 
 impl<'a> Elaborator<'a> {
@@ -85,30 +118,31 @@ impl<'a> Elaborator<'a> {
         let counts = self.counts(scope, names);
         let mut at = At {
             prefix: at.prefix.clone(),
-            clock: at.clock.clone(),
+            clock: Arc::clone(&at.clock),
             stack: at.stack.clone(),
+            ..*at
         };
         if let Some(clock) = &scope.clock
             && self.check_clock(clock)
         {
-            at.clock.clone_from(&clock.value);
+            at.clock = clock.value.as_str().into();
         }
         // Parts would only repeat that a name is unknown.
         if self.problems.len() > problems_before {
             return;
         }
-        for (key, value) in &scope.parts {
-            self.part(key, value, &at, names, &counts);
+        for (number, (key, value)) in scope.parts.iter().enumerate() {
+            self.part(number, key, value, &at, names, &counts);
         }
         // Without its parts a scope has no ports: wires would only repeat the problem.
         if self.problems.has_errors() {
             return;
         }
-        for (outer, inner) in &scope.ports {
-            self.port(outer, inner, &at, names, &counts);
+        for (number, (outer, inner)) in scope.ports.iter().enumerate() {
+            self.port(number, (outer, inner), &at, names, &counts);
         }
-        for (ends, terms) in &scope.wires {
-            self.wire(ends, terms, &at, names, &counts);
+        for (number, (ends, terms)) in scope.wires.iter().enumerate() {
+            self.wire(number, ends, terms, &at, names, &counts);
         }
         for port in &scope.unwired {
             self.leave_unwired(port, &at, names, &counts);

@@ -31,7 +31,7 @@ impl Elaborator<'_> {
     /// Whether so many wires more, or ports of modules, are still allowed; if not, the problem is
     /// recorded.
     pub(super) fn may_add_wires(&mut self, more: u64, key: &Placed<String>) -> bool {
-        let before = self.resolved_wires.len().max(self.aliases.len()) as u64;
+        let before = self.resolved_wires.len().max(self.addresses.aliases()) as u64;
         let fits = before.saturating_add(more) <= self.limits.wires.into();
         if !fits {
             let place = format!("`{}` is {more} of them", key.value);
@@ -42,11 +42,11 @@ impl Elaborator<'_> {
 
     /// Charges bytes that the system keeps for `what`; if they are too many, the problem is recorded.
     pub(super) fn may_keep(&mut self, what: &str, bytes: u64, key: &Placed<String>) -> bool {
-        let charged = self
-            .environment
-            .ledger()
-            .charge(&format!("`{what}`"), bytes);
-        let charged = charged.map_err(|error| key.blame(error));
+        let charged = self.environment.ledger().charge(what, bytes);
+        let charged = charged.map_err(|mut error| {
+            error.what = format!("`{what}`");
+            key.blame(error)
+        });
         self.problems.take(charged).is_some()
     }
 

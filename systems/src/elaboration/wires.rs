@@ -1,11 +1,13 @@
 //! Wires, and the ports of modules that they may end at.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use warpweave_framework::Link;
+use warpweave_framework::{Link, Origin};
 use warpweave_params::{Node, Placed, from_node, nearest};
 
 use super::address::{Pattern, is_within};
+use super::repeated::{Remembered, Terms, WireMemory};
 use super::scope::{At, Names};
 use super::sizes::repetitions;
 use super::system_file::WireSpec;
@@ -18,58 +20,55 @@ const WIRE_BYTES: u64 = 1 << 10;
 const MESSAGE_BYTES: u64 = 192;
 
 impl Elaborator<'_> {
-    /// Makes the ports of a module that `outer` names stand for those that `inner` names.
+    /// Makes the ports of a module that `outer` names stand for those that `inner` names: port `number`
+    /// of its scope.
     pub(super) fn port(
         &mut self,
-        outer: &Placed<String>,
-        inner: &Placed<String>,
+        number: usize,
+        (outer, inner): (&Placed<String>, &Placed<String>),
         at: &At<'_>,
         names: &Names,
         counts: &[(&str, i64)],
     ) {
-        let patterns = (
-            self.problems.take(Pattern::parse(&outer.value, outer)),
-            self.problems.take(Pattern::parse(&inner.value, inner)),
-        );
-        let (Some(outer_pattern), Some(inner_pattern)) = patterns else {
+        let known = self.memories[at.memory].ports[number].take();
+        let patterns = known.or_else(|| {
+            let patterns = (
+                self.problems.take(Pattern::parse(&outer.value, outer)),
+                self.problems.take(Pattern::parse(&inner.value, inner)),
+            );
+            Some((patterns.0?, patterns.1?))
+        });
+        let Some((outer_pattern, inner_pattern)) = &patterns else {
             return;
         };
         let used = outer_pattern.variables();
         if !self.may_add_wires(repetitions(&used, counts), outer) {
             return;
         }
-        for names in names.assignments(&used, counts) {
+        let mut assignments = names.assignments(&used, counts);
+        while let Some(Names { env }) = assignments.next() {
             let ends = (
-                self.problems
-                    .take(outer_pattern.evaluate(&names.env, outer)),
-                self.problems
-                    .take(inner_pattern.evaluate(&names.env, inner)),
+                (self.problems).take(outer_pattern.address(&at.prefix, env, outer)),
+                (self.problems).take(inner_pattern.address(&at.prefix, env, inner)),
             );
-            let (Some(outer_name), Some(inner_name)) = ends else {
+            let (Some(from), Some(to)) = ends else {
                 return;
             };
-            let from = format!("{}{}", at.prefix, outer_name.text());
-            let to = format!("{}{}", at.prefix, inner_name.text());
             if self.is_left_out(&to) {
-                self.absent.insert(from);
+                self.absent.insert(from.into());
                 continue;
             }
-            if !self.known_addresses.contains(&to) {
-                return self.unknown_address(&inner_name.text(), &at.prefix, inner);
+            if !self.addresses.contains(&to) {
+                return self.unknown_address(&to[at.prefix.len()..], &at.prefix, inner);
             }
-            self.add_address(from.clone());
-            self.aliases.insert(from, to);
+            self.addresses.add_port(from.into(), to.into());
         }
-    }
-
-    pub(super) fn add_address(&mut self, address: String) {
-        self.known_addresses.insert(address.clone());
-        self.addresses.push(address);
+        self.memories[at.memory].ports[number] = patterns;
     }
 
     fn unknown_address(&mut self, name: &str, prefix: &str, written: &Placed<String>) {
-        let known = self.addresses.iter().filter_map(|a| a.strip_prefix(prefix));
-        let hint = match nearest(name, known) {
+        let known = self.addresses.behind(prefix);
+        let hint = match nearest(name, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "ports are named `part.port`".to_owned(),
         };
@@ -77,90 +76,141 @@ impl Elaborator<'_> {
         self.problems.push(problem.hint(hint));
     }
 
-    /// Makes every wire that a pair of addresses names.
+    /// Makes every wire that a pair of addresses names: wire `number` of its scope.
     pub(super) fn wire(
         &mut self,
+        number: usize,
         ends: &Placed<String>,
         terms: &Node,
         at: &At<'_>,
         names: &Names,
         counts: &[(&str, i64)],
     ) {
+        let mut memory = std::mem::take(&mut self.memories[at.memory].wires[number]);
+        if memory.ends.is_none() {
+            memory.ends = self.ends_of(ends);
+        }
+        if let WireMemory {
+            ends: Some((left, right, used)),
+            terms: known,
+            origin,
+        } = &mut memory
+        {
+            let known = known.get_or_insert_with(|| Terms::new(terms));
+            let origin = *origin.get_or_insert_with(|| self.origin(ends, None));
+            let pair = (&*left, &*right);
+            if self.may_add_wires(repetitions(used, counts), ends) {
+                let mut assignments = names.assignments(used, counts);
+                while let Some(names) = assignments.next() {
+                    if !self.wire_once(pair, known, ends, origin, at, names) {
+                        break;
+                    }
+                }
+            }
+        }
+        self.memories[at.memory].wires[number] = memory;
+    }
+
+    /// The patterns of both ends, and the names that they use.
+    fn ends_of(&mut self, ends: &Placed<String>) -> Option<(Pattern, Pattern, BTreeSet<String>)> {
         let Some((left, right)) = ends.value.split_once("<->") else {
             let problem = ends.error(format!("`{}` does not say what it joins", ends.value));
-            return self
-                .problems
-                .push(problem.hint("write `part.port <-> part.port`"));
+            let hint = "write `part.port <-> part.port`";
+            self.problems.push(problem.hint(hint));
+            return None;
         };
         let patterns = (
             self.problems.take(Pattern::parse(left, ends)),
             self.problems.take(Pattern::parse(right, ends)),
         );
-        let (Some(left), Some(right)) = patterns else {
-            return;
-        };
-        let used: BTreeSet<_> = left
+        let (left, right) = (patterns.0?, patterns.1?);
+        let used = left
             .variables()
             .union(&right.variables())
             .cloned()
             .collect();
-        if !self.may_add_wires(repetitions(&used, counts), ends) {
-            return;
+        Some((left, right, used))
+    }
+
+    /// Makes the wires of one assignment of indices; false when the others would have the same problem.
+    fn wire_once(
+        &mut self,
+        (left, right): (&Pattern, &Pattern),
+        terms: &mut Terms,
+        ends: &Placed<String>,
+        origin: Origin,
+        at: &At<'_>,
+        names: &Names,
+    ) -> bool {
+        if let Some((written, known)) = &mut terms.condition {
+            let holds = known.get(written, names, |node| names.holds(node));
+            match self.problems.take(holds.copied()) {
+                Some(true) => {}
+                Some(false) => return true,
+                None => return false,
+            }
         }
-        for names in names.assignments(&used, counts) {
-            let mut terms = terms.clone();
-            if let Some(condition) = take_field(&mut terms, "if") {
-                match self.problems.take(names.holds(condition)) {
-                    Some(true) => {}
-                    Some(false) => continue,
-                    None => return,
-                }
-            }
-            if self.problems.take(names.resolve(&mut terms)).is_none() {
-                return;
-            }
-            let Some(spec) = self.problems.take(from_node::<WireSpec>(&terms)) else {
-                return;
-            };
+        let resolved = terms.resolved.get(&terms.written, names, |mut node| {
+            names.resolve(&mut node)?;
+            Ok((from_node(&node)?, Arc::new(node)))
+        });
+        let Some((spec, terms)) = self.problems.take(resolved.cloned()) else {
+            return false;
+        };
+        let problems_before = self.problems.len();
+        if !left.has_wildcard() && !right.has_wildcard() {
             let pair = (
-                self.problems.take(left.evaluate(&names.env, ends)),
-                self.problems.take(right.evaluate(&names.env, ends)),
+                (self.problems).take(left.address(&at.prefix, &names.env, ends)),
+                (self.problems).take(right.address(&at.prefix, &names.env, ends)),
             );
-            let (Some(left), Some(right)) = pair else {
-                return;
+            let (Some(a), Some(b)) = pair else {
+                return false;
             };
-            let (lefts, rights) = (
-                self.expand(&left, &at.prefix),
-                self.expand(&right, &at.prefix),
-            );
             // A wire goes with the part at its end.
-            if self.ends_nowhere(&left, &lefts, &at.prefix)
-                || self.ends_nowhere(&right, &rights, &at.prefix)
-            {
-                continue;
+            if self.is_left_out(&a) || self.is_left_out(&b) {
+                return true;
             }
-            if lefts.len() != rights.len() || lefts.is_empty() {
-                let problem = ends.error(format!(
-                    "`{}` names {} ports and `{}` names {}",
-                    left.text(),
-                    lefts.len(),
-                    right.text(),
-                    rights.len()
-                ));
-                let hint = "wildcards are joined one to one, in the order of their indices";
-                return self.problems.push(problem.hint(hint));
+            if !self.may_add_wires(1, ends) {
+                return false;
             }
-            if !self.may_add_wires(lefts.len() as u64, ends) {
-                return;
-            }
-            for (a, b) in lefts.into_iter().zip(rights) {
-                let problems_before = self.problems.len();
-                self.connect(&a, &b, spec, ends, &terms);
-                if self.problems.len() > problems_before {
-                    return;
-                }
+            self.connect((&a, &b), spec, ends, &terms, origin);
+            return self.problems.len() == problems_before;
+        }
+        let pair = (
+            self.problems.take(left.evaluate(&names.env, ends)),
+            self.problems.take(right.evaluate(&names.env, ends)),
+        );
+        let (Some(left), Some(right)) = pair else {
+            return false;
+        };
+        let (lefts, rights) = (self.expand(&left, at), self.expand(&right, at));
+        if self.ends_nowhere(&left, &lefts, &at.prefix)
+            || self.ends_nowhere(&right, &rights, &at.prefix)
+        {
+            return true;
+        }
+        if lefts.len() != rights.len() || lefts.is_empty() {
+            let problem = ends.error(format!(
+                "`{}` names {} ports and `{}` names {}",
+                left.text(),
+                lefts.len(),
+                right.text(),
+                rights.len()
+            ));
+            let hint = "wildcards are joined one to one, in the order of their indices";
+            self.problems.push(problem.hint(hint));
+            return false;
+        }
+        if !self.may_add_wires(lefts.len() as u64, ends) {
+            return false;
+        }
+        for (a, b) in lefts.iter().zip(&rights) {
+            self.connect((a, b), spec, ends, &terms, origin);
+            if self.problems.len() > problems_before {
+                return false;
             }
         }
+        true
     }
 
     /// Notes that ports are meant to stay without a wire.
@@ -174,51 +224,35 @@ impl Elaborator<'_> {
         let Some(pattern) = self.problems.take(Pattern::parse(&port.value, port)) else {
             return;
         };
-        for names in names.assignments(&pattern.variables(), counts) {
+        let mut assignments = names.assignments(&pattern.variables(), counts);
+        while let Some(names) = assignments.next() {
             let Some(name) = self.problems.take(pattern.evaluate(&names.env, port)) else {
                 return;
             };
-            let found = self.expand(&name, &at.prefix);
+            let found = self.expand(&name, at);
             if self.ends_nowhere(&name, &found, &at.prefix) {
                 continue;
             }
-            let unknown = |address: &String| !self.known_addresses.contains(address);
+            let unknown = |address: &String| !self.addresses.contains(address);
             if found.is_empty() || found.iter().any(unknown) {
                 return self.unknown_address(&name.text(), &at.prefix, port);
             }
             for address in found {
-                let address = self.inner(&address);
+                let address = self.addresses.inner(&address);
                 let origin = self.origin(port, None);
-                self.builder.leave_unwired(&address, Some(origin));
-                self.resolved_unwired.push(address);
+                self.builder.leave_unwired(&*address, Some(origin));
+                self.resolved_unwired.push(address.as_ref().to_owned());
             }
         }
     }
 
-    /// The port of a component that an address stands for.
-    fn inner(&self, address: &str) -> String {
-        let mut address = address.to_owned();
-        while let Some(next) = self.aliases.get(&address) {
-            address.clone_from(next);
-        }
-        address
-    }
-
     /// The full addresses that a pattern names; without wildcards the address itself, known or not.
-    fn expand(&self, pattern: &Pattern, prefix: &str) -> Vec<String> {
+    fn expand(&self, pattern: &Pattern, at: &At<'_>) -> Vec<String> {
         if !pattern.has_wildcard() {
-            return vec![format!("{prefix}{}", pattern.text())];
+            return vec![format!("{}{}", at.prefix, pattern.text())];
         }
-        let mut found: Vec<(Vec<u64>, &String)> = self
-            .addresses
-            .iter()
-            .filter_map(|a| Some((pattern.matches(a.strip_prefix(prefix)?)?, a)))
-            .collect();
-        found.sort();
-        found
-            .into_iter()
-            .map(|(_, address)| address.clone())
-            .collect()
+        self.addresses
+            .matching(pattern, &at.prefix, at.first_address)
     }
 
     /// Whether conditions leave out all that one end of a wire names, which is `found`.
@@ -238,22 +272,45 @@ impl Elaborator<'_> {
 
     /// Whether an address lies in a part that a condition leaves out.
     fn is_left_out(&self, address: &str) -> bool {
-        let ends = address.match_indices('.').map(|(at, _)| at);
+        if self.absent.is_empty() {
+            return false;
+        }
+        let dots = address.bytes().enumerate().filter(|(_, c)| *c == b'.');
+        let ends = dots.map(|(at, _)| at);
         ends.chain([address.len()])
             .any(|end| self.absent.contains(&address[..end]))
     }
 
-    fn connect(&mut self, a: &str, b: &str, spec: WireSpec, ends: &Placed<String>, terms: &Node) {
-        let (a, b) = (self.inner(a), self.inner(b));
+    fn connect(
+        &mut self,
+        (a, b): (&str, &str),
+        spec: WireSpec,
+        ends: &Placed<String>,
+        terms: &Arc<Node>,
+        origin: Origin,
+    ) {
+        let (a, b) = (self.addresses.inner(a), self.addresses.inner(b));
         let link = Link::from(spec);
         let slots = link.capacity.unwrap_or_else(|| link.full_rate_capacity());
         let bytes = WIRE_BYTES + u64::from(slots) * MESSAGE_BYTES;
         if !self.may_keep(&ends.value, bytes, ends) {
             return;
         }
-        let origin = self.origin(ends, None);
-        self.builder.connect_from(&a, &b, link, Some(origin));
-        self.resolved_wires
-            .push((format!("{a} <-> {b}"), terms.clone()));
+        self.builder
+            .connect_from(Arc::clone(&a), Arc::clone(&b), link, Some(origin));
+        self.resolved_wires.push((a, b, Arc::clone(terms)));
+    }
+}
+
+impl Terms {
+    /// Those that are written so.
+    fn new(terms: &Node) -> Self {
+        let mut written = terms.clone();
+        let condition = take_field(&mut written, "if");
+        Self {
+            condition: condition.map(|condition| (condition, Remembered::new())),
+            written,
+            resolved: Remembered::new(),
+        }
     }
 }

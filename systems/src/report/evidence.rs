@@ -59,27 +59,36 @@ pub(super) struct Shared {
 impl Slots {
     pub(super) fn of(statistics: &[InstanceStatistics]) -> Self {
         let mut slots = Self::default();
+        // Whole names of the parts. Most units report the same in the same order.
+        let mut part_names: Vec<&str> = Vec::new();
         for instance in statistics {
-            for (reason, part, count) in playing_parts(instance) {
-                let mut known = slots.parts.iter_mut();
-                if let Some((_, _, sum)) = known.find(|(r, p, _)| r == reason && p == part) {
-                    *sum += count;
-                } else {
-                    let of = (reason.to_owned(), part.to_owned(), count);
+            let mut next = 0;
+            for (name, count) in playing_parts(instance) {
+                let at = place(&part_names, name, next).or_else(|| {
+                    let (reason, part) = name.split_once(PARTS)?;
+                    part_names.push(name);
+                    let of = (reason.to_owned(), part.to_owned(), 0);
                     slots.parts.push(of);
+                    Some(slots.parts.len() - 1)
+                });
+                if let Some(at) = at {
+                    slots.parts[at].2 += count;
+                    next = at + 1;
                 }
             }
             let mut counts = vec![0; slots.names.len()];
             let mut any = false;
+            let mut next = 0;
             for (name, count) in playing_slots(instance) {
                 any = true;
-                let at = slots.names.iter().position(|known| known == name);
+                let at = place(&slots.names, name, next);
                 let at = at.unwrap_or_else(|| {
                     slots.names.push(name.to_owned());
                     counts.push(0);
                     slots.names.len() - 1
                 });
                 counts[at] = count;
+                next = at + 1;
             }
             if any {
                 slots.units.push((instance.path.clone(), counts));
@@ -120,11 +129,21 @@ impl Slots {
     }
 }
 
-fn playing_parts(instance: &InstanceStatistics) -> impl Iterator<Item = (&str, &str, u64)> {
+/// Where `name` is among `names`, most likely at `next`.
+fn place(names: &[impl AsRef<str>], name: &str, next: usize) -> Option<usize> {
+    let is = |known: &dyn AsRef<str>| known.as_ref() == name;
+    if names.get(next).is_some_and(|known| is(known)) {
+        return Some(next);
+    }
+    names.iter().position(|known| is(known))
+}
+
+/// Names and counts of the parts of the reasons for which slots were lost.
+fn playing_parts(instance: &InstanceStatistics) -> impl Iterator<Item = (&str, u64)> {
     let values = instance.values.iter();
     let parts = values.filter(|s| s.role == Some(roles::ISSUE_SLOT_PARTS));
-    parts.filter_map(|s| match (s.name.split_once(PARTS), &s.value) {
-        (Some((reason, part)), Value::Counter(count)) => Some((reason, part, *count)),
+    parts.filter_map(|s| match s.value {
+        Value::Counter(count) => Some((&*s.name, count)),
         _ => None,
     })
 }

@@ -93,7 +93,7 @@ impl PolicyKind for EveryKind {
     }
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GateSpec {
     /// When the gate is open.

@@ -8,8 +8,9 @@ use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 /// followed here, and of GPGPU-Sim.
 pub struct Lru {
     ways: usize,
+    lines: usize,
     clock: u64,
-    /// Time of last use, set by set.
+    /// Time of last use, set by set; nothing until the first.
     stamps: Vec<u64>,
 }
 
@@ -17,9 +18,15 @@ impl Lru {
     pub(crate) fn new(site: &ReplacementSite) -> Self {
         Self {
             ways: site.ways as usize,
+            lines: site.lines(),
             clock: 0,
-            stamps: vec![0; site.lines()],
+            stamps: Vec::new(),
         }
+    }
+
+    #[cold]
+    fn make_stamps(&mut self) {
+        self.stamps.resize(self.lines, 0);
     }
 }
 
@@ -41,6 +48,9 @@ impl Order for Lru {
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
         self.clock += 1;
+        if self.stamps.is_empty() {
+            self.make_stamps();
+        }
         self.stamps[set * self.ways + way] = self.clock;
     }
 
@@ -55,6 +65,7 @@ impl Order for Lru {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
+        self.make_stamps();
         state.field("clock", &mut self.clock);
         state.array("stamps", &mut self.stamps);
     }

@@ -96,7 +96,8 @@ proptest! {
         let with = |arbiter| {
             let spec = SwitchSpec { arbiter, ..spec.clone() };
             let how = Play { outputs, refuse: 5, lazy: true, save_at: None };
-            play(&NetworkSpec::Switch(spec), &plan, how)
+            let (delivered, stalls, _) = play(&NetworkSpec::Switch(spec), &plan, how);
+            (delivered, stalls)
         };
         prop_assert_eq!(with(Policy::plain::<AgeBased>()), with(Policy::plain::<Oldest>()));
     }

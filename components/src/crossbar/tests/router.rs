@@ -124,7 +124,7 @@ proptest! {
         (outputs, plan) in any_plan(), refuse in 0u32..12, save_at in 0u64..400,
     ) {
         let how = Play { outputs, refuse, lazy: false, save_at: None };
-        let (delivered, stalls) = play(&spec, &plan, how);
+        let (delivered, stalls, states) = play(&spec, &plan, how);
         let mut seen: Vec<Vec<bool>> = plan.iter().map(|p| vec![false; p.len()]).collect();
         let mut last = vec![None; plan.len() * outputs];
         let mut flits_of = vec![0; outputs];
@@ -147,9 +147,10 @@ proptest! {
         prop_assert!(seen.iter().flatten().all(|s| *s));
         // Neither stepping only when something can happen nor a checkpoint makes a difference.
         let lazily = Play { lazy: true, ..how };
-        prop_assert_eq!(&play(&spec, &plan, lazily), &(delivered.clone(), stalls));
+        let played = (delivered, stalls, states);
+        prop_assert_eq!(&play(&spec, &plan, lazily), &played);
         let restored = Play { save_at: Some(save_at), ..how };
-        prop_assert_eq!(play(&spec, &plan, restored), (delivered, stalls));
+        prop_assert_eq!(&play(&spec, &plan, restored), &played);
     }
 }
 
@@ -193,7 +194,7 @@ fn flits_of_packets_with_different_channels_interleave() {
             lazy: true,
             save_at: None,
         };
-        let (delivered, _) = play(&spec, &plan, how);
+        let (delivered, ..) = play(&spec, &plan, how);
         delivered.iter().map(|d| d.0).collect::<Vec<_>>()
     };
     assert_eq!(arrivals(1), [10, 16]);

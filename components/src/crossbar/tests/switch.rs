@@ -462,7 +462,7 @@ proptest! {
     ) {
         let network = NetworkSpec::Switch(spec.clone());
         let how = Play { outputs, refuse, lazy: false, save_at: None };
-        let (delivered, stalls) = play(&network, &plan, how);
+        let (delivered, stalls, states) = play(&network, &plan, how);
         let mut seen: Vec<Vec<bool>> = plan.iter().map(|p| vec![false; p.len()]).collect();
         let mut last = vec![None; plan.len() * outputs];
         let mut busy_until = vec![0; outputs];
@@ -481,6 +481,6 @@ proptest! {
         prop_assert!(seen.iter().flatten().all(|s| *s));
         // Stepping only when something can happen makes no difference.
         let lazily = Play { lazy: true, ..how };
-        prop_assert_eq!(play(&network, &plan, lazily), (delivered, stalls));
+        prop_assert_eq!(play(&network, &plan, lazily), (delivered, stalls, states));
     }
 }

@@ -58,8 +58,14 @@ pub(super) struct Play {
 /// Cycles of a play, many more than any plan needs.
 const PLAYED: Cycle = 30_000;
 
-/// Plays a plan to its end; returns the cycles of credit stalls, too.
-pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u64) {
+/// The cycles in which the state of a play is looked at: while packets are inside, and in the end.
+const LOOKS: [Cycle; 3] = [60, 130, PLAYED - 1];
+
+/// The state of a network in each of those cycles.
+pub(super) type States = Vec<Vec<u8>>;
+
+/// Plays a plan to its end; returns the cycles of credit stalls and what the state was, too.
+pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u64, States) {
     let fresh = || network(plan.len(), how.outputs, spec);
     let mut network = fresh();
     let mut queues: Vec<VecDeque<_>> = plan
@@ -69,7 +75,11 @@ pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u6
     let dice = Dice::new(1, "receivers");
     let mut delivered = Vec::new();
     let mut wake = 0;
+    let mut states = Vec::new();
     for now in 0..PLAYED {
+        if LOOKS.contains(&now) {
+            states.push(State::save(|state| network.state(state)).unwrap());
+        }
         if how.save_at == Some(now) {
             let bytes = State::save(|state| network.state(state)).unwrap();
             network = fresh();
@@ -101,7 +111,7 @@ pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u6
     }
     assert_eq!(network.packets_inside(), 0, "packets are stuck");
     assert_eq!(network.next_event(PLAYED), None);
-    (delivered, network.credit_stalls(PLAYED))
+    (delivered, network.credit_stalls(PLAYED), states)
 }
 
 /// The longest time between two packets of any pair of ports, with all inputs sending packets of

@@ -187,9 +187,17 @@ impl<'de> NodeReader<'de, '_> {
     ) -> Result<V::Value, TypeError<'de>> {
         let owner = self.node.name().map_or(name, |name| &name.text);
         if let Some(valid) = valid {
-            let unknown = fields.iter().find(|field| {
-                !valid.contains(&field.name.text.as_str()) && !self.leaves_out(&field.value)
-            });
+            // Most are written in the order of their declaration.
+            let mut next = 0;
+            let mut is_known = |name: &str| {
+                let (before, after) = valid.split_at(next);
+                let found = after.iter().chain(before).position(|known| *known == name);
+                next = found.map_or(next, |at| (next + at + 1) % valid.len());
+                found.is_some()
+            };
+            let unknown = fields
+                .iter()
+                .find(|field| !is_known(&field.name.text) && !self.leaves_out(&field.value));
             if let Some(Field { name, value }) = unknown {
                 let message = format!("unknown field `{}` in {owner}", name.text);
                 let fields = format!("fields of {owner}");

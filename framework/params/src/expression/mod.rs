@@ -10,7 +10,7 @@
 //! computed. A value of any other type can be passed on whole: `"=scheduler"`,
 //! `"=if fast then quick else slow"`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,9 +81,37 @@ impl Env {
     }
 
     /// The value of a name.
-    fn value(&self, name: &str) -> Option<&Kind> {
+    pub fn value(&self, name: &str) -> Option<&Kind> {
         self.own.get(name).or_else(|| self.shared.get(name))
     }
+}
+
+impl Env {
+    /// The value of an expression that is a name and nothing else: most are.
+    fn named(&self, text: &str) -> Option<&Kind> {
+        self.value(text).filter(|_| !is_keyword(text))
+    }
+}
+
+/// The names that the expressions of a value may use, in alphabetical order, beside a few words that
+/// stand for themselves. None if there are no expressions.
+pub fn names_in(node: &Node) -> Option<BTreeSet<&str>> {
+    let mut names: Option<BTreeSet<&str>> = None;
+    node.walk(&mut |node| {
+        if let Some(expression) = node.as_str().and_then(|text| text.strip_prefix('=')) {
+            let names = names.get_or_insert_default();
+            names.extend(words(expression));
+        }
+    });
+    names
+}
+
+/// The words of an expression that names may be among.
+pub fn words(expression: &str) -> impl Iterator<Item = &str> {
+    let begins = |c: char| c.is_alphabetic() || c == '_';
+    expression
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(move |word| word.starts_with(begins))
 }
 
 impl<N: Into<String>> FromIterator<(N, i64)> for Env {
@@ -113,6 +141,9 @@ pub struct ExpressionError {
 /// # Errors
 /// A syntax error, an unknown name, values of the wrong type, or a step that has no `i64` result.
 pub fn eval(text: &str, env: &Env) -> Result<Kind, ExpressionError> {
+    if let Some(value) = env.named(text) {
+        return Ok(value.clone());
+    }
     let mut reader = Reader::new(text, Some(env));
     Ok(match reader.whole()? {
         Value::Int(value) => Kind::Int(value.into()),
@@ -127,6 +158,11 @@ pub fn eval(text: &str, env: &Env) -> Result<Kind, ExpressionError> {
 /// # Errors
 /// As [`eval`]; also a value of another type.
 pub fn eval_index(text: &str, env: &Env) -> Result<i64, ExpressionError> {
+    if let Some(Kind::Int(value)) = env.named(text)
+        && let Ok(value) = i64::try_from(*value)
+    {
+        return Ok(value);
+    }
     let mut reader = Reader::new(text, Some(env));
     let value = reader.whole()?;
     reader.integer(value, 0)

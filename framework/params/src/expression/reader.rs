@@ -120,6 +120,9 @@ impl<'t> Reader<'t> {
     fn comparison(&mut self) -> Read<Value> {
         let start = self.start();
         let left = self.sum()?;
+        if !matches!(self.peek(), Some('=' | '!' | '<' | '>')) {
+            return Ok(left);
+        }
         let operators = ["==", "!=", "<=", ">=", "<", ">"];
         let Some(operator) = operators.into_iter().find(|operator| self.take(operator)) else {
             return Ok(left);
@@ -409,12 +412,19 @@ impl<'t> Reader<'t> {
     }
 
     fn peek(&mut self) -> Option<char> {
-        self.start();
-        self.text[self.at..].chars().next()
+        let start = self.start();
+        match self.text.as_bytes().get(start) {
+            Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
+            _ => self.text[start..].chars().next(),
+        }
     }
 
     /// Skips white space; returns where the next token starts.
     fn start(&mut self) -> usize {
+        let next = self.text.as_bytes().get(self.at);
+        if next.is_none_or(u8::is_ascii_graphic) {
+            return self.at;
+        }
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
         self.at
@@ -433,7 +443,7 @@ impl<'t> Reader<'t> {
     /// Takes a word if it comes next.
     fn keyword(&mut self, wanted: &str) -> bool {
         let start = self.start();
-        if self.word() == wanted {
+        if self.text[start..].starts_with(wanted) && self.word() == wanted {
             return true;
         }
         self.at = start;

@@ -1,9 +1,13 @@
 //! Putting a system together: clocks, instances, wires, and the checks of elaboration.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::channel::Link;
 use crate::component::{Component, Origin};
 use crate::engine::elaboration::elaborate::Elaboration;
 use crate::engine::elaboration::error::ElaborationErrors;
+use crate::engine::elaboration::port_list::PortList;
 use crate::engine::simulation::Simulation;
 use crate::time::{ClockId, Frequency};
 use crate::world::{World, WorldDriver};
@@ -14,10 +18,11 @@ pub(super) struct NewInstance {
     pub(super) clock: ClockId,
     pub(super) origin: Option<Origin>,
     pub(super) component: Box<dyn Component>,
+    pub(super) ports: Arc<PortList>,
 }
 
 pub(super) struct NewWire {
-    pub(super) ends: [String; 2],
+    pub(super) ends: [Arc<str>; 2],
     pub(super) link: Link,
     pub(super) origin: Option<Origin>,
 }
@@ -31,6 +36,8 @@ pub struct SystemBuilder {
     pub(super) wires: Vec<NewWire>,
     pub(super) unwired: Vec<(String, Option<Origin>)>,
     pub(super) world: Option<WorldDriver>,
+    /// The ports of the last instance of each kind, which the next one most often has too.
+    ports: BTreeMap<String, Arc<PortList>>,
 }
 
 impl SystemBuilder {
@@ -74,40 +81,44 @@ impl SystemBuilder {
         self.add_boxed(path, &kind, clock, Box::new(component), None);
     }
 
-    /// Adds an instance of a kind known at run time only.
+    /// Adds an instance of a kind known at run time only; returns what its ports are called.
     pub fn add_boxed(
         &mut self,
         path: impl Into<String>,
         kind: &str,
         clock: ClockId,
-        component: Box<dyn Component>,
+        mut component: Box<dyn Component>,
         origin: Option<Origin>,
-    ) {
+    ) -> Arc<PortList> {
+        let like = self.ports.get_mut(kind);
+        let ports = PortList::of(&mut *component, like.as_deref());
+        match like {
+            Some(like) => like.clone_from(&ports),
+            None => {
+                self.ports.insert(kind.to_owned(), Arc::clone(&ports));
+            }
+        }
         self.instances.push(NewInstance {
             path: path.into(),
             kind: kind.to_owned(),
             clock,
             origin,
             component,
+            ports: Arc::clone(&ports),
         });
+        ports
     }
 
     /// Wires two ports or two bundles of ports, each named `instance.port`. Which of the two is
     /// named first does not matter.
     pub fn connect(&mut self, a: impl Into<String>, b: impl Into<String>, link: Link) {
-        self.connect_from(a, b, link, None);
+        self.connect_from(a.into().into(), b.into().into(), link, None);
     }
 
     /// As [`SystemBuilder::connect`], remembering where the wire was described.
-    pub fn connect_from(
-        &mut self,
-        a: impl Into<String>,
-        b: impl Into<String>,
-        link: Link,
-        origin: Option<Origin>,
-    ) {
+    pub fn connect_from(&mut self, a: Arc<str>, b: Arc<str>, link: Link, origin: Option<Origin>) {
         self.wires.push(NewWire {
-            ends: [a.into(), b.into()],
+            ends: [a, b],
             link,
             origin,
         });

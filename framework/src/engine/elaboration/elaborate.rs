@@ -1,41 +1,44 @@
 //! The checks of elaboration, and joining the ports of a system that passes them.
 
-use std::any::TypeId;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use warpweave_params::nearest;
 
 use crate::channel::{ChannelTerms, Direction, End, Link, Ports, Width};
 use crate::component::{Component, Origin};
 use crate::engine::elaboration::builder::{NewInstance, NewWire, SystemBuilder};
 use crate::engine::elaboration::error::{ElaborationError, ElaborationErrors};
-use crate::engine::elaboration::listing::bundle_names;
+use crate::engine::elaboration::port_list::PortShape;
 use crate::engine::partition::Place;
 use crate::engine::simulation::{ChannelInfo, Instance, Simulation};
 use crate::evaluation::Target;
 use crate::time::{ClockSetError, Frequency, TimeBase};
 use crate::world::WorldDriver;
 
-pub(super) struct PortInfo {
-    pub(super) name: String,
-    pub(super) direction: Direction,
-    message: (TypeId, &'static str),
-    pub(super) optional: bool,
-    /// What the component does without it, if that is likely to be missed.
-    pub(super) unwired: Option<&'static str>,
-    pub(super) wire: Option<usize>,
-    fans_out: bool,
+/// Instance and number among its ports.
+pub(super) type PortAt = (usize, usize);
+
+/// What wires make of one port of one instance.
+#[derive(Clone, Copy, Default)]
+pub(super) struct PortUse {
+    pub(super) wired: bool,
     /// Some wire names it, even if that wire is wrong: the mistake is reported once, there.
     named: bool,
 }
 
 /// One channel: an output and an input port, as (component, port ordinal).
 pub(super) struct Channel {
-    pub(super) from: (usize, usize),
-    pub(super) to: (usize, usize),
+    pub(super) from: PortAt,
+    pub(super) to: PortAt,
     link: Link,
 }
+
+/// An instance and ports of it that an address means, each with where the name of the bundle ends in
+/// its own.
+type Meant = (usize, Vec<PortAt>);
 
 pub(super) struct Elaboration {
     clocks: Vec<(String, Frequency)>,
@@ -44,9 +47,12 @@ pub(super) struct Elaboration {
     /// Addresses of ports that are meant to stay without a wire, and where that is said.
     pub(super) unwired: Vec<(String, Option<Origin>)>,
     /// The same by instance and port.
-    pub(super) meant_unwired: BTreeSet<(usize, usize)>,
-    pub(super) ports: Vec<Vec<PortInfo>>,
-    by_path: BTreeMap<String, usize>,
+    pub(super) meant_unwired: BTreeSet<PortAt>,
+    /// What is made of the ports of all instances, one instance after the other.
+    uses: Vec<PortUse>,
+    /// Where those of each instance begin.
+    first_use: Vec<usize>,
+    by_path: FxHashMap<Arc<str>, usize>,
     pub(super) channels: Vec<Channel>,
     world: Option<WorldDriver>,
     pub(super) errors: Vec<ElaborationError>,
@@ -60,8 +66,9 @@ impl Elaboration {
             wires: builder.wires,
             unwired: builder.unwired,
             meant_unwired: BTreeSet::new(),
-            ports: Vec::new(),
-            by_path: BTreeMap::new(),
+            uses: Vec::new(),
+            first_use: Vec::new(),
+            by_path: FxHashMap::default(),
             channels: Vec::new(),
             world: builder.world,
             errors: Vec::new(),
@@ -92,13 +99,8 @@ impl Elaboration {
     }
 
     pub(super) fn error(&mut self, message: String, hint: Option<String>, origin: Option<Origin>) {
-        self.errors.push(ElaborationError {
-            message,
-            hint,
-            origin,
-            field: String::new(),
-            related: Vec::new(),
-        });
+        self.errors
+            .push(ElaborationError::new(message, hint, origin));
     }
 
     fn name_clocks(&mut self) {
@@ -112,8 +114,8 @@ impl Elaboration {
 
     fn name_instances(&mut self) {
         for i in 0..self.instances.len() {
-            let (path, origin) = (self.instances[i].path.clone(), self.instances[i].origin);
-            if let Entry::Vacant(entry) = self.by_path.entry(path) {
+            let (path, origin) = (&*self.instances[i].path, self.instances[i].origin);
+            if let Entry::Vacant(entry) = self.by_path.entry(path.into()) {
                 entry.insert(i);
             } else {
                 let path = &self.instances[i].path;
@@ -123,51 +125,44 @@ impl Elaboration {
     }
 
     fn list_ports(&mut self) {
-        for instance in &mut self.instances {
-            let mut list = Vec::new();
-            instance.component.ports(&mut Ports::new(&mut |port| {
-                list.push(PortInfo {
-                    name: port.name.to_owned(),
-                    direction: port.port.direction(),
-                    message: port.port.message_type(),
-                    optional: port.optional,
-                    unwired: port.unwired,
-                    wire: None,
-                    fans_out: port.port.fans_out(),
-                    named: false,
-                });
-            }));
-            self.ports.push(list);
+        let mut first = 0;
+        for instance in &self.instances {
+            self.first_use.push(first);
+            first += instance.ports.ports.len();
         }
-        for i in 0..self.instances.len() {
-            let mut names: Vec<_> = self.ports[i].iter().map(|p| p.name.clone()).collect();
-            names.sort_unstable();
-            let twice: Vec<_> = names.windows(2).filter(|w| w[0] == w[1]).collect();
-            for pair in twice {
-                let NewInstance { path, kind, .. } = &self.instances[i];
-                let message = format!("`{path}` ({kind}) names two ports `{}`", pair[0]);
-                self.error(message, None, self.instances[i].origin);
+        self.uses = vec![PortUse::default(); first];
+        for NewInstance {
+            path,
+            kind,
+            ports,
+            origin,
+            ..
+        } in &self.instances
+        {
+            for name in ports.named_twice() {
+                let message = format!("`{path}` ({kind}) names two ports `{name}`");
+                self.errors
+                    .push(ElaborationError::new(message, None, *origin));
             }
         }
     }
 
     fn resolve_wires(&mut self) {
-        for w in 0..self.wires.len() {
-            let NewWire {
-                ends: [a, b],
-                link,
-                origin,
-            } = &self.wires[w];
-            let (a, b, link, origin) = (a.clone(), b.clone(), *link, *origin);
+        for NewWire {
+            ends: [a, b],
+            link,
+            origin,
+        } in std::mem::take(&mut self.wires)
+        {
             self.check_link(&a, &b, &link, origin);
             let ends = (self.find(&a, origin), self.find(&b, origin));
             for (instance, members) in [&ends.0, &ends.1].into_iter().flatten() {
                 for (at, _) in members {
-                    self.ports[*instance][*at].named = true;
+                    self.use_mut((*instance, *at)).named = true;
                 }
             }
             if let (Some(a_ports), Some(b_ports)) = ends {
-                self.pair(w, (&a, a_ports), (&b, b_ports), link, origin);
+                self.pair((&a, a_ports), (&b, b_ports), link, origin);
             }
         }
     }
@@ -210,27 +205,25 @@ impl Elaboration {
         }
     }
 
-    /// Ports meant by `instance.port`: one port (with an empty suffix) or the ports of a bundle
-    /// with what follows the bundle's name.
-    pub(super) fn find(
-        &mut self,
-        address: &str,
-        origin: Option<Origin>,
-    ) -> Option<(usize, Vec<(usize, String)>)> {
-        let split = address.rmatch_indices('.').find_map(|(at, _)| {
+    /// Ports meant by `instance.port`: one port, or the ports of a bundle.
+    pub(super) fn find(&mut self, address: &str, origin: Option<Origin>) -> Option<Meant> {
+        let mut dots = (address.bytes().enumerate().rev()).filter(|(_, c)| *c == b'.');
+        let split = dots.find_map(|(at, _)| {
             self.by_path
                 .get(&address[..at])
                 .map(|i| (*i, &address[at + 1..]))
         });
         let Some((instance, port)) = split else {
             if let Some(instance) = self.by_path.get(address) {
-                let names = bundle_names(self.ports[*instance].iter().map(|p| p.name.as_str()));
-                let hint = format!("its ports are {}", names.join(", "));
+                let names = self.instances[*instance].ports.connectable().join(", ");
+                let hint = format!("its ports are {names}");
                 let message = format!("`{address}` is an instance; a wire ends at a port");
                 self.error(message, Some(hint), origin);
                 return None;
             }
-            let known = self.by_path.keys().map(String::as_str);
+            let known = self.instances.iter().map(|instance| &*instance.path);
+            let mut known: Vec<&str> = known.collect();
+            known.sort_unstable();
             let wanted = address.rsplit_once('.').map_or(address, |(path, _)| path);
             let hint = nearest(wanted, known).map(|n| format!("did you mean `{n}`?"));
             self.error(
@@ -240,40 +233,33 @@ impl Elaboration {
             );
             return None;
         };
-        let ports = &self.ports[instance];
-        if let Some(at) = ports.iter().position(|p| p.name == port) {
-            return Some((instance, vec![(at, String::new())]));
-        }
-        let members: Vec<_> = ports
-            .iter()
-            .enumerate()
-            .filter_map(|(at, p)| {
-                let suffix = p.name.strip_prefix(port)?.strip_prefix('.')?;
-                Some((at, suffix.to_owned()))
-            })
-            .collect();
+        let ports = Arc::clone(&self.instances[instance].ports);
+        let members = ports.find(port);
         if members.is_empty() {
             let path = &self.instances[instance].path;
             let kind = &self.instances[instance].kind;
             let message = format!("`{path}` ({kind}) has no port `{port}`");
-            let names = bundle_names(ports.iter().map(|p| p.name.as_str()));
+            let names = ports.connectable();
             let hint = format!(
                 "{}its ports are {}",
-                nearest(port, names.iter().map(String::as_str))
+                nearest(port, names.iter().map(|name| &**name))
                     .map_or(String::new(), |n| format!("did you mean `{n}`? ")),
                 names.join(", ")
             );
             self.error(message, Some(hint), origin);
             return None;
         }
-        Some((instance, members))
+        let members = members.into_iter().map(|(at, suffix)| {
+            let name = &ports.ports[at].name;
+            (at, name.len() - suffix.len())
+        });
+        Some((instance, members.collect()))
     }
 
     fn pair(
         &mut self,
-        wire: usize,
-        (a_name, (a, a_ports)): (&str, (usize, Vec<(usize, String)>)),
-        (b_name, (b, b_ports)): (&str, (usize, Vec<(usize, String)>)),
+        (a_name, (a, a_ports)): (&str, Meant),
+        (b_name, (b, b_ports)): (&str, Meant),
         link: Link,
         origin: Option<Origin>,
     ) {
@@ -289,24 +275,22 @@ impl Elaboration {
             self.error(message, Some("wire like to like".to_owned()), origin);
             return;
         }
-        for (a_port, suffix) in &a_ports {
-            let Some((b_port, _)) = b_ports.iter().find(|(_, s)| s == suffix) else {
+        let lists = [a, b].map(|instance| Arc::clone(&self.instances[instance].ports));
+        let [a_suffix, b_suffix] = lists
+            .each_ref()
+            .map(|list| |(at, from): (usize, usize)| -> &str { &list.ports[at].name[from..] });
+        for a_port in a_ports {
+            let suffix = a_suffix(a_port);
+            let Some(b_port) = b_ports.iter().find(|port| b_suffix(**port) == suffix) else {
                 let message = format!("`{b_name}` has no part `{suffix}` to join `{a_name}`'s");
                 self.error(message, None, origin);
                 continue;
             };
-            self.pair_ports(wire, (a, *a_port), (b, *b_port), link, origin);
+            self.pair_ports((a, a_port.0), (b, b_port.0), link, origin);
         }
     }
 
-    fn pair_ports(
-        &mut self,
-        wire: usize,
-        a: (usize, usize),
-        b: (usize, usize),
-        link: Link,
-        origin: Option<Origin>,
-    ) {
+    fn pair_ports(&mut self, a: PortAt, b: PortAt, link: Link, origin: Option<Origin>) {
         let (from, to) = match (self.port(a).direction, self.port(b).direction) {
             (Direction::Output, Direction::Input) => (a, b),
             (Direction::Input, Direction::Output) => (b, a),
@@ -338,37 +322,57 @@ impl Elaboration {
             return;
         }
         for end in [from, to] {
-            if self.port(end).wire.is_some() && !self.port(end).fans_out {
+            if self.is_wired(end) && !self.port(end).fans_out {
                 let message = format!("`{}` is connected twice", self.name(end));
                 let hint = "a port has one wire; use a crossbar, a fan-out or another port";
                 self.error(message, Some(hint.to_owned()), origin);
                 return;
             }
         }
-        self.ports[from.0][from.1].wire = Some(wire);
-        self.ports[to.0][to.1].wire = Some(wire);
+        for end in [from, to] {
+            self.use_mut(end).wired = true;
+        }
         self.channels.push(Channel { from, to, link });
     }
 
-    pub(super) fn port(&self, (instance, port): (usize, usize)) -> &PortInfo {
-        &self.ports[instance][port]
+    pub(super) fn port(&self, (instance, port): PortAt) -> &PortShape {
+        &self.instances[instance].ports.ports[port]
     }
 
-    pub(super) fn name(&self, at: (usize, usize)) -> String {
+    /// Whether a wire ends at a port.
+    pub(super) fn is_wired(&self, at: PortAt) -> bool {
+        self.uses[self.number(at)].wired
+    }
+
+    fn use_mut(&mut self, at: PortAt) -> &mut PortUse {
+        let number = self.number(at);
+        &mut self.uses[number]
+    }
+
+    /// Number of a port among all.
+    pub(super) fn number(&self, (instance, port): PortAt) -> usize {
+        self.first_use[instance] + port
+    }
+
+    /// How many ports there are.
+    pub(super) fn port_count(&self) -> usize {
+        self.uses.len()
+    }
+
+    pub(super) fn name(&self, at: PortAt) -> String {
         format!("{}.{}", self.instances[at.0].path, self.port(at).name)
     }
 
     fn find_unconnected(&mut self) {
-        for i in 0..self.instances.len() {
-            let loose: Vec<_> = self.ports[i]
-                .iter()
-                .filter(|p| p.wire.is_none() && !p.named && !p.optional)
-                .map(|p| p.name.clone())
-                .collect();
-            for name in loose {
-                let (path, kind) = (&self.instances[i].path, &self.instances[i].kind);
-                let message = format!("port `{path}.{name}` ({kind}) is not connected");
-                self.error(message, None, self.instances[i].origin);
+        for (instance, first) in self.instances.iter().zip(&self.first_use) {
+            for (port, made) in instance.ports.ports.iter().zip(&self.uses[*first..]) {
+                if made.wired || made.named || port.optional {
+                    continue;
+                }
+                let (path, kind) = (&instance.path, &instance.kind);
+                let message = format!("port `{path}.{}` ({kind}) is not connected", port.name);
+                let error = ElaborationError::new(message, None, instance.origin);
+                self.errors.push(error);
             }
         }
     }
@@ -386,13 +390,19 @@ impl Elaboration {
         }
         let mut infos = Vec::with_capacity(self.channels.len());
         let mut terms = Vec::with_capacity(self.channels.len());
-        let mut outputs: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-        let mut inputs = BTreeMap::new();
+        // By the number of the port: its channel, or the first and last of those it writes.
+        let mut inputs = vec![None; self.port_count()];
+        let mut outputs: Vec<Option<(usize, usize)>> = vec![None; self.port_count()];
+        // By channel: the next one of the same output.
+        let mut another = vec![None; self.channels.len()];
         for (number, channel) in self.channels.iter().enumerate() {
             let link = &channel.link;
             let (sender, receiver) = (targets[channel.from.0], targets[channel.to.0]);
-            outputs.entry(channel.from).or_default().push(number);
-            inputs.insert(channel.to, number);
+            inputs[self.number(channel.to)] = Some(number);
+            match &mut outputs[self.number(channel.from)] {
+                Some((_, last)) => another[std::mem::replace(last, number)] = Some(number),
+                none => *none = Some((number, number)),
+            }
             terms.push(ChannelTerms {
                 capacity: link.capacity.unwrap_or_else(|| link.full_rate_capacity()),
                 latency_cycles: link.latency,
@@ -405,36 +415,40 @@ impl Elaboration {
                 channel: number as u32,
             });
             infos.push(ChannelInfo {
-                from: (channel.from.0 as u32, self.port(channel.from).name.clone()),
-                to: (channel.to.0 as u32, self.port(channel.to).name.clone()),
+                from: (
+                    channel.from.0 as u32,
+                    Arc::clone(&self.port(channel.from).name),
+                ),
+                to: (channel.to.0 as u32, Arc::clone(&self.port(channel.to).name)),
                 link: *link,
                 published: self.port(channel.from).fans_out,
                 tapped: false,
             });
         }
+        // Ports are visited in the order of their numbers.
         let mut ends: Vec<Option<Box<dyn std::any::Any>>> = Vec::new();
         ends.resize_with(terms.len(), || None);
-        for (i, instance) in self.instances.iter_mut().enumerate() {
-            let mut ordinal = 0;
+        let mut outputs = outputs.into_iter();
+        for instance in &mut self.instances {
             instance.component.ports(&mut Ports::new(&mut |port| {
-                for number in outputs.get(&(i, ordinal)).into_iter().flatten() {
+                let mut next = outputs.next().flatten().map(|(first, _)| first);
+                while let Some(number) = next {
                     if let End::Output(output) = port.port.end() {
-                        ends[*number] = Some(output.make_channel(&terms[*number]));
+                        ends[number] = Some(output.make_channel(&terms[number]));
                     }
+                    next = another[number];
                 }
-                ordinal += 1;
             }));
         }
-        for (i, instance) in self.instances.iter_mut().enumerate() {
-            let mut ordinal = 0;
+        let mut inputs = inputs.into_iter();
+        for instance in &mut self.instances {
             instance.component.ports(&mut Ports::new(&mut |port| {
-                if let Some(number) = inputs.get(&(i, ordinal)) {
-                    let end = ends[*number].take().expect("every output made its channel");
+                if let Some(number) = inputs.next().flatten() {
+                    let end = ends[number].take().expect("every output made its channel");
                     if let End::Input(input) = port.port.end() {
-                        input.take_end(end, &terms[*number]);
+                        input.take_end(end, &terms[number]);
                     }
                 }
-                ordinal += 1;
             }));
         }
         for i in 0..self.instances.len() {

@@ -21,6 +21,19 @@ pub struct ElaborationError {
     pub related: Vec<RelatedOrigin>,
 }
 
+impl ElaborationError {
+    /// A mistake that says all in its message.
+    pub(super) fn new(message: String, hint: Option<String>, origin: Option<Origin>) -> Self {
+        Self {
+            message,
+            hint,
+            origin,
+            field: String::new(),
+            related: Vec::new(),
+        }
+    }
+}
+
 /// A place that disagrees with the one at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelatedOrigin {

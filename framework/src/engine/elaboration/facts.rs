@@ -5,16 +5,27 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::channel::Direction;
 use crate::component::{Beside, Claim, Claims, Facts, Unfit};
 use crate::engine::elaboration::builder::NewInstance;
-use crate::engine::elaboration::elaborate::Elaboration;
+use crate::engine::elaboration::elaborate::{Elaboration, PortAt};
 use crate::engine::elaboration::error::{ElaborationError, RelatedOrigin};
-use crate::engine::elaboration::listing::bundle_names;
+use crate::engine::elaboration::port_list::first_name;
 use crate::engine::simulation::SystemWarning;
-
-/// Instance and port.
-type PortAt = (usize, usize);
 
 /// Ports of one instance that facts go on to, and whether they go with the messages or against them.
 type Passage = (usize, u32, bool);
+
+/// Who is at the other ends of the wires of every port.
+struct Listeners {
+    /// Where those of each port begin in `all`, by its number; and the end of the last.
+    first: Vec<usize>,
+    /// In the order of the wires.
+    all: Vec<PortAt>,
+}
+
+impl Listeners {
+    fn of(&self, port: usize) -> &[PortAt] {
+        &self.all[self.first[port]..self.first[port + 1]]
+    }
+}
 
 impl Elaboration {
     /// A component refuses what it is wired to.
@@ -57,22 +68,13 @@ impl Elaboration {
     /// Tells what every port states to the other end of its wire, and to those beyond it that the
     /// components between let it pass to. What a passage has seen it does not pass again.
     pub(super) fn tell_facts(&mut self) {
-        let ends = self.channels.iter();
-        let mut wires: Vec<(PortAt, PortAt)> = ends
-            .flat_map(|c| [(c.from, c.to), (c.to, c.from)])
-            .collect();
-        // Stable, so that the listeners of one speaker stay in the order of their wires.
-        wires.sort_by_key(|(speaker, _)| *speaker);
-        let of = |speaker: PortAt| {
-            let first = wires.partition_point(|(from, _)| *from < speaker);
-            let all = wires[first..].iter();
-            all.take_while(move |(from, _)| *from == speaker)
-                .map(|(_, to)| *to)
-        };
+        let listeners = self.listeners();
         let mut passed: BTreeMap<Passage, Vec<Facts>> = BTreeMap::new();
         let mut under_way = VecDeque::new();
-        for speakers in wires.chunk_by(|(a, _), (b, _)| a == b) {
-            let speaker = speakers[0].0;
+        for speaker in self.ports_in_order() {
+            if listeners.of(self.number(speaker)).is_empty() {
+                continue;
+            }
             let NewInstance {
                 path, component, ..
             } = &self.instances[speaker.0];
@@ -84,17 +86,53 @@ impl Elaboration {
             facts.said_by(speaker.0, path);
             under_way.push_back((speaker, facts));
             while let Some((from, facts)) = under_way.pop_front() {
-                for listener in of(from) {
-                    self.tell(listener, &facts);
-                    self.pass_on(listener, &facts, &mut passed, &mut under_way);
+                for listener in listeners.of(self.number(from)) {
+                    self.tell(*listener, &facts);
+                    self.pass_on(*listener, &facts, &mut passed, &mut under_way);
                 }
             }
         }
     }
 
+    /// Every port of every instance.
+    fn ports_in_order(&self) -> impl Iterator<Item = PortAt> + use<> {
+        let counts: Vec<usize> = (self.instances.iter())
+            .map(|instance| instance.ports.ports.len())
+            .collect();
+        let all = counts.into_iter().enumerate();
+        all.flat_map(|(instance, ports)| (0..ports).map(move |port| (instance, port)))
+    }
+
+    fn listeners(&self) -> Listeners {
+        let ends = || {
+            let channels = self.channels.iter();
+            channels.flat_map(|channel| {
+                let (from, to) = (channel.from, channel.to);
+                [(from, to), (to, from)]
+            })
+        };
+        let mut first = vec![0; self.port_count() + 1];
+        for (speaker, _) in ends() {
+            first[self.number(speaker) + 1] += 1;
+        }
+        for number in 1..first.len() {
+            first[number] += first[number - 1];
+        }
+        let mut next = first.clone();
+        let mut all = vec![(0, 0); 2 * self.channels.len()];
+        for (speaker, listener) in ends() {
+            let next = &mut next[self.number(speaker)];
+            all[*next] = listener;
+            *next += 1;
+        }
+        Listeners { first, all }
+    }
+
     fn tell(&mut self, listener: PortAt, facts: &Facts) {
-        let port = &self.ports[listener.0][listener.1].name;
-        let learnt = self.instances[listener.0].component.learn(port, facts);
+        let NewInstance {
+            component, ports, ..
+        } = &mut self.instances[listener.0];
+        let learnt = component.learn(&ports.ports[listener.1].name, facts);
         if let Err(problem) = learnt {
             self.unfit(listener.0, problem);
         }
@@ -110,6 +148,11 @@ impl Elaboration {
     ) {
         let component = &self.instances[listener.0].component;
         let arrived = self.port(listener);
+        // Most let nothing pass. Where facts go depends on the port alone.
+        let mut nothing = Facts::new();
+        if component.passage(&arrived.name, &mut nothing).is_none() {
+            return;
+        }
         let mut facts = facts.clone();
         let Some(passage) = component.passage(&arrived.name, &mut facts) else {
             return;
@@ -122,9 +165,10 @@ impl Elaboration {
             return;
         }
         seen.push(facts.clone());
-        for (number, port) in self.ports[listener.0].iter().enumerate() {
-            let onward = port.direction != arrived.direction && port.wire.is_some();
-            if onward && component.passage(&port.name, &mut Facts::new()) == Some(passage) {
+        let ports = &self.instances[listener.0].ports.ports;
+        for (number, port) in ports.iter().enumerate() {
+            let onward = port.direction != arrived.direction && self.is_wired((listener.0, number));
+            if onward && component.passage(&port.name, &mut nothing) == Some(passage) {
                 under_way.push_back(((listener.0, number), facts.clone()));
             }
         }
@@ -206,15 +250,14 @@ impl Elaboration {
         let mut warnings = Vec::new();
         for (number, instance) in self.instances.iter().enumerate() {
             let mut told = BTreeSet::new();
-            for (at, port) in self.ports[number].iter().enumerate() {
-                let Some(consequence) = port.unwired.filter(|_| port.wire.is_none()) else {
+            for (at, port) in instance.ports.ports.iter().enumerate() {
+                let Some(consequence) = port.unwired.filter(|_| !self.is_wired((number, at)))
+                else {
                     continue;
                 };
                 let meant = self.meant_unwired.contains(&(number, at));
-                let [name] = &bundle_names(std::iter::once(port.name.as_str()))[..] else {
-                    continue;
-                };
-                if meant || !told.insert(name.clone()) {
+                let name = first_name(&port.name);
+                if meant || !told.insert(name) {
                     continue;
                 }
                 warnings.push(SystemWarning {
@@ -224,7 +267,7 @@ impl Elaboration {
                     ),
                     hint: Some("wire it, or say that it is meant to stay without a wire".into()),
                     origin: instance.origin,
-                    unwired: Some(name.clone()),
+                    unwired: Some(name.to_owned()),
                 });
             }
         }
@@ -238,7 +281,7 @@ impl Elaboration {
                 continue;
             };
             for (at, _) in members {
-                if self.ports[instance][at].optional {
+                if self.port((instance, at)).optional {
                     self.meant_unwired.insert((instance, at));
                 } else {
                     let message = format!("`{}` needs a wire", self.name((instance, at)));

@@ -3,15 +3,6 @@
 use crate::channel::{Direction, Ports};
 use crate::component::Component;
 
-/// The ports of a component as a person would wire them: bundles by their first name, each once.
-pub fn connectable_names(component: &mut dyn Component) -> Vec<String> {
-    let mut names = Vec::new();
-    component.ports(&mut Ports::new(&mut |port| {
-        names.push(port.name.to_owned());
-    }));
-    bundle_names(names.iter().map(String::as_str))
-}
-
 /// One port of a component, for reference pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortDoc {
@@ -46,15 +37,4 @@ fn without_paths(name: &str) -> String {
         text.push_str(part.rsplit("::").next().unwrap_or(part));
     }
     text
-}
-
-pub(super) fn bundle_names<'a>(ports: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for port in ports {
-        let name = port.split('.').next().unwrap_or(port);
-        if names.last().is_none_or(|last| last != name) && !names.iter().any(|n| n == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
 }

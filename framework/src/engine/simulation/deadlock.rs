@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::channel::Direction;
-use crate::engine::simulation::{ChannelInfo, Simulation};
+use crate::engine::simulation::Simulation;
 use crate::observe::{Reason, Waits};
 use crate::time::Tick;
 
@@ -46,12 +46,15 @@ impl DeadlockReport {
     pub(crate) fn of(simulation: &mut Simulation) -> Self {
         let mut occupied = Vec::new();
         // The instance at the other end of every port, by (instance number, port name).
+        let channels: Vec<_> = (simulation.channels.iter())
+            .map(|channel| (channel.from.clone(), channel.to.clone()))
+            .collect();
         let mut peers = BTreeMap::new();
-        for ChannelInfo { from, to, .. } in &simulation.channels {
-            peers.insert((from.0 as usize, from.1.clone()), to.0 as usize);
-            peers.insert((to.0 as usize, to.1.clone()), from.0 as usize);
+        for (from, to) in &channels {
+            peers.insert((from.0 as usize, &*from.1), to.0 as usize);
+            peers.insert((to.0 as usize, &*to.1), from.0 as usize);
         }
-        let peer = |number: usize, port: &str| peers.get(&(number, port.to_owned())).copied();
+        let peer = |number: usize, port: &str| peers.get(&(number, port)).copied();
         let mut edges: Vec<(usize, Option<usize>, Option<String>, String)> = Vec::new();
         for number in 0..simulation.instances.len() {
             let mut blocked = Vec::new();

@@ -27,6 +27,8 @@ pub use outcome::{Outcome, RunLimits};
 pub use taps::{PortAddress, TapError};
 pub use untimed::{UntimedError, UntimedWires};
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::channel::{Link, Port, Ports};
@@ -54,8 +56,8 @@ pub(crate) struct Instance {
 
 /// A channel of an elaborated system: number of the instance and name of the port at each end.
 pub(crate) struct ChannelInfo {
-    pub(crate) from: (u32, String),
-    pub(crate) to: (u32, String),
+    pub(crate) from: (u32, Arc<str>),
+    pub(crate) to: (u32, Arc<str>),
     pub(crate) link: Link,
     /// Values are overwritten and need no credits.
     pub(crate) published: bool,
@@ -378,17 +380,23 @@ impl Simulation {
 
     /// The statistics of every instance that has any, in the order they were added.
     pub fn statistics(&self) -> Vec<InstanceStatistics> {
-        (0..self.instances.len())
-            .filter_map(|number| {
-                let values = self.values_of(number);
-                let Instance { path, kind, .. } = &self.instances[number];
-                (!values.is_empty()).then(|| InstanceStatistics {
-                    path: path.clone(),
-                    kind: kind.clone(),
-                    values,
-                })
-            })
-            .collect()
+        let mut all: Vec<InstanceStatistics> = Vec::with_capacity(self.instances.len());
+        // The last of each kind: most often the next one reports the same names.
+        let mut of_kind: BTreeMap<&str, usize> = BTreeMap::new();
+        for (number, Instance { path, kind, .. }) in self.instances.iter().enumerate() {
+            let like = of_kind.get(kind.as_str()).map(|last| &*all[*last].values);
+            let values = self.values_of(number, like.unwrap_or_default());
+            if values.is_empty() {
+                continue;
+            }
+            of_kind.insert(kind, all.len());
+            all.push(InstanceStatistics {
+                path: path.clone(),
+                kind: kind.clone(),
+                values,
+            });
+        }
+        all
     }
 
     /// Looks at every statistic that grows. Copies no names: for looks that come often.
@@ -401,9 +409,16 @@ impl Simulation {
         }
     }
 
-    fn values_of(&self, number: usize) -> Vec<Statistic> {
-        let mut values = Vec::with_capacity(USUAL_STATISTICS);
-        let mut statistics = Statistics::new(self.cycles_of(number), self.now, &mut values);
+    /// The statistics of instance `number`, which may share the names of those that are `like` them.
+    fn values_of(&self, number: usize, like: &[Statistic]) -> Vec<Statistic> {
+        let room = if like.is_empty() {
+            USUAL_STATISTICS
+        } else {
+            like.len()
+        };
+        let mut values = Vec::with_capacity(room);
+        let cycle = self.cycles_of(number);
+        let mut statistics = Statistics::named_like(like, cycle, self.now, &mut values);
         self.component(number).statistics(&mut statistics);
         values
     }

@@ -156,10 +156,10 @@ impl Simulation {
                     waiting: false,
                 });
             }
-            ends.entry((channel.from.0, &channel.from.1))
+            ends.entry((channel.from.0, &*channel.from.1))
                 .or_default()
                 .push(number);
-            ends.entry((channel.to.0, &channel.to.1))
+            ends.entry((channel.to.0, &*channel.to.1))
                 .or_default()
                 .push(number);
         }

@@ -1,6 +1,7 @@
 //! What a system shows to recordings, and where its instrumentation events go.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::channel::Direction;
 use crate::engine::simulation::Simulation;
@@ -51,7 +52,7 @@ impl Simulation {
             self.visit_ports(number, &mut |port| {
                 if port.direction() == Direction::Input {
                     held.insert(
-                        (number as u32, port.name.to_owned()),
+                        (number as u32, Arc::from(port.name)),
                         port.state().occupancy,
                     );
                 }

@@ -1,6 +1,7 @@
 //! Putting taps on the ports of an elaborated system.
 
 use std::any::{Any, type_name};
+use std::sync::Arc;
 
 use thiserror::Error;
 use warpweave_params::nearest;
@@ -108,7 +109,7 @@ impl Simulation {
     pub(crate) fn mark_tapped(&mut self, number: usize, port: &str) {
         for channel in &mut self.channels {
             let ends = [&channel.from, &channel.to];
-            let here = |end: &&(u32, String)| end.0 as usize == number && end.1 == port;
+            let here = |end: &&(u32, Arc<str>)| end.0 as usize == number && *end.1 == *port;
             channel.tapped |= ends.iter().any(here);
         }
         if self.partitions.len() > 1 {

@@ -1,0 +1,179 @@
+//! The ports of an instance as it names them, listed once; instances that name the same share the list.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::channel::{Direction, Port, Ports};
+use crate::component::Component;
+
+/// One port of a component, whichever instance it belongs to.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PortShape {
+    pub(crate) name: Arc<str>,
+    pub(crate) direction: Direction,
+    pub(crate) message: (TypeId, &'static str),
+    pub(crate) optional: bool,
+    /// What the component does without it, if that is likely to be missed.
+    pub(crate) unwired: Option<&'static str>,
+    pub(crate) fans_out: bool,
+}
+
+impl PortShape {
+    fn of(port: &Port<'_>) -> Self {
+        Self {
+            name: port.name.into(),
+            direction: port.port.direction(),
+            message: port.port.message_type(),
+            optional: port.optional,
+            unwired: port.unwired,
+            fans_out: port.port.fans_out(),
+        }
+    }
+
+    /// Whether `port` is such a one.
+    fn is(&self, port: &Port<'_>) -> bool {
+        *self.name == *port.name
+            && self.optional == port.optional
+            && self.unwired == port.unwired
+            && self.direction == port.port.direction()
+            && self.message == port.port.message_type()
+            && self.fans_out == port.port.fans_out()
+    }
+}
+
+/// The ports of an instance, in the order its component names them.
+pub struct PortList {
+    pub(crate) ports: Vec<PortShape>,
+    /// First names, each once, in order.
+    bundles: Vec<Arc<str>>,
+    /// The ports of each first name.
+    members: FxHashMap<Arc<str>, Vec<usize>>,
+    /// Names that more than one port has.
+    named_twice: Vec<Arc<str>>,
+}
+
+impl PortList {
+    /// The ports of `component`. They are those of `like` if it names the same.
+    pub(super) fn of(component: &mut dyn Component, like: Option<&Arc<Self>>) -> Arc<Self> {
+        let known = like.map_or(&[][..], |like| &like.ports);
+        let mut same = 0;
+        let mut own: Option<Vec<PortShape>> = like.is_none().then(Vec::new);
+        component.ports(&mut Ports::new(&mut |port| {
+            if own.is_none() {
+                if known.get(same).is_some_and(|shape| shape.is(&port)) {
+                    same += 1;
+                    return;
+                }
+                own = Some(known[..same].to_vec());
+            }
+            if let Some(own) = &mut own {
+                own.push(PortShape::of(&port));
+            }
+        }));
+        match (own, like) {
+            (None, Some(like)) if same == known.len() => Arc::clone(like),
+            (own, _) => Arc::new(Self::new(own.unwrap_or_else(|| known[..same].to_vec()))),
+        }
+    }
+
+    fn new(ports: Vec<PortShape>) -> Self {
+        let mut bundles = Vec::new();
+        let mut members = FxHashMap::<Arc<str>, Vec<usize>>::default();
+        for (number, port) in ports.iter().enumerate() {
+            let first = first_name(&port.name);
+            if let Some(members) = members.get_mut(first) {
+                members.push(number);
+                continue;
+            }
+            let first: Arc<str> = first.into();
+            bundles.push(Arc::clone(&first));
+            members.insert(first, vec![number]);
+        }
+        let mut names: Vec<&Arc<str>> = ports.iter().map(|port| &port.name).collect();
+        names.sort_unstable();
+        let twice = names.windows(2).filter(|pair| pair[0] == pair[1]);
+        Self {
+            named_twice: twice.map(|pair| Arc::clone(pair[0])).collect(),
+            ports,
+            bundles,
+            members,
+        }
+    }
+
+    /// The ports as a person would wire them: bundles by their first name, each once.
+    pub fn connectable(&self) -> &[Arc<str>] {
+        &self.bundles
+    }
+
+    /// The ports that `name` means, each with what follows the name of a bundle; `name` of a single
+    /// port is followed by nothing. None if nothing has this name.
+    pub(super) fn find(&self, name: &str) -> Vec<(usize, &str)> {
+        let members = self.members.get(first_name(name)).into_iter().flatten();
+        let named = |number: &usize| *self.ports[*number].name == *name;
+        if let Some(number) = members.clone().find(|number| named(number)) {
+            return vec![(*number, "")];
+        }
+        members
+            .filter_map(|number| {
+                let suffix = self.ports[*number].name.strip_prefix(name)?;
+                Some((*number, suffix.strip_prefix('.')?))
+            })
+            .collect()
+    }
+
+    /// Names that more than one port has, once for each port more.
+    pub(super) fn named_twice(&self) -> &[Arc<str>] {
+        &self.named_twice
+    }
+}
+
+/// What wires call the bundle of a port, or the port itself.
+pub(super) fn first_name(port: &str) -> &str {
+    port.split('.').next().unwrap_or(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Context, InPort, Next, OutPort};
+
+    struct Ears {
+        ears: Vec<InPort<u32>>,
+        mouth: OutPort<u32>,
+    }
+
+    impl Component for Ears {
+        fn ports(&mut self, ports: &mut Ports<'_>) {
+            ports.inputs("ears", &mut self.ears);
+            ports.output("mouth", &mut self.mouth);
+        }
+
+        fn evaluate(&mut self, _: &mut Context<'_>) -> Next {
+            Next::Idle
+        }
+    }
+
+    fn list(ears: usize, like: Option<&Arc<PortList>>) -> Arc<PortList> {
+        let mut ears = Ears {
+            ears: (0..ears).map(|_| InPort::new()).collect(),
+            mouth: OutPort::new(),
+        };
+        PortList::of(&mut ears, like)
+    }
+
+    #[test]
+    fn instances_share_a_list_only_if_they_name_the_same_ports() {
+        let two = list(2, None);
+        assert!(Arc::ptr_eq(&two, &list(2, Some(&two))));
+        for ears in [0, 1, 3, 12] {
+            let other = list(ears, Some(&two));
+            let names: Vec<_> = other.ports.iter().map(|port| &*port.name).collect();
+            let alone = list(ears, None);
+            let expected: Vec<_> = alone.ports.iter().map(|port| &*port.name).collect();
+            assert_eq!(names, expected);
+            assert_eq!(names.len(), ears + 1);
+        }
+    }
+}

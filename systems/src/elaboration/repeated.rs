@@ -1,0 +1,315 @@
+//! What the repetitions of a part or a wire have in common, worked out for the first of them.
+//!
+//! A description is written once and stands for many instances: only what its expressions use can make
+//! them differ. Nothing here is seen in the system that comes of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use warpweave_framework::{Built, Environment, Origin, Registry, Specification};
+use warpweave_params::{Diagnostics, Env, Field, Kind, Node, Struct, names_in};
+
+use super::address::Pattern;
+use super::scope::Names;
+use super::system_file::{Scope, WireSpec};
+
+/// What is remembered of a scope: of the system, or of a module for all its instances.
+#[derive(Default)]
+pub(super) struct ScopeMemory {
+    pub(super) parts: Vec<PartMemory>,
+    pub(super) ports: Vec<Option<(Pattern, Pattern)>>,
+    pub(super) wires: Vec<WireMemory>,
+}
+
+/// What is remembered of a part.
+#[derive(Default)]
+pub(super) struct PartMemory {
+    pub(super) name: Option<(Pattern, BTreeSet<String>)>,
+    pub(super) template: Option<Template>,
+}
+
+/// What is remembered of a wire.
+#[derive(Default)]
+pub(super) struct WireMemory {
+    pub(super) ends: Option<(Pattern, Pattern, BTreeSet<String>)>,
+    pub(super) terms: Option<Terms>,
+    pub(super) origin: Option<Origin>,
+}
+
+/// The terms of a wire and its condition.
+pub(super) struct Terms {
+    pub(super) condition: Option<(Node, Remembered<bool>)>,
+    pub(super) written: Node,
+    pub(super) resolved: Remembered<(WireSpec, Arc<Node>)>,
+}
+
+impl ScopeMemory {
+    /// Nothing yet, of a scope.
+    pub(super) fn of(scope: &Scope) -> Self {
+        let mut memory = Self::default();
+        memory
+            .parts
+            .resize_with(scope.parts.len(), Default::default);
+        memory.ports.resize_with(scope.ports.len(), || None);
+        memory
+            .wires
+            .resize_with(scope.wires.len(), Default::default);
+        memory
+    }
+}
+
+/// Values that names stand for.
+struct Values {
+    names: Vec<String>,
+    values: Vec<Option<Kind>>,
+}
+
+impl Values {
+    /// Those of the names that the expressions of a description use.
+    fn of(node: &Node, env: &Env) -> Self {
+        let names = names_in(node).into_iter().flatten().map(str::to_owned);
+        let names: Vec<String> = names.collect();
+        let values = names.iter().map(|name| env.value(name).cloned()).collect();
+        Self { names, values }
+    }
+
+    /// Whether the names stand for the same still.
+    fn hold(&self, env: &Env) -> bool {
+        let both = self.names.iter().zip(&self.values);
+        both.into_iter()
+            .all(|(name, value)| env.value(name) == value.as_ref())
+    }
+}
+
+/// What came of a description, good as long as the names it uses stand for the same.
+pub(super) struct Remembered<T> {
+    last: Option<(Values, T)>,
+}
+
+impl<T> Remembered<T> {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self { last: None }
+    }
+
+    /// What comes of `node`, which is always the same one, for these names.
+    pub(super) fn get(
+        &mut self,
+        node: &Node,
+        names: &Names,
+        compute: impl FnOnce(Node) -> Result<T, Diagnostics>,
+    ) -> Result<&T, Diagnostics> {
+        let env = &names.env;
+        let known = self.last.take_if(|(values, _)| values.hold(env));
+        let last = match known {
+            Some(known) => known,
+            None => (Values::of(node, env), compute(node.clone())?),
+        };
+        Ok(&self.last.insert(last).1)
+    }
+}
+
+/// The description of a component or module as it was built, shared by the repetitions of a part.
+#[derive(Clone)]
+pub(crate) struct Description {
+    common: Arc<Node>,
+    /// Fields that are others here, by their numbers.
+    own: Vec<(usize, Node)>,
+}
+
+impl Description {
+    /// The whole.
+    pub(crate) fn node(&self) -> Node {
+        let mut node = (*self.common).clone();
+        if let Kind::Struct(Struct { fields, .. }) = &mut node.kind {
+            for (number, value) in &self.own {
+                fields[*number].value = value.clone();
+            }
+        }
+        node
+    }
+}
+
+impl From<Node> for Description {
+    fn from(node: Node) -> Self {
+        Self {
+            common: Arc::new(node),
+            own: Vec::new(),
+        }
+    }
+}
+
+/// A part whose preset and condition are known, and what its first repetition was built from.
+pub(super) struct Template {
+    pub(super) condition: Option<(Node, Remembered<bool>)>,
+    /// The clock that it names.
+    pub(super) clock: Option<Arc<str>>,
+    /// Name of its kind.
+    pub(super) kind: Arc<str>,
+    /// About the bytes of a description.
+    pub(super) bytes: u64,
+    common: Arc<Node>,
+    /// What was read of `common`, once somebody needed it.
+    read: Option<Specification>,
+    /// A copy of `common`, to put the fields of a repetition into.
+    whole: Node,
+    values: Values,
+    /// Fields with expressions: number, names used, and as written.
+    varying: Vec<(usize, Vec<usize>, Field)>,
+}
+
+impl Template {
+    /// Of a part of kind `kind` that is `written` so and gave `resolved` under `names`, both without
+    /// condition and clock.
+    pub(super) fn new(
+        kind: &str,
+        condition: Option<Node>,
+        clock: Option<Arc<str>>,
+        written: Node,
+        resolved: &Node,
+        names: &Names,
+    ) -> Option<Self> {
+        let values = Values::of(&written, &names.env);
+        let Kind::Struct(Struct { fields, .. }) = written.kind else {
+            return None;
+        };
+        if fields.len() != resolved.fields().len() {
+            return None;
+        }
+        let mut varying = Vec::new();
+        for (number, field) in fields.into_iter().enumerate() {
+            let Some(used) = names_in(&field.value) else {
+                continue;
+            };
+            let known = values.names.iter().enumerate();
+            let used = known.filter(|(_, name)| used.contains(name.as_str()));
+            let used = used.map(|(number, _)| number).collect();
+            varying.push((number, used, field));
+        }
+        Some(Self {
+            condition: condition.map(|condition| (condition, Remembered::new())),
+            clock,
+            kind: kind.into(),
+            bytes: resolved.bytes(),
+            common: Arc::new(resolved.clone()),
+            read: None,
+            whole: resolved.clone(),
+            values,
+            varying,
+        })
+    }
+
+    /// The description under other names.
+    pub(super) fn describe(&self, names: &Names) -> Result<Description, Diagnostics> {
+        let changed: Vec<bool> = (self.values.names.iter().zip(&self.values.values))
+            .map(|(name, value)| names.env.value(name) != value.as_ref())
+            .collect();
+        let mut numbers = Vec::new();
+        let mut fields = Vec::new();
+        for (number, used, field) in &self.varying {
+            if used.iter().any(|name| changed[*name]) {
+                numbers.push(*number);
+                fields.push(field.clone());
+            }
+        }
+        let mut own = Vec::new();
+        if !fields.is_empty() {
+            // As deep as in the whole.
+            let fields = Kind::Struct(Struct { name: None, fields });
+            let mut part = Node::new(fields, self.common.span.clone());
+            names.resolve(&mut part)?;
+            if let Kind::Struct(Struct { fields, .. }) = part.kind {
+                let values = fields.into_iter().map(|field| field.value);
+                own = numbers.into_iter().zip(values).collect();
+            }
+        }
+        Ok(Description {
+            common: Arc::clone(&self.common),
+            own,
+        })
+    }
+
+    /// Builds what a description that came from here describes.
+    pub(super) fn build(
+        &mut self,
+        description: &mut Description,
+        registry: &Registry,
+        environment: &Environment,
+    ) -> Result<Built, Diagnostics> {
+        if description.own.is_empty() {
+            let read = match self.read.take() {
+                Some(read) => read,
+                None => registry.read(&self.common)?,
+            };
+            return (self.read.insert(read)).build(&self.common, registry, environment);
+        }
+        let mut swap = |whole: &mut Node| {
+            if let Kind::Struct(Struct { fields, .. }) = &mut whole.kind {
+                for (number, value) in &mut description.own {
+                    std::mem::swap(&mut fields[*number].value, value);
+                }
+            }
+        };
+        swap(&mut self.whole);
+        let built = registry.build(&self.whole, environment);
+        swap(&mut self.whole);
+        built
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_params::{Source, parse, to_ron};
+
+    use super::*;
+
+    fn names(values: [i64; 2]) -> Names {
+        Names {
+            env: ["n", "m"].into_iter().zip(values).collect(),
+        }
+    }
+
+    #[test]
+    fn a_repetition_is_described_as_if_it_were_alone() {
+        let text = "Kind(a: \"=n\", b: (c: \"=m + 1\", d: [1, \"=n\"]), e: 5, f: \"text\")";
+        let written = parse(&Source::new("part", text)).expect("it can be read");
+        let alone = |values| {
+            let mut node = written.clone();
+            names(values)
+                .resolve(&mut node)
+                .expect("the names are known");
+            node
+        };
+        let first = [1, 2];
+        let (made, first) = (alone(first), names(first));
+        let template = Template::new("Kind", None, None, written.clone(), &made, &first);
+        let template = template.expect("it has fields");
+        for (values, own) in [
+            ([1, 2], 0),
+            ([7, 2], 2),
+            ([1, 9], 1),
+            ([3, 4], 2),
+            ([1, 2], 0),
+        ] {
+            let description = template.describe(&names(values)).expect("as before");
+            assert_eq!(to_ron(&description.node()), to_ron(&alone(values)));
+            assert_eq!(description.own.len(), own, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn what_came_of_a_description_is_remembered_while_its_names_stand_for_the_same() {
+        let written = parse(&Source::new("wire", "(latency: \"=n\")")).expect("it can be read");
+        let mut remembered = Remembered::new();
+        let mut computed = 0;
+        for values in [[1, 1], [1, 2], [2, 2], [2, 2], [1, 2]] {
+            let value = remembered.get(&written, &names(values), |mut node| {
+                computed += 1;
+                names(values).resolve(&mut node)?;
+                Ok(node.field("latency").and_then(Node::as_int))
+            });
+            assert_eq!(value, Ok(&Some(values[0].into())));
+        }
+        assert_eq!(computed, 3);
+    }
+}
