@@ -216,7 +216,9 @@ impl KernelFileWriter<'_> {
         wavefront: u32,
         stream: StreamWriter,
     ) -> Result<(), TraceError> {
-        let (counts, bytes) = self.launch.accept(work_group, wavefront, stream)?;
+        let (counts, mut bytes) = self.launch.accept(work_group, wavefront, stream)?;
+        // It may wait for its turn.
+        bytes.shrink_to_fit();
         let place = self.launch.place(work_group, wavefront);
         if place < self.next || self.early.insert(place, bytes).is_some() {
             return Err(self.launch.written_twice(work_group, wavefront));

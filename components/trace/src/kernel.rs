@@ -336,9 +336,12 @@ impl Launch {
                 geometry.work_groups, geometry.wavefronts
             )));
         }
-        let (mut bytes, length, written) = stream.into_padded_bytes();
+        let (bytes, written) = stream.into_bytes();
         let lanes = geometry.lanes(wavefront);
-        let read = || check::stream(&self.code, &bytes, lanes);
+        let read = || {
+            let padded = [&bytes[..], &[0; encoding::PADDING]].concat();
+            check::stream(&self.code, &padded, lanes)
+        };
         let counts = match written.counts_within(&self.code, lanes) {
             Some(counts) => {
                 debug_assert_eq!(Ok(counts), read(), "what was written is what is read");
@@ -346,8 +349,6 @@ impl Launch {
             }
             None => read().map_err(refuse)?,
         };
-        bytes.truncate(length);
-        bytes.shrink_to_fit();
         Ok((counts, bytes))
     }
 

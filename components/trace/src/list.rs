@@ -53,20 +53,20 @@ pub(crate) fn write_places(
     let width = width_code(u64::from(largest >> shift));
     bytes.push(alignment << 3 | width);
     let end = bytes.len() + usize::from(WIDTHS[usize::from(width)]) * count.saturating_sub(1);
-    // A copy of fixed length is cheaper than one of the length that stays.
     match width {
-        0 | 1 => bytes.extend_from_slice(lowest_bytes::<1>(&coded, shift).as_flattened()),
-        2 => bytes.extend_from_slice(lowest_bytes::<2>(&coded, shift).as_flattened()),
-        3 => bytes.extend_from_slice(lowest_bytes::<3>(&coded, shift).as_flattened()),
-        _ => bytes.extend_from_slice(lowest_bytes::<4>(&coded, shift).as_flattened()),
+        0 | 1 => push_lowest::<1>(bytes, &coded, shift),
+        2 => push_lowest::<2>(bytes, &coded, shift),
+        3 => push_lowest::<3>(bytes, &coded, shift),
+        _ => push_lowest::<4>(bytes, &coded, shift),
     }
     bytes.truncate(end);
     true
 }
 
-/// The lowest bytes of codes. Out of line, as [`differences`].
+/// Appends the lowest bytes of all codes. Out of line, as [`differences`]; a copy of fixed length is cheaper than one of
+/// the length that stays.
 #[inline(never)]
-fn lowest_bytes<const BYTES: usize>(coded: &[u32; LANES], shift: u8) -> [[u8; BYTES]; LANES] {
+fn push_lowest<const BYTES: usize>(bytes: &mut Vec<u8>, coded: &[u32; LANES], shift: u8) {
     let mut lowest = [[0; BYTES]; LANES];
     for (bytes, code) in lowest.iter_mut().zip(coded) {
         let code = (code >> (shift & 7)).to_le_bytes();
@@ -74,7 +74,7 @@ fn lowest_bytes<const BYTES: usize>(coded: &[u32; LANES], shift: u8) -> [[u8; BY
             *byte = from;
         }
     }
-    lowest
+    bytes.extend_from_slice(lowest.as_flattened());
 }
 
 /// Bits that places, differences between them and the codes of these have.
@@ -88,14 +88,18 @@ struct Differences {
 /// vector instructions of it.
 #[inline(never)]
 fn differences(places: &[u32; LANES], coded: &mut [u32; LANES]) -> Differences {
-    let (mut all, mut bits, mut largest) = (places[LANES - 1], 0, 0);
-    for lane in 0..LANES - 1 {
-        let difference = places[lane + 1].wrapping_sub(places[lane]);
+    // One more than lanes, so that each has a next one.
+    let mut padded = [0; LANES + 1];
+    padded[..LANES].copy_from_slice(places);
+    padded[LANES] = places[LANES - 1];
+    let (mut all, mut bits, mut largest) = (0, 0, 0);
+    for (coded, pair) in coded.iter_mut().zip(padded.windows(2)) {
+        let difference = pair[1].wrapping_sub(pair[0]);
         let code = difference << 1 ^ ((difference as i32) >> 31) as u32;
-        all |= places[lane];
+        all |= pair[0];
         bits |= difference;
         largest |= code;
-        coded[lane] = code;
+        *coded = code;
     }
     Differences { all, bits, largest }
 }

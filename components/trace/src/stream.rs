@@ -2,7 +2,7 @@
 
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, FORMS_BY_STEP, JUMP,
-    LEAST_STEP, LONG_RUN, PADDING, SET_MASK, SHORT_RUN_MAX, SWAP_MASK, WIDTHS, width_code, zigzag,
+    LEAST_STEP, LONG_RUN, SET_MASK, SHORT_RUN_MAX, SWAP_MASK, WIDTHS, width_code, zigzag,
 };
 use crate::list::{write_far, write_list, write_places};
 use crate::{Code, LANES, Shape, Space, WavefrontCounts};
@@ -358,13 +358,11 @@ impl StreamWriter {
         (slot, distances[place])
     }
 
-    /// The stream's bytes, with padding, how many of them are the stream, and what is known of them.
-    pub(crate) fn into_padded_bytes(mut self) -> (Vec<u8>, usize, Written) {
+    /// The stream's bytes, and what is known of them.
+    pub(crate) fn into_bytes(mut self) -> (Vec<u8>, Written) {
         self.end_run();
         self.end_stretch();
-        let length = self.bytes.len();
-        self.bytes.extend_from_slice(&[0; PADDING]);
-        (self.bytes, length, self.written)
+        (self.bytes, self.written)
     }
 }
 

@@ -100,9 +100,8 @@ impl<R: BufRead> Lines<R> {
             let Some(line) = self.next()? else {
                 return Ok(None);
             };
-            let is_data = line
-                .first()
-                .is_some_and(|word| !comment.contains(&word.text[0]));
+            let first = line.text.iter().find(|byte| !is_blank(**byte));
+            let is_data = first.is_some_and(|byte| !comment.contains(byte));
             if is_data {
                 break;
             }
@@ -166,14 +165,6 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn first(&self) -> Option<Word<'_>> {
-        Words {
-            line: self,
-            next: 0,
-        }
-        .take()
-    }
-
     fn error(&self, at: usize, expected: &str, found: String) -> InputError {
         let place = Place {
             file: self.file.to_string(),
@@ -192,14 +183,9 @@ impl<'a> Words<'a> {
     /// The next word, if there is one.
     pub(super) fn take(&mut self) -> Option<Word<'a>> {
         let rest = &self.line.text[self.next..];
-        let blank = rest
-            .iter()
-            .take_while(|byte| byte.is_ascii_whitespace())
-            .count();
-        let length = rest[blank..]
-            .iter()
-            .take_while(|byte| !byte.is_ascii_whitespace())
-            .count();
+        let blank = rest.iter().take_while(|byte| is_blank(**byte)).count();
+        let word = &rest[blank..];
+        let length = word.iter().take_while(|byte| !is_blank(**byte)).count();
         if length == 0 {
             return None;
         }
@@ -222,15 +208,14 @@ impl<'a> Words<'a> {
         what: &str,
         range: RangeInclusive<u32>,
     ) -> Result<u32, InputError> {
-        self.number(what, &range, |text| text.parse().ok())
+        self.number(what, &range, Word::whole)
     }
 
     /// A number that is a weight: whole, perhaps written as a decimal fraction.
     pub(super) fn weight(&mut self) -> Result<u32, InputError> {
-        let parse = |text: &str| {
-            let exact: Option<u32> = text.parse().ok();
-            exact.or_else(|| {
-                let value: f64 = text.parse().ok()?;
+        let parse = |word: Word<'_>| {
+            word.whole().or_else(|| {
+                let value: f64 = word.as_text()?.parse().ok()?;
                 let whole = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
                 whole.then_some(value as u32)
             })
@@ -274,10 +259,10 @@ impl<'a> Words<'a> {
         &mut self,
         what: &str,
         range: &RangeInclusive<u32>,
-        parse: impl Fn(&str) -> Option<u32>,
+        parse: impl Fn(Word<'a>) -> Option<u32>,
     ) -> Result<u32, InputError> {
         let word = self.take();
-        let value = word.and_then(Word::as_text).and_then(parse);
+        let value = word.and_then(parse);
         value.filter(|value| range.contains(value)).ok_or_else(|| {
             let expected = match (range.start(), range.end()) {
                 (low, high) if low < high => format!("{what} from {low} to {high}"),
@@ -294,9 +279,27 @@ impl<'a> Word<'a> {
         self.text.eq_ignore_ascii_case(text.as_bytes())
     }
 
+    /// A whole number of 32 bits.
+    fn whole(self) -> Option<u32> {
+        // So few digits are one for sure.
+        let is_short = self.text.len() <= 9 && self.text.iter().all(u8::is_ascii_digit);
+        if !is_short || self.text.is_empty() {
+            return self.as_text()?.parse().ok();
+        }
+        let digits = self.text.iter().map(|digit| u32::from(digit - b'0'));
+        Some(digits.fold(0, |number, digit| 10 * number + digit))
+    }
+
     fn as_text(self) -> Option<&'a str> {
         std::str::from_utf8(self.text).ok()
     }
+}
+
+/// Whether a byte separates words.
+#[inline]
+fn is_blank(byte: u8) -> bool {
+    // Most bytes are above all that do.
+    byte <= b' ' && byte.is_ascii_whitespace()
 }
 
 /// A piece of the file, made safe and short for a message.

@@ -35,7 +35,7 @@ use crate::exec::barrier::Shared;
 use crate::exec::family::{Pending, Runtime};
 use crate::exec::gather::Addressing;
 use crate::exec::observe::{Observer, Start, Unobserved};
-use crate::exec::registers::{Blend, Register};
+use crate::exec::registers::{Blend, Register, Registers};
 use crate::exec::run::Pause;
 use crate::exec::spin::{Touched, Watch};
 use crate::exec::wavefront::{State, Wavefront};
@@ -379,6 +379,7 @@ fn emulate(
         word: Box::new(Register::new()),
         double: Box::new(Register::new()),
         numbers: Box::new([0; 32]),
+        spare: Vec::new(),
         runtime,
         charge,
         records: 0,
@@ -504,6 +505,8 @@ struct Machine<'l, O> {
     double: Box<Register<u64>>,
     /// Numbers of the elements that the lanes of an access reach.
     numbers: Box<Lanes32>,
+    /// Registers of wavefronts that have ended.
+    spare: Vec<Registers>,
     /// What the kernels of a family share.
     runtime: &'l mut Runtime,
     /// What the launch needs while it runs.
@@ -617,6 +620,7 @@ fn schedule(
                 for wavefront in group.wavefronts {
                     machine.records -= wavefront.writer.stream_bytes();
                     writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
+                    machine.spare.push(wavefront.registers);
                 }
             } else {
                 at += 1;

@@ -207,18 +207,37 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// Registers of a frame, all zero, and the values of special ones.
-    pub(super) fn new(frame: Frame, specials: Vec<Lanes32>, blend: Blend) -> Self {
+    /// No registers.
+    pub(super) fn new(blend: Blend) -> Self {
         Self {
-            words: vec![Box::new(Register::new()); frame.words],
-            doubles: vec![Box::new(Register::new()); frame.doubles],
-            predicates: vec![0; frame.predicates],
-            specials,
+            words: Vec::new(),
+            doubles: Vec::new(),
+            predicates: Vec::new(),
+            specials: Vec::new(),
             blend,
             word: 0,
             double: 0,
             predicate: 0,
         }
+    }
+
+    /// Makes them those of a frame, all zero, and sets the values of special ones.
+    pub(super) fn renew(&mut self, frame: Frame, specials: impl Iterator<Item = Lanes32>) {
+        self.words.truncate(frame.words);
+        self.words.iter_mut().for_each(|word| ***word = [0; 32]);
+        self.words
+            .resize_with(frame.words, || Box::new(Register::new()));
+        self.doubles.truncate(frame.doubles);
+        self.doubles
+            .iter_mut()
+            .for_each(|double| ***double = [0; 32]);
+        self.doubles
+            .resize_with(frame.doubles, || Box::new(Register::new()));
+        self.predicates.clear();
+        self.predicates.resize(frame.predicates, 0);
+        self.specials.clear();
+        self.specials.extend(specials);
+        (self.word, self.double, self.predicate) = (0, 0, 0);
     }
 
     #[inline(always)]

@@ -37,7 +37,7 @@ pub(super) struct Wavefront {
 }
 
 impl Wavefront {
-    pub(super) fn new<O: Observer>(machine: &Machine<'_, O>, group: u32, index: u32) -> Self {
+    pub(super) fn new<O: Observer>(machine: &mut Machine<'_, O>, group: u32, index: u32) -> Self {
         let frame = machine.kernel.frames[0];
         let private_bytes = machine.kernel.private_base + frame.bytes;
         let threads: u32 = machine.block.iter().product();
@@ -47,12 +47,17 @@ impl Wavefront {
         } else {
             (1 << lanes) - 1
         };
+        // Those of one that has ended save asking for memory.
+        let spare = machine.spare.pop();
+        let mut registers = spare.unwrap_or_else(|| Registers::new(machine.blend));
+        let machine = &*machine;
         let specials = machine
             .kernel
             .tables
             .specials
             .iter()
             .map(|&s| special(machine, group, index, s));
+        registers.renew(frame, specials);
         let activation = Activation {
             function: 0,
             site: 0,
@@ -68,7 +73,7 @@ impl Wavefront {
         Self {
             group,
             index,
-            registers: Registers::new(frame, specials.collect(), machine.blend),
+            registers,
             private: Private {
                 words: vec![0; private_bytes as usize / 4 * 32],
                 bytes: private_bytes,
