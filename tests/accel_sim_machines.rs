@@ -1,7 +1,6 @@
 //! The committed machines in the manner of Accel-Sim are whole, are what the option values say, and agree with what
 //! that simulator printed.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

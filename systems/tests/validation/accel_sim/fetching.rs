@@ -27,7 +27,7 @@ fn the_first_instruction_comes_from_memory_after_the_sum_of_its_parts() {
     // A wavefront fetches in the cycle in which it could issue first.
     let fetched = hand.first_issue();
     let asked = fetched + wire + hand.down("l1i", 8);
-    let issues = hand.from_closed_bank(asked) + hand.up("l1i", 8 + 32) + wire;
+    let issues = hand.closed_bank_answers(asked) + hand.up("l1i", 8 + 32) + wire;
     assert_eq!(with.cycles - without.cycles, issues - hand.first_issue());
 }
 

@@ -43,7 +43,7 @@ fn a_load_from_a_closed_bank_takes_the_sum_of_its_parts() {
         let hand = &ran.hand;
         let first_issue = hand.first_issue();
         let asked = first_issue + hand.to_first("load") + hand.down("l1", 8);
-        let answered = hand.from_closed_bank(asked);
+        let answered = hand.closed_bank_answers(asked);
         let dependent = answered + hand.up("l1", 8 + 32) + hand.since_first();
         let ended = dependent + 1 + hand.cu("classes.exit.latency");
         let ended = ended.max(dependent + hand.next_step());

@@ -241,7 +241,7 @@ impl Hand {
     }
 
     /// When the slice answers a sector from a closed bank that was asked for in `sent`.
-    fn from_closed_bank(&self, sent: u64) -> u64 {
+    fn closed_bank_answers(&self, sent: u64) -> u64 {
         let timing = |field: &str| self.dram(&format!("timing.{field}"));
         let wire = self.numbers.wire("l2[0].down");
         let (core, ck) = (self.core_period, self.ck_period);
