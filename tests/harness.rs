@@ -131,6 +131,32 @@ impl Bench {
         command_in(self.folder.path(), arguments)
     }
 
+    /// Imports the committed trace of Accel-Sim as `it.trace`.
+    pub(crate) fn import_trace(&self) {
+        let list = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("systems/accel-sim/tests/accel_sim/vectors/kernelslist.g");
+        let list = list.display().to_string();
+        let imported = self.warpweave(&["trace", "import", &list, "-o", "it.trace"]);
+        assert_eq!(imported.code, 0, "{}", imported.err);
+    }
+
+    /// Checks the system at a path with `it.trace`, which there is nothing to say about, and runs it; a line
+    /// about how long that took.
+    pub(crate) fn run_trace(&self, name: &str, system: &Path) -> String {
+        let system = system.to_str().expect("paths of tests are text");
+        let scenario = format!("Scenario(system: {system:?}, trace: \"it.trace\", checks: true)");
+        self.write("it.ron", &scenario);
+        let checked = self.warpweave(&["check", "it.ron"]);
+        assert_eq!((checked.code, checked.err.as_str()), (0, ""), "{name}");
+        let ran = self.warpweave(&["--quiet", "run", "it.ron", "--format", "json"]);
+        let report = ran.json();
+        assert_eq!(report["status"], "done", "{name}: {}", ran.err);
+        format!(
+            "{name}: {} cycles, {} wavefront instructions\n",
+            report["cycles"], report["wavefront_instructions"]
+        )
+    }
+
     /// Runs `test.ron` quietly, with `sets` as overrides.
     pub(crate) fn run(&self, sets: &[&str]) -> Ended {
         let mut arguments = vec!["run", "test.ron", "--quiet"];

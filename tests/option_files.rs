@@ -1,6 +1,5 @@
 //! Machines made of option files are whole, and run imported traces.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::harness::{Bench, shown, warpweave};
@@ -31,30 +30,11 @@ fn system(files: &[&str]) -> String {
 #[test]
 fn machines_of_option_files_check_without_a_word_and_run_an_imported_trace() {
     let bench = Bench::new();
-    let list = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(FILES)
-        .join("vectors/kernelslist.g");
-    let list = list.display().to_string();
-    let imported = bench.warpweave(&["trace", "import", &list, "-o", "it.trace"]);
-    assert_eq!(imported.code, 0, "{}", imported.err);
+    bench.import_trace();
     let mut said = String::new();
     for (name, files) in MACHINES {
         bench.write("machine.ron", &system(files));
-        bench.write(
-            "it.ron",
-            "Scenario(system: \"machine.ron\", trace: \"it.trace\", checks: true)",
-        );
-        let checked = bench.warpweave(&["check", "it.ron"]);
-        assert_eq!((checked.code, checked.err.as_str()), (0, ""), "{name}");
-        let ran = bench.warpweave(&["--quiet", "run", "it.ron", "--format", "json"]);
-        let report = ran.json();
-        assert_eq!(report["status"], "done", "{name}: {}", ran.err);
-        let row = writeln!(
-            said,
-            "{name}: {} cycles, {} wavefront instructions",
-            report["cycles"], report["wavefront_instructions"]
-        );
-        row.unwrap();
+        said += &bench.run_trace(name, Path::new("machine.ron"));
     }
     shown("machines_of_option_files", &said);
 }

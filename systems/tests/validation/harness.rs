@@ -1,15 +1,15 @@
 //! Hand-made programs on machines from files, and the numbers of the machines as built.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
 use warpweave_framework::{EngineOptions, InstanceStatistics, Value};
 use warpweave_params::{Kind, Node};
 use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
 use warpweave_trace::{
-    Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, LANES, Program,
-    RegisterSet, Space, StreamWriter,
+    CacheOperator, Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter,
+    LANES, Program, RegisterSet, Space, StreamWriter,
 };
 
 /// Independent destinations of streaming loads and computations.
@@ -25,14 +25,44 @@ pub(super) enum Step {
     Atomic(u64),
     /// Loads into this register (below [`REGISTERS`]); waits for nothing else.
     Stream(u16, u64),
+    /// The same past the first level.
+    StreamPast(u16, u64),
     /// Computes this register (below [`REGISTERS`]) from nothing.
     Compute(u16),
+    /// The same for another kind of unit.
+    ComputeFloat(u16),
+    /// An instruction of the class of this number in [`CLASSES`], which needs what the one before has computed.
+    Chain(usize),
     /// Loads as [`Step::Load`], but lane `l` from the place `l` of so many, and from the first beyond them.
     Spread(Places),
     /// The same from local memory.
     Local(Places),
+    /// Stores there.
+    Put(Places),
+    /// Changes what is there.
+    Change(Places),
     Exit,
 }
+
+/// Classes of instructions that access no memory, as descriptions name them.
+pub(super) const CLASSES: [(Class, &str); 16] = [
+    (Class::IntAdd, "int_add"),
+    (Class::IntMul, "int_mul"),
+    (Class::IntDiv, "int_div"),
+    (Class::FpAdd, "fp_add"),
+    (Class::FpMul, "fp_mul"),
+    (Class::FpDiv, "fp_div"),
+    (Class::DpAdd, "dp_add"),
+    (Class::DpMul, "dp_mul"),
+    (Class::DpDiv, "dp_div"),
+    (Class::Special, "special"),
+    (Class::Convert, "convert"),
+    (Class::Shuffle, "shuffle"),
+    (Class::Vote, "vote"),
+    (Class::Branch, "branch"),
+    (Class::Barrier, "barrier"),
+    (Class::Fence, "fence"),
+];
 
 /// Addresses of the lanes of an access: the first `distinct` lanes are `apart` bytes apart from `base` on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +79,17 @@ impl Places {
             _ => self.base,
         })
     }
+
+    fn access(self, stream: &mut StreamWriter, pc: u32, space: Space) {
+        stream.access(pc, u32::MAX, space, false, &self.lanes());
+    }
 }
+
+/// The instruction that loads from local memory.
+const LOCAL: u32 = 5 + 2 * REGISTERS as u32;
+
+/// The first of those that load past the first level.
+const PAST: u32 = LOCAL + 1 + REGISTERS as u32 + CLASSES.len() as u32;
 
 fn registers(numbers: &[u16]) -> RegisterSet {
     let mut set = RegisterSet::EMPTY;
@@ -58,6 +98,9 @@ fn registers(numbers: &[u16]) -> RegisterSet {
     }
     set
 }
+
+/// The code of all kernels here, which are launches of one function.
+static CODE: LazyLock<Arc<Code>> = LazyLock::new(code);
 
 fn code() -> Arc<Code> {
     let instruction = |name: &str, class, reads: &[u16], writes: &[u16]| {
@@ -70,11 +113,11 @@ fn code() -> Arc<Code> {
         instruction
     };
     let mut instructions = vec![
+        instruction("exit", Class::Exit, &[], &[]),
         instruction("ld.global.u32", Class::Load, &[2], &[1]),
         instruction("add.u32", Class::IntAdd, &[1], &[2]),
         instruction("st.global.u32", Class::Store, &[2], &[]),
         instruction("atom.global.add.u32", Class::Atomic, &[2], &[1]),
-        instruction("exit", Class::Exit, &[], &[]),
     ];
     instructions
         .extend((0..REGISTERS).map(|r| instruction("ld.global.u32", Class::Load, &[], &[16 + r])));
@@ -83,6 +126,17 @@ fn code() -> Arc<Code> {
     let mut local = instruction("ld.shared.u32", Class::Load, &[2], &[1]);
     local = local.accessing(Space::Shared, 4);
     instructions.push(local);
+    instructions
+        .extend((0..REGISTERS).map(|r| instruction("add.f32", Class::FpAdd, &[], &[80 + r])));
+    instructions.extend(CLASSES.map(|(class, name)| match class {
+        Class::Branch | Class::Barrier | Class::Fence => instruction(name, class, &[], &[]),
+        _ => instruction(name, class, &[3], &[3]),
+    }));
+    instructions.extend((0..REGISTERS).map(|r| {
+        let mut past = instruction("ld.global.cg.u32", Class::Load, &[], &[16 + r]);
+        past.hints.cache = CacheOperator::GlobalLevel;
+        past
+    }));
     Arc::new(Code {
         name: "validation".to_owned(),
         instructions,
@@ -94,20 +148,20 @@ fn code() -> Arc<Code> {
 impl Step {
     fn write(self, stream: &mut StreamWriter) {
         let (pc, address) = match self {
-            Self::Load(address) => (0, Some(address)),
-            Self::Use => (1, None),
-            Self::Store(address) => (2, Some(address)),
-            Self::Atomic(address) => (3, Some(address)),
-            Self::Exit => (4, None),
+            Self::Exit => (0, None),
+            Self::Load(address) => (1, Some(address)),
+            Self::Use => (2, None),
+            Self::Store(address) => (3, Some(address)),
+            Self::Atomic(address) => (4, Some(address)),
             Self::Stream(register, address) => (5 + u32::from(register), Some(address)),
+            Self::StreamPast(register, address) => (PAST + u32::from(register), Some(address)),
             Self::Compute(register) => (5 + u32::from(REGISTERS + register), None),
-            Self::Spread(places) => {
-                return stream.access(0, u32::MAX, Space::Global, false, &places.lanes());
-            }
-            Self::Local(places) => {
-                let pc = 5 + 2 * u32::from(REGISTERS);
-                return stream.access(pc, u32::MAX, Space::Shared, false, &places.lanes());
-            }
+            Self::ComputeFloat(register) => (LOCAL + 1 + u32::from(register), None),
+            Self::Chain(class) => (LOCAL + 1 + u32::from(REGISTERS) + class as u32, None),
+            Self::Spread(places) => return places.access(stream, 1, Space::Global),
+            Self::Put(places) => return places.access(stream, 3, Space::Global),
+            Self::Change(places) => return places.access(stream, 4, Space::Global),
+            Self::Local(places) => return places.access(stream, LOCAL, Space::Shared),
         };
         match address {
             Some(base) => {
@@ -126,7 +180,8 @@ pub(super) fn kernel(
     steps: impl Fn(u32, u32) -> Vec<Step>,
 ) -> KernelTrace {
     let (grid, block) = ([work_groups, 1, 1], [32 * wavefronts, 1, 1]);
-    let mut writer = KernelWriter::new(code(), grid, block, 0, Vec::new()).expect("a valid launch");
+    let mut writer =
+        KernelWriter::new(Arc::clone(&CODE), grid, block, 0, Vec::new()).expect("a valid launch");
     for work_group in 0..work_groups {
         for wavefront in 0..wavefronts {
             let mut stream = StreamWriter::new();

@@ -4,6 +4,7 @@ use warpweave_params::Diagnostic;
 
 use super::cache::{Allocate, CacheText, Index, Write, WriteAllocate};
 use super::form::counts;
+use super::front_end::Fetch;
 use super::given::Given;
 use super::machine::{CYCLES_MAX, in_clock};
 use super::piece::Piece;
@@ -29,10 +30,52 @@ pub(super) struct Cache {
     pub(super) banks: u32,
 }
 
-/// First and second level.
-pub(super) fn caches(
+/// What describes the cache of instructions.
+const INSTRUCTIONS: &str = "-gpgpu_cache:il1";
+
+/// The caches of a machine.
+#[derive(Debug)]
+pub(super) struct Caches {
+    /// None: loads go to the network.
+    pub(super) l1: Option<Cache>,
+    /// None: instructions come without a cache.
+    pub(super) l1i: Option<Cache>,
+    pub(super) l2: Cache,
+}
+
+impl Caches {
+    /// With one for instructions, if they are to be fetched through it.
+    pub(super) fn of(
+        given: &Given,
+        frequencies: [f64; 4],
+        fetch: Option<&Fetch>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Diagnostic> {
+        let text = given.value(INSTRUCTIONS)?;
+        let described = CacheText::read(&text)?.filter(|_| fetch.is_some_and(|it| it.has_cache));
+        let own = described.as_ref().map(CacheText::unit_bytes);
+        let (l1, l2) = levels(given, frequencies, own, notes)?;
+        let said = Said {
+            name: INSTRUCTIONS,
+            text: &text,
+        };
+        let l1i = described.map(|described| {
+            let lines = (described.unit_bytes(), l2.line_bytes);
+            said.cache(&described, lines, 1, 1, notes)
+        });
+        Ok(Self {
+            l1,
+            l1i: l1i.transpose()?,
+            l2,
+        })
+    }
+}
+
+/// First and second level, which is also below a cache of lines of `beside` bytes.
+fn levels(
     given: &Given,
     frequencies: [f64; 4],
+    beside: Option<u32>,
     notes: &mut Vec<String>,
 ) -> Result<(Option<Cache>, Cache), Diagnostic> {
     const L1: &str = "-gpgpu_cache:dl1";
@@ -60,6 +103,7 @@ pub(super) fn caches(
         None => coalesced,
     };
     let down = unit.min(unit_of(&below, &l2)?);
+    let down = down.min(beside.unwrap_or(down));
     let cores = given.count("-gpgpu_l2_rop_latency", 0..=CYCLES_MAX, "cycles")?;
     let delay = in_clock(cores, frequencies[0], frequencies[1]).max(1);
     let said = Said {
@@ -155,6 +199,8 @@ impl Said<'_> {
                 .refuse("a power of two of sets, which a hash needs"));
         }
         let (write, write_allocate) = match (text.write, text.write_allocate) {
+            // Nothing is written to instructions.
+            (Write::ReadOnly, _) if self.name == INSTRUCTIONS => ("WriteEvict", false),
             (Write::ReadOnly, _) => return Err(self.text.refuse("a cache that takes writes")),
             (Write::Evict | Write::LocalBack, allocate) => {
                 if text.write == Write::LocalBack {

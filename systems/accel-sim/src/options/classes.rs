@@ -15,7 +15,6 @@ struct Units {
     sp: u32,
     dp: u32,
     sfu: u32,
-    memory: u32,
 }
 
 impl Units {
@@ -30,7 +29,6 @@ impl Units {
             sp,
             dp: or(count("-gpgpu_num_dp_units", 0)?, sfu),
             sfu,
-            memory: count("-gpgpu_num_mem_units", 1)?,
         })
     }
 
@@ -80,8 +78,12 @@ pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnos
         }
         _ => int[0],
     };
-    let memory = units.shared(ACCESS, units.memory);
-    Ok(vec![
+    let through = |pace: Pace| Pace {
+        latency: (pace.latency + AROUND_UNIT).min(LATENCY_MAX),
+        ..pace
+    };
+    let at_once = |pace: Pace| Pace { latency: 1, ..pace };
+    let computes = [
         ("int_add", int[0]),
         ("int_mul", int[1]),
         ("int_div", with_special(int[2])),
@@ -95,20 +97,21 @@ pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnos
         ("convert", int[0]),
         ("shuffle", int[3]),
         ("vote", int[0]),
-        ("branch", branch),
-        ("barrier", int[0]),
-        ("fence", int[0]),
-        ("load", memory),
-        ("store", memory),
-        ("atomic", memory),
-        (
-            "exit",
-            Pace {
-                latency: 1,
-                interval: 1,
-            },
-        ),
-    ])
+    ];
+    // A warp goes on when it has issued one of these.
+    let controls = [("branch", branch), ("barrier", int[0]), ("fence", int[0])];
+    let computes = computes.map(|(class, pace)| (class, through(pace)));
+    let controls = controls.map(|(class, pace)| (class, at_once(pace)));
+    let accesses = ["load", "store", "atomic"].map(|class| (class, ACCESS));
+    let exit = Pace {
+        latency: 1,
+        interval: 1,
+    };
+    let mut all = Vec::from(computes);
+    all.extend(controls);
+    all.extend(accesses);
+    all.push(("exit", exit));
+    Ok(all)
 }
 
 /// Option with the pace of a class in traces.
@@ -122,9 +125,12 @@ pub(super) fn of_traces(given: &Given) -> bool {
     classes.any(|class| given.is_given(&of_trace(class)))
 }
 
-/// From issue of an access to its first request: that of the preset.
+/// Cycles that an instruction is in registers before and after its unit, and in that of what is written back.
+pub(super) const AROUND_UNIT: u32 = 3;
+
+/// From when an access has its operands to its first request: into the unit, and out of it.
 const ACCESS: Pace = Pace {
-    latency: 4,
+    latency: 2,
     interval: 1,
 };
 

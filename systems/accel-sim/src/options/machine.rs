@@ -3,10 +3,11 @@
 use warpweave_params::Diagnostic;
 
 use super::cache::CacheText;
-use super::caches::{Cache, caches};
-use super::classes::{Classes, classes, of_traces};
+use super::caches::Caches;
+use super::classes::{AROUND_UNIT, Classes, classes, of_traces};
 use super::dram::Columns;
-use super::form::{Pace, clocks, pipeline, scheduler};
+use super::form::{LATENCY_MAX, Pace, clocks, pipeline, scheduler};
+use super::front_end::FrontEnd;
 use super::given::Given;
 use super::memory::Dram;
 use super::piece::Piece;
@@ -21,9 +22,7 @@ pub(super) struct Machine {
     /// Core, interconnect, second level, DRAM; as they are written.
     pub(super) clocks: [String; 4],
     pub(super) unit: Unit,
-    /// None: loads go to the network.
-    pub(super) l1: Option<Cache>,
-    pub(super) l2: Cache,
+    pub(super) caches: Caches,
     pub(super) network: Network,
     /// How granules are dealt to slices, if not in turn.
     pub(super) slice_hash: Option<String>,
@@ -48,6 +47,7 @@ pub(super) struct Unit {
     pub(super) registers: u32,
     pub(super) schedulers: u32,
     pub(super) scheduler: String,
+    pub(super) front_end: FrontEnd,
     pub(super) classes: Classes,
     /// Bytes, banks, latency.
     pub(super) local_memory: (u32, u32, u32),
@@ -102,10 +102,12 @@ impl Machine {
         });
         let written: Vec<String> = written.collect();
         let clocks = written.try_into().expect("there are four");
-        let (l1, l2) = caches(given, frequencies, &mut notes)?;
-        let line_bytes = l1.as_ref().map_or(l2.line_bytes, |l1| l1.line_bytes);
-        let requests = l1.as_ref().map_or(1, |l1| l1.banks);
-        let unit = Unit::of(given, line_bytes, requests, &mut notes)?;
+        let schedulers = given.count("-gpgpu_num_sched_per_core", 1..=8, "schedulers")?;
+        let front_end = FrontEnd::of(given, schedulers, &mut notes)?;
+        let unused = unused(given, &front_end)?;
+        let fetch = front_end.fetch.as_ref();
+        let caches = Caches::of(given, frequencies, fetch, &mut notes)?;
+        let unit = Unit::of(given, schedulers, front_end, &caches, &mut notes)?;
         let mapping = given.value("-gpgpu_mem_addr_mapping")?;
         let columns = Columns::read(&mapping)?;
         note_turns(&columns, &mapping, slices_per_channel, &mut notes);
@@ -119,8 +121,7 @@ impl Machine {
             slices_per_channel,
             clocks,
             unit,
-            l1,
-            l2,
+            caches,
             network: network(given)?,
             slice_hash,
             granule_bytes,
@@ -134,13 +135,13 @@ impl Machine {
             kernels,
             invalidate: given.flag("-gpgpu_flush_l1_cache")?,
             notes,
-            unused: unused(given)?,
+            unused,
         })
     }
 }
 
 /// Options that count for nothing beside others.
-fn unused(given: &Given) -> Result<Vec<&'static str>, Diagnostic> {
+fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diagnostic> {
     const PTX: [&str; 8] = [
         "-ptx_opcode_latency_int",
         "-ptx_opcode_latency_fp",
@@ -158,18 +159,24 @@ fn unused(given: &Given) -> Result<Vec<&'static str>, Diagnostic> {
     ];
     const FIRST_LEVEL: [&str; 3] = ["-gpgpu_cache:dl1", "-gpgpu_l1_latency", "-gpgpu_l1_banks"];
     const ADAPTIVE: [&str; 2] = ["-gpgpu_unified_l1d_size", "-gpgpu_shmem_option"];
+    const FETCH: [&str; 2] = ["-gpgpu_cache:il1", "-gpgpu_inst_fetch_throughput"];
     let is_there = CacheText::read(&given.value("-gpgpu_cache:dl1")?)?.is_some();
     let has_l1 = is_there && !given.flag("-gpgpu_gmem_skip_L1D")?;
     let adapts = has_l1 && given.flag("-gpgpu_adaptive_cache_config")?;
     let packets = given.value("-network_mode")?.text() == "2";
     let separate = given.flag("-dram_seperate_write_queue_enable")?;
-    let groups: [(bool, &[&str]); 6] = [
+    let alone = front_end.issues == 1;
+    let shared = !given.flag("-gpgpu_enable_specialized_operand_collector")?;
+    let groups: [(bool, &[&str]); 9] = [
         (of_traces(given), &PTX),
         (packets, &["-icnt_flit_size"]),
         (!packets, &PACKETS),
         (!has_l1, &FIRST_LEVEL),
         (!adapts, &ADAPTIVE),
         (!separate, &["-dram_write_queue_size"]),
+        (front_end.fetch.is_none(), &FETCH),
+        (alone, &["-gpgpu_dual_issue_diff_exec_units"]),
+        (shared, &["-gpgpu_operand_collector_num_units_mem"]),
     ];
     let unused = groups.iter().filter(|(unused, _)| *unused);
     Ok(unused
@@ -180,11 +187,12 @@ fn unused(given: &Given) -> Result<Vec<&'static str>, Diagnostic> {
 impl Unit {
     fn of(
         given: &Given,
-        line_bytes: u32,
-        requests_per_cycle: u32,
+        schedulers: u32,
+        front_end: FrontEnd,
+        caches: &Caches,
         notes: &mut Vec<String>,
     ) -> Result<Self, Diagnostic> {
-        let schedulers = given.count("-gpgpu_num_sched_per_core", 1..=8, "schedulers")?;
+        let (l1, l2) = (caches.l1.as_ref(), &caches.l2);
         let stack = given.value("-gpgpu_stack_size_limit")?;
         let private_bytes = stack.within(4..=1 << 20, "bytes")?;
         if !private_bytes.is_multiple_of(4) {
@@ -196,14 +204,16 @@ impl Unit {
             registers: given.count("-gpgpu_shader_registers", 1..=1 << 24, "registers")?,
             schedulers,
             scheduler: policy(given, notes)?,
+            front_end,
             classes: classes(given, schedulers)?,
             local_memory: (
                 given.count("-gpgpu_shmem_size", 0..=1 << 28, "bytes")?,
                 given.count("-gpgpu_shmem_num_banks", 1..=128, "banks")?,
-                given.count("-gpgpu_smem_latency", 1..=CYCLES_MAX, "cycles")?,
+                (given.count("-gpgpu_smem_latency", 1..=CYCLES_MAX, "cycles")? + AROUND_UNIT)
+                    .min(LATENCY_MAX),
             ),
-            line_bytes,
-            requests_per_cycle,
+            line_bytes: l1.map_or(l2.line_bytes, |l1| l1.line_bytes),
+            requests_per_cycle: l1.map_or(1, |l1| l1.banks),
             private_bytes,
         })
     }

@@ -12,6 +12,7 @@ mod caches;
 mod classes;
 mod dram;
 mod form;
+mod front_end;
 mod given;
 mod machine;
 mod memory;

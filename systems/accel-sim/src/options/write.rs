@@ -111,7 +111,7 @@ fn body(machine: &Machine) -> String {
     let unit = unit(machine);
     let network = network(&machine.network);
     let response_depth = machine.response_depth;
-    let (l1, wires) = match &machine.l1 {
+    let (l1, mut wires) = match &machine.caches.l1 {
         Some(l1) => (
             format!(
                 "\"l1[u]\": Cache(\n{}                ),\n                ",
@@ -121,22 +121,42 @@ fn body(machine: &Machine) -> String {
                 "\"cu[u].memory.request <-> l1[u].up.request\": ({}),
                 \"cu[u].memory.response <-> l1[u].up.response\": ({}),
                 \"cu[u].cache_control <-> l1[u].control\": (latency: 1),
-                \"l1[*].down <-> port.up[*]\": (latency: 1),",
+                \"l1[u].down <-> port.up[u]\": (latency: 1),",
                 wire(l1.delay_cycles, l1.banks),
                 wire(1, l1.banks),
             ),
         ),
         None => (
             String::new(),
-            "\"cu[*].memory <-> port.up[*]\": (latency: 1),".to_owned(),
+            "\"cu[u].memory <-> port.up[u]\": (latency: 1),".to_owned(),
         ),
     };
-    let unwired = match machine.l1 {
-        Some(_) => "",
-        None => "\n            unwired: [\"cu[u].cache_control\"],",
+    let mut unwired = Vec::new();
+    if machine.caches.l1.is_none() {
+        unwired.push("\"cu[u].cache_control\"");
+    }
+    let mut ports = "units";
+    let mut l1i = String::new();
+    if let Some(instructions) = &machine.caches.l1i {
+        ports = "2 * units";
+        unwired.push("\"l1i[u].control\"");
+        l1i = format!(
+            "\"l1i[u]\": Cache(\n{}                ),\n                ",
+            cache("fermi_l1", instructions, "                    ")
+        );
+        wires.push_str(
+            "
+                \"cu[u].instructions <-> l1i[u].up\": (latency: 1),
+                \"l1i[u].down <-> port.up[units + u]\": (latency: 1),",
+        );
+    }
+    let unwired = match unwired.join(", ") {
+        ports if ports.is_empty() => ports,
+        ports => format!("\n            unwired: [{ports}],"),
     };
-    let l2 = cache("fermi_l2", &machine.l2, "            ");
-    let l2_delay = wire(machine.l2.delay_cycles, 1);
+    let l2 = &machine.caches.l2;
+    let (l2_delay, l2_bytes) = (wire(l2.delay_cycles, 1), l2.size_bytes);
+    let l2 = cache("fermi_l2", l2, "            ");
     let hash = &machine.slice_hash;
     let granule = machine.granule_bytes;
     let dealt = |slices: &str| {
@@ -166,7 +186,7 @@ fn body(machine: &Machine) -> String {
             parts: {{
                 "cu[u]": ComputeUnit(
 {unit}                ),
-                {l1}"port": ClusterPort(preset: "fermi", up_ports: "=units", response_depth: {response_depth}),
+                {l1}{l1i}"port": ClusterPort(preset: "fermi", up_ports: "={ports}", response_depth: {response_depth}),
             }},
             wires: {{
                 {wires}
@@ -212,9 +232,12 @@ fn body(machine: &Machine) -> String {
 )
 "#,
         units = clusters * units_per_cluster,
-        size = machine.l2.size_bytes * u64::from(channels * slices_per_channel) / 1024,
+        size = l2_bytes * u64::from(channels * slices_per_channel) / 1024,
     )
 }
+
+/// Where that simulator has the code of kernels.
+const CODE: u64 = 0xf000_0000;
 
 fn unit(machine: &Machine) -> String {
     let unit = &machine.unit;
@@ -234,6 +257,16 @@ fn unit(machine: &Machine) -> String {
     line("register_granularity: 128,".to_owned());
     line(format!("schedulers: {},", unit.schedulers));
     line(format!("scheduler: {},", unit.scheduler));
+    let front_end = &unit.front_end;
+    line(format!("issues_per_cycle: {},", front_end.issues));
+    line(format!("issue_together: {},", front_end.issue_together));
+    if let Some(fetch) = &front_end.fetch {
+        line(format!(
+            "fetch: (base: {CODE}, instruction_bytes: 16, bytes: 32, line_bytes: {}, buffer: 2, latency: {}),",
+            fetch.line_bytes, fetch.latency
+        ));
+    }
+    line(format!("operand_latency: {},", front_end.operand_latency));
     line("classes: (".to_owned());
     for (class, pace) in &unit.classes {
         line(format!("    {class}: {pace},"));
@@ -242,10 +275,12 @@ fn unit(machine: &Machine) -> String {
     line(format!(
         "local_memory: (bytes: {bytes}, banks: {banks}, latency: {latency}),"
     ));
+    line("load_store: (".to_owned());
     line(format!(
-        "load_store: (line_bytes: {}, requests_per_cycle: {}),",
-        unit.line_bytes, unit.requests_per_cycle
+        "    line_bytes: {}, requests_per_cycle: {}, pipe: InOrder, issues_per_cycle: {}, queue_depth: {},",
+        unit.line_bytes, unit.requests_per_cycle, front_end.accesses, front_end.places
     ));
+    line("),".to_owned());
     line(format!(
         "private_memory: (bytes_per_thread: {}),",
         unit.private_bytes

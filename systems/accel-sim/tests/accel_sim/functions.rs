@@ -31,12 +31,12 @@ fn launches_of_one_function_have_one_code_with_what_any_of_them_executes() {
         kernel("f", 9, &[first, last]),
     ];
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut list = String::new();
-    for (number, text) in kernels.iter().enumerate() {
+    let names = kernels.iter().enumerate().map(|(number, text)| {
         let name = format!("kernel-{number}.traceg");
         fs::write(folder.path().join(&name), text).expect("it is written");
-        list += &format!("{name}\n");
-    }
+        name
+    });
+    let list = names.collect::<Vec<_>>().join("\n");
     let path = folder.path().join("kernelslist.g");
     fs::write(&path, list).expect("it is written");
     let (program, _) = imported(&path, Quirks::default()).expect("it is read");

@@ -77,6 +77,13 @@ fn malformed_values_are_refused_with_what_was_expected() {
     let said = [
         fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters three"),
         fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters 129"),
+        fermi("-gpgpu_cache:il1 N:4:128:4", "-gpgpu_cache:il1 N:4:256:4"),
+        fermi("_per_warp 1", "_per_warp 5"),
+        fermi("widths 2,0,0,1,1,2,0,0,1,1,2", "widths 2,0,0,1,1,2"),
+        fermi(
+            "widths 2,0,0,1,1,2,0,0,1,1,2",
+            "widths 2,0,0,1,0,2,0,0,1,1,2",
+        ),
         fermi("-gpgpu_n_mem 3", "-gpgpu_n_mem -1"),
         fermi("-visualizer_enabled 0", "-visualizer_enabled no"),
         fermi("-gpgpu_flush_l1_cache 1", "-gpgpu_flush_l1_cache 2"),
