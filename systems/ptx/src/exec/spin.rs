@@ -9,15 +9,16 @@
 //!
 //! On "residency" and what it decides see the CUDA C++ Programming Guide, "Grid Synchronization".
 
+use crate::exec::Machine;
 use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{EmulationError, Fault, Place, Wait};
 use crate::exec::observe::Observer;
 use crate::exec::registers::Register;
 use crate::exec::run::Pause;
+use crate::exec::schedule::Group;
 use crate::exec::stack::{Activation, Path};
 use crate::exec::wavefront::{State, Wavefront};
-use crate::exec::{Group, Machine};
 use crate::memory::DEVICE_BASE;
 use crate::ops::Op;
 

@@ -1,0 +1,176 @@
+//! What the interpreter computes lane by lane by itself, where lowering has chosen no function.
+
+use crate::exec::Machine;
+use crate::exec::access::lanes;
+use crate::exec::observe::Observer;
+use crate::exec::wavefront::Wavefront;
+use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::ops::{Carry, CarryKind, Compare32, Lanes32, Lanes64, Parts, Region, Src};
+
+impl<O: Observer> Machine<'_, O> {
+    /// The largest value that a lane has.
+    pub(super) fn most(&self, wavefront: &Wavefront, source: Src, wide: bool, mask: u32) -> u64 {
+        let registers = &wavefront.registers;
+        let value = |lane: usize| {
+            if wide {
+                registers.get64(&self.constants64, source)[lane]
+            } else {
+                u64::from(registers.get32(&self.constants32, source)[lane])
+            }
+        };
+        lanes(mask).map(value).max().unwrap_or(0)
+    }
+
+    pub(super) fn carry(&self, wavefront: &mut Wavefront, carry: &Carry, mask: u32) {
+        let (mut word, mut double) = ([0; 32], [0; 32]);
+        let mut flags = wavefront.carry;
+        for lane in lanes(mask) {
+            let registers = &wavefront.registers;
+            let read = |source| {
+                if carry.wide {
+                    registers.get64(&self.constants64, source)[lane]
+                } else {
+                    u64::from(registers.get32(&self.constants32, source)[lane])
+                }
+            };
+            let flag = carry.takes && flags >> lane & 1 != 0;
+            let operands = [read(carry.a), read(carry.b), read(carry.c)];
+            let (value, out) = add_with_carry(carry, operands, flag);
+            word[lane] = value as u32;
+            double[lane] = value;
+            if carry.gives {
+                flags = flags & !(1 << lane) | u32::from(out) << lane;
+            }
+        }
+        wavefront.carry = flags;
+        if carry.wide {
+            wavefront.registers.put64(carry.d, mask, &double);
+        } else {
+            wavefront.registers.put32(carry.d, mask, &word);
+        }
+    }
+
+    pub(super) fn pack(&self, wavefront: &mut Wavefront, parts: &Parts, mask: u32) {
+        let mut double: Lanes64 = [0; 32];
+        for (at, &source) in parts.sources[..parts.count].iter().enumerate() {
+            let part = wavefront.registers.get32(&self.constants32, source);
+            for (whole, &part) in double.iter_mut().zip(part) {
+                *whole |= u64::from(part) << (parts.bits * at as u32);
+            }
+        }
+        let d = parts.registers[0];
+        if parts.wide {
+            wavefront.registers.put64(d, mask, &double);
+        } else {
+            let word = double.map(|value| value as u32);
+            wavefront.registers.put32(d, mask, &word);
+        }
+    }
+
+    pub(super) fn unpack(&self, wavefront: &mut Wavefront, parts: &Parts, mask: u32) {
+        let registers = &wavefront.registers;
+        let whole: Lanes64 = if parts.wide {
+            *registers.get64(&self.constants64, parts.whole)
+        } else {
+            registers
+                .get32(&self.constants32, parts.whole)
+                .map(u64::from)
+        };
+        let ones = u32::MAX >> (32 - parts.bits);
+        for (at, &register) in parts.registers[..parts.count].iter().enumerate() {
+            let part = whole.map(|value| (value >> (parts.bits * at as u32)) as u32 & ones);
+            wavefront
+                .registers
+                .put32_unless_discarded(register, mask, &part);
+        }
+    }
+}
+
+fn add_with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool) {
+    let bits = if carry.wide { 64 } else { 32 };
+    let ones = u64::MAX >> (64 - bits);
+    let signed = |value: u64| {
+        if carry.wide {
+            i128::from(value as i64)
+        } else {
+            i128::from(value as i32)
+        }
+    };
+    let product = || {
+        if carry.signed {
+            (signed(a) * signed(b)) as u128
+        } else {
+            u128::from(a) * u128::from(b)
+        }
+    };
+    let total = match carry.kind {
+        CarryKind::Add => u128::from(a) + u128::from(b) + u128::from(flag),
+        CarryKind::Sub => {
+            let (difference, borrow) = a.overflowing_sub(b);
+            let (difference, again) = difference.overflowing_sub(u64::from(flag));
+            return (difference & ones, borrow || again);
+        }
+        CarryKind::MadLo => u128::from(product() as u64 & ones) + u128::from(c) + u128::from(flag),
+        CarryKind::MadHi => {
+            u128::from((product() >> bits) as u64 & ones) + u128::from(c) + u128::from(flag)
+        }
+    };
+    (total as u64 & ones, total >> bits != 0)
+}
+
+pub(super) fn lop3(table: u8, [a, b, c]: [&Lanes32; 3], out: &mut Lanes32) {
+    *out = [0; 32];
+    for row in (0..8u32).filter(|row| table >> row & 1 != 0) {
+        let flip = |bit: u32| if row >> bit & 1 == 0 { u32::MAX } else { 0 };
+        let (fa, fb, fc) = (flip(2), flip(1), flip(0));
+        for lane in 0..32 {
+            out[lane] |= (a[lane] ^ fa) & (b[lane] ^ fb) & (c[lane] ^ fc);
+        }
+    }
+}
+
+/// The outcome of comparing the lower and the upper halves of two pairs.
+pub(super) fn halves(f: Compare32, a: &Lanes32, b: &Lanes32) -> [u32; 2] {
+    let high = |pair: &Lanes32| pair.map(|word| word >> 16);
+    [f(a, b), f(&high(a), &high(b))]
+}
+
+pub(super) fn numbers(bits: u32, one: u32) -> Lanes32 {
+    std::array::from_fn(|lane| if bits >> lane & 1 == 0 { 0 } else { one })
+}
+
+pub(super) fn select32(bits: u32, a: &Lanes32, b: &Lanes32, out: &mut Lanes32) {
+    for lane in 0..32 {
+        out[lane] = if bits & 1 << lane == 0 {
+            b[lane]
+        } else {
+            a[lane]
+        };
+    }
+}
+
+pub(super) fn select64(bits: u32, a: &Lanes64, b: &Lanes64, out: &mut Lanes64) {
+    for lane in 0..32 {
+        out[lane] = if bits & 1 << lane == 0 {
+            b[lane]
+        } else {
+            a[lane]
+        };
+    }
+}
+
+pub(super) fn lanes_where<T: Copy>(values: &[T; 32], test: impl Fn(T) -> bool) -> u32 {
+    values.iter().enumerate().fold(0, |bits, (lane, &value)| {
+        bits | u32::from(test(value)) << lane
+    })
+}
+
+/// `isspacep`: constants live in device memory, so the two are not told apart.
+pub(super) fn in_region(region: Region, address: u64) -> bool {
+    match region {
+        Region::Shared => SHARED_WINDOW.contains(&address),
+        Region::Local => LOCAL_WINDOW.contains(&address),
+        Region::Param => PARAM_WINDOW.contains(&address),
+        _ => address >= DEVICE_BASE,
+    }
+}
