@@ -19,8 +19,8 @@ use crate::space::{PRIVATE_WINDOW_BYTES, Windows};
 use crate::text::Line;
 use crate::{AccelSimError, Quirks};
 
-/// Most warps of a launch.
-const WARPS_MAX: u64 = 1 << 30;
+/// Most warps of a launch, half a billion threads: what a program keeps of those takes a gibibyte or two, whatever they do.
+const WARPS_MAX: u64 = 1 << 24;
 
 /// Private offsets count from a multiple of this.
 pub(crate) const PRIVATE_ALIGNMENT: u64 = 128;

@@ -56,6 +56,21 @@ fn launches_of_one_function_have_one_code_with_what_any_of_them_executes() {
 }
 
 #[test]
+fn a_kernel_of_more_warps_than_a_program_can_keep_is_refused_with_its_file() {
+    let text = kernel("f", 8, &["0000 ffffffff 0 EXIT 0 0 0"]);
+    let text = text.replace("(1,1,1)", "(2,8388609,1)");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("kernel-1.traceg");
+    fs::write(&path, text).expect("it is written");
+    let said = imported(&path, Quirks::default()).expect_err("it is too much");
+    let expected = format!(
+        "error: {}: kernel f has 16777218 warps; at most 16777216 are read",
+        path.display()
+    );
+    assert_eq!(said.to_string().trim(), expected);
+}
+
+#[test]
 fn a_kernel_of_very_many_warps_that_did_nothing_is_read_again() {
     let text = kernel("f", 8, &["0000 ffffffff 0 EXIT 0 0 0"]);
     let text = text.replace("(1,1,1)", "(2,65535,1)");
