@@ -447,21 +447,28 @@ impl Page {
     }
 }
 
-/// A letter for each piece: the first of its name that no other has, of parts their digits before; `#` for the
-/// first piece. Reasons choose before their parts.
+/// A letter for each piece that has slots: the first of its name that no other has, of parts a digit or a capital; `#` for
+/// the first reason where it has no parts. Reasons choose before parts.
 fn letters(pieces: &[Piece]) -> Vec<char> {
     let mut taken = Vec::new();
     let mut letters = vec!['?'; pieces.len()];
     for parts in [false, true] {
         for (at, piece) in pieces.iter().enumerate() {
-            if piece.part.is_some() != parts {
+            if piece.part.is_some() != parts || piece.slots == 0 {
                 continue;
             }
             let name = piece.part.as_ref().unwrap_or(&piece.reason);
             let digits = name.chars().filter(|c| parts && c.is_ascii_digit());
-            let own = digits.chain(name.chars()).chain('a'..='z');
+            let capitals = name.chars().filter(|_| parts);
+            let capitals = capitals.map(|c| c.to_ascii_uppercase());
+            let own = digits.chain(capitals).chain(name.chars());
+            let own = own.chain('a'..='z').chain('A'..='Z');
             let mut free = own.filter(|c| c.is_ascii_alphanumeric() && !taken.contains(c));
-            let letter = if at == 0 { Some('#') } else { free.next() };
+            let letter = if at == 0 && !parts {
+                Some('#')
+            } else {
+                free.next()
+            };
             letters[at] = letter.unwrap_or('?');
             taken.push(letters[at]);
         }
@@ -501,13 +508,18 @@ mod tests {
         let names = ["issued", "memory", "movement", "no_wavefront", "mm"];
         let pieces = names.map(|name| piece(name, None));
         assert_eq!(letters(&pieces), ['#', 'm', 'o', 'n', 'a']);
-        let parts = [
+        let mut parts = [
             piece("issued", None),
             piece("memory", Some("L1")),
             piece("memory", Some("mm")),
             piece("memory", None),
+            piece("movement", Some("mill")),
         ];
-        assert_eq!(letters(&parts), ['#', '1', 'a', 'm']);
+        assert_eq!(letters(&parts), ['#', '1', 'M', 'm', 'I']);
+        parts[2].slots = 0;
+        assert_eq!(letters(&parts), ['#', '1', '?', 'm', 'M']);
+        let parts = [piece("issued", Some("integer")), piece("idle", None)];
+        assert_eq!(letters(&parts), ['I', 'i']);
         assert_eq!(letters(&[]), []);
     }
 
