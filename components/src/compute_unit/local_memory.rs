@@ -83,8 +83,14 @@ impl BankConflicts {
         if step % 4 != 0 || start % 4 + u64::from(bytes) > 4 {
             return None;
         }
-        let stride = step.unsigned_abs() / 4 % self.banks;
-        let period = self.banks / greatest_common_divisor(stride, self.banks);
+        let stride = step.unsigned_abs() / 4;
+        if self.banks.is_power_of_two() {
+            // As below, without a division: the common divisor is a power of two.
+            let banks_log = self.banks.trailing_zeros();
+            let period_log = banks_log - stride.trailing_zeros().min(banks_log);
+            return Some((lanes + (1 << period_log) - 1) >> period_log);
+        }
+        let period = self.banks / greatest_common_divisor(stride % self.banks, self.banks);
         Some(u64::from(lanes).div_ceil(period) as u32)
     }
 
@@ -124,6 +130,9 @@ impl BankConflicts {
     /// Cycles for consecutive bytes.
     fn run(&self, start: u64, bytes: u64) -> u32 {
         let words = (start % 4 + bytes).div_ceil(4);
+        if words <= self.banks {
+            return 1;
+        }
         words.div_ceil(self.banks) as u32
     }
 

@@ -73,12 +73,13 @@ impl Wheel {
         self.put(self.slot(now + delay), event);
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, slot: usize, event: Event) {
-        let entry = Entry {
-            event,
-            next: self.heads[slot],
-        };
+        let next = self.heads[slot];
+        if next == NONE {
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+        }
+        let entry = Entry { event, next };
         let index = self.free;
         if index == NONE {
             self.heads[slot] = self.entries.len() as u32;
@@ -88,7 +89,6 @@ impl Wheel {
             self.entries[index as usize] = entry;
             self.heads[slot] = index;
         }
-        self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
     /// Takes all events of cycle `now` from the wheel; [`Wheel::next_of`] gives them one by one.

@@ -314,6 +314,10 @@ fn slots(simulated: &Simulated, schedulers: u64) -> u64 {
             "{}",
             cu.path
         );
+        let by_unit = cu.values.iter();
+        let by_unit = by_unit.filter(|v| v.name.starts_with("issued_slots_"));
+        let by_unit: u64 = by_unit.filter_map(|v| cu.counter(&v.name)).sum();
+        assert_eq!(Some(by_unit), cu.counter("slots_issued"), "{}", cu.path);
     }
     cycles
 }
