@@ -281,7 +281,6 @@ impl ComputeUnit {
             self.results_after(slot, index, latency, now);
         }
         match action {
-            Action::Compute => {}
             Action::Control => {
                 if latency > 1 || ends {
                     self.pause(slot, latency, now);
@@ -300,7 +299,7 @@ impl ComputeUnit {
                 self.arrive(slot, now);
                 return unit;
             }
-            Action::Fence | Action::Barrier => {}
+            Action::Compute | Action::Fence | Action::Barrier => {}
             Action::Memory(kind) => {
                 if self.spec.load_store.issues_per_cycle.is_some()
                     && (self.masks.next_load_store | self.masks.next_local) & bit != 0

@@ -97,7 +97,9 @@ impl Header {
             let missing = KEYS[..NEEDED].iter().zip(seen).find(|(_, seen)| !seen);
             let Some(line) = lines.next_filled()? else {
                 return match missing {
-                    Some((key, _)) => Err(lines.ended(&format!("`-{key} = ...` in the header"))),
+                    Some((key, _)) => {
+                        Err(lines.ended(format_args!("`-{key} = ...` in the header")))
+                    }
                     None => Ok(header),
                 };
             };
@@ -154,7 +156,7 @@ impl Header {
                 let version = line.number(value, "a binary version")?;
                 self.architecture = Architecture::of_version(version).ok_or_else(|| {
                     let known = Architecture::VERSIONS.map(|(version, _)| version.to_string());
-                    line.blame(value, &format!("one of {}", known.join(", ")))
+                    line.blame(value, format!("one of {}", known.join(", ")))
                 })?;
             }
             "cuda stream id" => self.stream = line.number(value, "the number of a stream")?,
