@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use warpweave_framework::Built;
 use warpweave_params::{
-    Diagnostic, NESTING_MAX, Name, Node, Placed, from_node, name_hint, names_in, nested_too_deep,
+    Diagnostic, Diagnostics, NESTING_MAX, Name, Node, Placed, from_node, name_hint, names_in,
+    nested_too_deep,
 };
 
 use super::address::{Pattern, field_path_of};
@@ -135,13 +136,9 @@ impl<'a> Elaborator<'a> {
         }
         let condition = take_field(&mut node, "if");
         if let Some(condition) = condition.clone() {
-            match self.problems.take(names.holds(condition)) {
-                Some(true) => {}
-                Some(false) => {
-                    self.absent.insert(path);
-                    return;
-                }
-                None => return,
+            let holds = names.holds(condition);
+            if !self.is_wanted(&path, holds) {
+                return;
             }
         }
         if !self.may_call(&path, key) {
@@ -188,6 +185,15 @@ impl<'a> Elaborator<'a> {
         }
     }
 
+    /// Whether the condition of a part holds; that it does not, or the problem with it, is recorded.
+    fn is_wanted(&mut self, path: &Arc<str>, holds: Result<bool, Diagnostics>) -> bool {
+        let holds = self.problems.take(holds);
+        if holds == Some(false) {
+            self.absent.insert(Arc::clone(path));
+        }
+        holds == Some(true)
+    }
+
     /// Whether a part may be called so; if not, the problem is recorded.
     fn may_call(&mut self, path: &Arc<str>, key: &Placed<String>) -> bool {
         let new = self.instances.insert(Arc::clone(path));
@@ -209,13 +215,8 @@ impl<'a> Elaborator<'a> {
     ) {
         if let Some((written, known)) = &mut template.condition {
             let holds = known.get(written, names, |node| names.holds(node));
-            match self.problems.take(holds.copied()) {
-                Some(true) => {}
-                Some(false) => {
-                    self.absent.insert(path);
-                    return;
-                }
-                None => return,
+            if !self.is_wanted(&path, holds.copied()) {
+                return;
             }
         }
         if !self.may_call(&path, key) {
