@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+use warpweave_framework::Environment;
 use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program};
 
 use super::scoreboard::{Numbering, Registers};
-use super::spec::ComputeUnitSpec;
+use super::spec::{ClassTimings, ComputeUnitSpec};
 use super::unit_kind::UnitKind;
 use crate::memory::{RequestKind, flags};
 
@@ -56,14 +58,59 @@ pub(super) struct Decoded {
 }
 
 /// The decoded instructions of a program, kernel after kernel.
+#[derive(Clone)]
 pub(super) struct DecodedProgram {
-    pub(super) instructions: Vec<Decoded>,
+    pub(super) instructions: Arc<[Decoded]>,
     /// Per kernel the index of its first instruction; launches of one code share theirs.
-    pub(super) bases: Vec<u32>,
+    pub(super) bases: Arc<[u32]>,
+}
+
+/// Programs decoded for units, a resource of the environment: units of the same timings share what one of
+/// them decoded. Without it each decodes for itself.
+#[derive(Default)]
+pub struct DecodedPrograms(Mutex<Vec<Known>>);
+
+/// A program decoded, and what that depends on.
+struct Known {
+    program: Arc<Program>,
+    classes: ClassTimings,
+    operand_latency: u32,
+    decoded: DecodedProgram,
+}
+
+impl Known {
+    fn is_of(&self, program: &Arc<Program>, spec: &ComputeUnitSpec) -> bool {
+        Arc::ptr_eq(&self.program, program)
+            && self.classes == spec.classes
+            && self.operand_latency == spec.operand_latency
+    }
 }
 
 impl DecodedProgram {
-    pub(super) fn new(program: &Program, spec: &ComputeUnitSpec) -> Self {
+    /// The program decoded for a unit, by another unit if one did.
+    pub(super) fn of(
+        program: &Arc<Program>,
+        spec: &ComputeUnitSpec,
+        environment: &Environment,
+    ) -> Self {
+        let Some(shared) = environment.resource::<DecodedPrograms>() else {
+            return Self::new(program, spec);
+        };
+        let mut shared = shared.0.lock();
+        if let Some(known) = shared.iter().find(|known| known.is_of(program, spec)) {
+            return known.decoded.clone();
+        }
+        let decoded = Self::new(program, spec);
+        shared.push(Known {
+            program: Arc::clone(program),
+            classes: spec.classes.clone(),
+            operand_latency: spec.operand_latency,
+            decoded: decoded.clone(),
+        });
+        decoded
+    }
+
+    fn new(program: &Program, spec: &ComputeUnitSpec) -> Self {
         let mut known = BTreeMap::new();
         let mut instructions = Vec::new();
         let mut bases = Vec::new();
@@ -80,8 +127,8 @@ impl DecodedProgram {
             bases.push(*base);
         }
         Self {
-            instructions,
-            bases,
+            instructions: instructions.into(),
+            bases: bases.into(),
         }
     }
 

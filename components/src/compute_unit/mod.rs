@@ -117,6 +117,7 @@ use self::counts::Counts;
 pub use self::fetch::FetchSpec;
 use self::fetch::FetchStage;
 use self::instruction::DecodedProgram;
+pub use self::instruction::DecodedPrograms;
 use self::invalidation::Invalidation;
 use self::issue::Issuer;
 use self::launching::Launching;
@@ -235,7 +236,8 @@ impl Kind for ComputeUnit {
                 spec.scheduler.name()
             )
         })?;
-        let mut unit = Self::new(spec, program, reuse_monitor);
+        let decoded = DecodedProgram::of(&program, &spec, environment);
+        let mut unit = Self::new(spec, program, decoded, reuse_monitor);
         for (issuer, way) in unit.issuers.iter_mut().zip(built_in) {
             issuer.turn = Turn::new(way);
         }
@@ -249,9 +251,9 @@ impl ComputeUnit {
     fn new(
         spec: ComputeUnitSpec,
         program: Arc<Program>,
+        decoded: DecodedProgram,
         reuse_monitor: Option<ReuseMonitor>,
     ) -> Self {
-        let decoded = DecodedProgram::new(&program, &spec);
         let latencies = Class::ALL
             .iter()
             .map(|&c| spec.classes.of(c).latency + spec.operand_latency);

@@ -93,7 +93,7 @@ impl ComputeUnit {
             self.accounting
                 .wavefront_came(free % self.issuers.len(), now);
             if let Some(stage) = &mut self.fetch {
-                stage.begin(free);
+                stage.begin(free, kernel);
             }
             group.slots |= 1 << free;
             let cursor = trace.cursor(work_group, number);

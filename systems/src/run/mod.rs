@@ -20,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 use warpweave_accesses::Head;
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
+use warpweave_components::compute_unit::DecodedPrograms;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_components::launch_unit::LaunchUnit;
 use warpweave_components::reuse_profile::ReuseProfile;
@@ -285,6 +286,7 @@ fn environment(
     let mut environment = Environment::new("", seed);
     environment.provide(Arc::new(artefacts));
     environment.provide(Arc::clone(program));
+    environment.provide(Arc::new(DecodedPrograms::default()));
     environment.provide(Arc::clone(kernel_times));
     environment
 }

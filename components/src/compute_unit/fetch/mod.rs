@@ -11,7 +11,7 @@
 
 mod spec;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id, IdTable, State, Statistics, at_most, below};
@@ -28,6 +28,7 @@ struct Buffer {
     end: u32,
     /// Grows with everything that is forgotten; what comes with another number is dropped.
     serial: u32,
+    kernel: u32,
 }
 
 /// Instructions on their way.
@@ -50,6 +51,8 @@ pub(super) struct FetchStage {
     buffers: Vec<Buffer>,
     /// Wavefronts for which something is on its way.
     under_way: u64,
+    /// Wavefronts for which [`FetchStage::wanted`] has something; derived from the buffers.
+    wanting: u64,
     /// Bit of the wavefront that fetched last.
     last: u64,
     requests: IdTable<Fetched>,
@@ -65,21 +68,22 @@ impl FetchStage {
     /// there are; kernels of one code have the same.
     pub(super) fn new(spec: FetchSpec, lengths: &[(u32, u32)], wavefronts: u32) -> Self {
         let mut next = spec.base;
-        let mut codes: Vec<(u64, u32)> = Vec::with_capacity(lengths.len());
-        for (kernel, &(first, length)) in lengths.iter().enumerate() {
-            let before = lengths[..kernel].iter().position(|known| known.0 == first);
-            let code = before.map_or((next, length), |known| codes[known]);
-            if before.is_none() {
+        let mut known = BTreeMap::new();
+        let place = |&(first, length): &(u32, u32)| {
+            *known.entry((first, length)).or_insert_with(|| {
                 let bytes = u64::from(length) * u64::from(spec.instruction_bytes);
+                let at = next;
                 next += bytes.next_multiple_of(128);
-            }
-            codes.push(code);
-        }
+                (at, length)
+            })
+        };
+        let codes: Box<[(u64, u32)]> = lengths.iter().map(place).collect();
         Self {
             spec,
-            codes: codes.into(),
+            codes,
             buffers: vec![Buffer::default(); wavefronts as usize],
             under_way: 0,
+            wanting: 0,
             last: 0,
             requests: IdTable::default(),
             pipeline: VecDeque::new(),
@@ -92,9 +96,11 @@ impl FetchStage {
         self.spec.line_bytes
     }
 
-    /// A wavefront begins: nothing is there for it, and nothing on its way.
-    pub(super) fn begin(&mut self, slot: usize) {
+    /// A wavefront of a kernel begins: nothing is there for it, and nothing on its way.
+    pub(super) fn begin(&mut self, slot: usize, kernel: u32) {
+        self.buffers[slot].kernel = kernel;
         self.forget(slot, 0);
+        self.note_wanting(slot);
     }
 
     fn forget(&mut self, slot: usize, next: u32) {
@@ -113,19 +119,32 @@ impl FetchStage {
         } else {
             self.forget(slot, pc);
         }
+        self.note_wanting(slot);
         pc < self.buffers[slot].end
     }
 
+    /// Brings up to date whether the wavefront wants something, after its buffer changed.
+    #[inline]
+    fn note_wanting(&mut self, slot: usize) {
+        let wants = u64::from(self.wanted(slot).is_some());
+        self.wanting = self.wanting & !(1 << slot) | wants << slot;
+    }
+
     /// What the wavefront would fetch next: none without room, or after the last instruction.
-    fn wanted(&self, slot: usize, kernel: u32) -> Option<Fetched> {
-        let Buffer { start, end, serial } = self.buffers[slot];
-        let (code, length) = self.codes[kernel as usize];
+    fn wanted(&self, slot: usize) -> Option<Fetched> {
+        let Buffer {
+            start,
+            end,
+            serial,
+            kernel,
+        } = self.buffers[slot];
+        let (code, length) = *self.codes.get(kernel as usize)?;
         let unit = self.spec.instruction_bytes;
         let address = code + u64::from(end) * u64::from(unit);
         let line = address & !u64::from(self.spec.line_bytes - 1);
         let in_line = self.spec.line_bytes - (address - line) as u32;
         let fetched = (self.spec.bytes.min(in_line) / unit).min(length.saturating_sub(end));
-        let fits = fetched > 0 && end - start + fetched <= self.spec.buffer;
+        let fits = fetched > 0 && end.saturating_sub(start) + fetched <= self.spec.buffer;
         fits.then_some(Fetched {
             slot: slot as u8,
             serial,
@@ -144,6 +163,7 @@ impl FetchStage {
         }
         buffer.end = fetched.end;
         self.under_way &= !(1 << slot);
+        self.note_wanting(slot);
         Some(slot)
     }
 
@@ -188,6 +208,7 @@ impl FetchStage {
         state.field("is_blocked", &mut self.is_blocked);
         state.field("fetches", &mut self.fetches);
         state.check("requests", || self.fits());
+        (0..self.buffers.len()).for_each(|slot| self.note_wanting(slot));
     }
 
     /// Whether what is on its way fits the buffers.
@@ -211,6 +232,8 @@ impl FetchStage {
             under_way |= 1 << fetched.slot;
         }
         for (slot, buffer) in self.buffers.iter().enumerate() {
+            let last = self.codes.len().saturating_sub(1);
+            at_most("kernel", buffer.kernel as usize, last)?;
             let held = buffer.end.checked_sub(buffer.start);
             let held =
                 held.ok_or_else(|| format!("the buffer of slot {slot} ends before it starts"))?;
@@ -252,17 +275,9 @@ impl ComputeUnit {
 
     /// Wavefronts that would fetch: their next instruction is known, nothing is on its way for them, and
     /// what they would fetch has room.
+    #[inline]
     fn fetching(&self, stage: &FetchStage) -> u64 {
-        let mut left = self.masks.fetched & !stage.under_way;
-        let mut fetching = 0;
-        while left != 0 {
-            let slot = left.trailing_zeros() as usize;
-            left &= left - 1;
-            if stage.wanted(slot, self.wavefronts[slot].kernel).is_some() {
-                fetching |= 1 << slot;
-            }
-        }
-        fetching
+        self.masks.fetched & stage.wanting & !stage.under_way
     }
 
     /// Fetches for one wavefront.
@@ -280,10 +295,10 @@ impl ComputeUnit {
             return;
         }
         let slot = next_in_turn(fetching, stage.last);
-        let wavefront = &self.wavefronts[slot];
-        let Some(fetched) = stage.wanted(slot, wavefront.kernel) else {
+        let Some(fetched) = stage.wanted(slot) else {
             return;
         };
+        let wavefront = &self.wavefronts[slot];
         stage.last = 1 << slot;
         stage.under_way |= 1 << slot;
         stage.fetches += 1;
