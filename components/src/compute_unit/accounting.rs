@@ -17,7 +17,7 @@ use crate::roles;
 pub enum IssueSlot {
     /// An instruction issued.
     Issued,
-    /// A wavefront could issue but for the initiation interval of its class.
+    /// A wavefront could issue but for the interval of its class or the register file.
     PipeBusy,
     /// A wavefront could issue, but the local memory serves bank conflicts.
     LocalMemoryBusy,
@@ -85,7 +85,7 @@ const NAMES: [(&str, &str, &str); 12] = [
     (
         "slots_pipe_busy",
         "slots",
-        "issue slots lost because a wavefront could issue but for the initiation interval of its class",
+        "issue slots lost because a wavefront could issue but for the interval of its class or the register file",
     ),
     (
         "slots_local_memory_busy",

@@ -127,6 +127,34 @@ pub(super) fn coalesce_private(
     }
 }
 
+/// Appends the lines that active lanes of an atomic operation update, in ascending order: each as often as the word
+/// that most lanes update has lanes, the first lane of every word in the first.
+pub(super) fn coalesce_apart(
+    lanes: &Lanes,
+    mask: u32,
+    bytes: u32,
+    line_bytes: u32,
+    out: &mut Vec<Transaction>,
+) {
+    for (_, address) in lanes.iter(mask) {
+        let offset = (address & u64::from(line_bytes - 1)) as u32;
+        let line = address - u64::from(offset);
+        // What is updated at once is aligned, so that it leaves no line.
+        let words = word_mask(offset, bytes.min(line_bytes - offset));
+        let mut place = out.partition_point(|before| before.line < line);
+        while out
+            .get(place)
+            .is_some_and(|t| t.line == line && t.words & words != 0)
+        {
+            place += 1;
+        }
+        match out.get_mut(place) {
+            Some(with) if with.line == line => with.words |= words,
+            _ => out.insert(place, Transaction { line, words }),
+        }
+    }
+}
+
 /// Whether the active lanes are neighbours.
 #[inline]
 pub(super) fn is_one_run(mask: u32) -> bool {

@@ -55,6 +55,8 @@ pub(super) struct Decoded {
     pub(super) unit: u8,
     /// Exit: the wavefront ends after the latency if nothing follows.
     pub(super) ends: bool,
+    /// Where its source registers stand in those of the program: the first, and how many.
+    sources: (u32, u16),
 }
 
 /// The decoded instructions of a program, kernel after kernel.
@@ -63,6 +65,8 @@ pub(super) struct DecodedProgram {
     pub(super) instructions: Arc<[Decoded]>,
     /// Per kernel the index of its first instruction; launches of one code share theirs.
     pub(super) bases: Arc<[u32]>,
+    /// Source registers, without predicates, instruction after instruction.
+    sources: Arc<[u8]>,
 }
 
 /// Programs decoded for units, a resource of the environment: units of the same timings share what one of
@@ -113,6 +117,7 @@ impl DecodedProgram {
     fn new(program: &Program, spec: &ComputeUnitSpec) -> Self {
         let mut known = BTreeMap::new();
         let mut instructions = Vec::new();
+        let mut sources = Vec::new();
         let mut bases = Vec::new();
         for kernel in &program.kernels {
             // The address names the shared table; it only tells equal from different.
@@ -120,7 +125,7 @@ impl DecodedProgram {
                 let base = instructions.len() as u32;
                 let numbering = Numbering::of(&kernel.code);
                 let code = kernel.code.instructions.iter();
-                let decoded = code.map(|i| decode(i, &numbering, spec));
+                let decoded = code.map(|i| decode(i, &numbering, &mut sources, spec));
                 instructions.extend(decoded);
                 base
             });
@@ -129,7 +134,20 @@ impl DecodedProgram {
         Self {
             instructions: instructions.into(),
             bases: bases.into(),
+            sources: sources.into(),
         }
+    }
+
+    /// The registers that an instruction reads, without predicates.
+    pub(super) fn sources(&self, instruction: &Decoded) -> &[u8] {
+        let (first, count) = instruction.sources;
+        &self.sources[first as usize..][..usize::from(count)]
+    }
+
+    /// The most registers that an instruction reads.
+    pub(super) fn sources_max(&self) -> u32 {
+        let counts = self.instructions.iter().map(|i| u32::from(i.sources.1));
+        counts.max().unwrap_or(0)
     }
 
     /// Of each kernel its first instruction and how many it has.
@@ -146,7 +164,14 @@ impl DecodedProgram {
     }
 }
 
-fn decode(instruction: &Instruction, numbering: &Numbering, spec: &ComputeUnitSpec) -> Decoded {
+fn decode(
+    instruction: &Instruction,
+    numbering: &Numbering,
+    sources: &mut Vec<u8>,
+    spec: &ComputeUnitSpec,
+) -> Decoded {
+    let first = sources.len();
+    sources.extend(instruction.reads.iter().map_while(|r| u8::try_from(r).ok()));
     let class = instruction.class;
     let timing = spec.classes.of(class);
     let action = match class {
@@ -191,5 +216,6 @@ fn decode(instruction: &Instruction, numbering: &Numbering, spec: &ComputeUnitSp
         },
         unit: UnitKind::of(class).bit(),
         ends: class == Class::Exit,
+        sources: (first as u32, (sources.len() - first) as u16),
     }
 }

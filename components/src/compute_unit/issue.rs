@@ -183,6 +183,10 @@ impl ComputeUnit {
         if self.load_store.is_full() {
             occupied.load_store = self.next_queues();
         }
+        if let Some(file) = &self.register_file {
+            let wavefronts = self.masks.open() & self.issuers[scheduler].slots;
+            occupied.pipe |= self.behind_register_file(file, wavefronts, now);
+        }
         if let Some(most) = self.spec.load_store.issues_per_cycle
             && self.accesses_issued.0 == now
             && self.accesses_issued.1 >= most
@@ -276,9 +280,16 @@ impl ComputeUnit {
         }
 
         let (latency, unit, ends) = (decoded.latency, decoded.unit, decoded.ends);
-        let action = decoded.action;
-        if decoded.has_result {
-            self.results_after(slot, index, latency, now);
+        let (action, has_result) = (decoded.action, decoded.has_result);
+        let mut wait = 0;
+        if let Some(file) = &mut self.register_file {
+            wait = file.read(slot, self.decoded.sources(decoded), now);
+            if has_result {
+                file.write(now + u64::from(latency + wait));
+            }
+        }
+        if has_result {
+            self.results_after(slot, index, latency + wait, now);
         }
         match action {
             Action::Control => {
@@ -313,7 +324,7 @@ impl ComputeUnit {
                 }
                 self.masks.next_load_store &= !bit;
                 self.masks.next_local &= !bit;
-                self.access(slot, index, kind, now);
+                self.access(slot, index, kind, wait, now);
             }
         }
         self.fetch(slot, now);
@@ -340,6 +351,13 @@ impl ComputeUnit {
             let occupied = self.occupied_units(scheduler, now + 1);
             if candidates & !occupied.all() != 0 {
                 return Next::Busy;
+            }
+            if self.register_file.is_some() {
+                let candidates = candidates & !occupied.load_store;
+                if let Some(cycle) = self.first_free(scheduler, candidates, now + 2) {
+                    wake = wake.min(cycle);
+                }
+                continue;
             }
             if candidates & occupied.local_memory != 0 {
                 wake = wake.min(self.local_memory_free_at);
@@ -406,6 +424,15 @@ impl ComputeUnit {
         }
     }
 
+    /// The first cycle from `from` on in which one of `candidates`, if there are any, finds room in the register file
+    /// and in all units.
+    #[inline(never)]
+    fn first_free(&self, scheduler: usize, candidates: u64, from: Cycle) -> Option<Cycle> {
+        let until = from + self.wheel.horizon();
+        let is_free = |at: &Cycle| candidates & !self.occupied_units(scheduler, *at).all() != 0;
+        (candidates != 0).then(|| (from..until).find(is_free).unwrap_or(until))
+    }
+
     /// The first cycle after `now` in which a pipe of the scheduler that a candidate needs is free.
     fn next_free_pipe(&self, scheduler: usize, candidates: u64, now: Cycle) -> Cycle {
         let issuer = &self.issuers[scheduler];
@@ -426,6 +453,7 @@ impl ComputeUnit {
 /// Wavefronts that could issue but for a unit.
 #[derive(Clone, Copy, Default)]
 struct Occupied {
+    /// A pipe, or the register file.
     pipe: u64,
     local_memory: u64,
     load_store: u64,

@@ -5,17 +5,25 @@ use warpweave_framework::{Context, Cycle};
 use warpweave_trace::Space;
 
 use super::ComputeUnit;
-use super::coalescer::{coalesce, coalesce_private};
+use super::coalescer::{coalesce, coalesce_apart, coalesce_private};
 use super::load_store::Access;
-use super::spec::MemoryPipe;
+use super::spec::{AtomicLanes, MemoryPipe};
 use super::wavefront::touches_memory;
 use super::wheel::Event;
 use crate::memory::{Level, RequestKind, Source};
 use crate::reuse_monitor::WorkGroupId;
 
 impl ComputeUnit {
-    /// Carries out the memory side of the wavefront's record.
-    pub(super) fn access(&mut self, slot: usize, index: u32, kind: RequestKind, now: Cycle) {
+    /// Carries out the memory side of the wavefront's record, whose last operand is read `wait` cycles late.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        slot: usize,
+        index: u32,
+        kind: RequestKind,
+        wait: u32,
+        now: Cycle,
+    ) {
         let wavefront = &mut self.wavefronts[slot];
         let record = wavefront.record;
         let decoded = &self.decoded.instructions[index as usize];
@@ -23,7 +31,7 @@ impl ComputeUnit {
         let latency = match record.space {
             _ if !touches_memory(&record, &wavefront.lanes) => decoded.latency,
             Space::Global | Space::Local => {
-                self.access_memory(slot, index, kind, now);
+                self.access_memory(slot, index, kind, wait, now);
                 return;
             }
             Space::Shared => {
@@ -34,10 +42,10 @@ impl ComputeUnit {
                 self.counts.local_accesses += 1;
                 self.counts.local_conflict_cycles += u64::from(cycles - 1);
                 if self.spec.load_store.pipe == MemoryPipe::InOrder {
-                    self.queue_local(slot, index, kind, cycles, now);
+                    self.queue_local(slot, index, (kind, cycles), wait, now);
                     return;
                 }
-                self.local_memory_free_at = now + u64::from(cycles);
+                self.local_memory_free_at = now + u64::from(wait + cycles);
                 self.spec.local_memory.latency + self.spec.operand_latency + cycles - 1
             }
             Space::Const | Space::Param | Space::None => {
@@ -45,16 +53,23 @@ impl ComputeUnit {
             }
         };
         if self.decoded.instructions[index as usize].has_writes {
-            self.results_after(slot, index, latency, now);
+            self.results_after(slot, index, latency + wait, now);
         }
     }
 
     /// Hands an access to local memory to the load/store unit, which serves it for `cycles`.
-    fn queue_local(&mut self, slot: usize, index: u32, kind: RequestKind, cycles: u32, now: Cycle) {
+    fn queue_local(
+        &mut self,
+        slot: usize,
+        index: u32,
+        (kind, cycles): (RequestKind, u32),
+        wait: u32,
+        now: Cycle,
+    ) {
         let source = self.source(slot);
         let decoded = &self.decoded.instructions[index as usize];
         let access = Access::new(source, index, now, kind, 0);
-        let ready_at = now + u64::from(decoded.latency);
+        let ready_at = now + u64::from(decoded.latency + wait);
         self.load_store.enqueue_local(access, ready_at, cycles);
         let wavefront = &mut self.wavefronts[slot];
         wavefront.in_flight += 1;
@@ -96,7 +111,7 @@ impl ComputeUnit {
     }
 
     /// Hands an access to the load/store unit.
-    fn access_memory(&mut self, slot: usize, index: u32, kind: RequestKind, now: Cycle) {
+    fn access_memory(&mut self, slot: usize, index: u32, kind: RequestKind, wait: u32, now: Cycle) {
         if let Some(message) = self.private_violation(slot, index) {
             self.fail(message);
             return;
@@ -108,11 +123,15 @@ impl ComputeUnit {
         let (bytes, line_bytes) = (u32::from(decoded.bytes), self.spec.load_store.line_bytes);
         let private = record.space == Space::Local;
         let access = Access::new(source, index, now, kind, decoded.flags);
-        let ready_at = now + u64::from(decoded.latency);
+        let ready_at = now + u64::from(decoded.latency + wait);
+        let apart =
+            kind == RequestKind::Atomic && self.spec.load_store.atomics == AtomicLanes::Apart;
         let region = self.spec.private_memory.base + self.spec.private_region(slot as u32);
         self.load_store
             .enqueue(access, ready_at, &wavefront.lanes, |lanes, out| {
-                if private {
+                if apart {
+                    coalesce_apart(lanes, record.mask, bytes, line_bytes, out);
+                } else if private {
                     coalesce_private(lanes, record.mask, bytes, region, line_bytes, out);
                 } else {
                     coalesce(lanes, record.mask, bytes, line_bytes, out);

@@ -17,7 +17,7 @@
 //! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scoreboard.rs`, finds
 //! who can issue, and a policy of `scheduler/` (asked by way of `open.rs` if it is not built in) who
 //! does; `memory_access.rs` hands an access to `load_store.rs`, through
-//! `coalescer.rs`, or to `local_memory.rs`; `wheel.rs` files results by their cycle. What is shown
+//! `coalescer.rs`, or to `local_memory.rs`; `register_file.rs` limits operands and results, and `wheel.rs` files results by their cycle. What is shown
 //! and saved stands in `accounting.rs`, `counts.rs`, `contents.rs` and `snapshot.rs`.
 //!
 //! # Ports
@@ -63,17 +63,17 @@
 //! - A launch from the device issued in `c` leaves in `c`, or in the first later cycle with room, in the order
 //!   of issue; its wavefront goes on `T.latency` after that.
 //! - A memory instruction without active lanes behaves as a computation of `T.latency`.
-//! - `operand_latency` is added to the latency of results and accesses.
+//! - `operand_latency` is added to the latency of results and accesses, and so are conflicts of register banks
+//!   ([`RegisterBanksSpec`]).
 //! - Accesses to local memory that queue ([`MemoryPipe::InOrder`]), and instruction fetch ([`FetchSpec`]): see
 //!   `docs/components/compute_unit.md`.
 //!
-//! One request is sent per distinct line and access, loads, stores and atomics alike: lanes that
-//! update the same word are told apart where atomics are carried out.
+//! One request is sent per distinct line and access. Lanes of an atomic that update the same word are told apart
+//! where atomics are carried out, or go in requests of their own ([`AtomicLanes`]).
 //!
 //! # Not modelled
 //!
-//! Fetch from a wrong path, operand collectors and register banks, limits of write-back, misses of the constant
-//! cache, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes fall in several
+//! Fetch from a wrong path, misses of the constant cache, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes fall in several
 //! spaces issue one after the other, each in a slot of its own unless a scheduler issues several instructions per cycle.
 
 mod accounting;
@@ -91,6 +91,7 @@ mod load_store;
 mod local_memory;
 mod memory_access;
 mod open;
+mod register_file;
 mod scheduler;
 mod scoreboard;
 mod snapshot;
@@ -124,6 +125,7 @@ use self::launching::Launching;
 use self::load_store::LoadStoreUnit;
 use self::local_memory::BankConflicts;
 use self::open::OpenScheduler;
+use self::register_file::RegisterFile;
 use self::scheduler::Turn;
 pub use self::scheduler::{
     Ages, Arrival, BuiltIn, GroupBy, Grouped, GroupedSpec, Gto, GtoLongLatency, HeldBack, Issue,
@@ -131,8 +133,8 @@ pub use self::scheduler::{
     TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
 pub use self::spec::{
-    ClassTiming, ClassTimings, ComputeUnitSpec, IssueTogether, LoadStoreSpec, LocalMemorySpec,
-    MemoryPipe, PrivateMemorySpec,
+    AtomicLanes, ClassTiming, ClassTimings, ComputeUnitSpec, IssueTogether, LoadStoreSpec,
+    LocalMemorySpec, MemoryPipe, PrivateMemorySpec, RegisterBanksSpec,
 };
 use self::wavefront::{Masks, Wavefront};
 use self::wheel::Wheel;
@@ -171,6 +173,8 @@ pub struct ComputeUnit {
     wheel: Wheel,
     /// None: instructions are there when they are needed.
     fetch: Option<Box<FetchStage>>,
+    /// None: as many operands are read and results written as there are.
+    register_file: Option<Box<RegisterFile>>,
     load_store: LoadStoreUnit,
     bank_conflicts: BankConflicts,
     /// The local memory takes the next access in this cycle.
@@ -266,6 +270,10 @@ impl ComputeUnit {
                 spec.local_memory.latency + spec.operand_latency + conflicts_max,
             ])
             .max();
+        let sources = decoded.sources_max();
+        let banks = spec.register_banks.as_ref();
+        let wait = banks.map_or(0, |banks| banks.longest_wait(sources));
+        let horizon = u64::from(horizon.unwrap_or(1)) + u64::from(wait);
         let issuer = |scheduler| Issuer {
             slots: spec.site(scheduler).slots,
             turn: Turn::default(),
@@ -294,7 +302,8 @@ impl ComputeUnit {
             issuers: (0..spec.schedulers).map(issuer).collect(),
             open: Vec::new(),
             next_of_pipe: [0; Class::COUNT],
-            wheel: Wheel::new(u64::from(horizon.unwrap_or(1))),
+            wheel: Wheel::new(horizon),
+            register_file: RegisterFile::of(&spec, sources, horizon),
             load_store: LoadStoreUnit::new(&spec.load_store),
             bank_conflicts: BankConflicts::new(spec.local_memory.banks),
             local_memory_free_at: 0,

@@ -41,6 +41,9 @@ impl ComputeUnit {
         if let Some(stage) = &mut self.fetch {
             state.part("fetch", |state| stage.state(state));
         }
+        if let Some(file) = &mut self.register_file {
+            state.part("register_file", |state| file.state(state));
+        }
         state.part("load_store", |state| self.load_store.state(state));
         state.field("local_memory_free_at", &mut self.local_memory_free_at);
         state.field("accesses_issued", &mut self.accesses_issued);

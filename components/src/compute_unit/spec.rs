@@ -59,6 +59,13 @@ pub struct ComputeUnitSpec {
     /// every access. Source: own choice; the latencies of classes can hold them.
     #[serde(default)]
     pub operand_latency: u32,
+    /// Banks that operands are read from; absent: all operands are read at once.
+    #[serde(default)]
+    pub register_banks: Option<RegisterBanksSpec>,
+    /// Results of execution units that are written to registers per cycle at most, 1 to 32; absent: any number.
+    /// An instruction whose result would be one more does not issue. Results of memories are not counted.
+    #[serde(default)]
+    pub results_per_cycle: Option<u32>,
     /// Latency and initiation interval per instruction class.
     pub classes: ClassTimings,
     /// The local memory of resident work-groups.
@@ -77,6 +84,40 @@ pub struct ComputeUnitSpec {
 
 fn one() -> u32 {
     1
+}
+
+/// Banks of the register file. Each reads one register per cycle; those of one instruction in one bank are
+/// read one after the other, and behind those of instructions that issued before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterBanksSpec {
+    /// Number of banks, 1 to 64: register `r` lies in bank `r mod banks`.
+    pub banks: u32,
+    /// Whether register `r` of wavefront slot `s` lies in bank `(r + s) mod banks` instead.
+    #[serde(default)]
+    pub by_wavefront: bool,
+    /// Instructions that wait for operands at a time, 1 to 64: each takes a collector from its issue until its last
+    /// register is read, one cycle at least, and none issues without one.
+    pub collectors: u32,
+}
+
+impl RegisterBanksSpec {
+    /// The most cycles for which an instruction waits for its last operand, if no instruction reads more than
+    /// `sources` registers: all collectors wait for one bank.
+    pub(super) fn longest_wait(&self, sources: u32) -> u32 {
+        self.collectors * sources
+    }
+}
+
+/// What becomes of lanes of an atomic operation that update the same word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AtomicLanes {
+    /// They share the request of their line, which is served as one wherever atomics are carried out.
+    #[default]
+    Together,
+    /// Each goes in a request of its own: there are as many requests for a line as the word that most lanes update
+    /// has lanes.
+    Apart,
 }
 
 /// Which instructions of a wavefront issue in one cycle.
@@ -214,6 +255,10 @@ pub struct LoadStoreSpec {
     /// most, 1 to 8; absent: as many as there are schedulers.
     #[serde(default)]
     pub issues_per_cycle: Option<u32>,
+    /// What becomes of lanes of an atomic operation on global memory that update the same word. Source: own choice;
+    /// `Apart` is GPGPU-Sim's.
+    #[serde(default)]
+    pub atomics: AtomicLanes,
     /// Requests sent per cycle at most, 1 to 32.
     pub requests_per_cycle: u32,
     /// Requests sent and not yet answered at most, 1 to 65536; when reached, sending waits.
@@ -271,6 +316,12 @@ impl ComputeUnitSpec {
             fetch.check()?;
         }
         SpecError::in_range("operand_latency", self.operand_latency, 0..=LATENCY_MAX)?;
+        if let Some(banks) = &self.register_banks {
+            SpecError::in_range("register_banks.banks", banks.banks, 1..=64)?;
+            SpecError::in_range("register_banks.collectors", banks.collectors, 1..=64)?;
+        }
+        let results = self.results_per_cycle.unwrap_or(1);
+        SpecError::in_range("results_per_cycle", results, 1..=32)?;
         SpecError::in_range("start_latency", self.start_latency, 1..=LATENCY_MAX)?;
         SpecError::in_range("constant_latency", self.constant_latency, 1..=LATENCY_MAX)?;
         for &class in Class::ALL {

@@ -61,6 +61,11 @@ impl Wheel {
         }
     }
 
+    /// No event lies so many cycles ahead.
+    pub(super) fn horizon(&self) -> u64 {
+        self.heads.len() as u64
+    }
+
     #[inline]
     fn slot(&self, cycle: Cycle) -> usize {
         cycle as usize & (self.heads.len() - 1)

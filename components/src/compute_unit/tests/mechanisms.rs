@@ -186,6 +186,156 @@ fn reading_operands_delays_results_and_requests_and_not_control() {
     assert_eq!(cycle, 3 + 3 + 5);
 }
 
+fn banked(collectors: u32) -> ComputeUnitSpec {
+    ComputeUnitSpec {
+        register_banks: Some(RegisterBanksSpec {
+            banks: 4,
+            by_wavefront: false,
+            collectors,
+        }),
+        ..spec()
+    }
+}
+
+#[test]
+fn registers_of_one_bank_are_read_one_after_the_other() {
+    let reading = |registers: &[u16]| {
+        vec![
+            step(op(Class::IntAdd, &[1], registers)),
+            step(op(Class::Exit, &[], &[1])),
+        ]
+    };
+    // Predicates lie in no bank.
+    let predicate = RegisterSet::FIRST_PREDICATE;
+    for (registers, conflicts) in [
+        (&[0, 1, 2, 3][..], 0),
+        (&[0, 4, 1], 1),
+        (&[3, 7, 11, 15], 3),
+        (&[0, predicate, predicate + 4], 0),
+    ] {
+        let end = 3 + 4 + conflicts + 1;
+        Bench::completes_at(banked(8), &[reading(registers)], end);
+    }
+    // Of two wavefronts that issue together the second reads behind the first, or another bank.
+    for (by_wavefront, conflicts) in [(false, 1), (true, 0)] {
+        let mut spec = banked(8);
+        spec.schedulers = 2;
+        let banks = spec.register_banks.as_mut().expect("it has banks");
+        banks.by_wavefront = by_wavefront;
+        let both = [reading(&[0]), reading(&[0])];
+        Bench::completes_at(spec, &both, 3 + 4 + conflicts + 1);
+    }
+}
+
+#[test]
+fn an_instruction_holds_its_collector_until_its_last_register_is_read() {
+    let steps = vec![
+        step(op(Class::IntAdd, &[1], &[0, 4, 8])),
+        step(op(Class::IntAdd, &[2], &[])),
+        exit(),
+    ];
+    let mut bench = Bench::new(banked(1), vec![kernel(std::slice::from_ref(&steps), 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    // Reads in 3, 4 and 5; the other issues in 6 and the exit in 7.
+    bench.expect_completion(10, 0, 0);
+    assert_eq!(bench.counter("slots_pipe_busy"), 2);
+    Bench::completes_at(banked(2), &[steps], 9);
+}
+
+#[test]
+fn reading_one_bank_delays_requests_and_local_memory() {
+    let registers = &[0, 4, 8];
+    let load = vec![
+        access(Class::Load, &[1], registers, Space::Global, strided(0, 4)),
+        exit(),
+    ];
+    let mut bench = Bench::new(banked(8), vec![kernel(&[load], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    let (cycle, _) = bench.bench.receive(&bench.request);
+    assert_eq!(cycle, 3 + 3 + 2);
+    for pipe in [MemoryPipe::Separate, MemoryPipe::InOrder] {
+        let mut spec = banked(8);
+        spec.load_store.pipe = pipe;
+        let local = |write: u16| {
+            access(
+                Class::Load,
+                &[write],
+                registers,
+                Space::Shared,
+                strided(0, 4),
+            )
+        };
+        let steps = vec![local(1), step(op(Class::Exit, &[], &[1]))];
+        Bench::completes_at(spec, &[steps], 3 + 10 + 2 + 1);
+    }
+}
+
+#[test]
+fn an_instruction_waits_for_a_cycle_in_which_its_result_has_room() {
+    let mut limited = spec();
+    limited.classes.int_add.latency = 5;
+    limited.results_per_cycle = Some(1);
+    let steps = vec![
+        step(op(Class::IntAdd, &[1], &[])),
+        step(op(Class::FpAdd, &[2], &[])),
+        exit(),
+    ];
+    let mut bench = Bench::new(
+        limited.clone(),
+        vec![kernel(std::slice::from_ref(&steps), 1, 0)],
+    );
+    bench.start_at(1, 0, 0, 0);
+    // The first result comes in 8, as the second would from an issue in 4.
+    bench.expect_completion(9, 0, 0);
+    assert_eq!(bench.counter("slots_pipe_busy"), 1);
+    limited.results_per_cycle = Some(2);
+    Bench::completes_at(limited, &[steps], 8);
+}
+
+#[test]
+fn results_of_memories_need_no_room() {
+    let mut limited = spec();
+    limited.results_per_cycle = Some(1);
+    limited.local_memory.latency = 5;
+    let steps = vec![local_load(1, 1), step(op(Class::FpAdd, &[2], &[])), exit()];
+    Bench::completes_at(limited, &[steps], 8);
+}
+
+#[test]
+fn lanes_that_update_one_word_share_a_request_or_go_apart() {
+    let requests = |atomics, addresses: [u64; LANES]| {
+        let mut spec = spec();
+        spec.load_store.atomics = atomics;
+        let steps = vec![
+            access(Class::Atomic, &[], &[], Space::Global, addresses),
+            exit(),
+        ];
+        let mut bench = Bench::new(spec, vec![kernel(&[steps], 1, 0)]);
+        bench.start_at(1, 0, 0, 0);
+        bench.bench.step(80);
+        bench.counter("atomic_requests")
+    };
+    let pairs: [u64; LANES] = std::array::from_fn(|lane| lane as u64 / 2 * 4);
+    for (addresses, together, apart) in [
+        (strided(0, 4), 1, 1),
+        (strided(0x40, 0), 1, 32),
+        (pairs, 1, 2),
+        (strided(0, 128), 32, 32),
+    ] {
+        assert_eq!(requests(AtomicLanes::Together, addresses), together);
+        assert_eq!(requests(AtomicLanes::Apart, addresses), apart);
+    }
+}
+
+#[test]
+#[should_panic(expected = "register_banks.banks")]
+fn a_register_file_without_banks_is_refused() {
+    let mut spec = banked(1);
+    let banks = spec.register_banks.as_mut().expect("it has banks");
+    banks.banks = 0;
+    build(spec, vec![kernel(&[vec![exit()]], 1, 0)]);
+}
+
 #[test]
 fn two_instructions_issue_together_unless_they_wait_or_need_the_same_unit() {
     let with = |together| ComputeUnitSpec {

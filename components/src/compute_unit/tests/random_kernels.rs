@@ -122,13 +122,14 @@ fn any_step() -> impl Strategy<Value = Step> {
         Class::Branch,
         Class::Fence,
     ]);
-    let compute = (compute, 0u16..6, 0u16..6).prop_map(|(class, write, read)| {
+    let reads = proptest::collection::vec(0u16..12, 0..5);
+    let compute = (compute, 0u16..6, reads).prop_map(|(class, write, reads)| {
         let writes: &[u16] = if matches!(class, Class::Branch | Class::Fence) {
             &[]
         } else {
             &[write]
         };
-        step(op(class, writes, &[read]))
+        step(op(class, writes, &reads))
     });
     let class =
         proptest::sample::select(vec![Class::Load, Class::Load, Class::Store, Class::Atomic]);
@@ -189,6 +190,9 @@ pub(super) struct Mechanisms {
     issues: u32,
     together: IssueTogether,
     operands: u32,
+    banks: Option<RegisterBanksSpec>,
+    results: Option<u32>,
+    atomics: AtomicLanes,
     pipe: MemoryPipe,
     accesses: Option<u32>,
     fetch: Option<FetchSpec>,
@@ -199,6 +203,9 @@ impl Mechanisms {
         spec.issues_per_cycle = self.issues;
         spec.issue_together = self.together;
         spec.operand_latency = self.operands;
+        spec.register_banks = self.banks;
+        spec.results_per_cycle = self.results;
+        spec.load_store.atomics = self.atomics;
         spec.load_store.pipe = self.pipe;
         spec.load_store.issues_per_cycle = self.accesses;
         spec.fetch = self.fetch;
@@ -226,22 +233,41 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
     let accesses = prop::option::weighted(0.3, 1u32..3);
     let issues = prop_oneof![2 => Just(1u32), 1 => 2u32..4];
     let operands = prop_oneof![2 => Just(0u32), 1 => 1u32..5];
+    let banks = (1u32..6, any::<bool>(), 1u32..5).prop_map(|(banks, by_wavefront, collectors)| {
+        RegisterBanksSpec {
+            banks,
+            by_wavefront,
+            collectors,
+        }
+    });
+    let registers = (
+        operands,
+        prop::option::weighted(0.4, banks),
+        prop::option::weighted(0.4, 1u32..3),
+    );
+    let atomics = prop_oneof![2 => Just(AtomicLanes::Together), 1 => Just(AtomicLanes::Apart)];
     (
         issues,
         together,
-        operands,
-        pipe,
+        registers,
+        (pipe, atomics),
         accesses,
         prop::option::of(fetch),
     )
         .prop_map(
-            |(issues, together, operands, pipe, accesses, fetch)| Mechanisms {
-                issues,
-                together,
-                operands,
-                pipe,
-                accesses,
-                fetch,
+            |(issues, together, registers, (pipe, atomics), accesses, fetch)| {
+                let (operands, banks, results) = registers;
+                Mechanisms {
+                    issues,
+                    together,
+                    operands,
+                    banks,
+                    results,
+                    atomics,
+                    pipe,
+                    accesses,
+                    fetch,
+                }
             },
         )
 }

@@ -34,13 +34,16 @@ pub(super) fn conflict_cycles(
 pub(super) fn lines(
     spec: &ComputeUnitSpec,
     (record, lanes): &(Record, Lanes),
-    bytes: u64,
+    (bytes, kind): (u64, RequestKind),
     slot: usize,
 ) -> Vec<(u64, u32)> {
     let wavefront = u64::from(spec.index) * u64::from(spec.wavefront_slots) + slot as u64;
     let private = &spec.private_memory;
     let region = private.base + wavefront * 32 * u64::from(private.bytes_per_thread);
     let line_bytes = u64::from(spec.load_store.line_bytes);
+    if kind == RequestKind::Atomic && spec.load_store.atomics == AtomicLanes::Apart {
+        return one_lane_a_word(&(record.mask, lanes), bytes, line_bytes);
+    }
     let mut lines: BTreeMap<u64, u32> = BTreeMap::new();
     for (lane, address) in lanes.iter(record.mask) {
         for byte in address..address + bytes {
@@ -54,4 +57,23 @@ pub(super) fn lines(
         }
     }
     lines.into_iter().collect()
+}
+
+/// Lines and words of an atomic operation whose requests each have one lane of a word: in the first of a line the
+/// first lanes of its words, in the second the second, and so on.
+fn one_lane_a_word((mask, lanes): &(u32, &Lanes), bytes: u64, line_bytes: u64) -> Vec<(u64, u32)> {
+    let mut requests: BTreeMap<(u64, usize), u32> = BTreeMap::new();
+    for (_, address) in lanes.iter(*mask) {
+        let offset = address % line_bytes;
+        let line = address - offset;
+        let words = offset / 4..=(offset + bytes - 1).min(line_bytes - 1) / 4;
+        let words = words.fold(0, |all, word| all | 1 << word);
+        let mut turns = (0..).map(|turn| (line, turn));
+        let turn = turns.find(|turn| requests.get(turn).is_none_or(|w| w & words == 0));
+        *requests.entry(turn.expect("there is no end")).or_default() |= words;
+    }
+    requests
+        .into_iter()
+        .map(|((line, _), words)| (line, words))
+        .collect()
 }

@@ -3,6 +3,7 @@
 
 mod fetch;
 mod memories;
+mod registers;
 
 use warpweave_trace::{Lanes, Record};
 
@@ -108,6 +109,7 @@ pub(super) struct Naive {
     /// The access served holds its place until then.
     place_until: Cycle,
     pipes: Vec<[Cycle; Class::COUNT]>,
+    registers: registers::File,
     last: Vec<Option<usize>>,
     fetched_last: usize,
     fetches: u32,
@@ -141,6 +143,7 @@ impl Naive {
             pipe_until: 0,
             place_until: 0,
             pipes: vec![[0; Class::COUNT]; schedulers],
+            registers: registers::File::default(),
             last: vec![None; schedulers],
             fetched_last: slots - 1,
             fetches: 0,
@@ -510,6 +513,9 @@ impl Naive {
         if self.pipes[scheduler][class.index()] > now {
             return Some(IssueSlot::PipeBusy);
         }
+        if self.registers_keep_back(slot, pc, now) {
+            return Some(IssueSlot::PipeBusy);
+        }
         let (outside, local) = self.accesses(wavefront);
         let in_order = self.spec.load_store.pipe == MemoryPipe::InOrder;
         if local && !in_order && self.local_until > now {
@@ -633,7 +639,8 @@ impl Naive {
             self.pipes[scheduler][instruction.class.index()] = now + u64::from(timing.interval);
         }
         let latency = timing.latency;
-        let executes = u64::from(latency + self.spec.operand_latency);
+        let wait = self.read_registers(slot, pc, now);
+        let executes = u64::from(latency + self.spec.operand_latency) + wait;
         match instruction.class {
             Class::Barrier if record.mask != 0 => {
                 let wavefront = self.at(slot);
@@ -645,7 +652,7 @@ impl Naive {
             }
             Class::Barrier => {}
             Class::Branch | Class::Exit => {
-                self.result_in(slot, u64::from(latency), now);
+                self.result_in(slot, u64::from(latency) + wait, now);
                 if latency > 1 || instruction.class == Class::Exit {
                     self.at(slot).records.pop_front();
                     self.pause(slot, latency, now);
@@ -659,14 +666,20 @@ impl Naive {
                     return;
                 }
             }
-            class if class.is_memory() => self.access(slot, &instruction, executes, now),
+            class if class.is_memory() => self.access(slot, &instruction, (executes, wait), now),
             _ => self.result_in(slot, executes, now),
         }
         self.at(slot).records.pop_front();
         self.go_on(slot, now);
     }
 
-    fn access(&mut self, slot: usize, instruction: &Instruction, executes: u64, now: Cycle) {
+    fn access(
+        &mut self,
+        slot: usize,
+        instruction: &Instruction,
+        (executes, wait): (u64, u64),
+        now: Cycle,
+    ) {
         let next = self.at(slot).next().clone();
         let (record, pc) = (next.0, next.0.pc);
         let bytes = u64::from(instruction.access_bytes.max(1));
@@ -678,10 +691,10 @@ impl Naive {
         };
         let (outside, local) = self.accesses(self.wavefronts[slot].as_ref().expect("it issues"));
         self.accesses_now += u32::from(outside || local);
-        let operands = u64::from(self.spec.operand_latency);
+        let operands = u64::from(self.spec.operand_latency) + wait;
         let ready_at = now + executes;
         if outside {
-            let lines = memories::lines(&self.spec, &next, bytes, slot).into();
+            let lines = memories::lines(&self.spec, &next, (bytes, kind), slot).into();
             let flight = self.starts_flight(slot, pc as usize, Some(kind));
             self.queue.push_back(Queued {
                 ready_at,
@@ -708,7 +721,7 @@ impl Naive {
                 });
                 return;
             }
-            self.local_until = now + cycles;
+            self.local_until = now + wait + cycles;
             let latency = u64::from(self.spec.local_memory.latency) + operands;
             self.result_in(slot, latency + cycles - 1, now);
         } else if next.1.iter(record.mask).count() == 0 {
