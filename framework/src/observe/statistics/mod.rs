@@ -11,78 +11,22 @@
 //! Whoever adds up what a whole system did asks for a [`Role`], not for kinds of components or names
 //! of theirs: a component says which of its statistics play one.
 
-use std::fmt::{self, Write as _};
+mod histogram;
+mod level;
+mod role;
+mod series;
+
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::histogram::Histogram;
+pub use self::level::Level;
+pub use self::role::{Combination, Role};
+pub use self::series::Series;
 use crate::observe::row::Row;
 use crate::time::{Cycle, Tick};
-
-/// What a statistic stands for beyond its component, such as the instructions that any kind of
-/// compute unit issued. The names are open: two roles are the same if their names are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Role(&'static str);
-
-impl Role {
-    /// The role of this name.
-    pub const fn new(name: &'static str) -> Self {
-        Self(name)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        self.0
-    }
-}
-
-/// How the values of one statistic of several instances become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Combination {
-    /// They are added up.
-    Sum,
-    /// Their mean, each weighted with how many of these it is the mean of, such as `cycles`.
-    WeightedMean {
-        /// What the weight counts.
-        by: &'static str,
-    },
-    /// The largest.
-    Maximum,
-    /// The smallest.
-    Minimum,
-    /// None: each stands for its instance alone, as a code does.
-    None,
-}
-
-impl Combination {
-    /// Name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "sum",
-            Self::WeightedMean { .. } => "weighted mean",
-            Self::Maximum => "maximum",
-            Self::Minimum => "minimum",
-            Self::None => "none",
-        }
-    }
-
-    /// What the weight of a mean counts.
-    pub fn weight(self) -> Option<&'static str> {
-        match self {
-            Self::WeightedMean { by } => Some(by),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Combination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.weight() {
-            Some(by) => write!(f, "mean by {by}"),
-            None => f.write_str(self.name()),
-        }
-    }
-}
 
 /// One collected statistic.
 #[derive(Clone, Debug, PartialEq)]
@@ -518,233 +462,9 @@ impl List<'_> {
     }
 }
 
-/// A distribution in power-of-two buckets with exact count, sum, minimum and maximum.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Histogram {
-    count: u64,
-    sum: u64,
-    min: u64,
-    max: u64,
-    /// Bucket 0 counts zeros, bucket `b` values in `2^(b-1) .. 2^b`; trailing empty ones absent.
-    buckets: Vec<u64>,
-}
-
-impl Histogram {
-    /// Adds one value.
-    #[inline]
-    pub fn record(&mut self, value: u64) {
-        self.min = if self.count == 0 {
-            value
-        } else {
-            self.min.min(value)
-        };
-        self.max = self.max.max(value);
-        self.count += 1;
-        self.sum += value;
-        let bucket = (u64::BITS - value.leading_zeros()) as usize;
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
-        }
-        self.buckets[bucket] += 1;
-    }
-
-    /// Values recorded.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Their sum.
-    pub fn sum(&self) -> u64 {
-        self.sum
-    }
-
-    /// The smallest, if any; that of a difference is not known.
-    pub fn min(&self) -> Option<u64> {
-        self.knows_extremes().then_some(self.min)
-    }
-
-    /// The largest, if any; that of a difference is not known.
-    pub fn max(&self) -> Option<u64> {
-        self.knows_extremes().then_some(self.max)
-    }
-
-    /// Differences of distributions do not.
-    fn knows_extremes(&self) -> bool {
-        self.count > 0 && self.min <= self.max
-    }
-
-    fn forget_extremes(&mut self) {
-        (self.min, self.max) = (1, 0);
-    }
-
-    /// The mean, if any value was recorded.
-    pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
-    }
-
-    /// Counts per bucket; see the type.
-    pub fn buckets(&self) -> &[u64] {
-        &self.buckets
-    }
-
-    /// Adds the values of another histogram.
-    pub fn merge(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        if self.count == 0 {
-            (self.min, self.max) = (other.min, other.max);
-        } else if self.knows_extremes() && other.knows_extremes() {
-            self.min = self.min.min(other.min);
-            self.max = self.max.max(other.max);
-        } else {
-            self.forget_extremes();
-        }
-        self.count += other.count;
-        self.sum += other.sum;
-        if self.buckets.len() < other.buckets.len() {
-            self.buckets.resize(other.buckets.len(), 0);
-        }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine += theirs;
-        }
-    }
-
-    /// The part of a whole that these say. Its extremes are known if it is all of it.
-    pub(super) fn part(whole: &Self, count: u64, sum: u64, mut buckets: Vec<u64>) -> Self {
-        if count == 0 {
-            return Self::default();
-        }
-        without_trailing_zeros(&mut buckets);
-        let mut part = Self {
-            count,
-            sum,
-            min: whole.min,
-            max: whole.max,
-            buckets,
-        };
-        if count != whole.count {
-            part.forget_extremes();
-        }
-        part
-    }
-}
-
 fn without_trailing_zeros(amounts: &mut Vec<u64>) {
     let last = amounts.iter().rposition(|amount| *amount > 0);
     amounts.truncate(last.map_or(0, |last| last + 1));
-}
-
-/// Amounts added up per interval of a fixed number of cycles.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Series {
-    /// Cycles per interval.
-    interval: u64,
-    sums: Vec<u64>,
-}
-
-impl Series {
-    /// An empty series with this many cycles (at least 1) per interval.
-    pub fn new(interval: u64) -> Self {
-        Self {
-            interval: interval.max(1),
-            sums: Vec::new(),
-        }
-    }
-
-    /// Adds `amount` to the interval of `cycle`.
-    pub fn add(&mut self, cycle: Cycle, amount: u64) {
-        let at = (cycle / self.interval) as usize;
-        if at >= self.sums.len() {
-            self.sums.resize(at + 1, 0);
-        }
-        self.sums[at] += amount;
-    }
-
-    /// Cycles per interval.
-    pub fn interval(&self) -> u64 {
-        self.interval
-    }
-
-    /// Sum per interval, from cycle 0 on; trailing empty intervals are absent.
-    pub fn sums(&self) -> &[u64] {
-        &self.sums
-    }
-
-    /// One with these sums.
-    pub(super) fn of(interval: u64, mut sums: Vec<u64>) -> Self {
-        without_trailing_zeros(&mut sums);
-        Self { interval, sums }
-    }
-}
-
-/// A quantity that lasts, such as the occupancy of a queue: its integral over time without any
-/// work while it does not change.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Level {
-    value: u64,
-    since: Cycle,
-    integral: u64,
-    max: u64,
-}
-
-impl Level {
-    /// The value now.
-    #[inline]
-    pub fn value(&self) -> u64 {
-        self.value
-    }
-
-    /// Sets the value from `cycle` on. Setting the value it has changes nothing.
-    #[inline]
-    pub fn set(&mut self, cycle: Cycle, value: u64) {
-        if value == self.value {
-            return;
-        }
-        self.integral += self.value * (cycle - self.since);
-        self.since = cycle;
-        self.value = value;
-        self.max = self.max.max(value);
-    }
-
-    /// Adds to the value from `cycle` on.
-    #[inline]
-    pub fn add(&mut self, cycle: Cycle, amount: u64) {
-        self.set(cycle, self.value + amount);
-    }
-
-    /// Subtracts from the value from `cycle` on.
-    ///
-    /// # Panics
-    /// When the value would become negative.
-    #[inline]
-    pub fn sub(&mut self, cycle: Cycle, amount: u64) {
-        let value = self
-            .value
-            .checked_sub(amount)
-            .expect("a level is never negative");
-        self.set(cycle, value);
-    }
-
-    /// Value × cycles from cycle 0 up to `cycle`.
-    #[inline]
-    pub fn integral(&self, cycle: Cycle) -> u64 {
-        self.integral + self.value * cycle.saturating_sub(self.since)
-    }
-
-    /// Mean value over the cycles up to `cycle`.
-    pub fn mean(&self, cycle: Cycle) -> f64 {
-        if cycle == 0 {
-            0.0
-        } else {
-            self.integral(cycle) as f64 / cycle as f64
-        }
-    }
-
-    /// The largest value so far.
-    pub fn max(&self) -> u64 {
-        self.max
-    }
 }
 
 /// The statistics of one instance.
@@ -876,47 +596,5 @@ mod tests {
         let mut values = Vec::new();
         let by = Combination::WeightedMean { by: "reads" };
         Statistics::new(1, Tick(1), &mut values).gauge("rate", "", "", by, 0.5);
-    }
-
-    #[test]
-    fn a_level_integrates_without_being_touched() {
-        let mut level = Level::default();
-        level.set(10, 3);
-        level.add(20, 1);
-        level.sub(25, 4);
-        assert_eq!(level.integral(25), 3 * 10 + 4 * 5);
-        assert_eq!(level.integral(100), 50);
-        assert_eq!(level.max(), 4);
-    }
-
-    #[test]
-    fn a_histogram_keeps_exact_extremes_and_mean() {
-        let mut h = Histogram::default();
-        for v in [0, 1, 2, 3, 4, 1000] {
-            h.record(v);
-        }
-        assert_eq!(
-            (h.min(), h.max(), h.count(), h.sum()),
-            (Some(0), Some(1000), 6, 1010)
-        );
-        assert_eq!(h.buckets()[..4], [1, 1, 2, 1]);
-        let mut twice = h.clone();
-        twice.merge(&h);
-        assert_eq!(twice.mean(), h.mean());
-    }
-
-    #[test]
-    fn an_empty_histogram_has_no_extremes() {
-        assert_eq!(Histogram::default().min(), None);
-        assert_eq!(Histogram::default().mean(), None);
-    }
-
-    #[test]
-    fn a_series_sums_per_interval() {
-        let mut s = Series::new(10);
-        s.add(0, 1);
-        s.add(9, 2);
-        s.add(25, 4);
-        assert_eq!(s.sums(), [3, 0, 4]);
     }
 }
