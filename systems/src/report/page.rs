@@ -447,14 +447,15 @@ impl Page {
     }
 }
 
-/// A letter for each piece that has slots: the first of its name that no other has, of parts a digit or a capital; `#` for
-/// the first reason where it has no parts. Reasons choose before parts.
+/// A letter for each piece: the first of its name that no other has, of parts a digit or a capital; `#` for the first
+/// reason where it has no parts. Reasons choose before parts. Those without slots choose too: a letter means the same
+/// in every report.
 fn letters(pieces: &[Piece]) -> Vec<char> {
     let mut taken = Vec::new();
     let mut letters = vec!['?'; pieces.len()];
     for parts in [false, true] {
         for (at, piece) in pieces.iter().enumerate() {
-            if piece.part.is_some() != parts || piece.slots == 0 {
+            if piece.part.is_some() != parts {
                 continue;
             }
             let name = piece.part.as_ref().unwrap_or(&piece.reason);
@@ -517,7 +518,7 @@ mod tests {
         ];
         assert_eq!(letters(&parts), ['#', '1', 'M', 'm', 'I']);
         parts[2].slots = 0;
-        assert_eq!(letters(&parts), ['#', '1', '?', 'm', 'M']);
+        assert_eq!(letters(&parts), ['#', '1', 'M', 'm', 'I']);
         let parts = [piece("issued", Some("integer")), piece("idle", None)];
         assert_eq!(letters(&parts), ['I', 'i']);
         assert_eq!(letters(&[]), []);

@@ -1,6 +1,6 @@
 //! Replacement policies of other crates in a whole cache.
 
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::*;
 use crate::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
