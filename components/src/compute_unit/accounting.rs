@@ -225,6 +225,17 @@ impl Accounting {
         }
     }
 
+    /// Whether slots of the scheduler are charged to units that were occupied, but for another reason than this one.
+    #[inline]
+    pub(super) fn is_otherwise_occupied(&self, scheduler: usize, reason: IssueSlot) -> bool {
+        let charged = self.charges[scheduler].reason;
+        let occupied = matches!(
+            charged,
+            IssueSlot::PipeBusy | IssueSlot::LocalMemoryBusy | IssueSlot::LoadStoreFull
+        );
+        occupied && charged != reason
+    }
+
     /// A wavefront of the scheduler that waited for memory goes on in cycle `now`: `level` supplied what it
     /// waited for.
     pub(super) fn memory_answered(&mut self, scheduler: usize, level: Level, now: Cycle) {

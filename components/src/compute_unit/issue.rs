@@ -7,7 +7,7 @@ use super::ComputeUnit;
 use super::accounting::IssueSlot;
 use super::instruction::{Action, NO_PIPE};
 use super::scheduler::Turn;
-use super::spec::{IssueTogether, MemoryPipe};
+use super::spec::{IssueTogether, LATENCY_MAX, MemoryPipe};
 
 /// A scheduler and the pipes behind it.
 pub(super) struct Issuer {
@@ -215,12 +215,8 @@ impl ComputeUnit {
         candidates: u64,
         occupied: Occupied,
     ) -> IssueSlot {
-        if candidates & occupied.pipe != 0 {
-            IssueSlot::PipeBusy
-        } else if candidates & occupied.local_memory != 0 {
-            IssueSlot::LocalMemoryBusy
-        } else if candidates != 0 {
-            IssueSlot::LoadStoreFull
+        if candidates != 0 {
+            occupied.reason(candidates)
         } else if OPEN && self.issuers[scheduler].slots & !eligible != 0 {
             IssueSlot::HeldBack
         } else {
@@ -352,11 +348,13 @@ impl ComputeUnit {
             if candidates & !occupied.all() != 0 {
                 return Next::Busy;
             }
-            if self.register_file.is_some() {
-                let candidates = candidates & !occupied.load_store;
-                if let Some(cycle) = self.first_free(scheduler, candidates, now + 2) {
-                    wake = wake.min(cycle);
-                }
+            let reason = occupied.reason(candidates);
+            if self.accounting.is_otherwise_occupied(scheduler, reason) {
+                return Next::Busy;
+            }
+            if self.register_file.is_some() || candidates & occupied.by_two() != 0 {
+                let changes = self.first_change(scheduler, candidates, reason, now + 2);
+                wake = wake.min(changes.unwrap_or(Cycle::MAX));
                 continue;
             }
             if candidates & occupied.local_memory != 0 {
@@ -424,13 +422,27 @@ impl ComputeUnit {
         }
     }
 
-    /// The first cycle from `from` on in which one of `candidates`, if there are any, finds room in the register file
-    /// and in all units.
+    /// The first cycle from `from` on in which one of `candidates` can issue, or all of them are kept back for another
+    /// `reason`, as far as time alone decides.
     #[inline(never)]
-    fn first_free(&self, scheduler: usize, candidates: u64, from: Cycle) -> Option<Cycle> {
-        let until = from + self.wheel.horizon();
-        let is_free = |at: &Cycle| candidates & !self.occupied_units(scheduler, *at).all() != 0;
-        (candidates != 0).then(|| (from..until).find(is_free).unwrap_or(until))
+    fn first_change(
+        &self,
+        scheduler: usize,
+        candidates: u64,
+        reason: IssueSlot,
+        from: Cycle,
+    ) -> Option<Cycle> {
+        let pipes = self.issuers[scheduler].free_at.iter().max();
+        let mut until = self.local_memory_free_at.max(*pipes.unwrap_or(&0));
+        if let Some(file) = &self.register_file {
+            until = until.max(file.settled_at(from));
+        }
+        // A unit that was not read from a damaged file takes nothing for longer than an interval or a result.
+        let longest = u64::from(LATENCY_MAX).max(self.wheel.horizon());
+        (from..=until.min(from + longest)).find(|at| {
+            let occupied = self.occupied_units(scheduler, *at);
+            candidates & !occupied.all() != 0 || occupied.reason(candidates) != reason
+        })
     }
 
     /// The first cycle after `now` in which a pipe of the scheduler that a candidate needs is free.
@@ -463,5 +475,23 @@ impl Occupied {
     #[inline]
     fn all(self) -> u64 {
         self.pipe | self.local_memory | self.load_store
+    }
+
+    /// Those that more than one unit keeps back.
+    #[inline]
+    fn by_two(self) -> u64 {
+        self.pipe & (self.local_memory | self.load_store) | self.local_memory & self.load_store
+    }
+
+    /// Why none of `candidates`, of which there are some, issues.
+    #[inline]
+    fn reason(self, candidates: u64) -> IssueSlot {
+        if candidates & self.pipe != 0 {
+            IssueSlot::PipeBusy
+        } else if candidates & self.local_memory != 0 {
+            IssueSlot::LocalMemoryBusy
+        } else {
+            IssueSlot::LoadStoreFull
+        }
     }
 }

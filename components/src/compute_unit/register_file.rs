@@ -123,6 +123,15 @@ impl RegisterFile {
         first.copied().unwrap_or(0)
     }
 
+    /// A cycle from which on nobody is kept back by what has issued until `now`.
+    pub(super) fn settled_at(&self, now: Cycle) -> Cycle {
+        let banks = self.banks.as_ref();
+        let read = banks.and_then(|banks| banks.collectors.iter().max());
+        let results = self.results.as_ref();
+        let written = results.map_or(0, |results| now + results.due.len() as u64);
+        written.max(*read.unwrap_or(&0))
+    }
+
     /// Names what is being read and what comes.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         if let Some(banks) = &mut self.banks {

@@ -291,6 +291,7 @@ pub(super) fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
             spec.schedulers = schedulers;
             spec.classes.special.interval = 2 * interval;
             spec.classes.int_add.interval = interval;
+            spec.classes.load.interval = interval;
             spec.load_store.queue_depth = queue;
             spec.load_store.outstanding_max = outstanding;
             spec.load_store.requests_per_cycle = interval;
