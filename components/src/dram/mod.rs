@@ -116,6 +116,7 @@ mod checker;
 mod command_bus;
 mod controller;
 mod drain;
+mod heads;
 mod mapping;
 mod page;
 mod queue;
@@ -142,6 +143,7 @@ use crate::memory::{
     Level, MemRequest, MemSlave, RequestKind, Slices, hold_whole_lines, transaction,
 };
 
+use heads::{Head, Heads};
 use responses::Responses;
 use sequences::Sequences;
 use splitting::{Accesses, Splitting};
@@ -178,9 +180,6 @@ pub struct GddrController {
     up: Vec<MemSlave>,
     channels: Vec<Controller>,
     mapping: Mapping,
-    /// Channel and place of the access that was looked at last; a request that waits is looked at again
-    /// and again. No state.
-    located: Option<(u64, usize, Location)>,
     interleave: Option<Interleave>,
     /// What its wires bring; of elaboration only.
     slices: Slices,
@@ -190,6 +189,7 @@ pub struct GddrController {
     check: bool,
     transactions: Transactions,
     splitting: Option<Splitting>,
+    heads: Heads,
     /// The port looked at first.
     turn: usize,
     responses: Responses,
@@ -221,7 +221,6 @@ impl GddrController {
             up: (0..ports).map(|_| MemSlave::default()).collect(),
             channels: (0..spec.channels).map(channel).collect::<Result<_, _>>()?,
             mapping: Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?,
-            located: None,
             interleave: spec.interleave,
             slices: Slices::default(),
             access_bytes: spec.access_bytes(),
@@ -230,6 +229,7 @@ impl GddrController {
             check: spec.check,
             transactions: Transactions::new(spec.transactions()),
             splitting: None,
+            heads: Heads::new(ports),
             turn: 0,
             responses: Responses::new(ports),
             sequences: Sequences::default(),
@@ -262,7 +262,9 @@ impl Component for GddrController {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         for channel in &mut self.channels {
-            channel.advance(now);
+            if channel.advance(now) {
+                self.heads.try_again();
+            }
         }
         if self.check
             && let Some(broken) = self.broken()
@@ -322,6 +324,7 @@ impl Component for GddrController {
         });
         state.field("sequences", &mut self.sequences);
         state.field("stats", &mut self.stats);
+        self.heads.forget();
     }
 
     fn evaluation_cost(&self) -> u64 {
@@ -379,6 +382,7 @@ impl GddrController {
         for channel in 0..self.channels.len() {
             while let Some((_, tag)) = self.channels[channel].take_completion(arrived) {
                 let (responses, latency) = (&mut self.responses, &mut self.stats.latency);
+                self.heads.try_again();
                 self.transactions
                     .data_arrived(Id::from_bits(tag), |id, read| {
                         latency.record(now - read.accepted);
@@ -397,6 +401,7 @@ impl GddrController {
 
     fn respond(&mut self, ctx: &mut Context<'_>) {
         let (up, transactions) = (&mut self.up, &mut self.transactions);
+        let heads = &mut self.heads;
         self.responses.send(|port, id| {
             if !up[port].response.can_send(ctx) {
                 return false;
@@ -406,49 +411,98 @@ impl GddrController {
             response.write_sequence = transaction.write_sequence;
             up[port].response.send(ctx, response);
             transactions.end(id);
+            heads.try_again();
             true
         });
     }
 
     /// Lets one access enter the queues and says whether one did.
     fn enter(&mut self, ctx: &mut Context<'_>) -> bool {
+        if self.heads.all_wait() {
+            return false;
+        }
         if let Some(splitting) = self.splitting {
-            return self.enter_access(ctx.cycle(), splitting);
+            let (channel, access) = self.access(splitting.accesses.next(), splitting.write);
+            let entered = self.enter_access(ctx.cycle(), splitting, channel, access);
+            if entered {
+                self.heads.try_again();
+            } else {
+                self.heads.refuse_all();
+            }
+            return entered;
         }
         let ports = self.up.len();
-        for step in 0..ports {
-            let port = (self.turn + step) % ports;
-            let Some(request) = self.up[port].request.peek(ctx).copied() else {
+        let mut next = self.turn;
+        for _ in 0..ports {
+            let port = next;
+            next = if port + 1 == ports { 0 } else { port + 1 };
+            if !self.heads.may_enter(port) {
                 continue;
-            };
-            if let Err(message) = admissible(&request) {
-                ctx.fail(message);
-                return false;
             }
-            if self.enter_request(ctx.cycle(), port, request) {
+            let known = self.heads.of(port);
+            let new = if known.is_none() {
+                let Some(request) = self.up[port].request.peek(ctx) else {
+                    continue;
+                };
+                if let Err(message) = admissible(request) {
+                    ctx.fail(message);
+                    return false;
+                }
+                Some(self.head(*request))
+            } else {
+                None
+            };
+            let head = known.or(new.as_ref()).expect("one of them");
+            if self.admits(head) {
+                let head = *head;
+                self.enter_request(ctx.cycle(), port, &head);
                 self.up[port].request.pop(ctx);
-                self.turn = (port + 1) % ports;
+                self.heads.entered(port);
+                self.turn = next;
                 return true;
             }
+            self.heads.refuse(port, new);
         }
         false
     }
 
-    fn enter_request(&mut self, now: Cycle, port: usize, request: MemRequest) -> bool {
-        let write = request.kind.carries_data();
-        if write && self.transactions.is_read(request.line) || !self.transactions.has_room() {
-            return false;
-        }
+    /// A request with its first access.
+    fn head(&self, request: MemRequest) -> Head {
         let local = match &self.interleave {
             Some(interleave) => interleave.local_of_group(request.line, self.up.len() as u32),
             None => request.line,
         };
         let accesses = Accesses::touched(local, request.words, self.access_bytes);
-        let (channel, access) = self.access(accesses.next(), write);
-        // A request that stays in its port leaves no trace.
-        if !self.channels[channel].accepts(&access) {
-            return false;
+        let (channel, access) = self.access(accesses.next(), request.kind.carries_data());
+        let access_bytes = u64::from(self.access_bytes);
+        let offset = local & (access_bytes - 1);
+        Head {
+            request,
+            address: self.mapping.wrapped(accesses.first()) * access_bytes + offset,
+            accesses,
+            channel,
+            access,
         }
+    }
+
+    /// Whether a request can enter. One that stays in its port leaves no trace.
+    #[inline]
+    fn admits(&self, head: &Head) -> bool {
+        let is_read = || self.transactions.is_read(head.request.line);
+        !(head.access.write && is_read())
+            && self.transactions.has_room()
+            && self.channels[head.channel].accepts(&head.access)
+    }
+
+    fn enter_request(&mut self, now: Cycle, port: usize, head: &Head) {
+        let Head {
+            request,
+            address,
+            accesses,
+            channel,
+            access,
+        } = *head;
+        let write = access.write;
         let count = accesses.count();
         let transaction = self.transactions.begin(now, port, request, count);
         let splitting = Splitting {
@@ -456,11 +510,8 @@ impl GddrController {
             write,
             accesses,
         };
-        let entered = self.enter_access(now, splitting);
+        let entered = self.enter_access(now, splitting, channel, access);
         assert!(entered, "what a channel accepts it takes");
-        let first = accesses.first();
-        let address = self.mapping.wrapped(first) * u64::from(self.access_bytes)
-            + local % u64::from(self.access_bytes);
         if write {
             self.order_write(&request, address);
         } else {
@@ -468,35 +519,35 @@ impl GddrController {
             let newest = self.sequences.of(address);
             self.transactions.order_read(transaction, newest);
         }
-        self.stats.wrapped += u64::from(self.mapping.wraps(first));
-        true
+        self.stats.wrapped += u64::from(self.mapping.wraps(accesses.first()));
     }
 
     /// The channel of an access, and the access as the channel takes it.
-    fn access(&mut self, access: u64, write: bool) -> (usize, Request) {
-        let known = self.located.filter(|(known, ..)| *known == access);
-        let (_, channel, location) = *self.located.insert(known.unwrap_or_else(|| {
-            let channel = self.mapping.channel(access) as usize;
-            (access, channel, self.mapping.locate(access))
-        }));
+    fn access(&self, access: u64, write: bool) -> (usize, Request) {
+        let (channel, location) = self.mapping.locate(access);
         let request = Request {
             access,
             location,
             write,
             tag: 0,
         };
-        (channel, request)
+        (channel as usize, request)
     }
 
     /// Offers the next access of a request to its channel and says whether it entered. The last one
     /// of a write acknowledges it.
-    fn enter_access(&mut self, now: Cycle, splitting: Splitting) -> bool {
+    fn enter_access(
+        &mut self,
+        now: Cycle,
+        splitting: Splitting,
+        channel: usize,
+        mut access: Request,
+    ) -> bool {
         let Splitting {
             transaction,
             write,
             accesses,
         } = splitting;
-        let (channel, mut access) = self.access(accesses.next(), write);
         access.tag = transaction.bits();
         if self.channels[channel].offer(now, access) == Offer::Refused {
             return false;
@@ -534,16 +585,14 @@ impl GddrController {
         let more = entered
             && (self.splitting.is_some()
                 || self.up.iter().any(|up| up.request.peek(ctx).is_some()));
-        let mut wake = [
-            more.then_some(now + 1),
-            self.responses.next_acknowledgement(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(Cycle::MAX);
+        let mut wake = if more { now + 1 } else { Cycle::MAX };
+        if let Some(cycle) = self.responses.next_acknowledgement() {
+            wake = wake.min(cycle);
+        }
         for channel in &mut self.channels {
-            wake = wake.min(channel.next_command().unwrap_or(Cycle::MAX));
+            if let Some(cycle) = channel.next_command() {
+                wake = wake.min(cycle);
+            }
             if let Some(completion) = channel.next_completion() {
                 wake = wake.min(completion + self.latency);
             }
