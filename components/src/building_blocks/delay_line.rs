@@ -19,7 +19,7 @@ use warpweave_framework::Cycle;
 
 use super::Fifo;
 
-/// Entries in order, each with the cycle from which it can be taken. It has no limit of its own: a
+/// Entries in order, small values, each with the cycle from which it can be taken. It has no limit of its own: a
 /// component that can be held up checks [`DelayLine::len`] before it lets an entry in. As a field
 /// of a component's state it is saved as it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,9 +63,8 @@ impl<T: Copy> DelayLine<T> {
     /// Takes the oldest entry, if it can be taken in cycle `now`.
     #[inline]
     pub fn take(&mut self, now: Cycle) -> Option<T> {
-        let entry = *self.ready(now)?;
-        self.entries.remove_first();
-        Some(entry)
+        self.ready(now)?;
+        self.entries.pop().map(|(_, entry)| entry)
     }
 
     /// Drops the oldest entry, which [`DelayLine::ready`] showed, if there is one.

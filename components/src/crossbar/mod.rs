@@ -267,12 +267,9 @@ impl Component for Crossbar {
 impl Crossbar {
     fn take_responses(&mut self, ctx: &mut Context<'_>) {
         for slice in ports(self.reply.accepting()) {
-            let down = &mut self.down[slice];
-            // Most looks find nothing.
-            if down.response.peek(ctx).is_none() {
+            let Some(response) = self.down[slice].response.pop(ctx) else {
                 continue;
-            }
-            let response = down.response.pop(ctx).expect("peeked above");
+            };
             let Some(port) = self.outstanding.answer(response.id, slice as u32) else {
                 ctx.fail(format!(
                     "down[{slice}] answered id {}, for which nothing waits: {response:?}",
@@ -353,13 +350,14 @@ impl Crossbar {
         let now = ctx.cycle();
         let first = self.request.next_event(now).min(self.reply.next_event(now));
         // An input that finished a packet in this cycle may take the next one, if it is there.
-        let another = ports(freed_up).any(|p| self.up[p].request.peek(ctx).is_some())
-            || ports(freed_down).any(|p| self.down[p].response.peek(ctx).is_some());
-        if another {
+        let another = || {
+            ports(freed_up).any(|p| self.up[p].request.peek(ctx).is_some())
+                || ports(freed_down).any(|p| self.down[p].response.peek(ctx).is_some())
+        };
+        if first == now + 1 || another() {
             return Next::Busy;
         }
         match Some(first).filter(|first| *first != Cycle::MAX) {
-            Some(cycle) if cycle == now + 1 => Next::Busy,
             Some(cycle) => Next::Until(cycle),
             None if self.request.is_blocked() || self.reply.is_blocked() => Next::Credit,
             None if !self.outstanding.is_empty() => Next::Message,

@@ -244,3 +244,61 @@ impl Queue {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The candidates of a line as its fields are explained, looked for among all its entries.
+    fn expected(queue: &Queue, entries: &IdTable<Entry>, open: u32) -> [Option<Id>; 3] {
+        let oldest = queue.lines[0].oldest;
+        let line = || std::iter::successors(oldest, |id| entries[*id].next);
+        let is_hit = |id: &Id| entries[*id].row == open;
+        let hit = line().find(is_hit);
+        let kind = hit.map(|hit| entries[hit].write);
+        let is_other = |id: &Id| is_hit(id) && Some(entries[*id].write) != kind;
+        [hit, line().find(is_other), line().find(|id| !is_hit(id))]
+    }
+
+    proptest! {
+        #[test]
+        fn candidates_are_the_oldest_of_their_kind_whatever_comes_and_goes(
+            mixed: bool,
+            steps in prop::collection::vec((0u32..4, 0u32..4, any::<prop::sample::Index>()), 1..60),
+        ) {
+            let (mut queue, mut entries) = (Queue::new(1, mixed), IdTable::default());
+            let (mut waiting, mut open) = (Vec::new(), 0);
+            for (age, (choice, row, index)) in (0..).zip(steps) {
+                let write = mixed && index.index(2) == 0;
+                if choice < 2 {
+                    let id = entries.insert(Entry {
+                        access: 0, age, row, column: 0, bank: 0, tag: 0, write,
+                        activated: false, conflicted: false, previous: None, next: None,
+                    });
+                    queue.push(&mut entries, id, Some(open));
+                    waiting.push(id);
+                } else if choice == 2 {
+                    open = row;
+                    queue.sort_out(&entries, 0, open);
+                } else if !waiting.is_empty() {
+                    let id = waiting.remove(index.index(waiting.len()));
+                    queue.remove(&mut entries, id, Some(open));
+                    entries.remove(id);
+                }
+                if !waiting.is_empty() {
+                    let line = queue.lines[0];
+                    let found = [line.hit, line.other_hit, line.miss];
+                    prop_assert_eq!(found, expected(&queue, &entries, open));
+                }
+                let mut seen = Vec::new();
+                let told = queue.check(&entries, |id| {
+                    seen.push(id);
+                    Ok(())
+                });
+                prop_assert_eq!((told, &seen), (Ok(()), &waiting));
+            }
+        }
+    }
+}
