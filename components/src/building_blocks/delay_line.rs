@@ -14,28 +14,28 @@
 //! assert_eq!(pipeline.take(13), None);
 //! ```
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
-/// Entries in order, each with the cycle from which it can be taken. It has no limit of its own: a
+use super::Fifo;
+
+/// Entries in order, small values, each with the cycle from which it can be taken. It has no limit of its own: a
 /// component that can be held up checks [`DelayLine::len`] before it lets an entry in. As a field
 /// of a component's state it is saved as it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DelayLine<T> {
-    entries: VecDeque<(Cycle, T)>,
+    entries: Fifo<(Cycle, T)>,
 }
 
 impl<T> Default for DelayLine<T> {
     fn default() -> Self {
         Self {
-            entries: VecDeque::new(),
+            entries: Fifo::default(),
         }
     }
 }
 
-impl<T> DelayLine<T> {
+impl<T: Copy> DelayLine<T> {
     /// Appends an entry that can be taken from cycle `at` on. Entries stay in order: `at` is no
     /// earlier than that of the entry before.
     ///
@@ -48,7 +48,7 @@ impl<T> DelayLine<T> {
             "an entry for cycle {at} behind one for {:?}",
             self.last()
         );
-        self.entries.push_back((at, entry));
+        self.entries.push((at, entry));
     }
 
     /// The oldest entry, if it can be taken in cycle `now`.
@@ -64,13 +64,13 @@ impl<T> DelayLine<T> {
     #[inline]
     pub fn take(&mut self, now: Cycle) -> Option<T> {
         self.ready(now)?;
-        self.entries.pop_front().map(|(_, entry)| entry)
+        self.entries.pop().map(|(_, entry)| entry)
     }
 
     /// Drops the oldest entry, which [`DelayLine::ready`] showed, if there is one.
     #[inline]
     pub fn remove_first(&mut self) {
-        self.entries.pop_front();
+        self.entries.remove_first();
     }
 
     /// The cycle from which the oldest entry can be taken.

@@ -13,8 +13,10 @@
 
 mod delay_line;
 mod echo_memory;
+mod fifo;
 mod pass_through;
 
 pub use delay_line::DelayLine;
 pub use echo_memory::{Arrivals, EchoMemory, EchoMemorySpec};
+pub(crate) use fifo::Fifo;
 pub use pass_through::pass;

@@ -41,9 +41,9 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Id, IdTable, Kind, Level as Lasting, Message,
-    Next, Onward, PortName, Ports, Preset, SpecError, State, Statistics, Waits, as_many, at_most,
-    below,
+    Component, Contents, Context, Cycle, Environment, Facts, Id, IdTable, Kind, Level as Lasting,
+    Message, Next, Onward, PortName, Ports, Preset, SpecError, State, Statistics, Waits, as_many,
+    at_most, below,
 };
 
 use crate::building_blocks::DelayLine;
@@ -180,9 +180,9 @@ impl Component for ClusterPort {
         let response_blocked = !self.return_responses(ctx);
         self.take_response(ctx);
         let request_blocked = !self.inject(ctx);
-        // Where no request was taken, none can be in the next cycle.
-        let more_requests = self.take_request(ctx) && self.next_port(ctx).is_some();
-        self.next(ctx, more_requests, request_blocked, response_blocked)
+        let took_request = self.take_request(ctx);
+        self.note_occupancies(ctx.cycle());
+        self.next(ctx, took_request, request_blocked, response_blocked)
     }
 
     fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
@@ -321,24 +321,34 @@ impl Component for ClusterPort {
 impl ClusterPort {
     /// Sends the oldest response up, and those that can share its transfer; false if its port had
     /// no room.
+    #[inline]
     fn return_responses(&mut self, ctx: &mut Context<'_>) -> bool {
-        let Some(first) = self.responses.ready(ctx.cycle()).copied() else {
+        if self.responses.ready(ctx.cycle()).is_none() {
             return true;
-        };
-        if !self.spec.broadcast {
-            return self.return_response(ctx, first);
         }
+        if self.spec.broadcast {
+            self.broadcast(ctx)
+        } else {
+            self.return_response(ctx)
+        }
+    }
+
+    /// Sends the oldest response up, which is ready, and those that can share its transfer; false if
+    /// a port had no room.
+    fn broadcast(&mut self, ctx: &mut Context<'_>) -> bool {
+        let first = self.responses.ready(ctx.cycle()).copied();
+        let first = first.expect("the caller saw it");
         let mut served = self.bit_of(&first);
-        if !self.return_response(ctx, first) {
+        if !self.return_response(ctx) {
             return false;
         }
-        while let Some(next) = self.responses.ready(ctx.cycle()).copied() {
-            let port = self.bit_of(&next);
-            if !carries_the_same(&first, &next) || served & port != 0 {
+        while let Some(next) = self.responses.ready(ctx.cycle()) {
+            let port = self.bit_of(next);
+            if !carries_the_same(&first, next) || served & port != 0 {
                 break;
             }
             served |= port;
-            if !self.return_response(ctx, next) {
+            if !self.return_response(ctx) {
                 return false;
             }
             self.counters.shared_responses += 1;
@@ -351,9 +361,11 @@ impl ClusterPort {
         1 << (self.entries[Id::from_bits(response.id)].port % BROADCAST_PORTS_MAX)
     }
 
-    /// Sends the oldest response up; false if its port had no room.
-    fn return_response(&mut self, ctx: &mut Context<'_>, response: MemResponse) -> bool {
-        let now = ctx.cycle();
+    /// Sends the oldest response up, which is ready; false if its port had no room.
+    #[inline(always)]
+    fn return_response(&mut self, ctx: &mut Context<'_>) -> bool {
+        let response = self.responses.ready(ctx.cycle());
+        let mut response = *response.expect("the caller saw it");
         let id = Id::from_bits(response.id);
         let Entry {
             port, id: above, ..
@@ -362,16 +374,12 @@ impl ClusterPort {
         if !up.can_send(ctx) {
             return false;
         }
-        let response = MemResponse {
-            id: above,
-            ..response
-        };
+        self.counters.response_bytes += u64::from(response.wire_bytes());
+        response.id = above;
         up.send(ctx, response);
         self.entries.remove(id);
-        self.responses.take(now);
-        self.counters.response_occupancy.sub(now, 1);
+        self.responses.remove_first();
         self.counters.responses += 1;
-        self.counters.response_bytes += u64::from(response.wire_bytes());
         true
     }
 
@@ -393,7 +401,6 @@ impl ClusterPort {
         entry.is_answered = true;
         let at = ctx.cycle() + u64::from(self.spec.response_cycles);
         self.responses.push(at, response);
-        self.counters.response_occupancy.add(ctx.cycle(), 1);
     }
 
     /// Sends the oldest request down; false if there was no room.
@@ -408,7 +415,6 @@ impl ClusterPort {
         let request = self.injection.take(now).expect("it was ready");
         self.counters.request_bytes += u64::from(request.wire_bytes());
         self.down.request.send(ctx, request);
-        self.counters.injection_occupancy.sub(now, 1);
         self.counters.requests += 1;
         true
     }
@@ -435,7 +441,6 @@ impl ClusterPort {
         };
         let at = ctx.cycle() + u64::from(self.spec.request_cycles);
         self.injection.push(at, request);
-        self.counters.injection_occupancy.add(ctx.cycle(), 1);
         self.counters.taken[port] += 1;
         true
     }
@@ -451,38 +456,61 @@ impl ClusterPort {
             return None;
         }
         let has_entry = self.has_entry();
-        let takes = |up: &MemSlave| {
-            let request = up.request.peek(ctx);
-            request.is_some_and(|r| has_entry || !r.kind.wants_response())
-        };
-        let (before, after) = self.up.split_at(self.first);
-        match after.iter().position(takes) {
-            Some(port) => Some(self.first + port),
-            None => before.iter().position(takes),
+        let ports = self.up.len();
+        let mut port = self.first;
+        for _ in 0..ports {
+            let request = self.up[port].request.peek(ctx);
+            if request.is_some_and(|r| has_entry || !r.kind.wants_response()) {
+                return Some(port);
+            }
+            port += 1;
+            if port == ports {
+                port = 0;
+            }
         }
+        None
+    }
+
+    /// What the buffers hold in this cycle: what left made room for what was taken.
+    #[inline]
+    fn note_occupancies(&mut self, now: Cycle) {
+        let (injection, responses) = (self.injection.len(), self.responses.len());
+        let counters = &mut self.counters;
+        counters.injection_occupancy.set(now, injection as u64);
+        counters.response_occupancy.set(now, responses as u64);
     }
 
     fn next(
         &self,
         ctx: &Context<'_>,
-        more_requests: bool,
+        took_request: bool,
         request_blocked: bool,
         response_blocked: bool,
     ) -> Next {
-        let now = ctx.cycle();
-        let more_responses = self.responses.len() < self.spec.response_depth as usize
-            && self.down.response.peek(ctx).is_some();
-        if more_responses || more_requests {
+        let event = |next: Option<Cycle>, blocked: bool| match next {
+            Some(cycle) if !blocked => cycle,
+            _ => Cycle::MAX,
+        };
+        let injection = event(self.injection.next(), request_blocked);
+        let response = event(self.responses.next(), response_blocked);
+        let first = injection.min(response);
+        let more_responses = || {
+            self.responses.len() < self.spec.response_depth as usize
+                && self.down.response.peek(ctx).is_some()
+        };
+        // Where no request was taken, none can be in the next cycle.
+        let more_requests = || took_request && self.next_port(ctx).is_some();
+        if first <= ctx.cycle() + 1 || more_responses() || more_requests() {
             return Next::Busy;
         }
-        let injection = self.injection.next().filter(|_| !request_blocked);
-        let response = self.responses.next().filter(|_| !response_blocked);
-        match injection.into_iter().chain(response).min() {
-            Some(cycle) if cycle <= now + 1 => Next::Busy,
-            Some(cycle) => Next::Until(cycle),
-            None if request_blocked || response_blocked => Next::Credit,
-            None if !self.entries.is_empty() => Next::Message,
-            None => Next::Idle,
+        if first != Cycle::MAX {
+            Next::Until(first)
+        } else if request_blocked || response_blocked {
+            Next::Credit
+        } else if !self.entries.is_empty() {
+            Next::Message
+        } else {
+            Next::Idle
         }
     }
 }

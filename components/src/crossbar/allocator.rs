@@ -10,6 +10,7 @@
 use warpweave_framework::{Cycle, State, below};
 
 use super::arbiter::{AnyArbiter, BuiltInArbiter, Matching};
+use super::port_bits::PortBits;
 use super::requests::{PortMask, PortSet, Requests, bit, first_from, fits_word, ports};
 
 /// A pair of input and output.
@@ -23,7 +24,7 @@ pub(crate) struct Allocator {
     /// Per input: the output with the highest priority.
     accept: Vec<usize>,
     /// Scratch, zero between uses: proposals per port of the side that decides last.
-    proposals: Vec<PortMask>,
+    proposals: Vec<PortBits>,
     /// Scratch of an open arbiter: per output the inputs that ask for it.
     asked: Vec<PortMask>,
     matches: Vec<Match>,
@@ -35,7 +36,7 @@ impl Allocator {
             arbiter,
             grant: vec![0; outputs],
             accept: vec![0; inputs],
-            proposals: vec![0; inputs.max(outputs)],
+            proposals: vec![PortBits::default(); inputs.max(outputs)],
             asked: Vec::new(),
             matches: Vec::with_capacity(inputs.min(outputs)),
         }
@@ -76,7 +77,7 @@ impl Allocator {
     fn ask(&mut self, requests: &Requests, open: PortMask, since: &dyn Fn(usize, usize) -> Cycle) {
         self.asked.clear();
         self.asked.resize(self.grant.len(), 0);
-        for output in ports(requests.wanted & open) {
+        for output in ports(requests.wanted() & open) {
             self.asked[output] = requests.to_output(output);
         }
         if let AnyArbiter::Open(arbiter) = &mut self.arbiter
@@ -124,7 +125,7 @@ impl Allocator {
                 let asking = requests.to_output_in::<S>(output).without(matched);
                 if !asking.is_empty() {
                     let input = asking.first_from(self.grant[output]);
-                    self.proposals[input] |= bit(output);
+                    self.proposals[input].insert(output);
                     granted = granted.with(S::one(input));
                 }
             }
@@ -135,7 +136,7 @@ impl Allocator {
             while !granted.is_empty() {
                 let input = granted.first();
                 granted = granted.without(S::one(input));
-                let grants = S::of(std::mem::take(&mut self.proposals[input]));
+                let grants = S::kept(&std::mem::take(&mut self.proposals[input]));
                 let output = grants.first_from(self.accept[input]);
                 if iteration == 0 {
                     self.advance(input, output);
@@ -148,16 +149,16 @@ impl Allocator {
 
     fn round_robin(&mut self, requests: &Requests, open: PortMask) {
         let mut asked: PortMask = 0;
-        for input in ports(requests.wanting) {
+        for input in ports(requests.wanting()) {
             let wanted = requests.of_input(input) & open;
             if wanted != 0 {
                 let output = first_from(wanted, self.accept[input]);
-                self.proposals[output] |= bit(input);
+                self.proposals[output].insert(input);
                 asked |= bit(output);
             }
         }
         for output in ports(asked) {
-            let asking = std::mem::take(&mut self.proposals[output]);
+            let asking = std::mem::take(&mut self.proposals[output]).mask();
             let input = first_from(asking, self.grant[output]);
             self.advance(input, output);
             self.matches.push((input, output));
@@ -173,15 +174,15 @@ impl Allocator {
         order: impl Fn(usize, usize) -> Cycle,
     ) {
         let mut granted: PortMask = 0;
-        for output in ports(requests.wanted & open) {
+        for output in ports(requests.wanted() & open) {
             let asking = ports(requests.to_output(output));
             if let Some(input) = asking.min_by_key(|&input| order(input, output)) {
-                self.proposals[input] |= bit(output);
+                self.proposals[input].insert(output);
                 granted |= bit(input);
             }
         }
         for input in ports(granted) {
-            let grants = ports(std::mem::take(&mut self.proposals[input]));
+            let grants = ports(std::mem::take(&mut self.proposals[input]).mask());
             let output = grants.min_by_key(|&output| order(input, output));
             self.matches.extend(output.map(|output| (input, output)));
         }

@@ -11,14 +11,13 @@
 //! A buffer is a queue of the switch or a virtual channel of the router. Its credits are the slots
 //! that are free as the port knows; when one comes back is the network's affair.
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, State, below};
+use warpweave_framework::{Cycle, State, below};
 
-use super::requests::{PortMask, bit, ports};
-use super::traffic::Traffic;
-use crate::building_blocks::DelayLine;
+use super::port_bits::PortBits;
+use super::requests::{PortMask, ports};
+use super::traffic::{PacketPlace, Traffic};
+use crate::building_blocks::{DelayLine, Fifo};
 
 /// Which buffer of its input a packet enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +29,9 @@ pub(super) enum BufferChoice {
 }
 
 /// A packet at an input, from its offer to the departure of its tail from the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct QueuedPacket {
-    pub(super) packet: Id,
+    pub(super) packet: PacketPlace,
     pub(super) output: u32,
     pub(super) flits_left: u32,
 }
@@ -40,7 +39,8 @@ pub(super) struct QueuedPacket {
 /// One buffer of an input.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct InputBuffer {
-    packets: VecDeque<QueuedPacket>,
+    /// Those whose head has entered.
+    packets: Fifo<QueuedPacket>,
     /// Flits that have arrived and not left.
     flits: u32,
     /// Free slots, as the port knows.
@@ -48,7 +48,7 @@ pub(super) struct InputBuffer {
 }
 
 impl InputBuffer {
-    /// The packet whose flits leave next; its head has arrived.
+    /// The packet whose flits leave next. Its head has arrived if there are flits.
     #[inline]
     pub(super) fn first(&self) -> Option<&QueuedPacket> {
         self.packets.front()
@@ -73,7 +73,7 @@ impl InputBuffer {
 /// A flit that leaves its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flit {
-    pub(super) packet: Id,
+    pub(super) packet: PacketPlace,
     pub(super) is_tail: bool,
 }
 
@@ -83,16 +83,9 @@ struct Entering {
     /// The buffer it enters, or that of the packet before until its head does.
     buffer: u32,
     flits_left: u32,
-    /// The packet, until its head has entered.
-    head: Option<QueuedPacket>,
-}
-
-/// A flit between the port and its buffer.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct WireFlit {
-    buffer: u32,
-    /// The packet, if this is its head.
-    head: Option<QueuedPacket>,
+    packet: QueuedPacket,
+    /// Its head has not entered.
+    is_head: bool,
 }
 
 /// The input ports with their buffers, which are numbered input by input.
@@ -102,11 +95,12 @@ pub(super) struct InputPorts {
     wire_cycles: Cycle,
     entering: Vec<Entering>,
     /// Inputs with an entering packet.
-    busy: PortMask,
+    busy: PortBits,
     /// Inputs whose last packet finished entering in the last step; of use only until the next, and
     /// so no state.
-    freed: PortMask,
-    wire: DelayLine<WireFlit>,
+    freed: PortBits,
+    /// The buffers of flits on their way there.
+    wire: DelayLine<u32>,
     buffers: Vec<InputBuffer>,
 }
 
@@ -129,7 +123,8 @@ impl InputPorts {
             // The first packet takes the buffer after the last one: the first.
             buffer: ((input + 1) * per_input - 1) as u32,
             flits_left: 0,
-            head: None,
+            packet: QueuedPacket::default(),
+            is_head: false,
         };
         let buffer = InputBuffer {
             credits: spec.buffer_flits,
@@ -140,8 +135,8 @@ impl InputPorts {
             choice: spec.choice,
             wire_cycles: spec.wire_cycles.into(),
             entering: (0..spec.inputs).map(entering).collect(),
-            busy: 0,
-            freed: 0,
+            busy: PortBits::default(),
+            freed: PortBits::default(),
             wire: DelayLine::default(),
             buffers: vec![buffer; spec.inputs * per_input],
         }
@@ -150,20 +145,20 @@ impl InputPorts {
     /// Whether the input has no entering packet.
     #[inline]
     pub(super) fn accepts(&self, input: usize) -> bool {
-        self.busy & bit(input) == 0
+        !self.busy.contains(input)
     }
 
     /// Inputs without an entering packet.
     #[inline]
     pub(super) fn accepting(&self) -> PortMask {
         let all = PortMask::MAX >> (PortMask::BITS as usize - self.entering.len());
-        all & !self.busy
+        all & !self.busy.mask()
     }
 
     /// Inputs that finished taking a packet in the last step.
     #[inline]
     pub(super) fn freed(&self) -> PortMask {
-        self.freed
+        self.freed.mask()
     }
 
     /// Puts a packet before an input that accepts one.
@@ -171,17 +166,18 @@ impl InputPorts {
     pub(super) fn offer(&mut self, input: usize, packet: QueuedPacket) {
         let entering = &mut self.entering[input];
         entering.flits_left = packet.flits_left;
-        entering.head = Some(packet);
-        self.busy |= bit(input);
+        entering.packet = packet;
+        entering.is_head = true;
+        self.busy.insert(input);
     }
 
     /// One flit of every entering packet takes to the wire, if its buffer has a credit.
     pub(super) fn enter<P: Copy>(&mut self, now: Cycle, traffic: &mut Traffic<P>) {
-        self.freed = 0;
+        self.freed = PortBits::default();
         let at = now + self.wire_cycles;
-        for input in ports(self.busy) {
-            if let Some(head) = &self.entering[input].head {
-                self.entering[input].buffer = self.choose(input, head.output as usize) as u32;
+        for input in ports(self.busy.mask()) {
+            if self.buffers_per_input > 1 && self.entering[input].is_head {
+                self.entering[input].buffer = self.choose(input) as u32;
             }
             let entering = &mut self.entering[input];
             let buffer = &mut self.buffers[entering.buffer as usize];
@@ -190,31 +186,31 @@ impl InputPorts {
                 continue;
             }
             buffer.credits -= 1;
-            let flit = WireFlit {
-                buffer: entering.buffer,
-                head: entering.head.take(),
-            };
-            traffic.enter(input, flit.head.map(|head| head.packet), now);
-            self.wire.push(at, flit);
+            if entering.is_head {
+                entering.is_head = false;
+                buffer.packets.push(entering.packet);
+                traffic.begin(entering.packet.packet, now);
+            }
+            traffic.enter(input, now);
+            self.wire.push(at, entering.buffer);
             entering.flits_left -= 1;
             if entering.flits_left == 0 {
-                self.busy &= !bit(input);
-                self.freed |= bit(input);
+                self.busy.remove(input);
+                self.freed.insert(input);
             }
         }
     }
 
     /// The buffer that a head would enter. If none has a credit it is that of the packet before,
     /// so that waiting does not change whose turn it is.
-    #[inline]
-    fn choose(&self, input: usize, output: usize) -> usize {
+    fn choose(&self, input: usize) -> usize {
         let many = self.buffers_per_input;
         let first = input * many;
+        let entering = &self.entering[input];
         match self.choice {
-            BufferChoice::ByOutput if many == 1 => first,
-            BufferChoice::ByOutput => first + output % many,
+            BufferChoice::ByOutput => first + entering.packet.output as usize % many,
             BufferChoice::NextWithCredit => {
-                let last = self.entering[input].buffer as usize;
+                let last = entering.buffer as usize;
                 let mut after = (1..=many).map(|k| first + (last - first + k) % many);
                 let with_credit = after.find(|&buffer| self.buffers[buffer].credits > 0);
                 with_credit.unwrap_or(last)
@@ -225,13 +221,8 @@ impl InputPorts {
     /// Lets the next flit that has passed the wire join its buffer, and says which one.
     #[inline]
     pub(super) fn arrive(&mut self, now: Cycle) -> Option<usize> {
-        let flit = self.wire.take(now)?;
-        let number = flit.buffer as usize;
-        let buffer = &mut self.buffers[number];
-        if let Some(head) = flit.head {
-            buffer.packets.push_back(head);
-        }
-        buffer.flits += 1;
+        let number = self.wire.take(now)? as usize;
+        self.buffers[number].flits += 1;
         Some(number)
     }
 
@@ -241,12 +232,13 @@ impl InputPorts {
         &self.buffers[buffer]
     }
 
-    /// Takes the first flit out of a buffer. Its slot is not free before its credit has returned.
+    /// Takes the first flit out of a buffer, and says which output the next one goes to, if one is
+    /// there. Its slot is not free before its credit has returned.
     ///
     /// # Panics
     /// When the buffer is empty.
     #[inline]
-    pub(super) fn take_flit(&mut self, buffer: usize) -> Flit {
+    pub(super) fn take_flit(&mut self, buffer: usize) -> (Flit, Option<u32>) {
         let buffer = &mut self.buffers[buffer];
         let first = buffer.packets.front_mut();
         let first = first.expect("only buffers with flits are chosen");
@@ -256,10 +248,12 @@ impl InputPorts {
             packet: first.packet,
             is_tail: first.flits_left == 0,
         };
+        let mut next = first.output;
         if flit.is_tail {
-            buffer.packets.pop_front();
+            buffer.packets.remove_first();
+            next = buffer.packets.front().map_or(0, |packet| packet.output);
         }
-        flit
+        (flit, (buffer.flits > 0).then_some(next))
     }
 
     /// The port learns that a slot of the buffer is free.
@@ -272,7 +266,7 @@ impl InputPorts {
     /// wait for a credit.
     #[inline]
     pub(super) fn is_entering(&self, stalled: PortMask) -> bool {
-        self.busy & !stalled != 0
+        self.busy.mask() & !stalled != 0
     }
 
     /// The cycle in which the next flit joins its buffer.
@@ -295,7 +289,7 @@ impl InputPorts {
     pub(super) fn check(
         &self,
         outputs: usize,
-        mut is_packet: impl FnMut(Id) -> Result<(), String>,
+        mut is_packet: impl FnMut(PacketPlace) -> Result<(), String>,
     ) -> Result<(), String> {
         let buffers = self.buffers.len() as u64;
         let mut packet_fits = |packet: &QueuedPacket| {
@@ -305,20 +299,21 @@ impl InputPorts {
             }
             is_packet(packet.packet)
         };
-        if self.busy & !(PortMask::MAX >> (PortMask::BITS as usize - self.entering.len())) != 0 {
+        if !self.busy.is_below(self.entering.len()) {
             return Err("an input that is not there takes a packet".to_owned());
         }
         for (input, entering) in self.entering.iter().enumerate() {
             let of_input = entering.buffer as usize / self.buffers_per_input == input;
-            let busy = self.busy & bit(input) != 0;
-            if !of_input || busy != (entering.flits_left > 0) || !busy && entering.head.is_some() {
+            let busy = self.busy.contains(input);
+            if !of_input || busy != (entering.flits_left > 0) || !busy && entering.is_head {
                 return Err(format!("input {input} takes what it does not take"));
             }
-            entering.head.iter().try_for_each(&mut packet_fits)?;
+            if entering.is_head {
+                packet_fits(&entering.packet)?;
+            }
         }
-        for flit in self.wire.entries() {
-            below("buffer", flit.buffer, buffers)?;
-            flit.head.iter().try_for_each(&mut packet_fits)?;
+        for buffer in self.wire.entries() {
+            below("buffer", *buffer, buffers)?;
         }
         for (number, buffer) in self.buffers.iter().enumerate() {
             buffer.packets.iter().try_for_each(&mut packet_fits)?;
@@ -365,7 +360,7 @@ mod tests {
             }
         }
 
-        fn offer(&mut self, now: Cycle, input: usize, output: u32, flits: u32) -> Id {
+        fn offer(&mut self, now: Cycle, input: usize, output: u32, flits: u32) -> PacketPlace {
             let packet = self.traffic.insert(now, 0, ());
             let queued = QueuedPacket {
                 packet,
@@ -399,7 +394,7 @@ mod tests {
         let buffer = b.inputs.buffer(1);
         assert_eq!((buffer.flits(), buffer.output()), (1, 3));
         assert_eq!(b.step(14), [1]);
-        let flits = [(), ()].map(|()| b.inputs.take_flit(1));
+        let flits = [(), ()].map(|()| b.inputs.take_flit(1).0);
         assert_eq!(
             flits.map(|f| (f.packet, f.is_tail)),
             [(packet, false), (packet, true)]

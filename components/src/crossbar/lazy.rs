@@ -63,14 +63,14 @@ impl<P: Copy> LazyNetwork<P> {
         steps
     }
 
-    /// As [`Network::next_event`], which decides on the next step.
+    /// As [`Network::next_event`], which decides on the next step; [`Cycle::MAX`] if there is none.
     #[inline]
-    pub(super) fn next_event(&mut self, now: Cycle) -> Option<Cycle> {
+    pub(super) fn next_event(&mut self, now: Cycle) -> Cycle {
         let next = |network: &Network<P>| network.next_event(now).unwrap_or(Cycle::MAX);
         if self.due <= now {
             self.due = next(&self.network);
         }
         debug_assert_eq!(self.due, next(&self.network), "a network at rest changes");
-        Some(self.due).filter(|due| *due != Cycle::MAX)
+        self.due
     }
 }

@@ -42,7 +42,7 @@
 //! | `network.rs`, `lazy.rs` | [`Network`]: a switch or a router; which is left alone while nothing can happen |
 //! | `network_ports.rs`, `input_ports.rs`, `output_ports.rs`, `traffic.rs` | what both have around their switch: entry and credits, departure, packets and counters |
 //! | `switch/`, `router/` | the two kinds |
-//! | `requests.rs`, `allocator.rs` | who asks for what, and the matching of inputs and outputs |
+//! | `requests.rs`, `port_bits.rs`, `allocator.rs` | who asks for what, sets of ports, and the matching of inputs and outputs |
 //! | `arbiter/` | the role of the arbiter, and the arbiters |
 //!
 //! They use the framework, the [memory protocol](crate::memory), [interleaving](crate::interleave)
@@ -61,6 +61,7 @@ mod network_ports;
 mod network_spec;
 mod output_ports;
 mod outstanding;
+mod port_bits;
 mod requests;
 mod router;
 mod spec;
@@ -70,8 +71,8 @@ mod traffic;
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Kind, Message, Next, Onward, PortName, Ports,
-    Preset, SpecError, State, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Kind, Message, Next, Onward, PortName,
+    Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 
 use crate::memory::{
@@ -81,7 +82,7 @@ use crate::memory::{
 
 use lazy::LazyNetwork;
 use outstanding::Outstanding;
-use requests::{PortMask, bit, ports};
+use requests::{PortMask, ports};
 
 pub use arbiter::{
     AgeBased, AnyArbiter, Arbiter, ArbiterPolicy, ArbiterSite, BuiltInArbiter, Fixed, Islip,
@@ -265,13 +266,10 @@ impl Component for Crossbar {
 
 impl Crossbar {
     fn take_responses(&mut self, ctx: &mut Context<'_>) {
-        let accepting = self.reply.accepting();
-        for (slice, down) in self.down.iter_mut().enumerate() {
-            // Most looks find nothing.
-            if down.response.peek(ctx).is_none() || accepting & bit(slice) == 0 {
+        for slice in ports(self.reply.accepting()) {
+            let Some(response) = self.down[slice].response.pop(ctx) else {
                 continue;
-            }
-            let response = down.response.pop(ctx).expect("peeked above");
+            };
             let Some(port) = self.outstanding.answer(response.id, slice as u32) else {
                 ctx.fail(format!(
                     "down[{slice}] answered id {}, for which nothing waits: {response:?}",
@@ -298,10 +296,8 @@ impl Crossbar {
             if !up.can_send(ctx) {
                 return false;
             }
-            let id = response.id;
-            response.id = outstanding.original(id);
+            response.id = outstanding.release(response.id);
             up.send(ctx, response);
-            outstanding.release(id);
             true
         });
         if steps { self.reply.freed() } else { 0 }
@@ -309,14 +305,12 @@ impl Crossbar {
 
     fn take_requests(&mut self, ctx: &mut Context<'_>) {
         let now = ctx.cycle();
-        let accepting = self.request.accepting();
-        for (port, up) in self.up.iter_mut().enumerate() {
+        for port in ports(self.request.accepting()) {
+            let up = &mut self.up[port];
             let Some(request) = up.request.peek(ctx) else {
                 continue;
             };
-            if accepting & bit(port) == 0
-                || request.kind.wants_response() && !self.outstanding.admits(port, now)
-            {
+            if request.kind.wants_response() && !self.outstanding.admits(port, now) {
                 continue;
             }
             self.outstanding.end_stall(port, now);
@@ -354,15 +348,16 @@ impl Crossbar {
 
     fn next(&mut self, ctx: &Context<'_>, freed_up: PortMask, freed_down: PortMask) -> Next {
         let now = ctx.cycle();
-        let events = [self.request.next_event(now), self.reply.next_event(now)];
+        let first = self.request.next_event(now).min(self.reply.next_event(now));
         // An input that finished a packet in this cycle may take the next one, if it is there.
-        let another = ports(freed_up).any(|p| self.up[p].request.peek(ctx).is_some())
-            || ports(freed_down).any(|p| self.down[p].response.peek(ctx).is_some());
-        if another {
+        let another = || {
+            ports(freed_up).any(|p| self.up[p].request.peek(ctx).is_some())
+                || ports(freed_down).any(|p| self.down[p].response.peek(ctx).is_some())
+        };
+        if first == now + 1 || another() {
             return Next::Busy;
         }
-        match events.into_iter().flatten().min() {
-            Some(cycle) if cycle == now + 1 => Next::Busy,
+        match Some(first).filter(|first| *first != Cycle::MAX) {
             Some(cycle) => Next::Until(cycle),
             None if self.request.is_blocked() || self.reply.is_blocked() => Next::Credit,
             None if !self.outstanding.is_empty() => Next::Message,

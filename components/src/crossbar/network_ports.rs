@@ -108,7 +108,7 @@ impl<P: Copy + Serialize + DeserializeOwned> NetworkPorts<P> {
                 Ok(())
             })?;
             let flits = self.inputs.flits_inside() + self.outputs.flits_inside();
-            self.traffic.check(packets, flits)
+            self.traffic.check(&packets, flits)
         });
     }
 }

@@ -7,16 +7,17 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, State, below};
+use warpweave_framework::{Cycle, State, below};
 
-use super::requests::{PortMask, bit, ports};
-use super::traffic::Traffic;
+use super::port_bits::PortBits;
+use super::requests::ports;
+use super::traffic::{PacketPlace, Traffic};
 use crate::building_blocks::DelayLine;
 
 /// A flit on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LeavingFlit {
-    pub(super) packet: Id,
+    pub(super) packet: PacketPlace,
     pub(super) is_tail: bool,
     /// The virtual channel of its output, counted over all outputs; a switch has one per output.
     pub(super) channel: u32,
@@ -26,17 +27,21 @@ pub(super) struct LeavingFlit {
 pub(super) struct OutputPorts {
     leaving: Vec<DelayLine<LeavingFlit>>,
     /// Outputs with flits.
-    occupied: PortMask,
+    occupied: PortBits,
     /// Outputs whose tail was refused in the last step.
-    blocked: PortMask,
+    blocked: PortBits,
+    /// The cycle in which the first flit can leave whose tail was not refused, or [`Cycle::MAX`]. No
+    /// state: it is found again.
+    next: Cycle,
 }
 
 impl OutputPorts {
     pub(super) fn new(outputs: usize) -> Self {
         Self {
             leaving: vec![DelayLine::default(); outputs],
-            occupied: 0,
-            blocked: 0,
+            occupied: PortBits::default(),
+            blocked: PortBits::default(),
+            next: Cycle::MAX,
         }
     }
 
@@ -48,9 +53,11 @@ impl OutputPorts {
     /// A flit that can leave from cycle `at` on; returns the flits that the output holds then.
     #[inline]
     pub(super) fn push(&mut self, output: usize, at: Cycle, flit: LeavingFlit) -> usize {
-        self.leaving[output].push(at, flit);
-        self.occupied |= bit(output);
-        self.leaving[output].len()
+        let leaving = &mut self.leaving[output];
+        leaving.push(at, flit);
+        self.occupied.insert(output);
+        self.next = self.next.min(at);
+        leaving.len()
     }
 
     /// One flit leaves every output; a tail only if the receiver takes the packet. `deliver` is
@@ -64,41 +71,43 @@ impl OutputPorts {
         mut deliver: impl FnMut(usize, P, Cycle) -> bool,
         mut left: impl FnMut(usize, LeavingFlit),
     ) {
-        self.blocked = 0;
-        for output in ports(self.occupied) {
-            let Some(&flit) = self.leaving[output].ready(now) else {
+        self.blocked = PortBits::default();
+        let mut next = Cycle::MAX;
+        for output in ports(self.occupied.mask()) {
+            let leaving = &mut self.leaving[output];
+            let Some(&flit) = leaving.ready(now) else {
+                next = next.min(leaving.next().unwrap_or(Cycle::MAX));
                 continue;
             };
             if flit.is_tail {
                 let packet = traffic.packet(flit.packet);
                 if !deliver(output, packet.payload, packet.entered) {
-                    self.blocked |= bit(output);
+                    self.blocked.insert(output);
                     continue;
                 }
                 traffic.deliver(flit.packet, now);
             }
-            self.leaving[output].remove_first();
+            leaving.remove_first();
+            match leaving.next() {
+                Some(cycle) => next = next.min(cycle),
+                None => self.occupied.remove(output),
+            }
             traffic.leave(output);
             left(output, flit);
-            if self.leaving[output].is_empty() {
-                self.occupied &= !bit(output);
-            }
         }
+        self.next = next;
     }
 
     /// Whether a receiver refused a packet in the last step.
     #[inline]
     pub(super) fn is_blocked(&self) -> bool {
-        self.blocked != 0
+        !self.blocked.is_empty()
     }
 
     /// The cycle in which the next flit leaves if no receiver changes its mind.
     #[inline]
     pub(super) fn next_departure(&self) -> Option<Cycle> {
-        let moving = ports(self.occupied & !self.blocked);
-        moving
-            .filter_map(|output| self.leaving[output].next())
-            .min()
+        Some(self.next).filter(|next| *next != Cycle::MAX)
     }
 
     /// Names the fields of the state.
@@ -106,6 +115,9 @@ impl OutputPorts {
         state.array("leaving", &mut self.leaving);
         state.field("occupied_outputs", &mut self.occupied);
         state.field("blocked_outputs", &mut self.blocked);
+        let moving = ports(self.occupied.mask() & !self.blocked.mask());
+        let departures = moving.filter_map(|output| self.leaving.get(output)?.next());
+        self.next = departures.min().unwrap_or(Cycle::MAX);
     }
 
     /// Whether what leaves fits, for what a checkpoint held: flits come by `channels` and belong to
@@ -113,12 +125,12 @@ impl OutputPorts {
     pub(super) fn check(
         &self,
         channels: u64,
-        mut is_packet: impl FnMut(Id) -> Result<(), String>,
+        mut is_packet: impl FnMut(PacketPlace) -> Result<(), String>,
     ) -> Result<(), String> {
-        let mut occupied = 0;
+        let mut occupied = PortBits::default();
         for (output, leaving) in self.leaving.iter().enumerate() {
             if !leaving.is_empty() {
-                occupied |= bit(output);
+                occupied.insert(output);
             }
             for flit in leaving.entries() {
                 below("channel", flit.channel, channels)?;
@@ -127,7 +139,7 @@ impl OutputPorts {
                 }
             }
         }
-        if occupied != self.occupied || self.blocked & !occupied != 0 {
+        if occupied != self.occupied || self.blocked.mask() & !occupied.mask() != 0 {
             return Err("outputs are occupied by nothing".to_owned());
         }
         Ok(())
@@ -153,7 +165,7 @@ mod tests {
         for (output, payload) in ['a', 'b'].into_iter().enumerate() {
             let packet = traffic.insert(0, 8, payload);
             for is_tail in [false, true] {
-                traffic.enter(0, None, 0);
+                traffic.enter(0, 0);
                 let flit = LeavingFlit {
                     packet,
                     is_tail,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, IdTable, State, as_many, below};
 
-use super::requests::{PortMask, bit, ports};
+use super::port_bits::PortBits;
+use super::requests::ports;
 
 /// Where a response belongs.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ pub(super) struct Outstanding {
 /// Cycles in which a port had a request to take and no room for it.
 #[derive(Serialize, Deserialize)]
 struct Stalls {
-    stalled: PortMask,
+    stalled: PortBits,
     since: Vec<Cycle>,
     /// Of the stalls that ended.
     cycles: u64,
@@ -43,7 +44,7 @@ impl Outstanding {
             entries: IdTable::default(),
             taken: vec![0; up_ports],
             stalls: Stalls {
-                stalled: 0,
+                stalled: PortBits::default(),
                 since: vec![0; up_ports],
                 cycles: 0,
             },
@@ -55,8 +56,8 @@ impl Outstanding {
     pub(super) fn admits(&mut self, port: usize, now: Cycle) -> bool {
         let stalls = &mut self.stalls;
         let has_room = self.taken[port] < self.per_port;
-        if !has_room && stalls.stalled & bit(port) == 0 {
-            stalls.stalled |= bit(port);
+        if !has_room && !stalls.stalled.contains(port) {
+            stalls.stalled.insert(port);
             stalls.since[port] = now;
         }
         has_room
@@ -66,8 +67,8 @@ impl Outstanding {
     #[inline]
     pub(super) fn end_stall(&mut self, port: usize, now: Cycle) {
         let stalls = &mut self.stalls;
-        if stalls.stalled & bit(port) != 0 {
-            stalls.stalled &= !bit(port);
+        if stalls.stalled.contains(port) {
+            stalls.stalled.remove(port);
             stalls.cycles += now - stalls.since[port];
         }
     }
@@ -96,18 +97,13 @@ impl Outstanding {
         Some(entry.port as usize)
     }
 
-    /// The id that an answered request had at its port.
+    /// The response has left, and its entry is free; returns the id that the request had at its port.
     #[inline]
-    pub(super) fn original(&self, id: u32) -> u32 {
-        self.entries[Id::from_bits(id)].id
-    }
-
-    /// The response has left; its entry is free.
-    #[inline]
-    pub(super) fn release(&mut self, id: u32) {
+    pub(super) fn release(&mut self, id: u32) -> u32 {
         let entry = self.entries.remove(Id::from_bits(id));
         let entry = entry.expect("an entry stays until its response left");
         self.taken[entry.port as usize] -= 1;
+        entry.id
     }
 
     /// Whether no request waits.
@@ -132,7 +128,7 @@ impl Outstanding {
             since,
             cycles,
         } = &self.stalls;
-        let open = ports(*stalled).map(|port| cycle.saturating_sub(since[port]));
+        let open = ports(stalled.mask()).map(|port| cycle.saturating_sub(since[port]));
         cycles + open.sum::<u64>()
     }
 
@@ -142,8 +138,7 @@ impl Outstanding {
         state.array("taken", &mut self.taken);
         state.fitting("stalls", &mut self.stalls, |found, built| {
             as_many("ports", found.since.len(), built.since.len())?;
-            let all = PortMask::MAX >> (PortMask::BITS as usize - found.since.len());
-            if found.stalled & !all == 0 {
+            if found.stalled.is_below(found.since.len()) {
                 Ok(())
             } else {
                 Err("a port that is not there is stalled".to_owned())
@@ -181,9 +176,9 @@ mod tests {
         assert!(!table.admits(0, 6) && table.admits(1, 6));
         assert_eq!(table.stall_cycles(10), 4);
         assert_eq!(table.per_slice(4), [0, 0, 0, 1]);
-        assert_eq!((table.answer(id, 3), table.original(id)), (Some(0), 77));
+        assert_eq!(table.answer(id, 3), Some(0));
         assert!(!table.admits(0, 10), "the response has not left");
-        table.release(id);
+        assert_eq!(table.release(id), 77);
         assert!(table.admits(0, 12));
         table.end_stall(0, 12);
         assert_eq!(table.stall_cycles(20), 6);

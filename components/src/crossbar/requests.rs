@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::as_many;
 
+use super::port_bits::PortBits;
+
 /// One bit per port.
 pub(crate) type PortMask = u128;
 
@@ -35,6 +37,8 @@ pub(crate) fn bit(port: usize) -> PortMask {
 pub(crate) trait PortSet: Copy + Default + PartialEq {
     /// The ports of the mask; the set is wide enough for them.
     fn of(mask: PortMask) -> Self;
+    /// As [`PortSet::of`].
+    fn kept(bits: &PortBits) -> Self;
     /// One port.
     fn one(port: usize) -> Self;
     /// Those in both.
@@ -63,11 +67,16 @@ pub(crate) trait PortSet: Copy + Default + PartialEq {
 }
 
 macro_rules! port_set {
-    ($word:ty) => {
+    ($word:ty, $kept:ident) => {
         impl PortSet for $word {
             #[inline(always)]
             fn of(mask: PortMask) -> Self {
                 mask as Self
+            }
+
+            #[inline(always)]
+            fn kept(bits: &PortBits) -> Self {
+                bits.$kept()
             }
 
             #[inline(always)]
@@ -103,8 +112,8 @@ macro_rules! port_set {
     };
 }
 
-port_set!(u64);
-port_set!(u128);
+port_set!(u64, first_word);
+port_set!(u128, mask);
 
 /// Whether so many ports fit into one word of the machine.
 pub(crate) fn fits_word(ports: usize) -> bool {
@@ -143,22 +152,6 @@ pub(crate) fn first_from(mask: PortMask, start: usize) -> usize {
 }
 
 /// Who wants what: input × output bits from both sides, and which pairs a packet holds.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Requests {
-    by_output: Vec<PortMask>,
-    by_input: Vec<PortMask>,
-    pub(super) wanting: PortMask,
-    pub(super) wanted: PortMask,
-    /// Per held output: the input whose packet holds it.
-    holder: Vec<PortMask>,
-    /// Per holding input: the output it holds.
-    holding: Vec<PortMask>,
-    held_outputs: PortMask,
-    holding_inputs: PortMask,
-    rounds: Rounds,
-}
-
-/// Keeps packets that hold their ports from starving others.
 ///
 /// Ports that are held become free at different times, so two endless streams can make an output
 /// and an input never be free together although a packet waits for both. Therefore every input
@@ -167,60 +160,51 @@ pub(crate) struct Requests {
 /// outputs that are left. Packets of one flit hold nothing and end no patience: for them the
 /// arbiters do what their definitions say.
 #[derive(Serialize, Deserialize)]
-struct Rounds {
-    patience: u32,
-    /// Per input: outputs not served yet in this round.
-    left: Vec<PortMask>,
-    /// Per input: packets that held ports in this round.
-    started: Vec<u32>,
+pub(crate) struct Requests {
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+    wanting: PortBits,
+    wanted: PortBits,
+    holding_inputs: PortBits,
+    held_outputs: PortBits,
     /// Inputs whose patience ended.
-    impatient: PortMask,
+    impatient: PortBits,
+    patience: u32,
 }
 
-impl Rounds {
-    /// The input starts a packet to the output; `wants` are its other and future requests.
-    #[inline]
-    fn start(&mut self, input: usize, output: usize, wants: PortMask, holds: bool) {
-        let left = &mut self.left[input];
-        *left &= !bit(output);
-        if *left & wants == 0 {
-            *left = wants & !bit(output);
-            self.started[input] = 0;
-            self.impatient &= !bit(input);
-        }
-        if holds {
-            self.started[input] += 1;
-            if self.started[input] >= self.patience {
-                self.impatient |= bit(input);
-            }
-        }
-    }
+/// What an input asks for.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Input {
+    wants: PortBits,
+    /// The output that its packet holds, if one does.
+    holds: PortBits,
+    /// Outputs not served yet in this round.
+    left: PortBits,
+    /// Packets that held ports in this round.
+    started: u32,
+}
+
+/// Who asks for an output.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Output {
+    asking: PortBits,
+    /// The input whose packet holds it, if one does.
+    holder: PortBits,
 }
 
 impl Requests {
     /// Whether what a checkpoint holds is of a network as this one was built.
     pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
-        let (inputs, outputs) = (built.by_input.len(), built.by_output.len());
-        for found in [&self.by_output, &self.holder] {
-            as_many("outputs", found.len(), outputs)?;
-        }
-        for found in [&self.by_input, &self.holding, &self.rounds.left] {
-            as_many("inputs", found.len(), inputs)?;
-        }
-        as_many("inputs", self.rounds.started.len(), inputs)?;
-        let within = |masks: &[PortMask], count: usize| {
-            let all = PortMask::MAX >> (PortMask::BITS as usize - count);
-            masks.iter().all(|mask| mask & !all == 0)
-        };
-        let of_inputs = [self.wanting, self.holding_inputs, self.rounds.impatient];
-        let fits = within(&self.by_output, inputs)
-            && within(&self.holder, inputs)
-            && within(&of_inputs, inputs)
-            && within(&self.by_input, outputs)
-            && within(&self.holding, outputs)
-            && within(&self.rounds.left, outputs)
-            && within(&[self.wanted, self.held_outputs], outputs);
-        if fits && self.rounds.patience == built.rounds.patience {
+        let (inputs, outputs) = (built.inputs.len(), built.outputs.len());
+        as_many("inputs", self.inputs.len(), inputs)?;
+        as_many("outputs", self.outputs.len(), outputs)?;
+        let of_inputs = [self.wanting, self.holding_inputs, self.impatient];
+        let of_outputs = [self.wanted, self.held_outputs];
+        let asking = self.outputs.iter().flat_map(|o| [o.asking, o.holder]);
+        let asked = self.inputs.iter().flat_map(|i| [i.wants, i.holds, i.left]);
+        let fits = asking.chain(of_inputs).all(|bits| bits.is_below(inputs))
+            && asked.chain(of_outputs).all(|bits| bits.is_below(outputs));
+        if fits && self.patience == built.patience {
             Ok(())
         } else {
             Err("ports that are not there ask or are asked for".to_owned())
@@ -229,12 +213,13 @@ impl Requests {
 
     /// Whether these, per input and output, are all that ask.
     pub(crate) fn check(&self, asking: &[(usize, usize)]) -> Result<(), String> {
-        let mut expected = Self::new(self.by_input.len(), self.by_output.len());
+        let mut expected = Self::new(self.inputs.len(), self.outputs.len());
         for (input, output) in asking {
             expected.set(*input, *output);
         }
-        let same = expected.by_output == self.by_output
-            && expected.by_input == self.by_input
+        let wants = |of: &Self| -> Vec<_> { of.inputs.iter().map(|i| i.wants).collect() };
+        let asks = |of: &Self| -> Vec<_> { of.outputs.iter().map(|o| o.asking).collect() };
+        let same = (wants(&expected), asks(&expected)) == (wants(self), asks(self))
             && (expected.wanting, expected.wanted) == (self.wanting, self.wanted);
         if same {
             Ok(())
@@ -245,74 +230,119 @@ impl Requests {
 
     pub(crate) fn new(inputs: usize, outputs: usize) -> Self {
         Self {
-            by_output: vec![0; outputs],
-            by_input: vec![0; inputs],
-            wanting: 0,
-            wanted: 0,
-            holder: vec![0; outputs],
-            holding: vec![0; inputs],
-            held_outputs: 0,
-            holding_inputs: 0,
-            rounds: Rounds {
-                patience: PATIENCE * outputs as u32,
-                left: vec![0; inputs],
-                started: vec![0; inputs],
-                impatient: 0,
-            },
+            inputs: vec![Input::default(); inputs],
+            outputs: vec![Output::default(); outputs],
+            wanting: PortBits::default(),
+            wanted: PortBits::default(),
+            holding_inputs: PortBits::default(),
+            held_outputs: PortBits::default(),
+            impatient: PortBits::default(),
+            patience: PATIENCE * outputs as u32,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, input: usize, output: usize) {
-        self.by_output[output] |= bit(input);
-        self.by_input[input] |= bit(output);
-        self.wanting |= bit(input);
-        self.wanted |= bit(output);
+        self.outputs[output].asking.insert(input);
+        self.inputs[input].wants.insert(output);
+        self.wanting.insert(input);
+        self.wanted.insert(output);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn clear(&mut self, input: usize, output: usize) {
-        self.by_output[output] &= !bit(input);
-        self.by_input[input] &= !bit(output);
-        if self.by_output[output] == 0 {
-            self.wanted &= !bit(output);
+        let asking = &mut self.outputs[output].asking;
+        asking.remove(input);
+        if asking.is_empty() {
+            self.wanted.remove(output);
         }
-        if self.by_input[input] == 0 {
-            self.wanting &= !bit(input);
+        let wants = &mut self.inputs[input].wants;
+        wants.remove(output);
+        if wants.is_empty() {
+            self.wanting.remove(input);
         }
     }
 
     /// A flit that is no tail passed: the input and the output serve only each other until released.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hold(&mut self, input: usize, output: usize) {
-        if self.holding_inputs & bit(input) == 0 {
+        if !self.holding_inputs.contains(input) {
             self.begin_to_hold(input, output);
         }
     }
 
+    #[inline(never)]
     fn begin_to_hold(&mut self, input: usize, output: usize) {
-        self.rounds.start(input, output, self.by_input[input], true);
-        self.holder[output] = bit(input);
-        self.holding[input] = bit(output);
-        self.held_outputs |= bit(output);
-        self.holding_inputs |= bit(input);
+        self.start(input, output);
+        self.inputs[input].started += 1;
+        if self.inputs[input].started >= self.patience {
+            self.impatient.insert(input);
+        }
+        let holder = &mut self.outputs[output].holder;
+        *holder = PortBits::default();
+        holder.insert(input);
+        let holds = &mut self.inputs[input].holds;
+        *holds = PortBits::default();
+        holds.insert(output);
+        self.held_outputs.insert(output);
+        self.holding_inputs.insert(input);
     }
 
     /// A tail passed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, input: usize, output: usize) {
-        if self.holding_inputs & bit(input) == 0 {
-            self.rounds
-                .start(input, output, self.by_input[input], false);
+        if self.holding_inputs.contains(input) {
+            self.held_outputs.remove(output);
+            self.holding_inputs.remove(input);
+        } else {
+            self.start(input, output);
         }
-        self.held_outputs &= !bit(output);
-        self.holding_inputs &= !bit(input);
+    }
+
+    /// A flit has passed from the input to the output; the input asks for `next` now, instead of that.
+    #[inline(always)]
+    pub(crate) fn passed(
+        &mut self,
+        (input, output): (usize, usize),
+        is_tail: bool,
+        next: Option<usize>,
+    ) {
+        if is_tail {
+            self.release(input, output);
+        } else {
+            self.hold(input, output);
+        }
+        if next != Some(output) {
+            self.clear(input, output);
+            if let Some(next) = next {
+                self.set(input, next);
+            }
+        }
+    }
+
+    /// The input starts a packet to the output.
+    #[inline(always)]
+    fn start(&mut self, input: usize, output: usize) {
+        let of_input = &mut self.inputs[input];
+        of_input.left.remove(output);
+        if !of_input.left.meets(&of_input.wants) {
+            of_input.left = of_input.wants;
+            of_input.left.remove(output);
+            of_input.started = 0;
+            self.impatient.remove(input);
+        }
+    }
+
+    /// Inputs that want some output, whether it is free for them or not.
+    #[inline]
+    pub(super) fn wanting(&self) -> PortMask {
+        self.wanting.mask()
     }
 
     /// Outputs that some input wants, whether they are free for it or not.
     #[inline]
     pub(crate) fn wanted(&self) -> PortMask {
-        self.wanted
+        self.wanted.mask()
     }
 
     /// Inputs whose request the output can serve.
@@ -324,13 +354,14 @@ impl Requests {
     /// As [`Requests::to_output`], in words that all ports fit into.
     #[inline(always)]
     pub(super) fn to_output_in<S: PortSet>(&self, output: usize) -> S {
-        let asking = S::of(self.by_output[output]);
-        let (held, this) = (S::of(self.held_outputs), S::one(output));
+        let of_output = &self.outputs[output];
+        let asking = S::kept(&of_output.asking);
+        let (held, this) = (S::kept(&self.held_outputs), S::one(output));
         if !held.and(this).is_empty() {
-            return asking.and(S::of(self.holder[output]));
+            return asking.and(S::kept(&of_output.holder));
         }
-        let asking = asking.without(S::of(self.holding_inputs));
-        if asking.and(S::of(self.rounds.impatient)).is_empty() {
+        let asking = asking.without(S::kept(&self.holding_inputs));
+        if asking.and(S::kept(&self.impatient)).is_empty() {
             asking
         } else {
             self.without_the_impatient(asking, output)
@@ -340,7 +371,7 @@ impl Requests {
     /// Those of `asking` whose patience for the output has not ended.
     #[cold]
     fn without_the_impatient<S: PortSet>(&self, mut asking: S, output: usize) -> S {
-        for input in ports(self.by_output[output] & self.rounds.impatient) {
+        for input in ports(self.outputs[output].asking.mask() & self.impatient.mask()) {
             if self.of_input(input) & bit(output) == 0 {
                 asking = asking.without(S::one(input));
             }
@@ -351,17 +382,17 @@ impl Requests {
     /// Outputs that can serve this input's requests.
     #[inline]
     pub(super) fn of_input(&self, input: usize) -> PortMask {
-        if self.holding_inputs & bit(input) != 0 {
-            return self.by_input[input] & self.holding[input];
+        let of_input = &self.inputs[input];
+        let wants = of_input.wants.mask();
+        if self.holding_inputs.contains(input) {
+            return wants & of_input.holds.mask();
         }
-        let wants = self.by_input[input];
-        let left = wants & self.rounds.left[input];
-        let is_impatient = self.rounds.impatient & bit(input) != 0;
-        let may_start = if is_impatient && left != 0 {
+        let left = wants & of_input.left.mask();
+        let may_start = if self.impatient.contains(input) && left != 0 {
             left
         } else {
             wants
         };
-        may_start & !self.held_outputs
+        may_start & !self.held_outputs.mask()
     }
 }

@@ -2,10 +2,14 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Histogram, Id, IdTable, Level, State, Statistics, as_many};
+use warpweave_framework::{Cycle, Histogram, Level, State, Statistics, as_many, below};
 
-use super::requests::{PortMask, bit, ports};
+use super::port_bits::PortBits;
+use super::requests::{PortMask, ports};
 use crate::roles;
+
+/// Where a packet lies; that of a packet that has left is used again.
+pub(super) type PacketPlace = u32;
 
 /// What a packet needs beside its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +36,10 @@ pub(super) struct Packet<P> {
 
 /// The packets of a network and its counters; `P` is what packets carry.
 pub(super) struct Traffic<P> {
-    packets: IdTable<Packet<P>>,
+    /// By place.
+    packets: Vec<Packet<P>>,
+    /// Places of packets that have left.
+    free: Vec<PacketPlace>,
     flits_inside: u64,
     counters: Counters,
 }
@@ -48,7 +55,7 @@ struct Counters {
     /// Flits inside.
     occupancy: Level,
     /// Inputs whose entering flit found no credit, and since when.
-    stalled_inputs: PortMask,
+    stalled_inputs: PortBits,
     stalled_since: Vec<Cycle>,
     /// Cycles of the stalls that ended, added up over inputs.
     stall_cycles: u64,
@@ -57,7 +64,8 @@ struct Counters {
 impl<P: Copy> Traffic<P> {
     pub(super) fn new(inputs: usize, outputs: usize) -> Self {
         Self {
-            packets: IdTable::default(),
+            packets: Vec::new(),
+            free: Vec::new(),
             flits_inside: 0,
             counters: Counters {
                 flits: vec![0; outputs],
@@ -69,29 +77,39 @@ impl<P: Copy> Traffic<P> {
 
     /// A packet is offered.
     #[inline]
-    pub(super) fn insert(&mut self, now: Cycle, bytes: u32, payload: P) -> Id {
-        self.packets.insert(Packet {
+    pub(super) fn insert(&mut self, now: Cycle, bytes: u32, payload: P) -> PacketPlace {
+        let packet = Packet {
             payload,
             offered: now,
             entered: now,
             bytes,
-        })
+        };
+        if let Some(place) = self.free.pop() {
+            self.packets[place as usize] = packet;
+            place
+        } else {
+            self.packets.push(packet);
+            self.packets.len() as PacketPlace - 1
+        }
     }
 
     /// A packet inside.
     #[inline]
-    pub(super) fn packet(&self, packet: Id) -> &Packet<P> {
-        &self.packets[packet]
+    pub(super) fn packet(&self, place: PacketPlace) -> &Packet<P> {
+        &self.packets[place as usize]
     }
 
-    /// A flit enters; `head` is its packet, if it is the first.
+    /// The head of a packet enters.
     #[inline]
-    pub(super) fn enter(&mut self, input: usize, head: Option<Id>, now: Cycle) {
+    pub(super) fn begin(&mut self, packet: PacketPlace, now: Cycle) {
+        self.packets[packet as usize].entered = now;
+    }
+
+    /// A flit enters.
+    #[inline]
+    pub(super) fn enter(&mut self, input: usize, now: Cycle) {
         self.flits_inside += 1;
-        if let Some(packet) = head {
-            self.packets[packet].entered = now;
-        }
-        if self.counters.stalled_inputs != 0 {
+        if !self.counters.stalled_inputs.is_empty() {
             self.end_stall(input, now);
         }
     }
@@ -99,8 +117,8 @@ impl<P: Copy> Traffic<P> {
     #[inline(never)]
     fn end_stall(&mut self, input: usize, now: Cycle) {
         let counters = &mut self.counters;
-        if counters.stalled_inputs & bit(input) != 0 {
-            counters.stalled_inputs &= !bit(input);
+        if counters.stalled_inputs.contains(input) {
+            counters.stalled_inputs.remove(input);
             counters.stall_cycles += now - counters.stalled_since[input];
         }
     }
@@ -109,8 +127,8 @@ impl<P: Copy> Traffic<P> {
     #[inline]
     pub(super) fn stall(&mut self, input: usize, now: Cycle) {
         let counters = &mut self.counters;
-        if counters.stalled_inputs & bit(input) == 0 {
-            counters.stalled_inputs |= bit(input);
+        if !counters.stalled_inputs.contains(input) {
+            counters.stalled_inputs.insert(input);
             counters.stalled_since[input] = now;
         }
     }
@@ -118,7 +136,7 @@ impl<P: Copy> Traffic<P> {
     /// Inputs whose entering flit found no credit in the last step.
     #[inline]
     pub(super) fn stalled_inputs(&self) -> PortMask {
-        self.counters.stalled_inputs
+        self.counters.stalled_inputs.mask()
     }
 
     /// A flit leaves.
@@ -130,12 +148,12 @@ impl<P: Copy> Traffic<P> {
 
     /// A packet was taken by its receiver.
     #[inline]
-    pub(super) fn deliver(&mut self, packet: Id, now: Cycle) {
-        let packet = self.packets.remove(packet);
-        let packet = packet.expect("a packet stays until its tail left");
+    pub(super) fn deliver(&mut self, place: PacketPlace, now: Cycle) {
+        let Packet { offered, bytes, .. } = self.packets[place as usize];
+        self.free.push(place);
         self.counters.packets += 1;
-        self.counters.bytes += u64::from(packet.bytes);
-        self.counters.latency.record(now - packet.offered);
+        self.counters.bytes += u64::from(bytes);
+        self.counters.latency.record(now - offered);
     }
 
     /// The flits inside are those of cycle `now`.
@@ -147,7 +165,7 @@ impl<P: Copy> Traffic<P> {
     }
 
     pub(super) fn packets_inside(&self) -> usize {
-        self.packets.len()
+        self.packets.len() - self.free.len()
     }
 
     pub(super) fn packets_delivered(&self) -> u64 {
@@ -165,7 +183,7 @@ impl<P: Copy> Traffic<P> {
     pub(super) fn credit_stalls(&self, cycle: Cycle) -> u64 {
         let counters = &self.counters;
         let since = |input: usize| cycle.saturating_sub(counters.stalled_since[input]);
-        let open = ports(counters.stalled_inputs).map(since);
+        let open = ports(counters.stalled_inputs.mask()).map(since);
         counters.stall_cycles + open.sum::<u64>()
     }
 
@@ -235,13 +253,13 @@ impl<P: Copy + Serialize + DeserializeOwned> Traffic<P> {
     /// Names the fields of the state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("packets", &mut self.packets);
+        state.field("free", &mut self.free);
         state.field("flits_inside", &mut self.flits_inside);
         state.fitting("counters", &mut self.counters, |found, built| {
             as_many("outputs", found.flits.len(), built.flits.len())?;
             let inputs = built.stalled_since.len();
             as_many("inputs", found.stalled_since.len(), inputs)?;
-            let all = PortMask::MAX >> (PortMask::BITS as usize - inputs);
-            if found.stalled_inputs & !all == 0 {
+            if found.stalled_inputs.is_below(inputs) {
                 Ok(())
             } else {
                 Err("an input that is not there is stalled".to_owned())
@@ -251,18 +269,16 @@ impl<P: Copy + Serialize + DeserializeOwned> Traffic<P> {
 
     /// Whether `found`, the packets at inputs and outputs, are those inside, each once, and so many
     /// flits with them.
-    pub(super) fn check(&self, mut found: Vec<Id>, flits: u64) -> Result<(), String> {
-        found.sort_unstable();
-        let mut inside: Vec<Id> = self.packets.iter().map(|(id, _)| id).collect();
-        inside.sort_unstable();
-        let other = found
-            .iter()
-            .zip(&inside)
-            .find(|(found, inside)| found != inside);
-        if let Some((found, _)) = other {
-            return Err(format!("packet {found} is not inside, or twice"));
+    pub(super) fn check(&self, found: &[PacketPlace], flits: u64) -> Result<(), String> {
+        let places = self.packets.len();
+        let mut met = vec![false; places];
+        for place in self.free.iter().chain(found) {
+            below("packet", *place, places as u64)?;
+            if std::mem::replace(&mut met[*place as usize], true) {
+                return Err(format!("packet {place} is not inside, or twice"));
+            }
         }
-        as_many("packets", found.len(), inside.len())?;
+        as_many("packets", found.len(), self.packets_inside())?;
         if flits == self.flits_inside {
             Ok(())
         } else {

@@ -355,12 +355,12 @@ impl Banks {
         (self.state.open >> bank & 1 != 0).then(|| self.state.banks[bank as usize].row)
     }
 
-    #[inline]
+    #[inline(always)]
     fn group(&self, bank: u32) -> &Scope {
         &self.state.groups[(bank >> self.group_shift) as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn act_from(&self, bank: u32) -> Cycle {
         self.state.banks[bank as usize]
             .act
@@ -368,7 +368,7 @@ impl Banks {
             .max(self.state.rank.act)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_from(&self, bank: u32) -> Cycle {
         self.state.banks[bank as usize]
             .read
@@ -376,7 +376,7 @@ impl Banks {
             .max(self.state.rank.read)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_from(&self, bank: u32) -> Cycle {
         self.state.banks[bank as usize]
             .write
@@ -385,7 +385,7 @@ impl Banks {
     }
 
     /// Of a write or a read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn column_from(&self, bank: u32, write: bool) -> Cycle {
         if write {
             self.write_from(bank)
@@ -394,7 +394,7 @@ impl Banks {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn precharge_from(&self, bank: u32) -> Cycle {
         let bank = &self.state.banks[bank as usize];
         bank.precharge.max(self.state.rank_precharge)

@@ -13,7 +13,7 @@
 //! # Ports
 //! | name | direction | message | back-pressure |
 //! |---|---|---|---|
-//! | `up[i].request` | in | [`MemRequest`]: read, prefetch, write, copy-back | stays in the port while its queue is full, while no transaction slot is free, or while a write's line is still being read |
+//! | `up[i].request` | in | [`MemRequest`](crate::memory::MemRequest): read, prefetch, write, copy-back | stays in the port while its queue is full, while no transaction slot is free, or while a write's line is still being read |
 //! | `up[i].response` | out | [`MemResponse`](crate::memory::MemResponse) of level DRAM | finished responses wait; when all slots wait, requests do too |
 //!
 //! # Timing
@@ -52,7 +52,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `spec.rs`, `timing.rs` | what a description says |
-//! | `splitting.rs`, `transactions.rs`, `responses.rs`, `sequences.rs` | a request's way: into accesses, the order among reads, back to its port, which write it sees |
+//! | `entry.rs`, `heads.rs`, `splitting.rs`, `transactions.rs`, `responses.rs`, `sequences.rs` | a request's way: from its port, into accesses, the order among reads, back to its port, which write it sees |
 //! | `mapping/` | from an access number to channel, bank, row and column |
 //! | `controller/` | the commands of one channel, as a function of time |
 //! | `queue.rs`, `banks.rs` | the waiting accesses and the earliest legal commands of a channel |
@@ -116,6 +116,8 @@ mod checker;
 mod command_bus;
 mod controller;
 mod drain;
+mod entry;
+mod heads;
 mod mapping;
 mod page;
 mod queue;
@@ -138,13 +140,12 @@ use warpweave_framework::{
 };
 
 use crate::interleave::Interleave;
-use crate::memory::{
-    Level, MemRequest, MemSlave, RequestKind, Slices, hold_whole_lines, transaction,
-};
+use crate::memory::{Level, MemSlave, Slices, hold_whole_lines, transaction};
 
+use heads::Heads;
 use responses::Responses;
 use sequences::Sequences;
-use splitting::{Accesses, Splitting};
+use splitting::Splitting;
 use transactions::Transactions;
 
 pub use banks::Command;
@@ -178,9 +179,6 @@ pub struct GddrController {
     up: Vec<MemSlave>,
     channels: Vec<Controller>,
     mapping: Mapping,
-    /// Channel and place of the access that was looked at last; a request that waits is looked at again
-    /// and again. No state.
-    located: Option<(u64, usize, Location)>,
     interleave: Option<Interleave>,
     /// What its wires bring; of elaboration only.
     slices: Slices,
@@ -190,6 +188,7 @@ pub struct GddrController {
     check: bool,
     transactions: Transactions,
     splitting: Option<Splitting>,
+    heads: Heads,
     /// The port looked at first.
     turn: usize,
     responses: Responses,
@@ -221,7 +220,6 @@ impl GddrController {
             up: (0..ports).map(|_| MemSlave::default()).collect(),
             channels: (0..spec.channels).map(channel).collect::<Result<_, _>>()?,
             mapping: Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?,
-            located: None,
             interleave: spec.interleave,
             slices: Slices::default(),
             access_bytes: spec.access_bytes(),
@@ -230,6 +228,7 @@ impl GddrController {
             check: spec.check,
             transactions: Transactions::new(spec.transactions()),
             splitting: None,
+            heads: Heads::new(ports),
             turn: 0,
             responses: Responses::new(ports),
             sequences: Sequences::default(),
@@ -262,7 +261,9 @@ impl Component for GddrController {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         for channel in &mut self.channels {
-            channel.advance(now);
+            if channel.advance(now) {
+                self.heads.try_again();
+            }
         }
         if self.check
             && let Some(broken) = self.broken()
@@ -322,6 +323,7 @@ impl Component for GddrController {
         });
         state.field("sequences", &mut self.sequences);
         state.field("stats", &mut self.stats);
+        self.heads.forget();
     }
 
     fn evaluation_cost(&self) -> u64 {
@@ -379,6 +381,7 @@ impl GddrController {
         for channel in 0..self.channels.len() {
             while let Some((_, tag)) = self.channels[channel].take_completion(arrived) {
                 let (responses, latency) = (&mut self.responses, &mut self.stats.latency);
+                self.heads.try_again();
                 self.transactions
                     .data_arrived(Id::from_bits(tag), |id, read| {
                         latency.record(now - read.accepted);
@@ -397,6 +400,7 @@ impl GddrController {
 
     fn respond(&mut self, ctx: &mut Context<'_>) {
         let (up, transactions) = (&mut self.up, &mut self.transactions);
+        let heads = &mut self.heads;
         self.responses.send(|port, id| {
             if !up[port].response.can_send(ctx) {
                 return false;
@@ -406,127 +410,9 @@ impl GddrController {
             response.write_sequence = transaction.write_sequence;
             up[port].response.send(ctx, response);
             transactions.end(id);
+            heads.try_again();
             true
         });
-    }
-
-    /// Lets one access enter the queues and says whether one did.
-    fn enter(&mut self, ctx: &mut Context<'_>) -> bool {
-        if let Some(splitting) = self.splitting {
-            return self.enter_access(ctx.cycle(), splitting);
-        }
-        let ports = self.up.len();
-        for step in 0..ports {
-            let port = (self.turn + step) % ports;
-            let Some(request) = self.up[port].request.peek(ctx).copied() else {
-                continue;
-            };
-            if let Err(message) = admissible(&request) {
-                ctx.fail(message);
-                return false;
-            }
-            if self.enter_request(ctx.cycle(), port, request) {
-                self.up[port].request.pop(ctx);
-                self.turn = (port + 1) % ports;
-                return true;
-            }
-        }
-        false
-    }
-
-    fn enter_request(&mut self, now: Cycle, port: usize, request: MemRequest) -> bool {
-        let write = request.kind.carries_data();
-        if write && self.transactions.is_read(request.line) || !self.transactions.has_room() {
-            return false;
-        }
-        let local = match &self.interleave {
-            Some(interleave) => interleave.local_of_group(request.line, self.up.len() as u32),
-            None => request.line,
-        };
-        let accesses = Accesses::touched(local, request.words, self.access_bytes);
-        let (channel, access) = self.access(accesses.next(), write);
-        // A request that stays in its port leaves no trace.
-        if !self.channels[channel].accepts(&access) {
-            return false;
-        }
-        let count = accesses.count();
-        let transaction = self.transactions.begin(now, port, request, count);
-        let splitting = Splitting {
-            transaction,
-            write,
-            accesses,
-        };
-        let entered = self.enter_access(now, splitting);
-        assert!(entered, "what a channel accepts it takes");
-        let first = accesses.first();
-        let address = self.mapping.wrapped(first) * u64::from(self.access_bytes)
-            + local % u64::from(self.access_bytes);
-        if write {
-            self.order_write(&request, address);
-        } else {
-            self.stats.read_requests += 1;
-            let newest = self.sequences.of(address);
-            self.transactions.order_read(transaction, newest);
-        }
-        self.stats.wrapped += u64::from(self.mapping.wraps(first));
-        true
-    }
-
-    /// The channel of an access, and the access as the channel takes it.
-    fn access(&mut self, access: u64, write: bool) -> (usize, Request) {
-        let known = self.located.filter(|(known, ..)| *known == access);
-        let (_, channel, location) = *self.located.insert(known.unwrap_or_else(|| {
-            let channel = self.mapping.channel(access) as usize;
-            (access, channel, self.mapping.locate(access))
-        }));
-        let request = Request {
-            access,
-            location,
-            write,
-            tag: 0,
-        };
-        (channel, request)
-    }
-
-    /// Offers the next access of a request to its channel and says whether it entered. The last one
-    /// of a write acknowledges it.
-    fn enter_access(&mut self, now: Cycle, splitting: Splitting) -> bool {
-        let Splitting {
-            transaction,
-            write,
-            accesses,
-        } = splitting;
-        let (channel, mut access) = self.access(accesses.next(), write);
-        access.tag = transaction.bits();
-        if self.channels[channel].offer(now, access) == Offer::Refused {
-            return false;
-        }
-        let left = accesses.after();
-        self.splitting = left.map(|accesses| Splitting {
-            accesses,
-            ..splitting
-        });
-        if left.is_none() && write {
-            let written = self.transactions.get(transaction);
-            if written.request.kind.wants_response() {
-                self.responses
-                    .acknowledge(now + 1, written.port, transaction);
-            } else {
-                self.transactions.end(transaction);
-            }
-        }
-        true
-    }
-
-    fn order_write(&mut self, request: &MemRequest, address: u64) {
-        if request.kind == RequestKind::CopyBack {
-            self.stats.copy_backs += 1;
-        } else {
-            self.stats.write_requests += 1;
-        }
-        if request.write_sequence > 0 {
-            self.sequences.raise(address, request.write_sequence);
-        }
     }
 
     fn next(&mut self, ctx: &Context<'_>, entered: bool) -> Next {
@@ -534,16 +420,14 @@ impl GddrController {
         let more = entered
             && (self.splitting.is_some()
                 || self.up.iter().any(|up| up.request.peek(ctx).is_some()));
-        let mut wake = [
-            more.then_some(now + 1),
-            self.responses.next_acknowledgement(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(Cycle::MAX);
+        let mut wake = if more { now + 1 } else { Cycle::MAX };
+        if let Some(cycle) = self.responses.next_acknowledgement() {
+            wake = wake.min(cycle);
+        }
         for channel in &mut self.channels {
-            wake = wake.min(channel.next_command().unwrap_or(Cycle::MAX));
+            if let Some(cycle) = channel.next_command() {
+                wake = wake.min(cycle);
+            }
             if let Some(completion) = channel.next_completion() {
                 wake = wake.min(completion + self.latency);
             }
@@ -554,21 +438,6 @@ impl GddrController {
             None => Next::Message,
         }
     }
-}
-
-/// What memory can serve.
-fn admissible(request: &MemRequest) -> Result<(), String> {
-    let MemRequest { line, words, .. } = *request;
-    if request.kind == RequestKind::Atomic {
-        return Err(format!(
-            "an atomic of line {line:#x} reached memory; atomics are served where the line is \
-             shared, put a cache that serves them above"
-        ));
-    }
-    if words == 0 {
-        return Err(format!("a request of line {line:#x} touches no word"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

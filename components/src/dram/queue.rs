@@ -18,7 +18,8 @@ pub(crate) struct Entry {
     pub(crate) activated: bool,
     /// The request closed another row.
     pub(crate) conflicted: bool,
-    /// The next younger entry of the same queue and bank.
+    /// The next older and the next younger entry of the same queue and bank.
+    pub(crate) previous: Option<Id>,
     pub(crate) next: Option<Id>,
 }
 
@@ -35,6 +36,53 @@ pub(crate) struct Line {
     /// The oldest that needs another row than the open one.
     pub(crate) miss: Option<Id>,
     pub(crate) len: u32,
+}
+
+impl Line {
+    /// Finds those that can be next in the place of one that has left; candidates are the oldest of
+    /// their kind, so another one is younger.
+    fn replace(&mut self, entries: &IdTable<Entry>, left: Id, open: u32) {
+        let after = entries[left].next;
+        let hit = |entry: &Entry| entry.row == open;
+        if self.miss == Some(left) {
+            self.miss = first_from(entries, after, |entry| !hit(entry));
+        } else if self.hit == Some(left) {
+            self.hit = first_from(entries, after, hit);
+            // Where that is the other kind, the kinds change places.
+            if let Some(other) = self.other_hit
+                && self.hit == Some(other)
+            {
+                self.other_hit = other_kind(entries, other, open);
+            }
+        } else if self.other_hit == Some(left) {
+            let write = entries[left].write;
+            self.other_hit = first_from(entries, after, |entry| hit(entry) && entry.write == write);
+        }
+    }
+}
+
+/// The first entry younger than this one that needs the open row and is of the other kind.
+fn other_kind(entries: &IdTable<Entry>, hit: Id, open: u32) -> Option<Id> {
+    let Entry { next, write, .. } = entries[hit];
+    first_from(entries, next, |entry| {
+        entry.row == open && entry.write != write
+    })
+}
+
+/// The first entry of a line from this one on that fits.
+#[inline]
+fn first_from(
+    entries: &IdTable<Entry>,
+    mut next: Option<Id>,
+    fits: impl Fn(&Entry) -> bool,
+) -> Option<Id> {
+    while let Some(id) = next
+        && let entry = &entries[id]
+        && !fits(entry)
+    {
+        next = entry.next;
+    }
+    next
 }
 
 /// A queue; entries lie in an array shared with others.
@@ -77,6 +125,9 @@ impl Queue {
                 if length > line.len {
                     return wrong("is longer than it is");
                 }
+                if entry.previous != last {
+                    return wrong("leads back another way");
+                }
                 seen(id)?;
                 (at, last) = (entry.next, Some(id));
             }
@@ -97,6 +148,12 @@ impl Queue {
         }
     }
 
+    /// Whether it holds reads and writes.
+    #[inline(always)]
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.mixed
+    }
+
     pub(crate) fn new(banks: usize, mixed: bool) -> Self {
         Self {
             lines: vec![Line::default(); banks],
@@ -106,12 +163,12 @@ impl Queue {
     }
 
     pub(crate) fn push(&mut self, entries: &mut IdTable<Entry>, id: Id, open: Option<u32>) {
-        let entry = &mut entries[id];
-        entry.next = None;
         let Entry {
             bank, row, write, ..
-        } = *entry;
+        } = entries[id];
         let line = &mut self.lines[bank as usize];
+        let entry = &mut entries[id];
+        (entry.previous, entry.next) = (line.youngest, None);
         match line.youngest {
             Some(youngest) => entries[youngest].next = Some(id),
             None => {
@@ -139,45 +196,39 @@ impl Queue {
     }
 
     pub(crate) fn remove(&mut self, entries: &mut IdTable<Entry>, id: Id, open: Option<u32>) {
-        let Entry { bank, next, .. } = entries[id];
+        let Entry {
+            bank,
+            previous,
+            next,
+            ..
+        } = entries[id];
         let line = &mut self.lines[bank as usize];
-        let before = before(entries, line.oldest, id);
-        match before {
-            Some(before) => entries[before].next = next,
+        match previous {
+            Some(previous) => entries[previous].next = next,
             None => line.oldest = next,
         }
-        if next.is_none() {
-            line.youngest = before;
+        match next {
+            Some(next) => entries[next].previous = previous,
+            None => line.youngest = previous,
         }
         if line.oldest.is_none() {
             self.banks &= !(1 << bank);
         }
         line.len -= 1;
-        if let Some(row) = open {
-            self.sort_out(entries, bank, row);
+        if let Some(open) = open {
+            line.replace(entries, id, open);
         }
     }
 
     /// Finds the candidates of a bank with this row open.
     pub(crate) fn sort_out(&mut self, entries: &IdTable<Entry>, bank: u32, open: u32) {
         let line = &mut self.lines[bank as usize];
-        (line.hit, line.other_hit, line.miss) = (None, None, None);
-        let mut next = line.oldest;
-        while let Some(id) = next
-            && (line.hit.is_none() || line.miss.is_none() || self.mixed)
-        {
-            let entry = &entries[id];
-            if entry.row != open {
-                line.miss.get_or_insert(id);
-            } else if let Some(hit) = line.hit {
-                if line.other_hit.is_none() && entries[hit].write != entry.write {
-                    line.other_hit = Some(id);
-                }
-            } else {
-                line.hit = Some(id);
-            }
-            next = entry.next;
-        }
+        line.hit = first_from(entries, line.oldest, |entry| entry.row == open);
+        line.miss = first_from(entries, line.oldest, |entry| entry.row != open);
+        line.other_hit = match line.hit {
+            Some(hit) if self.mixed => other_kind(entries, hit, open),
+            _ => None,
+        };
     }
 
     /// Whether a write to this access waits in the bank.
@@ -194,15 +245,60 @@ impl Queue {
     }
 }
 
-/// The entry before this one in a list that begins with `oldest`.
-fn before(entries: &IdTable<Entry>, oldest: Option<Id>, id: Id) -> Option<Id> {
-    let mut before = None;
-    let mut next = oldest;
-    while let Some(here) = next
-        && here != id
-    {
-        before = Some(here);
-        next = entries[here].next;
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The candidates of a line as its fields are explained, looked for among all its entries.
+    fn expected(queue: &Queue, entries: &IdTable<Entry>, open: u32) -> [Option<Id>; 3] {
+        let oldest = queue.lines[0].oldest;
+        let line = || std::iter::successors(oldest, |id| entries[*id].next);
+        let is_hit = |id: &Id| entries[*id].row == open;
+        let hit = line().find(is_hit);
+        let kind = hit.map(|hit| entries[hit].write);
+        let is_other = |id: &Id| is_hit(id) && Some(entries[*id].write) != kind;
+        [hit, line().find(is_other), line().find(|id| !is_hit(id))]
     }
-    before
+
+    proptest! {
+        #[test]
+        fn candidates_are_the_oldest_of_their_kind_whatever_comes_and_goes(
+            mixed: bool,
+            steps in prop::collection::vec((0u32..4, 0u32..4, any::<prop::sample::Index>()), 1..60),
+        ) {
+            let (mut queue, mut entries) = (Queue::new(1, mixed), IdTable::default());
+            let (mut waiting, mut open) = (Vec::new(), 0);
+            for (age, (choice, row, index)) in (0..).zip(steps) {
+                let write = mixed && index.index(2) == 0;
+                if choice < 2 {
+                    let id = entries.insert(Entry {
+                        access: 0, age, row, column: 0, bank: 0, tag: 0, write,
+                        activated: false, conflicted: false, previous: None, next: None,
+                    });
+                    queue.push(&mut entries, id, Some(open));
+                    waiting.push(id);
+                } else if choice == 2 {
+                    open = row;
+                    queue.sort_out(&entries, 0, open);
+                } else if !waiting.is_empty() {
+                    let id = waiting.remove(index.index(waiting.len()));
+                    queue.remove(&mut entries, id, Some(open));
+                    entries.remove(id);
+                }
+                if !waiting.is_empty() {
+                    let line = queue.lines[0];
+                    let found = [line.hit, line.other_hit, line.miss];
+                    prop_assert_eq!(found, expected(&queue, &entries, open));
+                }
+                let mut seen = Vec::new();
+                let told = queue.check(&entries, |id| {
+                    seen.push(id);
+                    Ok(())
+                });
+                prop_assert_eq!((told, &seen), (Ok(()), &waiting));
+            }
+        }
+    }
 }

@@ -1,23 +1,23 @@
 //! Responses on their way to their ports.
 
-use std::collections::VecDeque;
-
 use warpweave_framework::{Cycle, Id, State, below};
+
+use crate::building_blocks::Fifo;
 
 /// Transactions to be answered.
 pub(super) struct Responses {
     /// Acknowledgements of writes: (cycle of sending, port, transaction).
-    acknowledgements: VecDeque<(Cycle, u32, Id)>,
+    acknowledgements: Fifo<(Cycle, u32, Id)>,
     /// Finished transactions per port, and the ports that have any.
-    ready: Vec<VecDeque<Id>>,
+    ready: Vec<Fifo<Id>>,
     ready_ports: u64,
 }
 
 impl Responses {
     pub(super) fn new(ports: usize) -> Self {
         Self {
-            acknowledgements: VecDeque::new(),
-            ready: vec![VecDeque::new(); ports],
+            acknowledgements: Fifo::default(),
+            ready: vec![Fifo::default(); ports],
             ready_ports: 0,
         }
     }
@@ -25,14 +25,14 @@ impl Responses {
     /// A transaction can be answered.
     #[inline]
     pub(super) fn push(&mut self, port: u32, id: Id) {
-        self.ready[port as usize].push_back(id);
+        self.ready[port as usize].push(id);
         self.ready_ports |= 1 << port;
     }
 
     /// A write can be answered in this cycle, which is not before those of others.
     #[inline]
     pub(super) fn acknowledge(&mut self, at: Cycle, port: u32, id: Id) {
-        self.acknowledgements.push_back((at, port, id));
+        self.acknowledgements.push((at, port, id));
     }
 
     /// Makes the acknowledgements ready whose cycle has come.
@@ -41,7 +41,7 @@ impl Responses {
         while let Some(&(cycle, port, id)) = self.acknowledgements.front()
             && cycle <= now
         {
-            self.acknowledgements.pop_front();
+            self.acknowledgements.remove_first();
             self.push(port, id);
         }
     }
@@ -61,7 +61,7 @@ impl Responses {
             ports &= ports - 1;
             let ready = &mut self.ready[port];
             while ready.front().is_some_and(|id| takes(port, *id)) {
-                ready.pop_front();
+                ready.remove_first();
             }
             if ready.is_empty() {
                 self.ready_ports &= !(1 << port);
@@ -77,7 +77,7 @@ impl Responses {
 
     /// Transactions that wait, per port.
     pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
-        self.ready.iter().map(VecDeque::len)
+        self.ready.iter().map(Fifo::len)
     }
 
     /// Names the fields of the state.
@@ -103,7 +103,7 @@ impl Responses {
     /// The transactions that are answered.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
         let later = self.acknowledgements.iter().map(|(_, _, id)| *id);
-        self.ready.iter().flatten().copied().chain(later)
+        self.ready.iter().flat_map(Fifo::iter).copied().chain(later)
     }
 }
 

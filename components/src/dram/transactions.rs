@@ -25,7 +25,7 @@ pub(super) struct Transaction {
 }
 
 /// Bits of the hash of a line: so many that few of the reads under way share one.
-const LINE_HASH_BITS: u32 = 10;
+const LINE_HASH_BITS: u32 = 12;
 
 /// The transactions of a controller.
 pub(super) struct Transactions {

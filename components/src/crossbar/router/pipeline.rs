@@ -179,7 +179,7 @@ impl<P: Copy> Router<P> {
 
     /// The first flit of a lane crosses the switch.
     fn pass_flit(&mut self, step: u64, number: usize, output: usize) {
-        let flit = self.ports.inputs.take_flit(number);
+        let (flit, _) = self.ports.inputs.take_flit(number);
         let flits = self.ports.inputs.buffer(number).flits();
         let channel = self.lanes[number].channel;
         let state = &mut self.channels[channel as usize];

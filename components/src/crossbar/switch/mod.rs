@@ -51,7 +51,8 @@ use crate::crossbar::arbiter::AnyArbiter;
 use crate::crossbar::input_ports::{BufferChoice, InputPortsSpec};
 use crate::crossbar::network_ports::NetworkPorts;
 use crate::crossbar::output_ports::LeavingFlit;
-use crate::crossbar::requests::{PortMask, Requests, bit, ports};
+use crate::crossbar::port_bits::PortBits;
+use crate::crossbar::requests::{PortMask, Requests, ports};
 
 pub use spec::SwitchSpec;
 
@@ -66,12 +67,12 @@ pub struct Switch<P> {
     requests: Requests,
     allocator: Allocator,
     /// Inputs and outputs of tails whose turnaround ends, at which matching (counted from cycle 0).
-    turnarounds: DelayLine<Match>,
+    turnarounds: DelayLine<(u32, u32)>,
     /// Queues and outputs that sit out the turnaround after a tail.
     turning_queues: Vec<bool>,
-    turning_outputs: PortMask,
+    turning_outputs: PortBits,
     /// Outputs whose buffer is full.
-    full_outputs: PortMask,
+    full_outputs: PortBits,
 }
 
 impl<P: Copy> Switch<P> {
@@ -98,8 +99,8 @@ impl<P: Copy> Switch<P> {
             allocator: Allocator::new(arbiter, inputs, outputs),
             turnarounds: DelayLine::default(),
             turning_queues: vec![false; inputs * queues_per_input],
-            turning_outputs: 0,
-            full_outputs: 0,
+            turning_outputs: PortBits::default(),
+            full_outputs: PortBits::default(),
             spec: spec.clone(),
         }
     }
@@ -125,11 +126,8 @@ impl<P: Copy> Switch<P> {
             self.traverse(now, matching);
         }
         let full = &mut self.full_outputs;
-        self.ports.leave(now, deliver, |output, _| {
-            if *full != 0 {
-                *full &= !bit(output);
-            }
-        });
+        self.ports
+            .leave(now, deliver, |output, _| full.remove(output));
     }
 
     /// See [`Network::next_event`](super::Network::next_event).
@@ -141,20 +139,24 @@ impl<P: Copy> Switch<P> {
             return Some(soon);
         }
         let speedup = u64::from(self.spec.internal_speedup);
-        let events = [
+        let turnaround = self.turnarounds.next();
+        let first = [
             self.returning.next(),
-            self.turnarounds.next().map(|matching| matching / speedup),
+            turnaround.map(|matching| matching / speedup),
             self.ports.inputs.next_arrival(),
             self.ports.outputs.next_departure(),
-        ];
-        let first = events.into_iter().flatten().min();
-        first.map(|first| first.max(soon))
+        ]
+        .into_iter()
+        .fold(Cycle::MAX, |first, event| {
+            first.min(event.unwrap_or(Cycle::MAX))
+        });
+        (first != Cycle::MAX).then(|| first.max(soon))
     }
 
     /// Outputs that can take a flit from the switch.
     #[inline]
     fn open_outputs(&self) -> PortMask {
-        !(self.full_outputs | self.turning_outputs)
+        !(self.full_outputs.mask() | self.turning_outputs.mask())
     }
 
     #[inline]
@@ -171,14 +173,19 @@ impl<P: Copy> Switch<P> {
     fn request(&mut self, queue: usize) {
         if !self.turning_queues[queue] {
             let output = self.ports.inputs.buffer(queue).output();
-            self.requests.set(queue / self.queues_per_input, output);
+            let input = match self.queues_per_input {
+                1 => queue,
+                many => queue / many,
+            };
+            self.requests.set(input, output);
         }
     }
 
     /// Matches inputs and outputs once and moves the matched flits.
     fn traverse(&mut self, now: Cycle, matching: u64) {
         while let Some((input, output)) = self.turnarounds.take(matching) {
-            self.turning_outputs &= !bit(output);
+            let (input, output) = (input as usize, output as usize);
+            self.turning_outputs.remove(output);
             let queue = self.queue_of(input, output);
             self.turning_queues[queue] = false;
             if self.ports.inputs.buffer(queue).flits() > 0 {
@@ -197,28 +204,19 @@ impl<P: Copy> Switch<P> {
 
     fn move_flit(&mut self, now: Cycle, matching: u64, (input, output): Match) {
         let number = self.queue_of(input, output);
-        let flit = self.ports.inputs.take_flit(number);
-        if flit.is_tail {
-            self.requests.release(input, output);
-            if self.spec.turnaround_matchings > 0 {
-                self.turning_queues[number] = true;
-                self.turning_outputs |= bit(output);
-                let end = matching + 1 + u64::from(self.spec.turnaround_matchings);
-                self.turnarounds.push(end, (input, output));
-            }
-        } else {
-            self.requests.hold(input, output);
+        let (flit, mut next) = self.ports.inputs.take_flit(number);
+        if flit.is_tail && self.spec.turnaround_matchings > 0 {
+            next = None;
+            self.turning_queues[number] = true;
+            self.turning_outputs.insert(output);
+            let end = matching + 1 + u64::from(self.spec.turnaround_matchings);
+            self.turnarounds.push(end, (input as u32, output as u32));
         }
-        let queue = self.ports.inputs.buffer(number);
-        let requests = queue.flits() > 0 && !self.turning_queues[number];
-        match requests.then(|| queue.output()) {
-            Some(same) if same == output => {}
-            Some(other) => {
-                self.requests.clear(input, output);
-                self.requests.set(input, other);
-            }
-            None => self.requests.clear(input, output),
-        }
+        self.requests.passed(
+            (input, output),
+            flit.is_tail,
+            next.map(|next| next as usize),
+        );
         self.returning
             .push(now + u64::from(self.spec.credit_cycles), number as u32);
         let leaving = LeavingFlit {
@@ -229,7 +227,7 @@ impl<P: Copy> Switch<P> {
         let at = now + u64::from(self.spec.output_cycles);
         let held = self.ports.outputs.push(output, at, leaving);
         if held >= self.spec.output_buffer_flits as usize {
-            self.full_outputs |= bit(output);
+            self.full_outputs.insert(output);
         }
     }
 }
@@ -256,8 +254,8 @@ impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
             let inputs = self.turning_queues.len() / self.queues_per_input;
             let mut turnarounds = self.turnarounds.entries();
             turnarounds.try_for_each(|(input, output)| {
-                below("input", *input as u64, inputs as u64)?;
-                below("output", *output as u64, self.ports.outputs.count() as u64)
+                below("input", *input, inputs as u64)?;
+                below("output", *output, self.ports.outputs.count() as u64)
             })
         });
     }

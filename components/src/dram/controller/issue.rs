@@ -135,7 +135,7 @@ impl Controller {
         } else {
             self.stats.reads += 1;
             let end = cycle + Cycle::from(self.config.timing.read_data_end());
-            self.returning.push_back((end, tag));
+            self.returning.push((end, tag));
         }
         Command::column(Location { bank, row, column }, write, auto)
     }

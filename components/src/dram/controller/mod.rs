@@ -53,6 +53,7 @@ use std::collections::VecDeque;
 
 use warpweave_framework::{Cycle, Id, IdTable, State, below};
 
+use crate::building_blocks::Fifo;
 use crate::dram::banks::{Banks, BanksState, Gaps};
 use crate::dram::checker::Checker;
 use crate::dram::command_bus::CommandBus;
@@ -99,8 +100,8 @@ pub struct Controller {
     refresh_due: Cycle,
     refresh_bank: u32,
     /// Reads whose data are on their way: (cycle after the last beat, tag).
-    returning: VecDeque<(Cycle, u32)>,
-    forwarding: VecDeque<(Cycle, u32)>,
+    returning: Fifo<(Cycle, u32)>,
+    forwarding: Fifo<(Cycle, u32)>,
     /// Cycle after the last beat written.
     written_until: Option<Cycle>,
     stats: ChannelStats,
@@ -157,7 +158,7 @@ impl Controller {
 
     /// The tags of everything that is not finished.
     pub(super) fn tags(&self) -> impl Iterator<Item = u32> {
-        let under_way = self.returning.iter().chain(&self.forwarding);
+        let under_way = self.returning.iter().chain(self.forwarding.iter());
         let queued = self.entries.values().filter(|entry| !entry.write);
         queued
             .map(|entry| entry.tag)
@@ -199,8 +200,8 @@ impl Controller {
             planned: None,
             refresh_due: if interval == 0 { Cycle::MAX } else { interval },
             refresh_bank: 0,
-            returning: VecDeque::new(),
-            forwarding: VecDeque::new(),
+            returning: Fifo::default(),
+            forwarding: Fifo::default(),
             written_until: None,
             stats: ChannelStats::default(),
             log: None,
@@ -298,9 +299,22 @@ impl Controller {
         self.planned = None;
     }
 
-    /// Issues all commands up to and including cycle `until`, unless no request waits.
-    pub fn advance(&mut self, until: Cycle) {
-        while self.clock <= until && self.has_work() && self.step(until) {}
+    /// Issues all commands up to and including cycle `until`, unless no request waits; whether that can
+    /// have changed what [`Controller::accepts`] says.
+    #[inline]
+    pub fn advance(&mut self, until: Cycle) -> bool {
+        if self.config.bank_queue.is_none()
+            && let Some((cycle, _)) = self.planned
+            && cycle > until
+        {
+            return false;
+        }
+        // Requests may have moved to their banks.
+        let mut any = self.config.bank_queue.is_some();
+        while self.clock <= until && self.has_work() && self.step(until) {
+            any = true;
+        }
+        any
     }
 
     /// As [`Controller::advance`], also if no request waits: refreshes, and closes rows whose time
@@ -364,7 +378,7 @@ impl Controller {
                 return Offer::Merged;
             }
             self.stats.forwarded += 1;
-            self.forwarding.push_back((now + 1, request.tag));
+            self.forwarding.push((now + 1, request.tag));
             return Offer::Forwarded;
         }
         if !self.has_room(request.write) {
@@ -384,6 +398,7 @@ impl Controller {
             write: request.write,
             activated: false,
             conflicted: false,
+            previous: None,
             next: None,
         });
         let kind = usize::from(request.write);
@@ -437,21 +452,21 @@ impl Controller {
     }
 
     /// The cycle after the last beat of the next read to complete among those under way.
+    #[inline]
     pub fn next_completion(&self) -> Option<Cycle> {
-        let of = |queue: &VecDeque<(Cycle, u32)>| queue.front().map(|(cycle, _)| *cycle);
-        match (of(&self.returning), of(&self.forwarding)) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let of = |queue: &Fifo<(Cycle, u32)>| queue.front().map_or(Cycle::MAX, |(cycle, _)| *cycle);
+        let first = of(&self.returning).min(of(&self.forwarding));
+        (first != Cycle::MAX).then_some(first)
     }
 
     /// Takes the next read completed by cycle `now`: (cycle after its last beat, tag).
+    #[inline]
     pub fn take_completion(&mut self, now: Cycle) -> Option<(Cycle, u32)> {
         let next = self.next_completion().filter(|cycle| *cycle <= now)?;
         if self.forwarding.front().is_some_and(|(c, _)| *c == next) {
-            self.forwarding.pop_front()
+            self.forwarding.pop()
         } else {
-            self.returning.pop_front()
+            self.returning.pop()
         }
     }
 

@@ -75,6 +75,7 @@ impl Controller {
             banks: &self.banks,
             entries: &self.entries,
             queue: &self.queues[kind],
+            write: kind == 1,
             active: self.active_banks,
             barred,
             clock: self.clock,

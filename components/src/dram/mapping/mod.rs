@@ -18,53 +18,33 @@ pub(crate) use geometry::BANKS_MAX;
 pub use geometry::{Geometry, Location};
 pub use spec::{Field, MappingSpec};
 
-/// A field of a place as a function of the access number.
-#[derive(Clone, Debug)]
-enum Cut {
-    /// Neighbouring bits: shift and mask.
-    Plain(u32, u64),
-    /// Per bit, least significant first, the bits of the number it is the parity of.
-    Hashed(Box<[u64]>),
-}
-
 /// Cuts access numbers into fields.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    banks_per_group: u32,
-    channel: Cut,
-    group: Cut,
-    bank: Cut,
-    row: Cut,
-    column: Cut,
+    /// By how much a number is turned right, and which bits of the place then are part of it: a place is
+    /// the exclusive or of these parts. Neighbouring bits that stay neighbours are of one part, so few
+    /// mappings have more than a handful.
+    parts: Box<[(u32, u64)]>,
+    /// Bits of column, bank of the channel and row, which follow each other in a place from the lowest on;
+    /// the channel is what is left.
+    column_bits: u32,
+    bank_bits: u32,
+    row_bits: u32,
     /// Bits of an access number that tell accesses apart.
     bits: u32,
 }
 
-impl Cut {
-    fn new(rows: &[u64]) -> Self {
-        let first = rows.first().map_or(0, |row| row.trailing_zeros());
-        let plain = rows.iter().enumerate().all(|(i, row)| {
-            let bit = first + i as u32;
-            bit < u64::BITS && *row == 1 << bit
-        });
-        if plain {
-            Self::Plain(first, (1 << rows.len()) - 1)
-        } else {
-            Self::Hashed(rows.into())
+/// The parts of places whose bits, least significant first, are the parities of these bits of a number.
+fn parts<'a>(rows: impl Iterator<Item = &'a u64>) -> Box<[(u32, u64)]> {
+    let mut masks = [0_u64; u64::BITS as usize];
+    for (to, row) in rows.enumerate() {
+        for (turn, mask) in masks.iter_mut().enumerate() {
+            let from = (to + turn) % u64::BITS as usize;
+            *mask |= (row >> from & 1) << to;
         }
     }
-
-    #[inline]
-    fn of(&self, access: u64) -> u32 {
-        match self {
-            Self::Plain(shift, mask) => (access >> shift & mask) as u32,
-            Self::Hashed(rows) => {
-                let bits = rows.iter().enumerate();
-                bits.map(|(i, row)| ((access & row).count_ones() & 1) << i)
-                    .sum()
-            }
-        }
-    }
+    let turns = (0..).zip(masks);
+    turns.filter(|(_, mask)| *mask != 0).collect()
 }
 
 impl Mapping {
@@ -115,14 +95,13 @@ impl Mapping {
                 Self::expressed(&sizes, texts, bits, field)?
             }
         };
-        let [column, group, bank, row, channel] = rows.each_ref().map(|r| Cut::new(r));
+        let [column, group, bank, row, channel] = &rows;
+        let place = [column, bank, group, row, channel];
         Ok(Self {
-            banks_per_group: geometry.banks_per_group,
-            channel,
-            group,
-            bank,
-            row,
-            column,
+            parts: parts(place.into_iter().flatten()),
+            column_bits: column.len() as u32,
+            bank_bits: (bank.len() + group.len()) as u32,
+            row_bits: row.len() as u32,
             bits,
         })
     }
@@ -181,20 +160,24 @@ impl Mapping {
         Ok(rows)
     }
 
-    /// Where `access` goes within its channel.
+    /// The channel of `access`, and where it goes within that.
     #[inline]
-    pub fn locate(&self, access: u64) -> Location {
-        Location {
-            bank: self.group.of(access) * self.banks_per_group + self.bank.of(access),
-            row: self.row.of(access),
-            column: self.column.of(access),
-        }
-    }
-
-    /// The channel of `access`.
-    #[inline]
-    pub fn channel(&self, access: u64) -> u32 {
-        self.channel.of(access)
+    pub fn locate(&self, access: u64) -> (u32, Location) {
+        let parts = self.parts.iter();
+        let mut place = parts.fold(0, |place, (turn, mask)| {
+            place ^ access.rotate_right(*turn) & mask
+        });
+        let mut cut = |bits: u32| {
+            let field = place & ((1 << bits) - 1);
+            place >>= bits;
+            field as u32
+        };
+        let (column, bank, row) = (
+            cut(self.column_bits),
+            cut(self.bank_bits),
+            cut(self.row_bits),
+        );
+        (place as u32, Location { bank, row, column })
     }
 
     /// Whether `access` lies beyond the last row.
@@ -268,10 +251,10 @@ mod tests {
     #[test]
     fn group_lowest_rotates_groups_with_every_access() {
         let mapping = mapping(&order(&GROUP_LOWEST));
-        let banks: Vec<_> = (0..5).map(|a| mapping.locate(a).bank).collect();
+        let banks: Vec<_> = (0..5).map(|a| mapping.locate(a).1.bank).collect();
         assert_eq!(banks, [0, 4, 8, 12, 0]);
-        assert_eq!(mapping.locate(4).column, 1);
-        assert_eq!(mapping.locate(4 * 64).bank, 1);
+        assert_eq!(mapping.locate(4).1.column, 1);
+        assert_eq!(mapping.locate(4 * 64).1.bank, 1);
     }
 
     #[test]
@@ -293,9 +276,9 @@ mod tests {
             Field::Row,
         ];
         let mapping = Mapping::new(reference_geometry(), 4, &order(&fields), "m").unwrap();
-        let channels: Vec<_> = (0..5).map(|a| mapping.channel(a)).collect();
+        let channels: Vec<_> = (0..5).map(|a| mapping.locate(a).0).collect();
         assert_eq!(channels, [0, 1, 2, 3, 0]);
-        assert_eq!(mapping.locate(4).bank, 4);
+        assert_eq!(mapping.locate(4).1.bank, 4);
         let error = Mapping::new(reference_geometry(), 4, &order(&GROUP_LOWEST), "m").unwrap_err();
         assert!(error.message.contains("Channel"), "{}", error.message);
     }
@@ -308,7 +291,7 @@ mod tests {
             "a[9:8] ^ a[13:12]",
             "a[21:10]",
         ));
-        let mut banks: Vec<_> = (0..16).map(|r| mapping.locate(r << 10).bank).collect();
+        let mut banks: Vec<_> = (0..16).map(|r| mapping.locate(r << 10).1.bank).collect();
         banks.sort_unstable();
         assert_eq!(banks, (0..16).collect::<Vec<_>>());
     }
@@ -319,7 +302,7 @@ mod tests {
         for stride in 6..=18 {
             for start in (0..1u64 << (22 - stride)).step_by(16) {
                 // As many accesses as there are banks, from a multiple of their number on.
-                let at = |k: u64| mapping.locate((start + k) << stride).bank;
+                let at = |k: u64| mapping.locate((start + k) << stride).1.bank;
                 let seen = (0..16).fold(0u32, |seen, k| seen | 1 << at(k));
                 assert_eq!(seen, 0xffff, "from {start}, stride 2^{stride}");
             }
@@ -360,13 +343,28 @@ mod tests {
         ) {
             let spec = if hashed { polynomial() } else { MappingSpec::Order(order) };
             let mapping = mapping(&spec);
-            let place = mapping.locate(a);
+            let (channel, place) = mapping.locate(a);
+            prop_assert_eq!(channel, 0);
             prop_assert!(place.bank < 16 && place.row < 4096 && place.column < 64);
-            prop_assert_eq!(mapping.locate(b) == place, a == b);
+            prop_assert_eq!(mapping.locate(b).1 == place, a == b);
             prop_assert!(!mapping.wraps(a));
             let beyond = a + (1 << 22);
             prop_assert!(mapping.wraps(beyond));
-            prop_assert_eq!(mapping.locate(mapping.wrapped(beyond)), place);
+            prop_assert_eq!(mapping.locate(mapping.wrapped(beyond)).1, place);
+        }
+
+        #[test]
+        fn each_bit_of_a_place_is_the_parity_of_its_bits_of_the_number(access: u64) {
+            let texts = ["poly(a[21:4], 6)", "a[7:6] ^ a[1:0]", "a[3:2] ^ a[5:4]", "a[21:10]"];
+            let [column, group, bank, row] = texts.map(|text| {
+                let rows = expression::parse(text, 22).unwrap();
+                let bit = |row: &u64| (access & row).count_ones() % 2;
+                rows.iter().map(bit).rev().fold(0, |field, bit| field << 1 | bit)
+            });
+            let expected = Location { bank: group << 2 | bank, row, column };
+            let [column, group, bank, row] = texts;
+            let mapping = mapping(&bits(column, group, bank, row));
+            prop_assert_eq!(mapping.locate(access), (0, expected));
         }
     }
 }

@@ -28,16 +28,21 @@ pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     for bank in view.closed() {
         let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider(from, view.age(id), Choice::Activate(id));
+        best.consider_ranked(from, || view.age(id), Choice::Activate(id));
     }
     for bank in view.open() {
-        for id in view.hits(bank) {
+        let line = view.line(bank);
+        if let Some(id) = line.hit {
             let from = view.column_from(bank, id);
-            best.consider(from, view.age(id), Choice::Column(id));
+            best.consider_ranked(from, || view.age(id), Choice::Column(id));
+        }
+        if let Some(id) = line.other_hit {
+            let from = view.column_from(bank, id);
+            best.consider_ranked(from, || view.age(id), Choice::Column(id));
         }
         if let Some(id) = view.miss(bank) {
             let from = view.banks.precharge_from(bank);
-            best.consider(from, view.age(id), Choice::Precharge(id));
+            best.consider_ranked(from, || view.age(id), Choice::Precharge(id));
         }
     }
     best.take()

@@ -84,10 +84,25 @@ impl Best {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn consider(&mut self, from: Cycle, rank: u64, choice: Choice) {
+        self.consider_ranked(from, || rank, choice);
+    }
+
+    /// As [`Best::consider`], but the rank is asked for only if it can matter.
+    #[inline(always)]
+    pub(crate) fn consider_ranked(
+        &mut self,
+        from: Cycle,
+        rank: impl FnOnce() -> u64,
+        choice: Choice,
+    ) {
         let cycle = from.max(self.clock);
-        if (cycle, rank) < (self.cycle, self.rank) {
+        if cycle > self.cycle {
+            return;
+        }
+        let rank = rank();
+        if cycle < self.cycle || rank < self.rank {
             (self.cycle, self.rank, self.choice) = (cycle, rank, choice);
         }
     }
@@ -98,7 +113,7 @@ impl Best {
 }
 
 /// The numbers of the set bits, lowest first.
-#[inline]
+#[inline(always)]
 pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {

@@ -4,7 +4,7 @@ use warpweave_framework::{Cycle, Id, IdTable};
 
 use super::{Choice, bits};
 use crate::dram::banks::Banks;
-use crate::dram::queue::{Entry, Queue};
+use crate::dram::queue::{Entry, Line, Queue};
 
 /// A request that waits for its next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,9 @@ impl From<&Entry> for WaitingRequest {
 pub struct View<'a> {
     pub(crate) banks: &'a Banks,
     pub(crate) entries: &'a IdTable<Entry>,
-    /// The queue to choose from.
+    /// The queue to choose from, and whether its requests are writes if they are of one kind.
     pub(crate) queue: &'a Queue,
+    pub(crate) write: bool,
     /// Banks with a request whose ACT has been issued.
     pub(crate) active: u64,
     /// Banks in which nothing new may start.
@@ -152,11 +153,13 @@ impl View<'_> {
         bits(self.queue.banks & self.banks.open() & !self.barred)
     }
 
+    #[inline(always)]
     pub(super) fn age(&self, id: Id) -> u64 {
         self.entries[id].age
     }
 
     /// The oldest request for a bank that has any.
+    #[inline(always)]
     pub(super) fn oldest(&self, bank: u32) -> Id {
         let oldest = self.queue.lines[bank as usize].oldest;
         oldest.expect("the queue's banks have requests")
@@ -168,8 +171,14 @@ impl View<'_> {
         banks.map(|bank| (self.age(self.oldest(bank)), bank)).min()
     }
 
+    /// The requests for a bank.
+    #[inline(always)]
+    pub(super) fn line(&self, bank: u32) -> &Line {
+        &self.queue.lines[bank as usize]
+    }
+
     /// Requests for a bank's open row that are the oldest of their kind; the first is the oldest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hits(&self, bank: u32) -> impl Iterator<Item = Id> {
         let line = &self.queue.lines[bank as usize];
         [line.hit, line.other_hit].into_iter().flatten()
@@ -177,14 +186,19 @@ impl View<'_> {
 
     /// The oldest request that needs another row than the open one, unless that one is needed by a
     /// request whose ACT has been issued.
-    #[inline]
+    #[inline(always)]
     pub(super) fn miss(&self, bank: u32) -> Option<Id> {
         let miss = self.queue.lines[bank as usize].miss;
         miss.filter(|_| self.active >> bank & 1 == 0)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn column_from(&self, bank: u32, id: Id) -> Cycle {
-        self.banks.column_from(bank, self.entries[id].write)
+        let write = if self.queue.is_mixed() {
+            self.entries[id].write
+        } else {
+            self.write
+        };
+        self.banks.column_from(bank, write)
     }
 }

@@ -10,7 +10,7 @@ use crate::dram::tests::cases;
 use crate::dram::tests::presets::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
 use crate::dram::tests::presets::{preset_a, preset_d, preset_r};
 use crate::dram::*;
-use crate::memory::{MemResponse, Source, full_line};
+use crate::memory::{MemRequest, MemResponse, RequestKind, Source, full_line};
 
 /// Bytes of a row of all 16 banks with one device.
 const ROW_BYTES: u64 = 16 * 64 * 32;

@@ -146,8 +146,8 @@ pub(super) fn arrivals(rows: &[RequestRow], setup: &Setup) -> Result<Arrivals, R
                     beyond.get_or_insert(first).requests += 1;
                 }
                 let access = setup.mapping.wrapped(access);
-                let channel = setup.mapping.channel(access);
-                (access, channel, setup.mapping.locate(access))
+                let (channel, location) = setup.mapping.locate(access);
+                (access, channel, location)
             }
         };
         requests.push(Arrival {

@@ -1,0 +1,88 @@
+//! A set of ports as it is kept.
+
+use serde::{Deserialize, Serialize};
+
+use super::requests::PortMask;
+
+/// Bits of a word of the machine.
+const WORD: usize = u64::BITS as usize;
+
+/// A set of ports as it is kept: what a [`PortMask`] is, in words of the machine, of which a port that
+/// comes or goes touches one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PortBits([u64; 2]);
+
+impl PortBits {
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, port: usize) {
+        self.0[port / WORD % 2] |= 1 << (port % WORD);
+    }
+
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, port: usize) {
+        self.0[port / WORD % 2] &= !(1 << (port % WORD));
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(&self, port: usize) -> bool {
+        self.0[port / WORD % 2] >> (port % WORD) & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0[0] | self.0[1] == 0
+    }
+
+    /// Whether some port is in both.
+    #[inline(always)]
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.0[0] & other.0[0] | self.0[1] & other.0[1] != 0
+    }
+
+    /// The ports below 64.
+    #[inline(always)]
+    pub(crate) fn first_word(&self) -> u64 {
+        self.0[0]
+    }
+
+    #[inline(always)]
+    pub(crate) fn mask(&self) -> PortMask {
+        PortMask::from(self.0[0]) | PortMask::from(self.0[1]) << WORD
+    }
+
+    /// Whether all are among the first `ports`.
+    pub(crate) fn is_below(&self, ports: usize) -> bool {
+        self.mask() & !(PortMask::MAX >> (PortMask::BITS as usize - ports)) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::crossbar::requests::bit;
+
+    proptest! {
+        #[test]
+        fn bits_are_those_of_the_mask(
+            changes in prop::collection::vec((0usize..128, any::<bool>()), 0..40), ports in 1usize..129,
+        ) {
+            let (mut bits, mut mask) = (PortBits::default(), 0);
+            for (port, comes) in changes {
+                if comes {
+                    bits.insert(port);
+                    mask |= bit(port);
+                } else {
+                    bits.remove(port);
+                    mask &= !bit(port);
+                }
+                prop_assert_eq!(bits.contains(port), comes);
+            }
+            prop_assert_eq!((bits.mask(), bits.first_word()), (mask, mask as u64));
+            prop_assert_eq!(bits.is_empty(), mask == 0);
+            prop_assert!(bits.meets(&bits) != bits.is_empty() && !bits.meets(&PortBits::default()));
+            prop_assert_eq!(bits.is_below(ports), (ports..128).all(|port| !bits.contains(port)));
+        }
+    }
+}
