@@ -42,7 +42,7 @@ pub struct CacheSpec {
     #[serde(default)]
     pub interleave: Option<Interleave>,
     /// How the set is computed from the line number. Source: modulo, own choice; the polynomials
-    /// after Rau, ISCA 1991.
+    /// after Rau, ISCA 1991; that of Fermi from GPGPU-Sim.
     #[serde(default)]
     pub set_hash: SetHash,
     /// Equal parts with lines of their own, each for some of the work-groups (first-level caches of
@@ -371,13 +371,8 @@ impl CacheSpec {
             )?;
         }
         let sets = (size / set_bytes) as u32;
-        let hashable = sets.is_power_of_two() || !self.set_hash.needs_power_of_two();
-        SpecError::require(hashable, "set_hash", || {
-            format!(
-                "{:?} needs a power of two of sets, not {sets}",
-                self.set_hash
-            )
-        })?;
+        let hashable = self.set_hash.check(sets, self.line_bytes);
+        hashable.map_err(|needs| SpecError::at("set_hash", needs))?;
         Ok(Geometry {
             sets,
             ways: self.ways,

@@ -189,7 +189,7 @@ impl TagArray {
         );
         Self {
             line_shift: geometry.line_bytes.trailing_zeros(),
-            index: SetIndex::new(geometry.hash, geometry.sets),
+            index: SetIndex::new(geometry.hash, geometry.sets, geometry.line_bytes),
             content: Content {
                 tags: Vec::new(),
                 states: Vec::new(),

@@ -59,6 +59,7 @@ mod shape;
 mod spill;
 mod stream;
 mod summary;
+mod vectors;
 mod writer;
 
 pub use code::{CacheOperator, Class, Code, Hints, Instruction, Operand, RegisterSet, Space};
@@ -67,9 +68,12 @@ pub use error::TraceError;
 pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
 pub use kernel::{Attribute, KernelTrace, Parent, WavefrontCounts};
 pub use launches::{Child, LaunchGraph};
+pub use list::Places;
 pub use program::{
     Allocation, ContentHash, FrontEnd, HostCommand, Program, ProgramHead, WorkGroupOrder,
 };
 pub use record::{LANES, Lanes, Record, Shape};
 pub use stream::StreamWriter;
+#[cfg(target_arch = "x86_64")]
+pub use vectors::has_wide_vectors;
 pub use writer::KernelWriter;

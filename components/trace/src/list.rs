@@ -7,11 +7,15 @@ use crate::shape::active;
 /// Lanes not farther than this from the first are near: their differences take 32 bits.
 const NEAR: u64 = 1 << 30;
 
-/// Writes the active lanes after the first.
+/// Places of all lanes, each below 2^31, and that of the last once more, so that each lane has a next one.
+pub type Places = [u32; LANES + 1];
+
+/// Writes the active lanes after the first. To be part of a function for the vectors of a machine.
+#[inline(always)]
 pub(crate) fn write_list(bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES]) {
     let first = addresses[mask.trailing_zeros() as usize % LANES].wrapping_sub(NEAR);
     // Those of the active lanes, one after the other.
-    let mut places = [0; LANES];
+    let mut places = [0; LANES + 1];
     let mut count = 0;
     let mut all = 0;
     let mut add = |address: u64| {
@@ -25,83 +29,96 @@ pub(crate) fn write_list(bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES
     } else {
         active(mask).for_each(|lane| add(addresses[lane as usize]));
     }
+    if all >= 2 * NEAR {
+        return write_far(bytes, active(mask).map(|lane| addresses[lane as usize]));
+    }
     // The last one over and over behind them, which makes no difference.
     let last = places[count.saturating_sub(1) % LANES];
     places[count..].fill(last);
-    if all >= 2 * NEAR || !write_places(bytes, 0, &places, count) {
-        write_far(bytes, active(mask).map(|lane| addresses[lane as usize]));
-    }
+    let list = List::of(&places, 0);
+    bytes.push(list.head());
+    list.push_values(bytes, count.saturating_sub(1));
 }
 
-/// Writes so many addresses after the first, which are places of `1 << unit_bits` bytes from some other address and
-/// behind which the last one is repeated; `false` if they are far apart.
-#[inline]
-pub(crate) fn write_places(
-    bytes: &mut Vec<u8>,
-    unit_bits: u8,
-    places: &[u32; LANES],
-    count: usize,
-) -> bool {
-    let mut coded = [0; LANES];
-    let Differences { all, bits, largest } = differences(places, &mut coded);
-    if all > i32::MAX as u32 {
-        return false;
-    }
-    let alignment = (bits.trailing_zeros() as u8 + unit_bits).min(7);
-    // A common alignment may be taken off a code as off the difference.
-    let shift = alignment.saturating_sub(unit_bits);
-    let width = width_code(u64::from(largest >> shift));
-    bytes.push(alignment << 3 | width);
-    let end = bytes.len() + usize::from(WIDTHS[usize::from(width)]) * count.saturating_sub(1);
-    match width {
-        0 | 1 => push_lowest::<1>(bytes, &coded, shift),
-        2 => push_lowest::<2>(bytes, &coded, shift),
-        3 => push_lowest::<3>(bytes, &coded, shift),
-        _ => push_lowest::<4>(bytes, &coded, shift),
-    }
-    bytes.truncate(end);
-    true
+/// The list of addresses which are places of `1 << unit_bits` bytes from some other address, in its coded form. To be
+/// made in functions for the vectors of a machine.
+pub(crate) struct List {
+    codes: [u32; LANES],
+    /// Bits that all differences lack.
+    alignment: u8,
+    /// Width code of the largest one, which is its bytes: there are no more than four.
+    width: u8,
 }
 
-/// Appends the lowest bytes of all codes. Out of line, as [`differences`]; a copy of fixed length is cheaper than one of
-/// the length that stays.
-#[inline(never)]
-fn push_lowest<const BYTES: usize>(bytes: &mut Vec<u8>, coded: &[u32; LANES], shift: u8) {
-    let mut lowest = [[0; BYTES]; LANES];
-    for (bytes, code) in lowest.iter_mut().zip(coded) {
-        let code = (code >> (shift & 7)).to_le_bytes();
-        for (byte, from) in bytes.iter_mut().zip(code) {
-            *byte = from;
+impl List {
+    #[inline(always)]
+    pub(crate) fn of(places: &Places, unit_bits: u8) -> Self {
+        let mut differences = [0; LANES];
+        // In vectors of both: compilers make one out of the other otherwise.
+        let pairs = places
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .zip(places[1..].as_chunks::<8>().0);
+        for (differences, (here, next)) in differences.as_chunks_mut::<8>().0.iter_mut().zip(pairs)
+        {
+            for lane in 0..8 {
+                differences[lane] = next[lane].wrapping_sub(here[lane]);
+            }
+        }
+        let mut codes = [0; LANES];
+        let (mut bits, mut largest) = (0, 0);
+        for (code, difference) in codes.iter_mut().zip(differences) {
+            *code = difference << 1 ^ ((difference as i32) >> 31) as u32;
+            bits |= difference;
+            largest |= *code;
+        }
+        // A common alignment may be taken off a code as off the difference. Seven bits of it can be said.
+        let shift = bits.trailing_zeros().min(7 - u32::from(unit_bits & 7));
+        for code in &mut codes {
+            *code >>= shift;
+        }
+        Self {
+            codes,
+            alignment: shift as u8 + unit_bits,
+            width: width_code(u64::from(largest >> shift)),
         }
     }
-    bytes.extend_from_slice(lowest.as_flattened());
-}
 
-/// Bits that places, differences between them and the codes of these have.
-struct Differences {
-    all: u32,
-    bits: u32,
-    largest: u32,
-}
-
-/// Writes the zigzag code of the difference between each place and the next. Out of line, so that compilers make
-/// vector instructions of it.
-#[inline(never)]
-fn differences(places: &[u32; LANES], coded: &mut [u32; LANES]) -> Differences {
-    // One more than lanes, so that each has a next one.
-    let mut padded = [0; LANES + 1];
-    padded[..LANES].copy_from_slice(places);
-    padded[LANES] = places[LANES - 1];
-    let (mut all, mut bits, mut largest) = (0, 0, 0);
-    for (coded, pair) in coded.iter_mut().zip(padded.windows(2)) {
-        let difference = pair[1].wrapping_sub(pair[0]);
-        let code = difference << 1 ^ ((difference as i32) >> 31) as u32;
-        all |= pair[0];
-        bits |= difference;
-        largest |= code;
-        *coded = code;
+    /// The byte before the values.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> u8 {
+        self.alignment << 3 | self.width
     }
-    Differences { all, bits, largest }
+
+    /// Writes so many values, one less than there are addresses.
+    #[inline(always)]
+    pub(crate) fn push_values(&self, bytes: &mut Vec<u8>, values: usize) {
+        let Self { codes, width, .. } = self;
+        let end = bytes.len() + usize::from(*width) * values;
+        // Copies of fixed length are cheaper than one of the length that stays.
+        match width {
+            0 | 1 => bytes.extend_from_slice(&codes.map(|code| code as u8)),
+            2 => {
+                let codes = codes.map(|code| (code as u16).to_le_bytes());
+                bytes.extend_from_slice(codes.as_flattened());
+            }
+            3 => bytes.extend_from_slice(&in_three_bytes(codes)),
+            _ => bytes.extend_from_slice(codes.map(u32::to_le_bytes).as_flattened()),
+        }
+        bytes.truncate(end);
+    }
+}
+
+/// Three bytes of each code, which has no more, and one that is not of any.
+#[inline(always)]
+fn in_three_bytes(codes: &[u32; LANES]) -> [u8; 3 * LANES + 1] {
+    let mut bytes = [0; 3 * LANES + 1];
+    for (lane, code) in codes.iter().enumerate() {
+        // The fourth byte is the next code's first.
+        bytes[3 * lane..][..4].copy_from_slice(&code.to_le_bytes());
+    }
+    bytes
 }
 
 /// Writes addresses after the first that may be far apart.
@@ -128,5 +145,56 @@ pub(crate) fn write_far(bytes: &mut Vec<u8>, mut addresses: impl Iterator<Item =
     let length = usize::from(WIDTHS[usize::from(width)]);
     for value in coded() {
         bytes.extend_from_slice(&value.to_le_bytes()[..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::encoding::unzigzag;
+
+    /// The list as the byte code is described, value by value.
+    fn described(addresses: &[u64]) -> Vec<u8> {
+        let pairs = addresses.windows(2);
+        let differences: Vec<i64> = pairs
+            .map(|pair| pair[1].wrapping_sub(pair[0]) as i64)
+            .collect();
+        let is_common = |bits: &u32| differences.iter().all(|by| by & ((1 << bits) - 1) == 0);
+        let alignment = (0..8).rev().find(is_common).unwrap_or(0);
+        let codes = differences.iter().map(|by| zigzag(by >> alignment));
+        let codes: Vec<u64> = codes.collect();
+        let fits = |width: &u8| {
+            let bits = 8 * u32::from(WIDTHS[usize::from(*width)]);
+            codes.iter().all(|code| bits == 64 || code >> bits == 0)
+        };
+        let width = (0..8).find(fits).expect("eight bytes hold any value");
+        let mut bytes = vec![(alignment as u8) << 3 | width];
+        for code in &codes {
+            assert_eq!(zigzag(unzigzag(*code)), *code);
+            bytes.extend_from_slice(&code.to_le_bytes()[..usize::from(WIDTHS[usize::from(width)])]);
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn lists_are_coded_as_described(
+            mask in any::<u32>().prop_filter("a lane is active", |mask| *mask != 0),
+            base in any::<u64>(),
+            bits in 1..64_u32,
+            alignment in 0..9_u32,
+            seed in any::<[u64; LANES]>(),
+        ) {
+            let within = |word: u64| (word >> (64 - bits)) << alignment;
+            let addresses = seed.map(|word| base.wrapping_add(within(word)));
+            let active: Vec<u64> = active(mask).map(|lane| addresses[lane as usize]).collect();
+            // What came before stays.
+            let mut bytes = vec![7, 7];
+            write_list(&mut bytes, mask, &addresses);
+            prop_assert_eq!(&bytes[..2], &[7, 7]);
+            prop_assert_eq!(&bytes[2..], described(&active));
+        }
     }
 }

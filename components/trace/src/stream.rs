@@ -1,11 +1,13 @@
 //! Writes the stream of a wavefront, record by record.
 
+use std::sync::LazyLock;
+
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, FORMS_BY_STEP, JUMP,
     LEAST_STEP, LONG_RUN, SET_MASK, SHORT_RUN_MAX, SWAP_MASK, WIDTHS, width_code, zigzag,
 };
-use crate::list::{write_far, write_list, write_places};
-use crate::{Code, LANES, Shape, Space, WavefrontCounts};
+use crate::list::{List, Places, write_list};
+use crate::{Code, LANES, Shape, Space, WavefrontCounts, for_this_machine};
 
 /// A delta that takes more than three bytes starts a new region rather than following one.
 const FAR: u64 = 1 << 24;
@@ -85,6 +87,9 @@ impl Written {
                 Some(bits) => *bits |= 1 << (pc % 64),
                 None => self.first_access(pc),
             }
+        } else {
+            // The record of no instruction that a kernel has, after which counting begins anew.
+            self.doubtful |= pc == u32::MAX;
         }
     }
 
@@ -141,6 +146,7 @@ impl StreamWriter {
 
     /// Appends a record with addresses; only those of active lanes are looked at. Say `continues`
     /// when the next record is the rest of the same instruction, in another space.
+    #[inline]
     pub fn access(
         &mut self,
         pc: u32,
@@ -149,12 +155,7 @@ impl StreamWriter {
         continues: bool,
         addresses: &[u64; LANES],
     ) {
-        let shape = Shape::of(mask, addresses);
-        let first = addresses[mask.trailing_zeros() as usize % LANES];
-        self.begin_access((pc, mask), (space, continues), shape, first);
-        if shape == Shape::List {
-            write_list(&mut self.bytes, mask, addresses);
-        }
+        RECORD_SOME(self, pc, mask, space, continues, addresses);
     }
 
     /// Appends a record of all lanes whose addresses have this shape, which [`Shape::of`] gives: the record that
@@ -164,38 +165,34 @@ impl StreamWriter {
     /// In debug builds, if the addresses are a list or none.
     pub fn access_regular(&mut self, pc: u32, space: Space, shape: Shape) {
         debug_assert!(!matches!(shape, Shape::List | Shape::None), "{shape:?}");
-        self.begin_access((pc, u32::MAX), (space, false), shape, 0);
+        RECORD_REGULAR(self, pc, space, shape);
     }
 
     /// Appends a record of all lanes, each so many places of `1 << unit_bits` bytes from `start`, whose addresses are a
     /// list as [`Shape::of`] finds: the record that [`StreamWriter::access`] makes of them.
     ///
     /// # Panics
-    /// In debug builds, if the addresses are no list.
+    /// In debug builds, if the addresses are no list, or the places are not as [`Places`] says.
     pub fn access_listed(
         &mut self,
         pc: u32,
         space: Space,
         (start, unit_bits): (u64, u8),
-        places: &[u32; LANES],
+        places: &Places,
     ) {
         let address = |place: u32| start.wrapping_add(u64::from(place) << unit_bits);
-        debug_assert_eq!(Shape::of(u32::MAX, &places.map(address)), Shape::List);
-        let first = address(places[0]);
-        self.begin_access((pc, u32::MAX), (space, false), Shape::List, first);
-        if !write_places(&mut self.bytes, unit_bits, places, LANES) {
-            write_far(&mut self.bytes, places.iter().copied().map(address));
-        }
+        debug_assert!(is_list(places, address), "{places:?}");
+        RECORD_LISTED(self, pc, space, start, unit_bits, places);
     }
 
-    /// All of a record but the list that may follow; `first` is where that begins.
+    /// All of a record but the list that may follow. That begins at `first`; its head may be known already.
     #[inline(always)]
     fn begin_access(
         &mut self,
         (pc, mask): (u32, u32),
         (space, continues): (Space, bool),
         shape: Shape,
-        first: u64,
+        (first, list): (u64, Option<u8>),
     ) {
         self.end_run();
         if pc != self.pc || mask != self.mask {
@@ -209,14 +206,17 @@ impl StreamWriter {
             Shape::Rows { base, .. } => (base, FORM_ROWS),
             Shape::List => (first, FORM_LIST),
         };
-        let (slot, delta) = self.slot(base);
-        let width = width_code(delta);
+        let (slot, delta, width, length) = self.slot(base);
         let head = ACCESS | slot << 4 | form;
         let how = u8::from(continues) << 6 | (space as u8) << 3 | width;
-        self.append(
-            u128::from(delta) << 16 | u128::from(how) << 8 | u128::from(head),
-            2 + WIDTHS[usize::from(width)],
-        );
+        let token = u128::from(delta) << 16 | u128::from(how) << 8 | u128::from(head);
+        let mut end = self.bytes.len() + 2 + length;
+        self.bytes.extend_from_slice(&token.to_le_bytes());
+        if let Some(list) = list {
+            self.bytes[end] = list;
+            end += 1;
+        }
+        self.bytes.truncate(end);
         match shape {
             Shape::Stride { step, .. } if form == FORM_STRIDE => {
                 let step = zigzag(step);
@@ -246,13 +246,11 @@ impl StreamWriter {
         let has_addresses = space != Space::None;
         self.written
             .access(pc, self.lanes, has_addresses, continues);
-        // The record of no instruction that a kernel has, after which counting begins anew.
-        self.written.doubtful |= pc == u32::MAX;
         self.pc = if continues { pc } else { pc.wrapping_add(1) };
     }
 
     /// Appends the lowest bytes of a number.
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, value: u128, bytes: u8) {
         // A copy of fixed length is cheaper than one of the length that stays.
         let end = self.bytes.len() + usize::from(bytes);
@@ -332,22 +330,29 @@ impl StreamWriter {
         }
     }
 
-    /// The base register nearest to `address`, the one unused for longest when none is near, and the distance,
-    /// zigzag coded. The address is in it from then on.
-    #[inline]
-    fn slot(&mut self, address: u64) -> (u8, u64) {
-        let distances = self
-            .bases
-            .map(|base| zigzag(address.wrapping_sub(base) as i64));
-        let mut place = 0;
-        for other in 1..BASES {
-            if distances[other] < distances[place] {
-                place = other;
+    /// The base register nearest to `address`, the one unused for longest when none is near, the distance, zigzag coded,
+    /// and the width code and bytes of that. The address is in it from then on.
+    #[inline(always)]
+    fn slot(&mut self, address: u64) -> (u8, u64, u8, usize) {
+        let distance = |base: u64| zigzag(address.wrapping_sub(base) as i64);
+        // The nearest, and of those as far away the first one: place and distance in one number.
+        let mut nearest = u32::MAX;
+        for (place, base) in (0..).zip(self.bases) {
+            nearest = nearest.min((distance(base).min(FAR) as u32) << 2 | place);
+        }
+        let place = (nearest & 3) as usize;
+        let (least, width, length) = match u64::from(nearest >> 2) {
+            FAR.. => {
+                let far = distance(self.bases[place]);
+                let width = width_code(far);
+                (far, width, WIDTHS[usize::from(width)].into())
             }
-        }
-        if distances[place] >= FAR {
-            place = 0;
-        }
+            // What takes no more than three bytes has their number for a code.
+            near => {
+                let bytes = (u64::BITS - near.leading_zeros()).div_ceil(8);
+                (near, bytes as u8, bytes as usize)
+            }
+        };
         let slot = self.recent[place];
         for place in place..BASES - 1 {
             self.recent[place] = self.recent[place + 1];
@@ -355,7 +360,7 @@ impl StreamWriter {
         }
         self.recent[BASES - 1] = slot;
         self.bases[BASES - 1] = address;
-        (slot, distances[place])
+        (slot, least, width, length)
     }
 
     /// The stream's bytes, and what is known of them.
@@ -364,6 +369,67 @@ impl StreamWriter {
         self.end_stretch();
         (self.bytes, self.written)
     }
+}
+
+// The functions of the writer, for the vectors of this machine.
+
+/// [`StreamWriter::access`].
+static RECORD_SOME: LazyLock<fn(&mut StreamWriter, u32, u32, Space, bool, &[u64; LANES])> =
+    LazyLock::new(|| {
+        for_this_machine!(
+            fn(
+                writer: &mut StreamWriter,
+                pc: u32,
+                mask: u32,
+                space: Space,
+                continues: bool,
+                addresses: &[u64; LANES]
+            ) -> () {
+                let shape = Shape::of(mask, addresses);
+                let first = addresses[mask.trailing_zeros() as usize % LANES];
+                writer.begin_access((pc, mask), (space, continues), shape, (first, None));
+                if shape == Shape::List {
+                    write_list(&mut writer.bytes, mask, addresses);
+                }
+            }
+        )
+    });
+
+/// [`StreamWriter::access_regular`].
+static RECORD_REGULAR: LazyLock<fn(&mut StreamWriter, u32, Space, Shape)> = LazyLock::new(|| {
+    for_this_machine!(
+        fn(writer: &mut StreamWriter, pc: u32, space: Space, shape: Shape) -> () {
+            writer.begin_access((pc, u32::MAX), (space, false), shape, (0, None));
+        }
+    )
+});
+
+/// [`StreamWriter::access_listed`].
+static RECORD_LISTED: LazyLock<fn(&mut StreamWriter, u32, Space, u64, u8, &Places)> =
+    LazyLock::new(|| {
+        for_this_machine!(
+            fn(
+                writer: &mut StreamWriter,
+                pc: u32,
+                space: Space,
+                start: u64,
+                unit_bits: u8,
+                places: &Places
+            ) -> () {
+                let first = start.wrapping_add(u64::from(places[0]) << (unit_bits & 7));
+                let list = List::of(places, unit_bits);
+                let head = Some(list.head());
+                writer.begin_access((pc, u32::MAX), (space, false), Shape::List, (first, head));
+                list.push_values(&mut writer.bytes, LANES - 1);
+            }
+        )
+    });
+
+/// Whether the places are those of a list.
+fn is_list(places: &Places, address: impl Fn(u32) -> u64) -> bool {
+    let addresses = std::array::from_fn(|lane| address(places[lane]));
+    let near = places.iter().all(|place| i32::try_from(*place).is_ok());
+    near && places[LANES] == places[LANES - 1] && Shape::of(u32::MAX, &addresses) == Shape::List
 }
 
 /// The form of a stride.

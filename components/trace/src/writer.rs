@@ -101,7 +101,11 @@ impl KernelWriter {
         }
         let spilled = self.spill.as_ref().map_or(0, SpillWriter::length);
         let start = spilled + self.data.len() as u64;
-        self.data.extend_from_slice(&bytes);
+        if self.data.is_empty() {
+            self.data = bytes;
+        } else {
+            self.data.extend_from_slice(&bytes);
+        }
         let place = self.launch.place(work_group, wavefront);
         let entry = StreamEntry::new(start, start + length, counts);
         if self.streams.insert(place, entry).is_some() {

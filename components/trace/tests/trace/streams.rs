@@ -35,6 +35,32 @@ proptest! {
     }
 
     #[test]
+    fn the_short_way_for_lists_writes_what_the_general_one_does(
+        lists in prop::collection::vec((1..31_u32, 0..4_u8, any::<u32>(), any::<[u32; 32]>()), 1..20),
+    ) {
+        let (mut short, mut general) = (StreamWriter::new(), StreamWriter::new());
+        for (bits, unit_bits, start, words) in lists {
+            let mut places = [0; 33];
+            for (place, word) in places.iter_mut().zip(words.iter().chain(&words[31..])) {
+                *place = word >> (32 - bits);
+            }
+            let start = u64::from(start) << 4;
+            let addresses = std::array::from_fn(|lane| start + (u64::from(places[lane]) << unit_bits));
+            if Shape::of(u32::MAX, &addresses) == Shape::List {
+                short.access_listed(1, Space::Global, (start, unit_bits), &places);
+                general.access(1, u32::MAX, Space::Global, false, &addresses);
+            }
+        }
+        let [short, general] = [short, general].map(|stream| {
+            let mut writer = KernelWriter::new(code(), [1, 1, 1], [32, 1, 1], 0, Vec::new()).unwrap();
+            writer.finish_wavefront(0, 0, stream).unwrap();
+            writer.finish().unwrap()
+        });
+        prop_assert_eq!(short.hash(), general.hash());
+        prop_assert_eq!(read(&short, short.cursor(0, 0)), read(&general, general.cursor(0, 0)));
+    }
+
+    #[test]
     fn counts_are_those_of_the_records(kernel in kernel()) {
         let trace = kernel.build(&[]);
         let (mut instructions, mut threads) = (0, 0);

@@ -188,9 +188,11 @@ impl Said<'_> {
             Index::Linear => "Modulo",
             Index::Polynomial => "Polynomial",
             Index::Xor => "Xor",
+            Index::Fermi if text.line_bytes == 128 && [32, 64].contains(&text.sets) => "Fermi",
             Index::Fermi => {
-                note("the hash of Fermi is an exclusive or of all fields of the line number");
-                "Xor"
+                return Err(self.text.refuse(
+                    "32 or 64 sets of lines of 128 bytes, which the hash of Fermi is for",
+                ));
             }
         };
         if !sets.is_power_of_two() && set_hash != "Modulo" {

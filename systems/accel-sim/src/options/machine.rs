@@ -9,6 +9,7 @@ use super::dram::Columns;
 use super::form::{LATENCY_MAX, Pace, clocks, pipeline, scheduler};
 use super::front_end::FrontEnd;
 use super::given::Given;
+use super::interconnect::Router;
 use super::memory::Dram;
 use super::piece::Piece;
 
@@ -58,8 +59,8 @@ pub(super) struct Unit {
 
 #[derive(Debug)]
 pub(super) enum Network {
-    /// The router of the preset, with flits of so many bytes.
-    Router { flit_bytes: u32 },
+    /// A router that moves flits.
+    Router(Router),
     /// One flit for each packet.
     Packets {
         arbiter: &'static str,
@@ -104,14 +105,17 @@ impl Machine {
         let clocks = written.try_into().expect("there are four");
         let schedulers = given.count("-gpgpu_num_sched_per_core", 1..=8, "schedulers")?;
         let front_end = FrontEnd::of(given, schedulers, &mut notes)?;
-        let unused = unused(given, &front_end)?;
+        let mut unused = unused(given, &front_end)?;
+        let ports = clusters + channels * slices_per_channel;
+        let network = network(given, ports, &mut unused, &mut notes)?;
         let fetch = front_end.fetch.as_ref();
         let caches = Caches::of(given, frequencies, fetch, &mut notes)?;
         let unit = Unit::of(given, schedulers, front_end, &caches, &mut notes)?;
         let mapping = given.value("-gpgpu_mem_addr_mapping")?;
         let columns = Columns::read(&mapping)?;
         note_turns(&columns, &mapping, slices_per_channel, &mut notes);
-        let (slice_hash, granule_bytes) = slice_hash(given, channels, slices_per_channel)?;
+        let slices = (channels, slices_per_channel);
+        let (slice_hash, granule_bytes) = slice_hash(given, slices, &mut notes)?;
         let dram = Dram::of(given, &mapping, &columns, frequencies, &mut notes)?;
         let kernels = given.count("-gpgpu_max_concurrent_kernel", 1..=4096, "kernels")?;
         Ok(Self {
@@ -122,7 +126,7 @@ impl Machine {
             clocks,
             unit,
             caches,
-            network: network(given)?,
+            network,
             slice_hash,
             granule_bytes,
             response_depth: given.count(
@@ -169,7 +173,7 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
     let shared = !given.flag("-gpgpu_enable_specialized_operand_collector")?;
     let groups: [(bool, &[&str]); 9] = [
         (of_traces(given), &PTX),
-        (packets, &["-icnt_flit_size"]),
+        (packets, &["-icnt_flit_size", "-inter_config_file"]),
         (!packets, &PACKETS),
         (!has_l1, &FIRST_LEVEL),
         (!adapts, &ADAPTIVE),
@@ -251,14 +255,24 @@ fn policy(given: &Given, notes: &mut Vec<String>) -> Result<String, Diagnostic> 
     Ok(policy)
 }
 
-fn network(given: &Given) -> Result<Network, Diagnostic> {
+/// The network of so many ports on both sides together.
+fn network(
+    given: &Given,
+    ports: u32,
+    unused: &mut Vec<&'static str>,
+    notes: &mut Vec<String>,
+) -> Result<Network, Diagnostic> {
     let arbiter = given.value("-icnt_arbiter_algo")?;
     let flits = |name| given.count(name, 1..=1 << 12, "flits");
     let mode = given.value("-network_mode")?;
     match mode.text() {
-        "1" => Ok(Network::Router {
-            flit_bytes: given.count("-icnt_flit_size", 1..=4096, "bytes")?,
-        }),
+        "1" => {
+            let (router, has_flits) = Router::of(given, ports, notes)?;
+            if has_flits {
+                unused.push("-icnt_flit_size");
+            }
+            Ok(Network::Router(router))
+        }
         "2" => Ok(Network::Packets {
             arbiter: match arbiter.text() {
                 "0" => "RoundRobin",
@@ -275,15 +289,16 @@ fn network(given: &Given) -> Result<Network, Diagnostic> {
 /// How granules are dealt to slices, if not in turn, and their bytes.
 fn slice_hash(
     given: &Given,
-    channels: u32,
-    per_channel: u32,
+    (channels, per_channel): (u32, u32),
+    notes: &mut Vec<String>,
 ) -> Result<(Option<String>, u32), Diagnostic> {
-    let policy = given.value("-gpgpu_memory_partition_indexing")?;
+    const INDEXING: &str = "-gpgpu_memory_partition_indexing";
+    let policy = given.value(INDEXING)?;
     let slices = channels * per_channel;
     match policy.text() {
         "0" => Ok((None, CHANNEL_BYTES)),
         "1" if slices.is_power_of_two() => Ok((Some("Xor".to_owned()), CHANNEL_BYTES)),
-        "1" => Err(policy.refuse("0, 2 or 4, as there is no power of two of slices")),
+        "1" => Err(policy.refuse("0, 2, 4 or 5, as there is no power of two of slices")),
         "2" => {
             let hash = format!("Polynomial(per_channel: {per_channel})");
             Ok((Some(hash), CHANNEL_BYTES))
@@ -293,7 +308,18 @@ fn slice_hash(
             let granule = CHANNEL_BYTES >> per_channel.ilog2();
             Ok((Some("Random".to_owned()), granule.max(LINE_BYTES_MAX)))
         }
-        _ => Err(policy.refuse("0, 1, 2 or 4")),
+        "3" => {
+            let why =
+                "the hash PAE is for 32 slices, and versions of GPGPU-Sim compute it differently";
+            Err(policy.refuse("0, 1, 2, 4 or 5").hint(why))
+        }
+        "5" => {
+            notes.push(format!(
+                "{INDEXING} 5: in turn, as nothing is computed without code of one's own"
+            ));
+            Ok((None, CHANNEL_BYTES))
+        }
+        _ => Err(policy.refuse("0, 1, 2, 4 or 5")),
     }
 }
 

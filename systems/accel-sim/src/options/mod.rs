@@ -4,7 +4,7 @@
 //!   tokens.rs ──► table.rs, form.rs ──► given.rs ──► machine.rs ──► write.rs
 //!   words         known? well-formed?   values       what it means   RON
 //!                 options.txt           and what     classes.rs,
-//!                 cache.rs, dram.rs     is lost      caches.rs, memory.rs
+//!                 cache.rs, dram.rs     is lost      caches.rs, memory.rs, interconnect.rs
 //! ```
 
 mod cache;
@@ -14,6 +14,7 @@ mod dram;
 mod form;
 mod front_end;
 mod given;
+mod interconnect;
 mod machine;
 mod memory;
 mod piece;

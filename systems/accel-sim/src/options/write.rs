@@ -331,11 +331,18 @@ fn wire(latency: u32, width: u32) -> String {
 
 fn network(network: &Network) -> String {
     let switch = match network {
-        Network::Router { flit_bytes } => {
-            return format!(
-                "            request: Switch(flit_bytes: {flit_bytes}, {FERMI}),\n            reply: Switch(flit_bytes: {flit_bytes}, {FERMI}),\n"
-            );
-        }
+        Network::Router(router) => format!(
+            "Switch(flit_bytes: {}, queueing: Fifo, arbiter: Islip(iterations: {}), buffer_flits: {},
+                output_buffer_flits: 64, internal_speedup: {}, input_cycles: {}, output_cycles: {},
+                credit_cycles: {}, turnaround_matchings: 1)",
+            router.flit_bytes,
+            router.iterations,
+            router.buffer_flits,
+            router.internal_speedup,
+            router.input_cycles,
+            router.output_cycles,
+            router.credit_cycles,
+        ),
         Network::Packets {
             arbiter,
             buffer_flits,
@@ -350,11 +357,6 @@ fn network(network: &Network) -> String {
     };
     format!("            request: {switch},\n            reply: {switch},\n")
 }
-
-/// The network of the preset, but for its flits.
-const FERMI: &str = "queueing: Fifo, arbiter: Islip(iterations: 1), buffer_flits: 64,
-                output_buffer_flits: 64, internal_speedup: 2, input_cycles: 2, output_cycles: 3,
-                credit_cycles: 2, turnaround_matchings: 1";
 
 fn memory(machine: &Machine, interleave: &str) -> String {
     let dram = &machine.dram;

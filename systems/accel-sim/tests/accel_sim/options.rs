@@ -50,6 +50,162 @@ fn refusal(name: &str, from: &str, to: &str) -> String {
     format!("{}\n\n", said.expect_err(to))
 }
 
+/// A description of an interconnect as that simulator ships them, for 27 ports.
+const INTERCONNECT: &str = "// Topology
+topology = fly;
+k = 27;
+n = 1;
+routing_function = dest_tag; // by port
+use_map = 0;
+flit_size = 40;
+network_count = 2;
+num_vcs     = 1;
+vc_buf_size = 64;
+input_buffer_size = 256;
+wait_for_tail_credit = 0;
+vc_allocator = islip;
+sw_allocator = islip;
+alloc_iters = 1;
+credit_delay = 0;
+routing_delay = 0;
+vc_alloc_delay = 1;
+sw_alloc_delay = 1;
+input_speedup = 1;
+output_speedup = 1;
+internal_speedup = 2.0;
+packet_size = {{1,2},{3,
+  4}};
+sim_type = gpgpusim;
+subnets = 2;
+read_reply_end_vc = 0;
+read_reply_subnet = 1;
+";
+
+/// The system of the file for Fermi with this description of its interconnect beside it.
+fn with_interconnect(text: &str) -> Result<String, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let config = folder.path().join("gpgpusim.config");
+    let options = fs::read_to_string(file("fermi.config")).expect("it is there");
+    fs::write(
+        &config,
+        format!("{options}\n-inter_config_file fermi.icnt\n"),
+    )
+    .expect("written");
+    fs::write(folder.path().join("fermi.icnt"), text).expect("written");
+    let system = system_of(std::slice::from_ref(&config));
+    let folder = format!("{}/", folder.path().display());
+    system.map_err(|problems| problems.to_string().replace(&folder, ""))
+}
+
+#[test]
+fn the_usual_interconnect_is_the_one_that_holds_without_a_file() {
+    let without = system(&["fermi.config"]);
+    let with = with_interconnect(INTERCONNECT).expect("it is right");
+    let body = |system: &str| system.split_once("System(").expect("a system").1.to_owned();
+    assert_eq!(
+        body(&with),
+        body(&without).replace("flit_bytes: 32", "flit_bytes: 40")
+    );
+    let note = "-inter_config_file fermi.icnt: input_buffer_size = 256 is not modelled";
+    assert!(with.contains(note), "{with}");
+}
+
+#[test]
+fn fields_of_an_interconnect_become_those_of_the_router() {
+    let edits = [
+        ("flit_size = 40", "flit_size = 16", "flit_bytes: 16,"),
+        ("vc_buf_size = 64", "vc_buf_size = 8", "buffer_flits: 8,"),
+        ("alloc_iters = 1", "alloc_iters = 3", "Islip(iterations: 3"),
+        (
+            "internal_speedup = 2.0",
+            "internal_speedup = 1",
+            "internal_speedup: 1,",
+        ),
+        ("routing_delay = 0", "routing_delay = 4", "input_cycles: 6,"),
+        (
+            "sw_alloc_delay = 1",
+            "st_final_delay = 5",
+            "output_cycles: 7,",
+        ),
+        ("credit_delay = 0", "credit_delay = 2", "credit_cycles: 4,"),
+    ];
+    for (from, to, expected) in edits {
+        let system = with_interconnect(&INTERCONNECT.replace(from, to)).expect(to);
+        let count = system.matches(expected).count();
+        assert_eq!(count, 2, "{to}: {system}");
+    }
+}
+
+#[test]
+fn an_interconnect_that_is_not_there_is_said() {
+    let text = fs::read_to_string(file("fermi.config")).expect("it is there");
+    let system = said_of(format!("{text}\n-inter_config_file some.icnt").as_bytes());
+    let note = "-inter_config_file some.icnt: there is no such file beside the options";
+    assert!(system.expect("it is right").contains(note));
+}
+
+#[test]
+fn malformed_interconnects_are_refused_where_they_are_wrong() {
+    let wrong = |from: &str, to: &str| {
+        assert!(INTERCONNECT.contains(from), "{from}");
+        let said = with_interconnect(&INTERCONNECT.replacen(from, to, 1));
+        format!("{}\n\n", said.expect_err(to))
+    };
+    let said = [
+        wrong("topology = fly", "topology = mesh"),
+        wrong("k = 27", "k = 5"),
+        wrong("k = 27;", ""),
+        wrong("num_vcs     = 1", "num_vcs     = 4"),
+        wrong("vc_buf_size = 64", "vc_buf_size = many"),
+        wrong("vc_buf_size = 64", "vc_buf_size = 0"),
+        wrong("vc_buf_size = 64", "vc_buff_size = 64"),
+        wrong("vc_buf_size = 64", "vc_buf_size 64"),
+        wrong("vc_buf_size = 64;", "vc_buf_size = ;"),
+        wrong("vc_buf_size = 64;", "vc_buf_size = 64"),
+        wrong("internal_speedup = 2.0", "internal_speedup = 1.5"),
+        wrong("n = 1;", "n = 1; n = 1;"),
+        wrong("read_reply_end_vc = 0", "read_reply_end_vc = 1"),
+        wrong("subnets = 2;", "subnets = 2; {"),
+    ];
+    insta::assert_snapshot!(said.concat());
+}
+
+#[test]
+fn partitions_are_dealt_to_as_the_index_says_or_refused_with_the_reason() {
+    let text = fs::read_to_string(file("fermi.config")).expect("it is there");
+    let of = |index: u32| {
+        said_of(format!("{text}\n-gpgpu_memory_partition_indexing {index}").as_bytes())
+    };
+    let (plain, custom) = (of(0).expect("in turn"), of(5).expect("in turn"));
+    let body = |system: &str| system.split_once("System(").expect("a system").1.to_owned();
+    assert_eq!(body(&plain), body(&custom));
+    assert!(
+        custom.contains("-gpgpu_memory_partition_indexing 5: in turn"),
+        "{custom}"
+    );
+    let [entropy, unknown] = [3, 6].map(|index| of(index).expect_err("no hash"));
+    insta::assert_snapshot!(format!("{entropy}\n\n{unknown}"));
+}
+
+#[test]
+fn the_hash_of_fermi_is_for_32_or_64_sets_of_128_bytes() {
+    let text = fs::read_to_string(file("fermi.config")).expect("it is there");
+    let of = |shape: &str| said_of(text.replacen("N:32:128:4", shape, 1).as_bytes());
+    for shape in ["N:32:128:4", "N:64:128:2", "S:32:128:4"] {
+        assert!(
+            of(shape).expect(shape).contains("set_hash: Fermi,"),
+            "{shape}"
+        );
+    }
+    for shape in ["N:16:128:4", "N:64:64:4", "N:128:128:4"] {
+        let said = of(shape).expect_err(shape);
+        assert!(
+            said.contains("expected 32 or 64 sets of lines of 128 bytes"),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn unknown_options_and_missing_values_are_refused_where_they_stand() {
     let wrong = |from, to| refusal("fermi.config", from, to);

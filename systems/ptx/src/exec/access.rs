@@ -7,7 +7,7 @@ use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::{Observer, Reach, Touch};
 use crate::exec::wavefront::Wavefront;
-use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::memory::{DEVICE_BASE, DeviceMemory, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{Access, Address, NO_REGISTER, Region};
 
 /// Lanes of an access that fall in one space, with addresses in that space.
@@ -27,16 +27,6 @@ pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
         mask &= mask.wrapping_sub(1);
         (lane < 32).then_some(lane as usize)
     })
-}
-
-pub(super) fn space(region: Region) -> Space {
-    match region {
-        Region::Global | Region::Generic => Space::Global,
-        Region::Const => Space::Const,
-        Region::Shared => Space::Shared,
-        Region::Local => Space::Local,
-        Region::Param => Space::Param,
-    }
 }
 
 impl<O: Observer> Machine<'_, O> {
@@ -149,7 +139,7 @@ impl<O: Observer> Machine<'_, O> {
             left -= 1;
             wavefront
                 .writer
-                .access(pc, part.mask, space(part.region), left > 0, addresses);
+                .access(pc, part.mask, part.region.space(), left > 0, addresses);
         }
     }
 
@@ -164,23 +154,19 @@ impl<O: Observer> Machine<'_, O> {
         if address & u64::from(bytes - 1) != 0 {
             return Err(Fault::at(lane, FaultKind::Misaligned { address, bytes }));
         }
-        let (start, end) = self.cached;
-        // Allocations are smaller than the gap to the top of the address space.
-        if address < start || address.wrapping_add(u64::from(bytes)) > end {
-            self.look_up(lane, address, bytes)?;
+        if !self.is_cached(address, bytes) {
+            let found = look_up(self.memory, &mut self.cached, address, bytes);
+            found.map_err(|kind| Fault::at(lane, kind))?;
         }
         Ok((address - DEVICE_BASE) as usize)
     }
 
-    #[cold]
-    fn look_up(&mut self, lane: usize, address: u64, bytes: u32) -> Result<(), Fault> {
-        match self.memory.window(address, u64::from(bytes)) {
-            Some((first, last)) => {
-                self.cached = (first, last + u64::from(bytes));
-                Ok(())
-            }
-            None => Err(Fault::at(lane, FaultKind::OutsideDevice { address, bytes })),
-        }
+    /// Whether an access lies in the allocation that was looked up last.
+    #[inline(always)]
+    pub(super) fn is_cached(&self, address: u64, bytes: u32) -> bool {
+        let (start, end) = self.cached;
+        // Allocations are smaller than the gap to the top of the address space.
+        address >= start && address.wrapping_add(u64::from(bytes)) <= end
     }
 
     /// Checks an access to a space of `size` bytes that starts at zero.
@@ -220,16 +206,20 @@ impl<O: Observer> Machine<'_, O> {
             let addresses = self.addresses(wavefront, &access.address);
             let effect = self.last_progress;
             wavefront.spin.touch((pc, mask), &addresses, effect);
-        }
-        let is_usual = mask == u32::MAX && access.plain;
-        if is_usual && self.load_whole(wavefront, shared, pc, access) {
-            return Ok(());
+            // Others have been tried whole already.
+            let is_usual = mask == u32::MAX && access.suits_whole();
+            if is_usual
+                && access.registers[0] != NO_REGISTER
+                && self.load_whole(wavefront, shared, pc, access)
+            {
+                return Ok(());
+            }
         }
         let mut addresses = self.addresses(wavefront, &access.address);
         if let Some(region) = Self::one_region(access, &addresses)
             && self.gather(wavefront, shared, (region, mask), access, &addresses)
         {
-            let space = space(region);
+            let space = region.space();
             wavefront.writer.access(pc, mask, space, false, &addresses);
             return Ok(());
         }
@@ -324,16 +314,12 @@ impl<O: Observer> Machine<'_, O> {
         number: u32,
     ) -> Result<(), Fault> {
         let access = &self.kernel.tables.accesses[number as usize];
-        let is_usual = mask == u32::MAX && access.plain;
-        if is_usual && self.store_whole(wavefront, shared, pc, access) {
-            return Ok(());
-        }
         let mut addresses = self.addresses(wavefront, &access.address);
         if let Some(region) = Self::one_region(access, &addresses)
             && self.scatter(wavefront, shared, (region, mask), access, &addresses)
         {
             self.last_progress = self.steps;
-            let space = space(region);
+            let space = region.space();
             wavefront.writer.access(pc, mask, space, false, &addresses);
             return Ok(());
         }
@@ -448,6 +434,20 @@ impl Wavefront {
             self.registers.words[self.registers.word + register][lane] = value as u32;
         }
     }
+}
+
+/// Makes `cached` the allocation in which an access lies.
+#[cold]
+pub(super) fn look_up(
+    memory: &DeviceMemory,
+    cached: &mut (u64, u64),
+    address: u64,
+    bytes: u32,
+) -> Result<(), FaultKind> {
+    let window = memory.window(address, u64::from(bytes));
+    let (first, last) = window.ok_or(FaultKind::OutsideDevice { address, bytes })?;
+    *cached = (first, last + u64::from(bytes));
+    Ok(())
 }
 
 #[inline(always)]

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use warpweave_files::Charge;
-use warpweave_trace::{KernelTrace, KernelWriter, Parent};
+use warpweave_trace::{KernelTrace, KernelWriter, Parent, Places};
 
 use crate::exec::family::{Pending, Runtime};
 use crate::exec::gather::Addressing;
@@ -378,7 +378,7 @@ fn emulate(
         stream_bytes: 0,
         word: Box::new(Register::new()),
         double: Box::new(Register::new()),
-        numbers: Box::new([0; 32]),
+        numbers: Box::new([0; 33]),
         spare: Vec::new(),
         runtime,
         charge,
@@ -501,7 +501,7 @@ struct Machine<'l, O> {
     word: Box<Register<u32>>,
     double: Box<Register<u64>>,
     /// Numbers of the elements that the lanes of an access reach.
-    numbers: Box<Lanes32>,
+    numbers: Box<Places>,
     /// Registers of wavefronts that have ended.
     spare: Vec<Registers>,
     /// What the kernels of a family share.

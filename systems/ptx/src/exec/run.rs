@@ -333,6 +333,12 @@ impl<O: Observer> Machine<'_, O> {
                         }
                     }
                     Op::Load(at) if mask != 0 => {
+                        let access = &kernel.tables.accesses[at as usize];
+                        let is_usual = mask == u32::MAX && access.whole;
+                        if is_usual && self.load_whole(wavefront, shared, pc, access) {
+                            next!();
+                            continue;
+                        }
                         if let Err(fault) = self.load(wavefront, shared, pc, mask, at) {
                             put_back!();
                             return Err(fault);
@@ -347,6 +353,13 @@ impl<O: Observer> Machine<'_, O> {
                         continue 'paths;
                     }
                     Op::Store(at) if mask != 0 => {
+                        let access = &kernel.tables.accesses[at as usize];
+                        let is_usual = mask == u32::MAX && access.whole;
+                        if is_usual && self.store_whole(wavefront, shared, pc, access) {
+                            self.last_progress = before + u64::from(quantum - left);
+                            next!();
+                            continue;
+                        }
                         put_back!();
                         self.store(wavefront, shared, pc, mask, at)?;
                         next!();

@@ -9,28 +9,72 @@
 
 use std::ops::Range;
 
+use warpweave_trace::{Places, Space};
+
 use crate::exec::Machine;
-use crate::exec::access::space;
+use crate::exec::access::look_up;
 use crate::exec::barrier::Shared;
 use crate::exec::observe::Observer;
 use crate::exec::registers::{Element, Grid, Lie, Registers};
 use crate::exec::wavefront::Wavefront;
 use crate::memory::{DEVICE_BASE, SHARED_WINDOW};
-use crate::ops::{Access, Address, Lanes32, Lanes64, NO_REGISTER, Region, Src, for_this_machine};
+use crate::ops::{Access, Address, Lanes32, Lanes64, Region, Src, for_this_machine};
 
 /// A memory that an access reaches.
 struct Place {
-    /// That memory: it is no generic one.
-    region: Region,
-    /// Its bytes: those of device memory, or all of what a work-group or a kernel has.
-    range: Range<usize>,
+    memory: Memory,
+    /// As the trace calls it.
+    space: Space,
     /// Address at which it begins.
     start: u64,
 }
 
-impl<O: Observer> Machine<'_, O> {
-    /// Loads and records a plain access of all lanes; `false` if the general path must do it.
+/// Where its bytes are.
+enum Memory {
+    WorkGroup,
+    Arguments,
+    /// So many bytes of device memory, an allocation.
+    Device(Range<usize>),
+}
+
+impl Place {
+    /// All of what a work-group or a kernel has.
     #[inline(always)]
+    fn all_of(space: Space) -> Self {
+        let memory = match space {
+            Space::Param => Memory::Arguments,
+            _ => Memory::WorkGroup,
+        };
+        Self {
+            memory,
+            space,
+            start: 0,
+        }
+    }
+
+    /// An allocation, given the first and the last plus one of its addresses.
+    #[inline(always)]
+    fn allocation(space: Space, (start, end): (u64, u64)) -> Self {
+        let range = (start - DEVICE_BASE) as usize..(end - DEVICE_BASE) as usize;
+        Self {
+            memory: Memory::Device(range),
+            space,
+            start,
+        }
+    }
+}
+
+/// Where the lanes of an access lie.
+enum Reached {
+    /// In a grid, of which lane 0 has this address.
+    Grid(Grid, Place, u64),
+    /// At the machine's `numbers`, which have no other bits than these.
+    Scattered(Place, usize),
+}
+
+impl<O: Observer> Machine<'_, O> {
+    /// Loads and records an access of all lanes for which this is made; `false` if the general path must do it.
+    #[inline(never)]
     pub(super) fn load_whole(
         &mut self,
         wavefront: &mut Wavefront,
@@ -38,36 +82,54 @@ impl<O: Observer> Machine<'_, O> {
         pc: u32,
         access: &Access,
     ) -> bool {
+        if O::WATCHES {
+            return false;
+        }
         let d = access.registers[0];
-        if O::WATCHES || d == NO_REGISTER || access.address.in_frame {
-            return false;
-        }
         let registers = &mut wavefront.registers;
-        let grid = match self.lie(registers, &access.address) {
-            Lie::Grid(grid) => grid,
-            Lie::Scattered => return self.load_scattered(wavefront, shared, pc, access),
-            Lie::Wild | Lie::Unknown => return false,
-        };
-        let Some((place, base)) = self.place_of_grid(shared, grid, access) else {
-            return false;
-        };
-        let memory = match place.region {
-            Region::Shared => &shared.bytes[..],
-            Region::Param => &self.arguments[..],
-            _ => &self.memory.data()[place.range.clone()],
-        };
-        let at = (base - place.start) as usize;
-        if access.wide {
-            load_grid(&grid, memory, at, registers.word64(d));
-        } else {
-            load_grid(&grid, memory, at, registers.word32(d));
+        match self.reached(registers, shared, access) {
+            None => false,
+            Some(Reached::Grid(grid, place, base)) => {
+                let memory = match place.memory {
+                    Memory::WorkGroup => &shared.bytes[..],
+                    Memory::Arguments => &self.arguments[..],
+                    Memory::Device(range) => &self.memory.data()[range],
+                };
+                let at = (base - place.start) as usize;
+                if access.wide {
+                    load_grid(&grid, memory, at, registers.word64(d));
+                } else {
+                    load_grid(&grid, memory, at, registers.word32(d));
+                }
+                record_grid(wavefront, pc, (&grid, base), place.space);
+                true
+            }
+            Some(Reached::Scattered(place, bits)) => {
+                let memory = match place.memory {
+                    Memory::WorkGroup => &shared.bytes[..],
+                    Memory::Arguments => &self.arguments[..],
+                    Memory::Device(range) => &self.memory.data()[range],
+                };
+                if access.wide {
+                    if !load_all(memory, (&self.numbers, bits), &mut self.double) {
+                        return false;
+                    }
+                    registers.swap64(d, u32::MAX, &mut self.double);
+                } else {
+                    if !load_all(memory, (&self.numbers, bits), &mut self.word) {
+                        return false;
+                    }
+                    registers.swap32(d, u32::MAX, &mut self.word);
+                }
+                self.record_scattered(wavefront, pc, access, (place.start, place.space));
+                true
+            }
         }
-        record_grid(wavefront, pc, access, (&grid, base), place.region);
-        true
     }
 
-    /// Stores and records a plain access of all lanes; `false` if the general path must do it.
-    #[inline(always)]
+    /// Stores and records an access of all lanes for which this is made; `false` if the general path must do it. Lanes
+    /// stored before giving up are stored again, with the same values.
+    #[inline(never)]
     pub(super) fn store_whole(
         &mut self,
         wavefront: &mut Wavefront,
@@ -75,48 +137,86 @@ impl<O: Observer> Machine<'_, O> {
         pc: u32,
         access: &Access,
     ) -> bool {
-        if O::WATCHES || access.address.in_frame {
+        if O::WATCHES {
             return false;
         }
-        let registers = &mut wavefront.registers;
-        let grid = match self.lie(registers, &access.address) {
-            Lie::Grid(grid) => grid,
-            Lie::Scattered => return self.store_scattered(wavefront, shared, pc, access),
-            Lie::Wild | Lie::Unknown => return false,
-        };
-        let Some((place, base)) = self.place_of_grid(shared, grid, access) else {
-            return false;
-        };
-        let memory = match place.region {
-            Region::Param => return false,
-            Region::Shared => &mut shared.bytes[..],
-            _ => &mut self.memory.data_mut()[place.range.clone()],
-        };
-        let at = (base - place.start) as usize;
         let source = access.sources[0];
-        if access.wide {
-            let values = registers.get64(&self.constants64, source);
-            store_grid(&grid, memory, at, values);
-        } else {
-            let values = registers.get32(&self.constants32, source);
-            store_grid(&grid, memory, at, values);
+        let registers = &mut wavefront.registers;
+        match self.reached(registers, shared, access) {
+            None => false,
+            Some(Reached::Grid(grid, place, base)) => {
+                let memory = match place.memory {
+                    Memory::Arguments => return false,
+                    Memory::WorkGroup => &mut shared.bytes[..],
+                    Memory::Device(range) => &mut self.memory.data_mut()[range],
+                };
+                let at = (base - place.start) as usize;
+                if access.wide {
+                    let values = registers.get64(&self.constants64, source);
+                    store_grid(&grid, memory, at, values);
+                } else {
+                    let values = registers.get32(&self.constants32, source);
+                    store_grid(&grid, memory, at, values);
+                }
+                record_grid(wavefront, pc, (&grid, base), place.space);
+                true
+            }
+            Some(Reached::Scattered(place, bits)) => {
+                let memory = match place.memory {
+                    Memory::Arguments => return false,
+                    Memory::WorkGroup => &mut shared.bytes[..],
+                    Memory::Device(range) => &mut self.memory.data_mut()[range],
+                };
+                let numbers = (&*self.numbers, bits);
+                let stored = if access.wide {
+                    let values = registers.get64(&self.constants64, source);
+                    store_all(memory, numbers, values)
+                } else {
+                    let values = registers.get32(&self.constants32, source);
+                    store_all(memory, numbers, values)
+                };
+                if stored {
+                    self.record_scattered(wavefront, pc, access, (place.start, place.space));
+                }
+                stored
+            }
         }
-        self.last_progress = self.steps;
-        record_grid(wavefront, pc, access, (&grid, base), place.region);
-        true
     }
 
-    /// How the base of an address lies.
+    /// Where all lanes lie.
     #[inline(always)]
-    fn lie(&self, registers: &mut Registers, address: &Address) -> Lie {
-        let base = address.base;
+    fn reached(
+        &mut self,
+        registers: &mut Registers,
+        shared: &Shared,
+        access: &Access,
+    ) -> Option<Reached> {
+        let Address { wide, base, .. } = access.address;
         let at = usize::from(base.0);
-        match (address.wide, base.0 < Src::CONSTANT) {
-            (true, true) => *registers.doubles[registers.double + at].lie(),
+        // How the base lies is kept beside it if it is a register that kernels write.
+        let lie = match (wide, base.0 < Src::CONSTANT) {
+            (true, true) => {
+                let register = &mut registers.doubles[registers.double + at];
+                match register.lie() {
+                    Lie::Scattered => return self.place_of_doubles(register, access),
+                    lie => *lie,
+                }
+            }
+            (false, true) => {
+                let register = &mut registers.words[registers.word + at];
+                match register.lie() {
+                    Lie::Scattered => return self.place_of_words(register, access),
+                    lie => *lie,
+                }
+            }
             (true, false) => Lie::of(registers.get64(&self.constants64, base)),
-            (false, true) => *registers.words[registers.word + at].lie(),
             (false, false) => Lie::of_words(registers.get32(&self.constants32, base)),
-        }
+        };
+        let Lie::Grid(grid) = lie else {
+            return None;
+        };
+        let (place, base) = self.place_of_grid(shared, grid, access)?;
+        Some(Reached::Grid(grid, place, base))
     }
 
     /// Where all lanes of a plain access lie whose base is a grid, and the address of lane 0 there; none unless all
@@ -147,220 +247,129 @@ impl<O: Observer> Machine<'_, O> {
         if !is_whole || !is_aligned {
             return None;
         }
-        let region = match region {
-            Region::Generic if low >= DEVICE_BASE => Region::Global,
+        let space = match region {
+            Region::Generic if low >= DEVICE_BASE => access.space,
             Region::Generic if SHARED_WINDOW.contains(&low) && SHARED_WINDOW.contains(&high) => {
                 base -= SHARED_WINDOW.start;
                 low -= SHARED_WINDOW.start;
                 high -= SHARED_WINDOW.start;
-                Region::Shared
+                Space::Shared
             }
             Region::Local | Region::Generic => return None,
-            region => region,
+            _ => access.space,
         };
-        let (range, start, end) = match region {
-            Region::Shared => (0..0, 0, shared.bytes.len() as u64),
-            Region::Param => (0..0, 0, self.arguments.len() as u64),
+        let (place, end) = match space {
+            Space::Shared => (Place::all_of(space), shared.bytes.len() as u64),
+            Space::Param => (Place::all_of(space), self.arguments.len() as u64),
             _ => {
                 self.device_index(0, low, access.bytes).ok()?;
-                let (start, end) = self.cached;
-                let range = (start - DEVICE_BASE) as usize..(end - DEVICE_BASE) as usize;
-                (range, start, end)
+                (Place::allocation(space, self.cached), self.cached.1)
             }
-        };
-        let place = Place {
-            region,
-            range,
-            start,
         };
         (high < end && end - high >= bytes).then_some((place, base))
     }
 
+    /// Where an access lies whose base, of 32 bits, lies in no order: the machine's `numbers` become those of elements.
+    /// None unless all are aligned and have a number.
     #[inline(always)]
-    fn load_scattered(
-        &mut self,
-        wavefront: &mut Wavefront,
-        shared: &Shared,
-        pc: u32,
-        access: &Access,
-    ) -> bool {
-        let Some(place) = self.place_of_scattered(wavefront, access) else {
-            return false;
-        };
-        let memory = match place.region {
-            Region::Shared => &shared.bytes[..],
-            Region::Param => &self.arguments[..],
-            _ => &self.memory.data()[place.range.clone()],
-        };
-        let d = access.registers[0];
-        if access.wide {
-            if !load_all(memory, &self.numbers, &mut self.double) {
-                return false;
-            }
-            wavefront.registers.swap64(d, u32::MAX, &mut self.double);
-        } else {
-            if !load_all(memory, &self.numbers, &mut self.word) {
-                return false;
-            }
-            wavefront.registers.swap32(d, u32::MAX, &mut self.word);
-        }
-        self.record_scattered(wavefront, pc, access, &place);
-        true
-    }
-
-    /// Lanes stored before giving up are stored again, with the same values.
-    #[inline(always)]
-    fn store_scattered(
-        &mut self,
-        wavefront: &mut Wavefront,
-        shared: &mut Shared,
-        pc: u32,
-        access: &Access,
-    ) -> bool {
-        let Some(place) = self.place_of_scattered(wavefront, access) else {
-            return false;
-        };
-        let memory = match place.region {
-            Region::Param => return false,
-            Region::Shared => &mut shared.bytes[..],
-            _ => &mut self.memory.data_mut()[place.range.clone()],
-        };
-        let source = access.sources[0];
-        let stored = if access.wide {
-            let values = wavefront.registers.get64(&self.constants64, source);
-            store_all(memory, &self.numbers, values)
-        } else {
-            let values = wavefront.registers.get32(&self.constants32, source);
-            store_all(memory, &self.numbers, values)
-        };
-        if stored {
-            self.last_progress = self.steps;
-            self.record_scattered(wavefront, pc, access, &place);
-        }
-        stored
-    }
-
-    /// The memory of a plain access whose base lies in no order. The machine's `numbers` are those of the elements from
-    /// its start; none unless all are aligned and have a number.
-    #[inline(always)]
-    fn place_of_scattered(&mut self, wavefront: &Wavefront, access: &Access) -> Option<Place> {
-        let Address {
-            region,
-            wide,
-            base,
-            offset,
-            ..
-        } = access.address;
-        let bits = access.bytes.trailing_zeros();
+    fn place_of_words(&mut self, base: &Lanes32, access: &Access) -> Option<Reached> {
+        let Address { region, offset, .. } = access.address;
         let is_offset = matches!(region, Region::Shared | Region::Param);
-        if access.silent {
-            return None;
-        }
-        if !wide {
-            let lanes = wavefront.registers.get32(&self.constants32, base);
-            let all = (self.numbering.narrow)(lanes, offset as u32, bits, &mut self.numbers);
-            // Where neither base nor sum is this large no sum has wrapped around, which would make another pattern.
-            let beyond = 1 << 31 | ((1 << bits) - 1);
-            return (is_offset && all & beyond == 0).then_some(Place {
-                region,
-                range: 0..0,
-                start: 0,
-            });
-        }
-        let registers = &wavefront.registers;
-        let first = registers.get64(&self.constants64, base)[0].wrapping_add(offset as u64);
-        // The address at which the memory begins, as the instruction names it, is not always that in its region.
-        let (place, named) = if is_offset || SHARED_WINDOW.contains(&first) {
-            let (region, named) = match region {
-                Region::Shared | Region::Param => (region, 0),
-                Region::Generic => (Region::Shared, SHARED_WINDOW.start),
-                _ => return None,
-            };
-            let place = Place {
-                region,
-                range: 0..0,
-                start: 0,
-            };
-            (place, named)
-        } else {
-            let region = match region {
-                Region::Const => Region::Const,
-                Region::Local => return None,
-                _ => Region::Global,
-            };
-            self.device_index(0, first, access.bytes).ok()?;
-            let (start, end) = self.cached;
-            let range = (start - DEVICE_BASE) as usize..(end - DEVICE_BASE) as usize;
-            let place = Place {
-                region,
-                range,
-                start,
-            };
-            (place, start)
+        let shift = element_bits(access);
+        let all = (self.numbering.narrow)(base, offset as u32, shift, &mut self.numbers);
+        // Where neither base nor sum is this large no sum has wrapped around, which would make another pattern.
+        let beyond = 1 << 31 | (access.bytes - 1);
+        let place = Place::all_of(access.space);
+        (is_offset && all & beyond == 0)
+            .then_some(Reached::Scattered(place, (all >> shift) as usize))
+    }
+
+    /// As [`Self::place_of_words`], for a base of 64 bits.
+    #[inline(always)]
+    fn place_of_doubles(&mut self, base: &Lanes64, access: &Access) -> Option<Reached> {
+        let Address { region, offset, .. } = access.address;
+        let first = base[0].wrapping_add(offset as u64);
+        // The address at which the memory begins, as the instruction names it, is not always that in its space.
+        let (place, named) = match region {
+            Region::Local => return None,
+            Region::Shared | Region::Param => (Place::all_of(access.space), 0),
+            Region::Generic if SHARED_WINDOW.contains(&first) => {
+                (Place::all_of(Space::Shared), SHARED_WINDOW.start)
+            }
+            _ => {
+                if !self.is_cached(first, access.bytes) {
+                    look_up(self.memory, &mut self.cached, first, access.bytes).ok()?;
+                }
+                let place = Place::allocation(access.space, self.cached);
+                (place, self.cached.0)
+            }
         };
+        let shift = element_bits(access);
         let offset = (offset as u64).wrapping_sub(named);
-        let lanes = registers.get64(&self.constants64, base);
-        let all = (self.numbering.wide)(lanes, offset, bits, &mut self.numbers);
-        let beyond = u64::MAX << (32 + bits) | ((1 << bits) - 1);
-        (all & beyond == 0).then_some(place)
+        let all = (self.numbering.wide)(base, offset, shift, &mut self.numbers);
+        let beyond = u64::MAX << 32 | u64::from(access.bytes - 1);
+        (all & beyond == 0).then_some(Reached::Scattered(place, (all >> shift) as usize))
     }
 
     #[inline(always)]
-    fn record_scattered(&self, wavefront: &mut Wavefront, pc: u32, access: &Access, place: &Place) {
-        let units = (place.start, access.bytes.trailing_zeros() as u8);
-        let space = space(place.region);
+    fn record_scattered(
+        &self,
+        wavefront: &mut Wavefront,
+        pc: u32,
+        access: &Access,
+        (start, space): (u64, Space),
+    ) {
+        let units = (start, element_bits(access) as u8);
         let writer = &mut wavefront.writer;
         writer.access_listed(pc, space, units, &self.numbers);
     }
 }
 
 #[inline(always)]
-fn record_grid(
-    wavefront: &mut Wavefront,
-    pc: u32,
-    access: &Access,
-    (grid, base): (&Grid, u64),
-    region: Region,
-) {
-    if access.silent {
-        wavefront.writer.step(pc, u32::MAX);
-    } else {
-        let shape = grid.shape(base);
-        wavefront.writer.access_regular(pc, space(region), shape);
-    }
+fn record_grid(wavefront: &mut Wavefront, pc: u32, (grid, base): (&Grid, u64), space: Space) {
+    let shape = grid.shape(base);
+    wavefront.writer.access_regular(pc, space, shape);
+}
+
+/// Binary logarithm of the bytes of an element, which fills its register.
+#[inline(always)]
+fn element_bits(access: &Access) -> u32 {
+    2 + u32::from(access.wide)
 }
 
 /// Functions from base and offset to numbers of elements of `1 << bits` bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Numbering {
-    /// Gives bits that the sums have.
-    wide: fn(&Lanes64, u64, u32, &mut Lanes32) -> u64,
+    /// Gives bits that the sums have; the numbers are right if these are no more than 32.
+    wide: fn(&Lanes64, u64, u32, &mut Places) -> u64,
     /// Gives bits that bases and sums have.
-    narrow: fn(&Lanes32, u32, u32, &mut Lanes32) -> u32,
+    narrow: fn(&Lanes32, u32, u32, &mut Places) -> u32,
 }
 
 impl Numbering {
     pub(super) fn new() -> Self {
         Self {
             wide: for_this_machine!(
-                fn(base: &[u64; 32], offset: u64, bits: u32, numbers: &mut [u32; 32]) -> u64 {
+                fn(base: &[u64; 32], offset: u64, bits: u32, numbers: &mut Places) -> u64 {
                     let mut all = 0;
                     for lane in 0..32 {
                         let sum = base[lane].wrapping_add(offset);
                         all |= sum;
-                        numbers[lane] = (sum >> (bits & 3)) as u32;
+                        numbers[lane] = sum as u32 >> (bits & 3);
                     }
+                    numbers[32] = numbers[31];
                     all
                 }
             ),
             narrow: for_this_machine!(
-                fn(base: &[u32; 32], offset: u32, bits: u32, numbers: &mut [u32; 32]) -> u32 {
+                fn(base: &[u32; 32], offset: u32, bits: u32, numbers: &mut Places) -> u32 {
                     let mut all = 0;
                     for lane in 0..32 {
                         let sum = base[lane].wrapping_add(offset);
                         all |= base[lane] | sum;
                         numbers[lane] = sum >> (bits & 3);
                     }
+                    numbers[32] = numbers[31];
                     all
                 }
             ),
@@ -368,14 +377,22 @@ impl Numbering {
     }
 }
 
-/// Loads the element of each lane; `false` if one lies outside.
-#[inline(always)]
+/// Loads the element of each lane, given the bits that the numbers have; `false` if one lies outside. Out of line, where
+/// compilers see more of it.
+#[inline(never)]
 fn load_all<T: Element<BYTES>, const BYTES: usize>(
     memory: &[u8],
-    numbers: &Lanes32,
+    (numbers, bits): (&Places, usize),
     values: &mut [T; 32],
 ) -> bool {
     let elements = memory.as_chunks::<BYTES>().0;
+    if bits < elements.len() {
+        // Masks that change nothing: what they give is seen to lie inside without looking at each.
+        for (value, number) in values.iter_mut().zip(numbers) {
+            *value = T::from_bytes(elements[*number as usize & bits]);
+        }
+        return true;
+    }
     for (value, number) in values.iter_mut().zip(numbers) {
         let Some(element) = elements.get(*number as usize) else {
             return false;
@@ -385,14 +402,20 @@ fn load_all<T: Element<BYTES>, const BYTES: usize>(
     true
 }
 
-/// Stores the element of each lane; `false` if one lies outside, when those of lanes before it are stored.
-#[inline(always)]
+/// As [`load_all`], to store. Elements of lanes before one that lies outside are stored.
+#[inline(never)]
 fn store_all<T: Element<BYTES>, const BYTES: usize>(
     memory: &mut [u8],
-    numbers: &Lanes32,
+    (numbers, bits): (&Places, usize),
     values: &[T; 32],
 ) -> bool {
     let elements = memory.as_chunks_mut::<BYTES>().0;
+    if bits < elements.len() {
+        for (value, number) in values.iter().zip(numbers) {
+            elements[*number as usize & bits] = value.to_bytes();
+        }
+        return true;
+    }
     for (value, number) in values.iter().zip(numbers) {
         let Some(element) = elements.get_mut(*number as usize) else {
             return false;

@@ -382,27 +382,26 @@ impl Encoder<'_, '_> {
             ..CallSite::default()
         };
         for (operand, &formal) in arguments.iter().zip(formals) {
-            let transfer = self.transfer(operand, formal, function)?;
-            site.arguments.push(transfer);
+            self.transfer(operand, formal, function, &mut site.arguments)?;
         }
         for (operand, &formal) in results.iter().zip(returned) {
             // Nobody wants this value.
             if !matches!(operand.value, Value::Nowhere) {
-                let transfer = self.transfer(operand, formal, function)?;
-                site.results.push(transfer);
+                self.transfer(operand, formal, function, &mut site.results)?;
             }
         }
         self.tables.calls.push(site);
         Ok(self.tables.calls.len() as u32 - 1)
     }
 
-    /// How one value moves between this function's frame and the callee's.
+    /// Adds how one value moves between this function's frame and the callee's.
     fn transfer(
         &mut self,
         operand: &Operand,
         formal: Formal,
         function: usize,
-    ) -> Encoded<Transfer> {
+        transfers: &mut Vec<Transfer>,
+    ) -> Encoded<()> {
         let functions = self.functions;
         let callee = functions[function]
             .as_ref()
@@ -415,56 +414,53 @@ impl Encoder<'_, '_> {
                 if own.bytes != theirs.bytes {
                     return Err(mismatch());
                 }
-                Ok(Transfer::Memory {
+                transfers.push(Transfer::Memory {
                     caller: own.offset,
                     callee: theirs.offset,
                     bytes: own.bytes,
-                })
+                });
             }
             (Formal::Register(register), value) => {
                 let ty = callee.body.registers[register as usize].ty;
                 let number = callee.allocation.numbers[register as usize];
                 // A parameter nobody uses has no register.
-                let number = if number == u16::MAX {
-                    NO_REGISTER
-                } else {
-                    number
+                let is_used = number != u16::MAX;
+                let number = if is_used { number } else { NO_REGISTER };
+                let half = |at: u16| {
+                    Src(if is_used {
+                        number / 2 + at
+                    } else {
+                        NO_REGISTER
+                    })
                 };
                 match (ty.bits(), value) {
                     (1, &Value::Register(mine)) if self.file(mine) == File::Predicate => {
                         let caller = self.number(mine);
-                        Ok(Transfer::Predicate {
+                        transfers.push(Transfer::Predicate {
                             caller,
                             callee: number,
-                        })
+                        });
                     }
-                    (1, _) => Err(mismatch()),
+                    (1, _) => return Err(mismatch()),
                     (128, _) => {
-                        let message = "values of 128 bits are not passed in registers";
-                        Err(Complaint::unsupported(operand.span, message))
+                        let Src(low) = self.source(operand, ty)?;
+                        transfers.extend([0, 1].map(|at| Transfer::Double {
+                            caller: Src(low + at),
+                            callee: half(at),
+                        }));
                     }
-                    (64, _) => {
-                        let caller = self.double(operand, ty)?;
-                        let callee = if number == NO_REGISTER {
-                            number
-                        } else {
-                            number / 2
-                        };
-                        Ok(Transfer::Double {
-                            caller,
-                            callee: Src(callee),
-                        })
-                    }
-                    _ => {
-                        let caller = self.any_word(operand, ty)?;
-                        Ok(Transfer::Word {
-                            caller,
-                            callee: Src(number),
-                        })
-                    }
+                    (64, _) => transfers.push(Transfer::Double {
+                        caller: self.double(operand, ty)?,
+                        callee: half(0),
+                    }),
+                    _ => transfers.push(Transfer::Word {
+                        caller: self.any_word(operand, ty)?,
+                        callee: Src(number),
+                    }),
                 }
             }
-            _ => Err(mismatch()),
+            _ => return Err(mismatch()),
         }
+        Ok(())
     }
 }

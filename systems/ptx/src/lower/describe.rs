@@ -11,7 +11,7 @@ use crate::lower::encode::Encoder;
 use crate::lower::link::Base;
 use crate::lower::names::{self, Operand, Value};
 use crate::lower::opcodes;
-use crate::ops::{Address, NO_PC, Op, Region};
+use crate::ops::{NO_PC, Op};
 
 /// Describes the instruction at `index` of the encoder's function.
 pub(crate) fn instruction(
@@ -29,12 +29,12 @@ pub(crate) fn instruction(
             let access = &encoder.tables.accesses[at as usize];
             if !access.silent {
                 let bytes = access.bytes * access.count as u32;
-                described = described.accessing(space(&access.address), bytes as u8);
+                described = described.accessing(access.space, bytes as u8);
             }
         }
         Op::Atomic(at) => {
             let atomic = &encoder.tables.atomics[at as usize];
-            described = described.accessing(space(&atomic.address), atomic.bytes as u8);
+            described = described.accessing(atomic.address.region.space(), atomic.bytes as u8);
         }
         Op::Texture(_) => described = described.accessing(Space::Global, RECORDED_BYTES),
         Op::Branch { target, meet } => {
@@ -134,17 +134,6 @@ fn flatten(
             list.push(TraceOperand::Symbol(source.slice(operand.span).to_owned()));
         }
         Value::Nowhere => {}
-    }
-}
-
-/// Space named by the opcode. A generic access counts as global until a record says otherwise.
-fn space(address: &Address) -> Space {
-    match address.region {
-        Region::Global | Region::Generic => Space::Global,
-        Region::Const => Space::Const,
-        Region::Shared => Space::Shared,
-        Region::Local => Space::Local,
-        Region::Param => Space::Param,
     }
 }
 

@@ -72,7 +72,7 @@ impl Encoder<'_, '_> {
         }
         access.wide = bits == 64;
         access.short = bits == 16;
-        self.tables.accesses.push(access.classified());
+        self.tables.accesses.push(access.load());
         Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
     }
 
@@ -142,7 +142,7 @@ impl Encoder<'_, '_> {
             wide = Some(is_wide);
         }
         access.wide = wide.unwrap_or(false);
-        self.tables.accesses.push(access.classified());
+        self.tables.accesses.push(access.store());
         Ok(Op::Store(self.tables.accesses.len() as u32 - 1))
     }
 
@@ -383,6 +383,7 @@ fn elements(operand: &Operand) -> &[Operand] {
 fn blank(address: Address, count: usize, ty: ScalarType) -> Access {
     Access {
         address,
+        space: address.region.space(),
         bytes: ty.bytes(),
         signed: ty.is_signed(),
         count,
@@ -393,5 +394,6 @@ fn blank(address: Address, count: usize, ty: ScalarType) -> Access {
         strong: false,
         silent: false,
         plain: false,
+        whole: false,
     }
 }

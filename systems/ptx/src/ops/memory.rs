@@ -1,6 +1,8 @@
 //! Accesses to memory.
 
-use super::Src;
+use warpweave_trace::Space;
+
+use super::{NO_REGISTER, Src};
 
 /// Where an access goes, as far as the opcode says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,19 @@ pub(crate) enum Region {
     /// The kernel's arguments.
     Param,
     Generic,
+}
+
+impl Region {
+    /// As the trace calls it; what a generic access reaches unless it turns out otherwise.
+    pub(crate) fn space(self) -> Space {
+        match self {
+            Self::Global | Self::Generic => Space::Global,
+            Self::Const => Space::Const,
+            Self::Shared => Space::Shared,
+            Self::Local => Space::Local,
+            Self::Param => Space::Param,
+        }
+    }
 }
 
 /// Address operand of a memory instruction.
@@ -32,6 +47,8 @@ pub(crate) struct Address {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) address: Address,
+    /// That of the address's region.
+    pub(crate) space: Space,
     /// Bytes of one element.
     pub(crate) bytes: u32,
     pub(crate) signed: bool,
@@ -49,14 +66,35 @@ pub(crate) struct Access {
     pub(crate) silent: bool,
     /// One element that fills its register: the common case, for which there are short loops.
     pub(crate) plain: bool,
+    /// One that is tried for all lanes at once before anything else: [`Access::suits_whole`], and not strong if it is a
+    /// load.
+    pub(crate) whole: bool,
 }
 
 impl Access {
-    /// The same access, which says whether it is a plain one.
-    pub(crate) fn classified(mut self) -> Self {
+    /// The same load, which says whether there are short loops for it.
+    pub(crate) fn load(self) -> Self {
+        let mut access = self.classified();
+        access.whole = access.suits_whole() && access.registers[0] != NO_REGISTER && !access.strong;
+        access
+    }
+
+    /// As [`Self::load`], for a store.
+    pub(crate) fn store(self) -> Self {
+        let mut access = self.classified();
+        access.whole = access.suits_whole();
+        access
+    }
+
+    fn classified(mut self) -> Self {
         let fills = self.bytes == if self.wide { 8 } else { 4 };
         self.plain = self.count == 1 && !self.short && fills;
         self
+    }
+
+    /// A plain one with addresses in the trace, which do not depend on the frame.
+    pub(crate) fn suits_whole(&self) -> bool {
+        self.plain && !self.silent && !self.address.in_frame
     }
 }
 

@@ -18,8 +18,6 @@ pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding};
 pub(crate) use self::call::{CallSite, IndirectCall, Jump, Transfer};
 pub(crate) use self::external::{External, ExternalSite, WAITING};
 pub(crate) use self::groups::{Barrier, BarrierKind, Shuffle, ShuffleMode, Vote, VoteMode};
-#[cfg(target_arch = "x86_64")]
-pub(crate) use self::lanes::has_wide_vectors;
 pub(crate) use self::lanes::{
     Binary32, Binary64, BinaryWide, Compare32, Compare64, Extract64, Insert32, Insert64, Lanes32,
     Lanes64, Narrow, Shift64, ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide, Unary32,

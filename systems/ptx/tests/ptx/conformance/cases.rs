@@ -225,6 +225,8 @@ pub(super) enum Model {
 pub(super) struct Case {
     /// Opcode with its modifiers.
     pub(super) form: String,
+    /// Types of its values that the form does not name.
+    pub(super) types: Vec<&'static str>,
     /// The instruction with its operands: sources are in registers 0 to 3, results in 4 to 7.
     pub(super) instruction: String,
     pub(super) sources: Vec<Type>,
@@ -245,6 +247,7 @@ impl Case {
             .collect();
         Self {
             form: form.to_owned(),
+            types: Vec::new(),
             instruction: format!("{form} {};", operands.join(", ")),
             sources: sources.to_vec(),
             results: vec![result],

@@ -3,6 +3,7 @@
 //! The models share no code with the emulator: integers are whole numbers of 128 bits, floats exact numbers of
 //! any size that are rounded once. `docs/ptx-coverage.md` shows what is covered.
 
+mod calls;
 mod cases;
 mod compare;
 mod convert;
@@ -60,6 +61,11 @@ fn memory_keeps_what_is_stored_and_atomics_change_it_one_after_the_other() {
 }
 
 #[test]
+fn functions_take_and_give_back_values_of_every_type() {
+    hold(&calls::cases(), &calls::functions());
+}
+
+#[test]
 fn nothing_that_the_emulator_takes_is_without_a_model() {
     let mut cases = integers::cases();
     for part in [
@@ -68,6 +74,7 @@ fn nothing_that_the_emulator_takes_is_without_a_model() {
         convert::cases(),
         lanes::cases(),
         memory::cases(),
+        calls::cases(),
     ] {
         cases.extend(part);
     }

@@ -1,0 +1,42 @@
+//! Functions compiled for the vectors of this machine.
+
+/// Builds the function with this body twice, for any machine and for one with wide vectors, and takes the one for
+/// this machine. Both compute the same: vectors round as single numbers do, and nothing is contracted.
+#[macro_export]
+macro_rules! for_this_machine {
+    (fn($($name:ident: $ty:ty),*) -> $r:ty $body:block) => {{
+        #[inline(always)]
+        #[allow(clippy::needless_range_loop)] // One index runs over all arrays.
+        fn over_lanes($($name: $ty),*) -> $r $body
+        fn on_any($($name: $ty),*) -> $r {
+            over_lanes($($name),*)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let chosen = on_any;
+        #[cfg(target_arch = "x86_64")]
+        let chosen = {
+            #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+            fn with_vectors($($name: $ty),*) -> $r {
+                over_lanes($($name),*)
+            }
+            #[allow(unsafe_code)] // An expectation is not fulfilled where a macro makes the code.
+            fn on_wide($($name: $ty),*) -> $r {
+                // SAFETY: it is taken only where the machine has the features.
+                unsafe { with_vectors($($name),*) }
+            }
+            if $crate::has_wide_vectors() { on_wide } else { on_any }
+        };
+        chosen as fn($($ty),*) -> $r
+    }};
+}
+
+/// Whether this machine has vectors of 256 bits, of integers too, and what comes with them.
+#[cfg(target_arch = "x86_64")]
+pub fn has_wide_vectors() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
