@@ -114,6 +114,32 @@ impl<T: Copy + Default> Register<T> {
             lie: Lie::Unknown,
         }
     }
+
+    /// Writes some lanes.
+    #[inline(always)]
+    fn put(&mut self, blend: BlendLanes<T>, mask: u32, value: &[T; 32]) {
+        if mask == u32::MAX {
+            **self = *value;
+        } else {
+            blend(self, mask, value);
+        }
+    }
+}
+
+/// Writes some lanes of a register; what is left of `value` is not defined.
+#[inline(always)]
+#[allow(clippy::borrowed_box)] // All lanes are written by exchanging the boxes.
+fn swap<T: Copy>(
+    register: &mut Box<Register<T>>,
+    blend: BlendLanes<T>,
+    mask: u32,
+    value: &mut Box<Register<T>>,
+) {
+    if mask == u32::MAX {
+        std::mem::swap(register, value);
+    } else {
+        blend(register, mask, value);
+    }
 }
 
 impl<T> Deref for Register<T> {
@@ -277,43 +303,27 @@ impl Registers {
     #[inline(always)]
     pub(super) fn put32(&mut self, d: u16, mask: u32, value: &Lanes32) {
         let register = &mut self.words[self.word + usize::from(d)];
-        if mask == u32::MAX {
-            ***register = *value;
-        } else {
-            (self.blend.words)(register, mask, value);
-        }
+        register.put(self.blend.words, mask, value);
     }
 
     #[inline(always)]
     pub(super) fn put64(&mut self, d: u16, mask: u32, value: &Lanes64) {
         let register = &mut self.doubles[self.double + usize::from(d)];
-        if mask == u32::MAX {
-            ***register = *value;
-        } else {
-            (self.blend.doubles)(register, mask, value);
-        }
+        register.put(self.blend.doubles, mask, value);
     }
 
     /// As [`Self::put32`]; what is left of `value` is not defined.
     #[inline(always)]
     pub(super) fn swap32(&mut self, d: u16, mask: u32, value: &mut Box<Register<u32>>) {
         let register = &mut self.words[self.word + usize::from(d)];
-        if mask == u32::MAX {
-            std::mem::swap(register, value);
-        } else {
-            (self.blend.words)(register, mask, value);
-        }
+        swap(register, self.blend.words, mask, value);
     }
 
     /// As [`Self::put64`]; what is left of `value` is not defined.
     #[inline(always)]
     pub(super) fn swap64(&mut self, d: u16, mask: u32, value: &mut Box<Register<u64>>) {
         let register = &mut self.doubles[self.double + usize::from(d)];
-        if mask == u32::MAX {
-            std::mem::swap(register, value);
-        } else {
-            (self.blend.doubles)(register, mask, value);
-        }
+        swap(register, self.blend.doubles, mask, value);
     }
 
     /// Writes a word unless the destination is thrown away.
@@ -347,11 +357,14 @@ impl Registers {
     }
 }
 
+/// Writes the lanes of a mask into a register.
+type BlendLanes<T> = fn(&mut [T; 32], u32, &[T; 32]);
+
 /// Functions that write some lanes of a register.
 #[derive(Clone, Copy)]
 pub(super) struct Blend {
-    words: fn(&mut Lanes32, u32, &Lanes32),
-    doubles: fn(&mut Lanes64, u32, &Lanes64),
+    words: BlendLanes<u32>,
+    doubles: BlendLanes<u64>,
 }
 
 impl Blend {
@@ -359,28 +372,27 @@ impl Blend {
         Self {
             words: for_this_machine!(
                 fn(register: &mut [u32; 32], mask: u32, value: &[u32; 32]) -> () {
-                    for lane in 0..32 {
-                        let old = register[lane];
-                        register[lane] = if mask & 1 << lane == 0 {
-                            old
-                        } else {
-                            value[lane]
-                        };
-                    }
+                    blend(register, mask, value);
                 }
             ),
             doubles: for_this_machine!(
                 fn(register: &mut [u64; 32], mask: u32, value: &[u64; 32]) -> () {
-                    for lane in 0..32 {
-                        let old = register[lane];
-                        register[lane] = if mask & 1 << lane == 0 {
-                            old
-                        } else {
-                            value[lane]
-                        };
-                    }
+                    blend(register, mask, value);
                 }
             ),
         }
+    }
+}
+
+/// [`BlendLanes`], to be part of functions for the vectors of this machine.
+#[inline(always)]
+fn blend<T: Copy>(register: &mut [T; 32], mask: u32, value: &[T; 32]) {
+    for lane in 0..32 {
+        let old = register[lane];
+        register[lane] = if mask & 1 << lane == 0 {
+            old
+        } else {
+            value[lane]
+        };
     }
 }

@@ -210,34 +210,36 @@ impl Hand {
 
     /// From a request at a first level to one at the slice.
     fn down(&self, first: &str, bytes: u64) -> u64 {
-        let first = format!("cluster[0].{first}[0]");
-        let level = if self.numbers.find_wire(&format!("{first}.down")).is_some() {
-            self.numbers.of(&first, "miss_latency_cycles")
-                + self.numbers.wire(&format!("{first}.down"))
-        } else {
-            0
-        };
-        level
-            + self.numbers.of("cluster[0].port", "request_cycles")
-            + self.numbers.wire("cluster[0].port.down")
-            + self.network("request", bytes)
-            + self.wire("l2[0].up", "request")
+        let fields = ["miss_latency_cycles", "request_cycles"];
+        self.one_way(first, fields, ("request", "request"), bytes)
     }
 
     /// From an answer of the slice to that of a first level.
     fn up(&self, first: &str, bytes: u64) -> u64 {
+        let fields = ["fill_latency_cycles", "response_cycles"];
+        self.one_way(first, fields, ("reply", "response"), bytes)
+    }
+
+    /// Between a first level and the slice, given the fields of what the level and the port of its cluster take, and the
+    /// names of network and wire. Without a first level, from the port on.
+    fn one_way(
+        &self,
+        first: &str,
+        [of_level, of_port]: [&str; 2],
+        (network, wire): (&str, &str),
+        bytes: u64,
+    ) -> u64 {
         let first = format!("cluster[0].{first}[0]");
-        let level = if self.numbers.find_wire(&format!("{first}.down")).is_some() {
-            self.numbers.of(&first, "fill_latency_cycles")
-                + self.numbers.wire(&format!("{first}.down"))
-        } else {
-            0
+        let below = format!("{first}.down");
+        let level = match self.numbers.find_wire(&below) {
+            Some(_) => self.numbers.of(&first, of_level) + self.numbers.wire(&below),
+            None => 0,
         };
         level
-            + self.numbers.of("cluster[0].port", "response_cycles")
+            + self.numbers.of("cluster[0].port", of_port)
             + self.numbers.wire("cluster[0].port.down")
-            + self.network("reply", bytes)
-            + self.wire("l2[0].up", "response")
+            + self.network(network, bytes)
+            + self.wire("l2[0].up", wire)
     }
 
     /// When the slice answers a sector from a closed bank that was asked for in `sent`.
