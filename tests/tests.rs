@@ -6,6 +6,7 @@
 
 mod accel_sim_machines;
 mod accesses;
+mod ahead;
 mod bench;
 mod browser;
 mod check_program;
