@@ -34,6 +34,7 @@ mod option_files;
 mod outputs;
 mod own_kernel;
 mod recordings;
+mod regions;
 mod report;
 mod reuse;
 mod third_party;
