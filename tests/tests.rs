@@ -6,6 +6,7 @@
 
 mod accel_sim_machines;
 mod accesses;
+mod ahead;
 mod bench;
 mod browser;
 mod check_program;
@@ -33,6 +34,7 @@ mod option_files;
 mod outputs;
 mod own_kernel;
 mod recordings;
+mod regions;
 mod report;
 mod reuse;
 mod third_party;

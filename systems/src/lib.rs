@@ -21,9 +21,9 @@ pub use elaboration::address::any_index;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use registry::standard_registry;
 pub use run::{
-    Estimate, Interval, KernelResult, LazyMeasured, Machine, MachineCheckpointError, Measured,
-    Part, Progress, ReadLog, ReadLogError, RegionResult, Simulated, StateLog, Status, Threads,
-    empty_environment,
+    EmulationAhead, Estimate, Interval, KernelResult, LazyMeasured, Machine,
+    MachineCheckpointError, Measured, Part, Progress, ReadLog, ReadLogError, RegionResult,
+    Simulated, StateLog, Status, Threads, empty_environment,
 };
 pub use scenario::{
     AppliedOverride, Identity, Limits, Measure, Outside, Region, Scenario, Variation,

@@ -196,6 +196,19 @@ pub(crate) struct CheckpointArguments {
 }
 
 impl RunArguments {
+    /// Whether nothing but the report comes of the run: then nobody asks for the program once it was simulated.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        let saved = &self.checkpoints;
+        let files = [
+            &self.out,
+            &self.results,
+            &self.accesses,
+            &saved.checkpoint,
+            &saved.resume,
+        ];
+        files.iter().all(|file| file.is_none()) && self.recordings.is_empty()
+    }
+
     /// Reads what is to be run.
     pub(crate) fn load(&self, budget: &Budget) -> Result<Scenario, Diagnostics> {
         match (&self.scenario, &self.trace, &self.system) {

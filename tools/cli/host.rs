@@ -6,7 +6,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use cpu_time::ProcessTime;
+use cpu_time::{ProcessTime, ThreadTime};
 
 /// Wall-clock and CPU time since it was started.
 pub(crate) struct Stopwatch {
@@ -28,6 +28,19 @@ impl Stopwatch {
 
     pub(crate) fn cpu_s(&self) -> f64 {
         self.cpu.elapsed().as_secs_f64()
+    }
+}
+
+/// CPU time of one thread since it was started on that thread.
+pub(crate) struct ThreadStopwatch(ThreadTime);
+
+impl ThreadStopwatch {
+    pub(crate) fn start() -> Self {
+        Self(ThreadTime::now())
+    }
+
+    pub(crate) fn cpu_s(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
     }
 }
 

@@ -18,6 +18,7 @@ mod conform;
 mod describe;
 mod diff;
 mod drive;
+mod emulation;
 mod experiment;
 mod host;
 mod list;

@@ -40,6 +40,11 @@ pub(crate) fn window(text: &str) -> Result<(u64, Option<u64>), String> {
 }
 
 impl Arguments {
+    /// Whether nothing is to be recorded.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// Names the recordings among the outputs of the run.
     pub(crate) fn name(&self, paths: &mut Paths) -> Result<(), Failure> {
         for file in &self.files {

@@ -19,6 +19,7 @@ use warpweave_systems::{Machine, Scenario, StartLogError, Status, TapSpec};
 use crate::check_program::check_program;
 use crate::cli::{ReportFormat, RunArguments};
 use crate::drive::Drive;
+use crate::emulation::{Emulation, emulate};
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::outcome::{
     CommandResult, Failure, INTERRUPTED, code_of, diagnostics_to_stderr, ended, page_to_stdout,
@@ -58,115 +59,162 @@ pub(crate) fn run(
     let emulating = Arc::new(EmulationProgress::default());
     bar.emulating(&emulating);
     info!("emulating the program");
-    let emulation = Stopwatch::start();
-    let executed = scenario.emulate_watched(&emulating)?;
-    let emulation_cpu_s = emulation.cpu_s();
-    info!(
-        kernels = executed.program.kernels.len(),
-        seconds = emulation_cpu_s,
-        "program emulated"
-    );
-
-    let computed = of_the_program.map_or(Ok(()), |(folder, program)| {
-        write_results(folder, program, &executed).map_err(Failure::from)
-    });
-    bar.phase("building the system");
-    let mut machine = scenario.machine(registry, &executed.program)?;
-    if !machine.system().warnings.is_empty() && !quiet {
-        diagnostics_to_stderr(&machine.system().warnings);
-    }
-    refuse_what_chooses_nothing(&arguments.stats, &machine)?;
-    let save = Arc::clone(&signals.save);
-    let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, save, quiet)?;
-    if arguments.check {
-        info!(
-            wires = machine.check_protocols(),
-            "protocol checkers are on"
-        );
-    }
-    machine.set_threads(arguments.threads);
-    let not_recorded = arguments
-        .recordings
-        .start(&mut machine, &executed.program)?;
-    if let Some(path) = &arguments.accesses {
-        start_log(&mut machine, path)?;
-    }
-    let simulation = Stopwatch::start();
-    signals.nothing_to_report.store(false, Ordering::Relaxed);
-    info!("simulating");
-    let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| bar.show(m));
-    let simulated = machine.results(status);
-    let simulation_cpu_s = simulation.cpu_s();
-    bar.finish();
-    if simulated.status == Status::Interrupted {
-        warn!("interrupted; the report covers what was simulated");
-    }
-
-    let rate = |n: u64, s: f64| if s > 0.0 { n as f64 / s } else { 0.0 };
-    let emulated: u64 = executed
-        .program
-        .kernels
-        .iter()
-        .map(|k| k.wavefront_instructions())
-        .sum();
-    let host = Host {
-        wall_s: whole.wall_s(),
-        cpu_s: whole.cpu_s(),
-        emulation_cpu_s,
-        simulation_cpu_s,
-        emulated_wavefront_instructions_per_s: rate(emulated, emulation_cpu_s),
-        wavefront_instructions_per_s: rate(simulated.wavefront_instructions, simulation_cpu_s),
-        cycles_per_s: rate(simulated.cycles, simulation_cpu_s),
-        evaluations: machine.system().simulation.evaluations(),
-        peak_rss_bytes: peak_rss_bytes(),
-        threads: machine.system().simulation.options().threads as u32,
+    let job = Job {
+        registry,
+        arguments,
+        quiet,
+        scenario: &scenario,
+        signals: &signals,
+        whole,
     };
-    let status = simulated.status.given(executed.verified);
-    let report = Report {
-        scenario: scenario.path.display().to_string(),
-        summary: scenario.summary.clone(),
-        overrides: scenario.applied.clone(),
-        status,
-        verified: executed.verified,
-        checks: executed.checks,
-        simulated,
-        host,
-    };
-    // The report first: no file that cannot be written may lose it. Then every file, whether or
-    // not those before it, or standard output, could be written.
-    let told = match arguments.format {
-        ReportFormat::Text if arguments.full => to_stdout(&report.to_full_text()),
-        ReportFormat::Text if !arguments.stats.is_empty() => {
-            to_stdout(&report.selected(&arguments.stats))
+    let ahead = (arguments.keeps_nothing(), &*signals.end);
+    let using = (bar, results, of_the_program);
+    emulate(&scenario, &emulating, ahead, using, |emulation, using| {
+        job.simulate(emulation, using)
+    })
+}
+
+/// The folder of what a program computes, and the program.
+type OfTheProgram<'s> = Option<(OutputFolder, &'s HostProgram)>;
+
+/// What is simulated, and for whom.
+struct Job<'j> {
+    registry: &'j Registry,
+    arguments: &'j RunArguments,
+    quiet: bool,
+    scenario: &'j Scenario,
+    signals: &'j Signals,
+    /// Runs since the start.
+    whole: Stopwatch,
+}
+
+impl Job<'_> {
+    /// Simulates what is emulated and writes what came of it.
+    fn simulate(
+        &self,
+        emulation: Emulation<'_>,
+        (bar, results, of_the_program): (Bar, Option<Results>, OfTheProgram<'_>),
+    ) -> CommandResult {
+        let Self {
+            registry,
+            arguments,
+            quiet,
+            scenario,
+            signals,
+            ref whole,
+        } = *self;
+        let program = Arc::clone(&emulation.program);
+        match emulation.executed() {
+            Some(_) => info!(kernels = program.kernels.len(), "program emulated"),
+            None => info!("simulating while the program is emulated"),
         }
-        ReportFormat::Text => page_to_stdout(|colour| report.page(colour)),
-        ReportFormat::Json => to_stdout(&(report.to_json() + "\n")),
-        ReportFormat::Csv => to_stdout(&report.to_csv(&arguments.stats)),
-    };
-    to_stderr(&why_not_done(&report));
-    to_stderr(&said_by_the_program(
-        &executed.printed,
-        executed.refused_launches,
-    ));
-    if let (Status::Failed(_) | Status::Deadlock(_), Some(note)) =
-        (&report.status, report.verified_note())
-    {
-        to_stderr(&format!("note: {note}"));
+        let computed = match (of_the_program, emulation.executed()) {
+            (Some((folder, program)), Some(executed)) => {
+                write_results(folder, program, executed).map_err(Failure::from)
+            }
+            _ => Ok(()),
+        };
+        bar.phase("building the system");
+        let mut machine = match scenario.machine(registry, &program) {
+            Ok(machine) => machine,
+            // The program comes first, whichever fails earlier.
+            Err(problems) => return emulation.finish(0.0).and(Err(problems.into())),
+        };
+        if !machine.system().warnings.is_empty() && !quiet {
+            diagnostics_to_stderr(&machine.system().warnings);
+        }
+        refuse_what_chooses_nothing(&arguments.stats, &machine)?;
+        let save = Arc::clone(&signals.save);
+        let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, save, quiet)?;
+        if arguments.check {
+            info!(
+                wires = machine.check_protocols(),
+                "protocol checkers are on"
+            );
+        }
+        machine.set_threads(arguments.threads);
+        let not_recorded = arguments.recordings.start(&mut machine, &program)?;
+        if let Some(path) = &arguments.accesses {
+            start_log(&mut machine, path)?;
+        }
+        let simulation = Stopwatch::start();
+        signals.nothing_to_report.store(false, Ordering::Relaxed);
+        info!("simulating");
+        let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| bar.show(m));
+        let (executed, cpu_s) = emulation.finish(simulation.cpu_s())?;
+        let [emulation_cpu_s, simulation_cpu_s] = cpu_s;
+        let simulated = machine.results(status);
+        bar.finish();
+        if simulated.status == Status::Interrupted {
+            warn!("interrupted; the report covers what was simulated");
+        }
+
+        let rate = |n: u64, s: f64| if s > 0.0 { n as f64 / s } else { 0.0 };
+        let emulated: u64 = executed
+            .program
+            .kernels
+            .iter()
+            .map(|k| k.wavefront_instructions())
+            .sum();
+        let host = Host {
+            wall_s: whole.wall_s(),
+            cpu_s: whole.cpu_s(),
+            emulation_cpu_s,
+            simulation_cpu_s,
+            emulated_wavefront_instructions_per_s: rate(emulated, emulation_cpu_s),
+            wavefront_instructions_per_s: rate(simulated.wavefront_instructions, simulation_cpu_s),
+            cycles_per_s: rate(simulated.cycles, simulation_cpu_s),
+            evaluations: machine.system().simulation.evaluations(),
+            peak_rss_bytes: peak_rss_bytes(),
+            threads: machine.system().simulation.options().threads as u32,
+        };
+        let status = simulated.status.given(executed.verified);
+        let report = Report {
+            scenario: scenario.path.display().to_string(),
+            summary: scenario.summary.clone(),
+            overrides: scenario.applied.clone(),
+            status,
+            verified: executed.verified,
+            checks: executed.checks,
+            simulated,
+            host,
+        };
+        // The report first: no file that cannot be written may lose it. Then every file, whether or
+        // not those before it, or standard output, could be written.
+        let told = match arguments.format {
+            ReportFormat::Text if arguments.full => to_stdout(&report.to_full_text()),
+            ReportFormat::Text if !arguments.stats.is_empty() => {
+                to_stdout(&report.selected(&arguments.stats))
+            }
+            ReportFormat::Text => page_to_stdout(|colour| report.page(colour)),
+            ReportFormat::Json => to_stdout(&(report.to_json() + "\n")),
+            ReportFormat::Csv => to_stdout(&report.to_csv(&arguments.stats)),
+        };
+        to_stderr(&why_not_done(&report));
+        to_stderr(&said_by_the_program(
+            &executed.printed,
+            executed.refused_launches,
+        ));
+        if let (Status::Failed(_) | Status::Deadlock(_), Some(note)) =
+            (&report.status, report.verified_note())
+        {
+            to_stderr(&format!("note: {note}"));
+        }
+        if !quiet {
+            to_stderr(&report.host.to_text());
+        }
+        let saved = drive.saved();
+        let recorded = recordings::finish(&mut machine);
+        let logged = machine.finish_log().map_err(Failure::from);
+        let written = results.map_or(Ok(()), |results| {
+            let log = drive.log.as_ref();
+            results.write(scenario, &machine, &executed.program, &report, log)
+        });
+        let code = code_of(&report.status, report.verified);
+        let not_recorded = not_recorded.into_iter().map(Err);
+        let writing = [told, saved, recorded, logged, written, computed].into_iter();
+        Ok(ended(code, writing.chain(not_recorded)))
     }
-    if !quiet {
-        to_stderr(&report.host.to_text());
-    }
-    let saved = drive.saved();
-    let recorded = recordings::finish(&mut machine);
-    let logged = machine.finish_log().map_err(Failure::from);
-    let written = results.map_or(Ok(()), |results| {
-        let log = drive.log.as_ref();
-        results.write(&scenario, &machine, &executed.program, &report, log)
-    });
-    let code = code_of(&report.status, report.verified);
-    let not_recorded = not_recorded.into_iter().map(Err);
-    let writing = [told, saved, recorded, logged, written, computed].into_iter();
-    Ok(ended(code, writing.chain(not_recorded)))
 }
 
 /// What kernels printed, and how many of their launches were refused.
@@ -225,7 +273,7 @@ fn claim_outputs(
 fn begin_results<'s>(
     arguments: &RunArguments,
     scenario: &'s Scenario,
-) -> Result<Option<(OutputFolder, &'s HostProgram)>, Failure> {
+) -> Result<OfTheProgram<'s>, Failure> {
     let Some(path) = &arguments.results else {
         return Ok(None);
     };

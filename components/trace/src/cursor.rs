@@ -2,24 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ahead::{Arrival, Came, read_again};
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
     SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, unzigzag,
 };
 use crate::kernel::Data;
 use crate::shape::active;
-use crate::spill::{Spilled, TOKEN_MAX, WINDOW};
+use crate::window::{Window, Windows};
 use crate::{KernelTrace, LANES, Lanes, Record, Shape, Space};
 
 /// A position in one wavefront's stream: 64 bytes, copied to look ahead, stored in snapshots.
 ///
-/// A cursor belongs to the kernel trace that made it; with another one it yields nonsense (but
-/// never panics).
+/// A cursor belongs to a launch, wherever its streams are kept; with another one it yields nonsense
+/// (but never panics, unless streams of that one are dropped when they were read).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    /// Next token and end of the stream, as offsets into the kernel's data.
+    /// Next token, as bytes of the stream before it.
     pub(crate) position: u64,
-    pub(crate) end: u64,
+    /// Linear number of the wavefront.
+    stream: u32,
     /// Instruction after the last record's.
     pub(crate) pc: u32,
     /// Records left of the current run.
@@ -32,10 +34,10 @@ pub struct Cursor {
 
 impl Cursor {
     /// The state every stream starts in; the writer starts in the same one.
-    pub(crate) const fn over(start: u64, end: u64) -> Self {
+    pub(crate) const fn over(stream: u32) -> Self {
         Self {
-            position: start,
-            end,
+            position: 0,
+            stream,
             pc: 0,
             run: 0,
             mask: u32::MAX,
@@ -50,18 +52,16 @@ impl Cursor {
     pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
         if self.run == 0 {
             return match kernel.data() {
-                Data::Memory(data) => self.next_token(data, lanes),
-                Data::Spilled(file) => self.next_spilled(file, lanes),
+                Data::Memory(data) => {
+                    let (start, length) = kernel.extent(self.stream)?;
+                    let data = data.get(start as usize..)?;
+                    self.next_token(data, length, lanes)
+                }
+                _ => self.next_elsewhere(kernel, lanes),
             };
         }
         self.run -= 1;
         Some(self.plain(lanes))
-    }
-
-    /// Whether every record has been read.
-    #[inline]
-    pub fn is_done(&self) -> bool {
-        self.run == 0 && self.position >= self.end
     }
 
     /// The record of an instruction without addresses at the next pc.
@@ -78,9 +78,15 @@ impl Cursor {
         }
     }
 
-    /// Reads tokens up to and including the next record.
-    pub(crate) fn next_token(&mut self, data: &[u8], lanes: &mut Lanes) -> Option<Record> {
-        while self.position < self.end {
+    /// Reads tokens up to and including the next record of a stream of `end` bytes, which `data` begins with.
+    #[inline]
+    pub(crate) fn next_token(
+        &mut self,
+        data: &[u8],
+        end: u64,
+        lanes: &mut Lanes,
+    ) -> Option<Record> {
+        while self.position < end {
             let window = data
                 .get(self.position as usize..)
                 .and_then(<[u8]>::first_chunk::<10>);
@@ -103,30 +109,90 @@ impl Cursor {
         None
     }
 
-    /// As [`Self::next_token`] in a file.
+    /// As [`Self::next_token`] of a stream that is not in one piece of memory with the others.
     #[cold]
     #[inline(never)]
-    fn next_spilled(&mut self, file: &Spilled, lanes: &mut Lanes) -> Option<Record> {
-        while self.position < self.end {
-            let (start, end) = (self.position, self.end);
-            let Some(window) = file.window(start) else {
+    fn next_elsewhere(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
+        let stream = self.stream;
+        match kernel.data() {
+            Data::Memory(_) => None,
+            Data::Filed(filed) => {
+                let extent = kernel.extent(stream)?;
+                let load = |position| filed.load(stream, extent, position);
+                self.next_within(&mut filed.of(stream), extent.1, load, lanes)
+            }
+            Data::Arriving(arrivals) => {
+                let mut slot = arrivals.slot(stream);
+                match &mut *slot {
+                    // The emulation failed, or nobody wants to know any more.
+                    Arrival::Expected | Arrival::Wanted => None,
+                    Arrival::Gone { length, .. } if self.position >= *length => None,
+                    Arrival::Gone { .. } => read_again(stream),
+                    Arrival::Here {
+                        bytes,
+                        length,
+                        counts,
+                        ..
+                    } => {
+                        let (length, counts) = (*length, *counts);
+                        let in_memory = matches!(bytes, Came::Memory(_));
+                        let record = match bytes {
+                            Came::Memory(bytes) => self.next_token(bytes, length, lanes),
+                            Came::Spilled(stream, windows) => {
+                                let load = |position| {
+                                    let window = stream.window(position);
+                                    window.inspect_err(|error| arrivals.failed(error)).ok()
+                                };
+                                self.next_within(windows, length, load, lanes)
+                            }
+                        };
+                        if self.position >= length {
+                            *slot = Arrival::Gone { length, counts };
+                            drop(slot);
+                            if in_memory {
+                                arrivals.dropped(length);
+                            }
+                        }
+                        record
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`Self::next_token`] of a stream of `length` bytes that is read through a window.
+    fn next_within(
+        &mut self,
+        windows: &mut Windows,
+        length: u64,
+        load: impl Fn(u64) -> Option<Window> + Copy,
+        lanes: &mut Lanes,
+    ) -> Option<Record> {
+        while self.position < length {
+            let Some(window) = windows.at(self.position, load) else {
                 return self.fail();
             };
-            // Tokens that begin in this part lie within the window.
+            let Window {
+                first,
+                end,
+                bytes,
+                from,
+            } = window;
             let mut here = Self {
-                position: 0,
-                end: (end - start).min((WINDOW - TOKEN_MAX) as u64),
+                position: self.position - *first,
                 ..*self
             };
-            let record = here.next_token(&window, lanes);
+            let record = here.next_token(&bytes[*from..], *end - *first, lanes);
             if here.position == u64::MAX {
                 return self.fail();
             }
             *self = Self {
-                position: start + here.position,
-                end,
+                position: *first + here.position,
                 ..here
             };
+            if self.position >= length {
+                windows.leave(self.position);
+            }
             if record.is_some() {
                 return record;
             }
@@ -317,7 +383,7 @@ impl Cursor {
     }
 
     /// Whether reading stopped at bytes that mean nothing, or ran past the end of the stream.
-    pub(crate) fn is_malformed(&self) -> bool {
-        self.position > self.end
+    pub(crate) fn is_malformed(&self, end: u64) -> bool {
+        self.position > end
     }
 }

@@ -13,9 +13,11 @@ use warpweave_files::{Chunk, ChunkedInput, ChunkedOutput, Layout, Ledger};
 
 use crate::encoding::PADDING;
 use crate::hash::{self, KernelHasher};
-use crate::kernel::{Geometry, Launch};
+use crate::kernel::{Data, Geometry, Launch, StreamEntry};
 use crate::launches::check_parent;
 use crate::program::{ProgramHead, check_commands};
+use crate::recorded::{Recorded, RecordedFile};
+use crate::window::Source;
 use crate::{
     Attribute, Code, ContentHash, KernelTrace, Parent, Program, StreamWriter, TraceError,
     WavefrontCounts, check,
@@ -45,6 +47,12 @@ impl Default for Storage {
         }
     }
 }
+
+/// Bytes of streams up to which a file is held in memory.
+const HELD_MAX: u64 = 32 << 20;
+
+/// Bytes in memory of a stream that stays in the file.
+const FILED_BYTES: u64 = 80;
 
 #[derive(Serialize, Deserialize)]
 struct Index {
@@ -216,7 +224,8 @@ impl KernelFileWriter<'_> {
         wavefront: u32,
         stream: StreamWriter,
     ) -> Result<(), TraceError> {
-        let (counts, mut bytes) = self.launch.accept(work_group, wavefront, stream)?;
+        let accepted = self.launch.accept(work_group, wavefront, stream, Vec::new);
+        let (counts, mut bytes) = accepted?;
         // It may wait for its turn.
         bytes.shrink_to_fit();
         let place = self.launch.place(work_group, wavefront);
@@ -397,20 +406,45 @@ impl TraceFile {
     /// [`TraceError::File`] when there is no such kernel or its bytes are damaged.
     pub fn kernel(&mut self, kernel: u32) -> Result<KernelTrace, TraceError> {
         let launch = self.launch(kernel)?;
+        let chunks = self.index.kernels.get(kernel as usize);
+        let chunks = chunks.map_or(&[][..], |entry| &entry.chunks);
+        let name = self.file.path().display().to_string();
+        self.ledger.charge(&name, unpacked(chunks))?;
+        let (mut data, mut entries) = (Vec::new(), Vec::new());
+        self.verify(kernel, &launch, |_, bytes, counts| {
+            let start = data.len() as u64;
+            data.extend_from_slice(bytes);
+            entries.push(StreamEntry::new(start, data.len() as u64, counts));
+        })?;
+        data.extend_from_slice(&[0; PADDING]);
+        data.shrink_to_fit();
+        Ok(launch.with_data(entries, Data::Memory(data)))
+    }
+
+    /// Goes through the streams of a kernel: where each begins in its chunk, its bytes and counts.
+    fn verify(
+        &mut self,
+        kernel: u32,
+        launch: &Launch,
+        mut each: impl FnMut(u64, &[u8], WavefrontCounts),
+    ) -> Result<(), TraceError> {
         let entry = &self.index.kernels[kernel as usize];
-        let (hash, counts) = (entry.hash, entry.counts);
-        let mut streams = Vec::new();
+        let (hash, expected) = (entry.hash, entry.counts);
+        let mut hasher = KernelHasher::new(launch);
+        let mut counts = WavefrontCounts::default();
         for chunk in entry.chunks.clone() {
-            let raw = self.chunk(&chunk)?;
-            streams.extend(self.split(&launch, &chunk, &raw)?);
+            let raw = self.file.chunk(&chunk.place)?;
+            self.split(launch, &chunk, &raw, |start, bytes, of_stream| {
+                hasher.stream(bytes);
+                counts += of_stream;
+                each(start, bytes, of_stream);
+            })?;
         }
-        let bytes = streams.iter().map(|(_, bytes)| bytes.len()).sum();
-        let trace = launch.with_streams(bytes, streams.into_iter());
-        if trace.hash() != hash || trace.counts() != counts {
+        if hasher.finish() != hash || counts != expected {
             let problem = format!("kernel {kernel} is not what its hash says; record it again");
             return Err(self.refuse(problem));
         }
-        Ok(trace)
+        Ok(())
     }
 
     /// Reads one work-group, as a launch of that work-group alone: its number is 0 in the trace
@@ -430,24 +464,47 @@ impl TraceFile {
         let chunks = &self.index.kernels[kernel as usize].chunks;
         let after = chunks.partition_point(|chunk| chunk.first_work_group <= work_group);
         let chunk = chunks[after.checked_sub(1).expect("chunks cover every work-group")];
-        let raw = self.chunk(&chunk)?;
+        let name = self.file.path().display().to_string();
+        self.ledger.charge(&name, chunk.place.unpacked_bytes())?;
+        let raw = self.file.chunk(&chunk.place)?;
         let wavefronts = launch.geometry.wavefronts as usize;
         let skip = (work_group - chunk.first_work_group) as usize * wavefronts;
-        let streams = self.split(&launch, &chunk, &raw)?;
-        let streams = streams.into_iter().skip(skip).take(wavefronts);
-        let streams: Vec<_> = streams.collect();
-        let bytes = streams.iter().map(|(_, bytes)| bytes.len()).sum();
-        Ok(launch.alone().with_streams(bytes, streams.into_iter()))
+        let (mut data, mut entries, mut turn) = (Vec::new(), Vec::new(), 0..);
+        self.split(&launch, &chunk, &raw, |_, bytes, counts| {
+            if (skip..skip + wavefronts).contains(&turn.next().unwrap_or(usize::MAX)) {
+                let start = data.len() as u64;
+                data.extend_from_slice(bytes);
+                entries.push(StreamEntry::new(start, data.len() as u64, counts));
+            }
+        })?;
+        data.extend_from_slice(&[0; PADDING]);
+        Ok(launch.alone().with_data(entries, Data::Memory(data)))
     }
 
-    /// Reads everything and verifies the content hash.
+    /// Reads everything and verifies the content hash. Streams of more than 32 MiB in all stay in the file, which is
+    /// read again where they are needed.
     ///
     /// # Errors
     /// [`TraceError::File`] when the bytes are damaged.
-    pub fn program(mut self) -> Result<Program, TraceError> {
+    pub fn program(self) -> Result<Program, TraceError> {
+        self.program_holding(HELD_MAX)
+    }
+
+    /// As [`TraceFile::program`], with streams of more than so many bytes in the file.
+    ///
+    /// # Errors
+    /// As [`TraceFile::program`].
+    pub fn program_holding(mut self, bytes: u64) -> Result<Program, TraceError> {
+        let kernels = self.index.kernels.iter();
+        let all: u64 = kernels.map(|kernel| unpacked(&kernel.chunks)).sum();
         let mut kernels = Vec::new();
+        let mut filed = Vec::new();
         for kernel in 0..self.kernels() {
-            kernels.push(Arc::new(self.kernel(kernel)?));
+            if all <= bytes {
+                kernels.push(Arc::new(self.kernel(kernel)?));
+            } else {
+                filed.push(self.places(kernel)?);
+            }
         }
         // Each kernel was verified against the hashes that this one is made of.
         let hashes: Vec<_> = self
@@ -460,6 +517,23 @@ impl TraceFile {
             let refused = self.refuse("the content hash does not match".to_owned());
             return Err(refused);
         }
+        let file = Arc::new(RecordedFile::new(self.file));
+        let launches = self.launches.into_iter().zip(self.index.kernels);
+        kernels.extend(
+            filed
+                .into_iter()
+                .zip(launches)
+                .map(|(streams, (launch, entry))| {
+                    let wavefronts = u64::from(launch.geometry.wavefronts);
+                    let chunks = entry.chunks.iter();
+                    let chunks = chunks.map(|chunk| {
+                        let first = u64::from(chunk.first_work_group) * wavefronts;
+                        (first, chunk.place)
+                    });
+                    let recorded = Recorded::new(Arc::clone(&file), chunks.collect());
+                    Arc::new(launch.with_filed(streams, Source::Recorded(recorded)))
+                }),
+        );
         let ProgramHead {
             name,
             allocations,
@@ -475,6 +549,27 @@ impl TraceFile {
         })
     }
 
+    /// Verifies a kernel, and where each of its streams lies in its chunk.
+    fn places(&mut self, kernel: u32) -> Result<Vec<StreamEntry>, TraceError> {
+        let launch = self.launch(kernel)?;
+        let name = self.file.path().display().to_string();
+        let index = launch.wavefronts().saturating_mul(FILED_BYTES);
+        self.ledger.charge(&name, index)?;
+        let chunks = &self.index.kernels[kernel as usize].chunks;
+        let largest = chunks
+            .iter()
+            .map(|chunk| chunk.place.unpacked_bytes())
+            .max();
+        let budget = self.ledger.budget();
+        let _while_it_is_read = budget.charge(&name, largest.unwrap_or(0))?;
+        let mut entries = Vec::new();
+        self.verify(kernel, &launch, |start, bytes, counts| {
+            let end = start + bytes.len() as u64;
+            entries.push(StreamEntry::new(start, end, counts));
+        })?;
+        Ok(entries)
+    }
+
     fn launch(&self, kernel: u32) -> Result<Launch, TraceError> {
         self.launches.get(kernel as usize).cloned().ok_or_else(|| {
             let problem = format!("no kernel {kernel}: the trace has {}", self.launches.len());
@@ -486,19 +581,14 @@ impl TraceFile {
         self.file.refuse(self.file.index_offset(), problem).into()
     }
 
-    fn chunk(&mut self, chunk: &ChunkEntry) -> Result<Vec<u8>, TraceError> {
-        let name = self.file.path().display().to_string();
-        self.ledger.charge(&name, chunk.place.unpacked_bytes())?;
-        Ok(self.file.chunk(&chunk.place)?)
-    }
-
-    /// Cuts a chunk into streams and checks each.
+    /// Cuts a chunk into streams and checks each; tells where it begins in the chunk, its bytes and counts.
     fn split(
         &self,
         launch: &Launch,
         chunk: &ChunkEntry,
         raw: &[u8],
-    ) -> Result<Vec<(WavefrontCounts, Vec<u8>)>, TraceError> {
+        mut each: impl FnMut(u64, &[u8], WavefrontCounts),
+    ) -> Result<(), TraceError> {
         let wavefronts = u64::from(launch.geometry.wavefronts);
         let refuse = |problem: &str| -> TraceError {
             let place = chunk.place.offset();
@@ -509,7 +599,7 @@ impl TraceFile {
             .and_then(|streams| streams.checked_mul(4))
             .and_then(|bytes| raw.split_at_checked(bytes));
         let (lengths, mut rest) = table.ok_or_else(|| refuse("the chunk is too short"))?;
-        let mut streams = Vec::with_capacity(lengths.len() / 4);
+        let mut padded = Vec::new();
         for (place, length) in lengths.as_chunks::<4>().0.iter().enumerate() {
             let length = u32::from_le_bytes(*length) as usize;
             let (bytes, left) = rest
@@ -517,19 +607,25 @@ impl TraceFile {
                 .ok_or_else(|| refuse("a stream is cut short"))?;
             rest = left;
             let wavefront = (place as u64 % wavefronts) as u32;
-            let mut padded = Vec::with_capacity(length + PADDING);
+            let start = (raw.len() - rest.len() - length) as u64;
+            padded.clear();
             padded.extend_from_slice(bytes);
             padded.resize(length + PADDING, 0);
             let counts = check::stream(&launch.code, &padded, launch.geometry.lanes(wavefront))
                 .map_err(|problem| refuse(&problem))?;
-            padded.truncate(length);
-            streams.push((counts, padded));
+            each(start, bytes, counts);
         }
         if !rest.is_empty() {
             return Err(refuse("the chunk has bytes that belong to no stream"));
         }
-        Ok(streams)
+        Ok(())
     }
+}
+
+/// Bytes that chunks take in memory, at most.
+fn unpacked(chunks: &[ChunkEntry]) -> u64 {
+    let bytes = chunks.iter().map(|chunk| chunk.place.unpacked_bytes());
+    bytes.fold(0, u64::saturating_add)
 }
 
 impl Program {

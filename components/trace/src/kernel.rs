@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spill::Spilled;
+use crate::ahead::{Ahead, Arrival, Arrivals};
+use crate::window::{Filed, Source};
 use crate::{Code, Cursor, LANES, StreamWriter, TraceError, check, encoding};
 
 /// Everything one launch of a kernel did, independent of timing. Immutable; share it by [`Arc`].
@@ -26,7 +27,7 @@ pub struct KernelTrace {
     /// What was said of it when it was launched.
     pub attributes: Vec<Attribute>,
     geometry: Geometry,
-    /// Streams in linear order.
+    /// Streams in linear order; none of a launch that is simulated while it is emulated.
     streams: Vec<StreamEntry>,
     stream_bytes: u64,
     data: Data,
@@ -37,8 +38,10 @@ pub struct KernelTrace {
 pub(crate) enum Data {
     /// With the padding.
     Memory(Vec<u8>),
-    /// In a file, as they were written.
-    Spilled(Arc<Spilled>),
+    /// In a file.
+    Filed(Arc<Filed>),
+    /// They come while others are simulated.
+    Arriving(Arc<Arrivals>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +54,15 @@ pub(crate) struct StreamEntry {
 impl StreamEntry {
     pub(crate) fn new(start: u64, end: u64, counts: WavefrontCounts) -> Self {
         Self { start, end, counts }
+    }
+
+    /// Where it begins, and its bytes.
+    pub(crate) fn extent(&self) -> (u64, u64) {
+        (self.start, self.end - self.start)
+    }
+
+    pub(crate) fn counts(&self) -> WavefrontCounts {
+        self.counts
     }
 }
 
@@ -138,20 +150,33 @@ impl KernelTrace {
     /// If the launch has no such work-group or wavefront.
     pub fn cursor(&self, work_group: u32, wavefront: u32) -> Cursor {
         let stream = self.stream_index(work_group, wavefront);
-        let StreamEntry { start, end, .. } = self.streams[stream];
-        Cursor::over(start, end)
+        if let Data::Arriving(arrivals) = &self.data {
+            arrivals.begin(stream);
+        }
+        Cursor::over(stream)
     }
 
-    /// What one wavefront executed.
+    /// What one wavefront executed, as far as that is known: nothing of a stream that has not come
+    /// ([`Ahead`]).
     ///
     /// # Panics
     /// If the launch has no such work-group or wavefront.
     pub fn wavefront_counts(&self, work_group: u32, wavefront: u32) -> WavefrontCounts {
-        self.streams[self.stream_index(work_group, wavefront)].counts
+        let stream = self.stream_index(work_group, wavefront);
+        let Data::Arriving(arrivals) = &self.data else {
+            return self.streams[stream as usize].counts;
+        };
+        match &*arrivals.slot(stream) {
+            Arrival::Expected | Arrival::Wanted => WavefrontCounts::default(),
+            Arrival::Here { counts, .. } | Arrival::Gone { counts, .. } => *counts,
+        }
     }
 
-    /// What the launch executed.
+    /// What the launch executed, as far as that is known.
     pub fn counts(&self) -> WavefrontCounts {
+        if let Data::Arriving(arrivals) = &self.data {
+            return arrivals.totals().counts;
+        }
         let mut total = WavefrontCounts::default();
         for stream in &self.streams {
             total += stream.counts;
@@ -173,19 +198,56 @@ impl KernelTrace {
     pub fn bytes(&self) -> usize {
         let data = match &self.data {
             Data::Memory(data) => data.len(),
-            Data::Spilled(_) => 0,
+            Data::Filed(_) | Data::Arriving(_) => 0,
         };
         data + size_of_val(self.streams.as_slice())
     }
 
-    /// Bytes of the streams alone.
+    /// Bytes of the streams alone, as far as they are known.
     pub fn stream_bytes(&self) -> u64 {
-        self.stream_bytes
+        match &self.data {
+            Data::Arriving(arrivals) => arrivals.totals().bytes,
+            _ => self.stream_bytes,
+        }
     }
 
     /// Whether the streams lie in a temporary file.
     pub fn is_spilled(&self) -> bool {
-        matches!(self.data, Data::Spilled(_))
+        matches!(&self.data, Data::Filed(filed) if filed.is_spilled())
+    }
+
+    /// Why a stream ended before its end: the file in which it lies could not be read.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.data {
+            Data::Filed(filed) => filed.failure(),
+            Data::Arriving(arrivals) => arrivals.failure(),
+            Data::Memory(_) => None,
+        }
+    }
+
+    /// A launch whose streams come while others are simulated.
+    ///
+    /// # Errors
+    /// As [`KernelWriter::new`](crate::KernelWriter::new).
+    pub fn arriving(
+        code: Arc<Code>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_local_bytes: u32,
+        arguments: Vec<u8>,
+        ahead: &Arc<Ahead>,
+    ) -> Result<Self, TraceError> {
+        let launch = Launch::new(code, grid, block, dynamic_local_bytes, arguments)?;
+        let streams = usize::try_from(launch.wavefronts()).unwrap_or(usize::MAX);
+        let arrivals = Arc::new(Arrivals::new(ahead, streams));
+        Ok(launch.with_data(Vec::new(), Data::Arriving(arrivals)))
+    }
+
+    /// Where a stream begins in what it lies in, and its bytes.
+    #[inline]
+    pub(crate) fn extent(&self, stream: u32) -> Option<(u64, u64)> {
+        let entry = self.streams.get(stream as usize)?;
+        Some(entry.extent())
     }
 
     #[inline]
@@ -210,20 +272,27 @@ impl KernelTrace {
     /// The bytes of every stream, in linear order.
     ///
     /// # Panics
-    /// When the temporary file in which they lie cannot be read.
+    /// When the file in which they lie cannot be read, and when they are dropped after they were read.
     pub(crate) fn raw_streams(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        let kept = !matches!(self.data, Data::Arriving(_));
+        assert!(kept, "the streams are dropped when they were read");
+        let mut numbers = 0_u32..;
         self.streams
             .iter()
-            .map(|&StreamEntry { start, end, .. }| match &self.data {
-                Data::Memory(data) => Cow::Borrowed(&data[start as usize..end as usize]),
-                Data::Spilled(file) => {
-                    let read = file.read(start, end);
-                    Cow::Owned(read.expect("the temporary file of the streams can be read"))
+            .map(move |&StreamEntry { start, end, .. }| {
+                let stream = numbers.next().unwrap_or_default();
+                match &self.data {
+                    Data::Memory(data) => Cow::Borrowed(&data[start as usize..end as usize]),
+                    Data::Filed(filed) => {
+                        let read = filed.read(stream, (start, end - start));
+                        Cow::Owned(read.expect("the file of the streams can be read"))
+                    }
+                    Data::Arriving(_) => Cow::default(),
                 }
             })
     }
 
-    fn stream_index(&self, work_group: u32, wavefront: u32) -> usize {
+    fn stream_index(&self, work_group: u32, wavefront: u32) -> u32 {
         let Geometry {
             work_groups,
             wavefronts,
@@ -235,7 +304,7 @@ impl KernelTrace {
              work-groups of {wavefronts} wavefronts",
             self.code.name
         );
-        work_group as usize * wavefronts as usize + wavefront as usize
+        work_group * wavefronts + wavefront
     }
 }
 
@@ -285,24 +354,6 @@ impl Launch {
         })
     }
 
-    /// The whole trace, given every stream in linear order, of so many bytes in all.
-    pub(crate) fn with_streams(
-        self,
-        bytes: usize,
-        streams: impl Iterator<Item = (WavefrontCounts, Vec<u8>)>,
-    ) -> KernelTrace {
-        let mut data = Vec::with_capacity(bytes + encoding::PADDING);
-        let mut entries = Vec::new();
-        for (counts, bytes) in streams {
-            let start = data.len() as u64;
-            data.extend_from_slice(&bytes);
-            let end = data.len() as u64;
-            entries.push(StreamEntry { start, end, counts });
-        }
-        data.extend_from_slice(&[0; encoding::PADDING]);
-        self.with_data(entries, Data::Memory(data))
-    }
-
     /// The whole trace, given where each stream lies in the data, in linear order.
     pub(crate) fn with_data(self, streams: Vec<StreamEntry>, data: Data) -> KernelTrace {
         let stream_bytes = streams.iter().map(|entry| entry.end - entry.start).sum();
@@ -321,12 +372,19 @@ impl Launch {
         }
     }
 
-    /// Checks one wavefront's stream and gives its counts and bytes.
+    /// The whole trace, given where each stream lies in a file, in linear order.
+    pub(crate) fn with_filed(self, streams: Vec<StreamEntry>, source: Source) -> KernelTrace {
+        let filed = Filed::new(source, streams.len());
+        self.with_data(streams, Data::Filed(Arc::new(filed)))
+    }
+
+    /// Checks one wavefront's stream and gives its counts and bytes; `taken` are those that were taken before.
     pub(crate) fn accept(
         &self,
         work_group: u32,
         wavefront: u32,
         stream: StreamWriter,
+        taken: impl Fn() -> Vec<u8>,
     ) -> Result<(WavefrontCounts, Vec<u8>), TraceError> {
         let geometry = self.geometry;
         let refuse = |problem: String| self.stream_error(work_group, wavefront, problem);
@@ -339,7 +397,7 @@ impl Launch {
         let (bytes, written) = stream.into_bytes();
         let lanes = geometry.lanes(wavefront);
         let read = || {
-            let padded = [&bytes[..], &[0; encoding::PADDING]].concat();
+            let padded = [&taken()[..], &bytes, &[0; encoding::PADDING]].concat();
             check::stream(&self.code, &padded, lanes)
         };
         let counts = match written.counts_within(&self.code, lanes) {

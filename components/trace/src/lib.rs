@@ -43,6 +43,7 @@
 //! # Ok::<(), warpweave_trace::TraceError>(())
 //! ```
 
+mod ahead;
 mod check;
 mod code;
 mod cursor;
@@ -55,13 +56,16 @@ mod launches;
 mod list;
 mod program;
 mod record;
+mod recorded;
 mod shape;
 mod spill;
 mod stream;
 mod summary;
 mod vectors;
+mod window;
 mod writer;
 
+pub use ahead::Ahead;
 pub use code::{CacheOperator, Class, Code, Hints, Instruction, Operand, RegisterSet, Space};
 pub use cursor::Cursor;
 pub use error::TraceError;

@@ -3,41 +3,51 @@
 //! The file has no name from the start (`O_TMPFILE`, or removed at once), so it goes away with the last trace that
 //! uses it, however the process ends.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use warpweave_files::OutputError;
 
 use crate::TraceError;
+use crate::encoding::PADDING;
+use crate::window::Window;
 
 /// Bytes of streams from which on a launch spills them.
 pub(crate) const SPILLS_FROM: u64 = 256 << 20;
 
-/// Bytes handed out at a time.
-pub(crate) const WINDOW: usize = 1 << 10;
 /// Bytes at the end of a window that no token begins in; the longest token takes fewer.
-pub(crate) const TOKEN_MAX: usize = 512;
+pub(crate) const TOKEN_MAX: u64 = 512;
 
 /// Bytes read from the file at a time.
-const BLOCK: u64 = 16 << 10;
-/// Blocks kept of one file: enough for all wavefronts of a large machine.
-const BLOCKS_MAX: usize = 1 << 11;
+const BLOCK: u64 = 2 << 10;
+
+/// A part of a stream in the file; tokens do not cross from one part to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Bytes of the stream before it.
+    pub(crate) position: u64,
+    /// Where it begins in the file.
+    pub(crate) offset: u64,
+}
 
 /// Streams that are being written.
 #[derive(Debug)]
 pub(crate) struct SpillWriter {
-    file: File,
+    file: Arc<File>,
     length: u64,
 }
 
 impl SpillWriter {
     pub(crate) fn create(folder: &Path) -> Result<Self, TraceError> {
         let file = tempfile::tempfile_in(folder).map_err(|error| failed(folder, error))?;
-        Ok(Self { file, length: 0 })
+        Ok(Self {
+            file: Arc::new(file),
+            length: 0,
+        })
     }
 
     /// Bytes written so far.
@@ -45,19 +55,28 @@ impl SpillWriter {
         self.length
     }
 
-    /// Writes streams that follow those before; `folder` is where the file lies, for messages.
+    /// Writes bytes that follow those before; `folder` is where the file lies, for messages.
     pub(crate) fn append(&mut self, folder: &Path, bytes: &[u8]) -> Result<(), TraceError> {
-        let written = self.file.write_all(bytes);
+        let written = (&*self.file).write_all(bytes);
         written.map_err(|error| failed(folder, error))?;
         self.length += bytes.len() as u64;
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Spilled {
+    /// A stream of so many bytes that lies in these parts of the file.
+    pub(crate) fn stream(&self, length: u64, parts: Box<[Part]>) -> SpilledStream {
+        SpilledStream {
+            file: Arc::clone(&self.file),
+            length,
+            parts,
+        }
+    }
+
+    /// All that was written; `parts` of the streams, by their numbers, that do not lie in one piece.
+    pub(crate) fn finish(self, parts: BTreeMap<u64, Box<[Part]>>) -> Spilled {
         Spilled {
             file: self.file,
-            length: self.length,
-            blocks: Mutex::default(),
+            parts,
         }
     }
 }
@@ -66,64 +85,98 @@ fn failed(folder: &Path, error: io::Error) -> TraceError {
     TraceError::Write(OutputError::of(folder, error))
 }
 
-/// Streams that were written.
-#[derive(Debug)]
-pub(crate) struct Spilled {
-    file: File,
-    length: u64,
-    blocks: Mutex<Blocks>,
+/// What is said of a file that cannot be read.
+pub(crate) fn unreadable(error: &io::Error) -> String {
+    format!("the temporary file of streams cannot be read: {error}")
 }
 
-/// Blocks that were read, and in which order.
-#[derive(Debug, Default)]
-struct Blocks {
-    kept: BTreeMap<u64, Arc<[u8]>>,
-    order: VecDeque<u64>,
+/// One stream that was written.
+#[derive(Debug)]
+pub(crate) struct SpilledStream {
+    file: Arc<File>,
+    length: u64,
+    parts: Box<[Part]>,
+}
+
+impl SpilledStream {
+    pub(crate) fn window(&self, position: u64) -> io::Result<Window> {
+        window(&self.file, &self.parts, self.length, position)
+    }
+
+    /// Its bytes.
+    pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
+        read(&self.file, &self.parts, self.length)
+    }
+}
+
+/// All streams of a launch that were written.
+#[derive(Debug)]
+pub(crate) struct Spilled {
+    file: Arc<File>,
+    /// By number of a stream, of those that do not lie in one piece.
+    parts: BTreeMap<u64, Box<[Part]>>,
 }
 
 impl Spilled {
-    /// The bytes from `position` on, zeros after the last; none when they cannot be read.
-    pub(crate) fn window(&self, position: u64) -> Option<[u8; WINDOW]> {
-        let mut window = [0; WINDOW];
-        let mut filled = 0;
-        while filled < WINDOW {
-            let at = position + filled as u64;
-            if at >= self.length {
-                break;
-            }
-            let block = self.block(at / BLOCK)?;
-            let rest = &block[(at % BLOCK) as usize..];
-            let take = rest.len().min(WINDOW - filled);
-            window[filled..filled + take].copy_from_slice(&rest[..take]);
-            filled += take;
-        }
-        Some(window)
+    /// What can be read from `position` on of a stream of `length` bytes that begins at `start` if it lies in one
+    /// piece.
+    pub(crate) fn window(
+        &self,
+        stream: u32,
+        (start, length): (u64, u64),
+        position: u64,
+    ) -> io::Result<Window> {
+        let whole = whole(start);
+        let parts = self.parts.get(&stream.into());
+        let parts = parts.map_or(&whole[..], |parts| parts);
+        window(&self.file, parts, length, position)
     }
 
-    /// The bytes of one stream.
-    pub(crate) fn read(&self, start: u64, end: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; (end - start) as usize];
-        self.file.read_exact_at(&mut bytes, start)?;
-        Ok(bytes)
+    /// The bytes of a stream.
+    pub(crate) fn read(&self, stream: u32, (start, length): (u64, u64)) -> io::Result<Vec<u8>> {
+        let whole = whole(start);
+        let parts = self.parts.get(&stream.into());
+        read(&self.file, parts.map_or(&whole[..], |parts| parts), length)
     }
+}
 
-    fn block(&self, number: u64) -> Option<Arc<[u8]>> {
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(block) = blocks.kept.get(&number) {
-            return Some(Arc::clone(block));
-        }
-        let start = number * BLOCK;
-        let read = self.read(start, (start + BLOCK).min(self.length));
-        let block: Arc<[u8]> = read.ok()?.into();
-        if blocks.order.len() == BLOCKS_MAX
-            && let Some(oldest) = blocks.order.pop_front()
-        {
-            blocks.kept.remove(&oldest);
-        }
-        blocks.order.push_back(number);
-        blocks.kept.insert(number, Arc::clone(&block));
-        Some(block)
+fn whole(offset: u64) -> [Part; 1] {
+    [Part {
+        position: 0,
+        offset,
+    }]
+}
+
+/// Reads from a position within a stream, no further than to the end of the part that it lies in.
+fn window(file: &File, parts: &[Part], length: u64, position: u64) -> io::Result<Window> {
+    let next = parts.partition_point(|part| part.position <= position);
+    let part = parts[next - 1];
+    let part_end = parts.get(next).map_or(length, |part| part.position);
+    let end = part_end.min(position + BLOCK);
+    let mut bytes = vec![0; (end - position) as usize + PADDING];
+    let offset = part.offset + (position - part.position);
+    file.read_exact_at(&mut bytes[..(end - position) as usize], offset)?;
+    Ok(Window {
+        first: position,
+        // Tokens that begin before this lie within what was read.
+        end: if end == part_end {
+            end
+        } else {
+            end - TOKEN_MAX
+        },
+        bytes: bytes.into(),
+        from: 0,
+    })
+}
+
+fn read(file: &File, parts: &[Part], length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length as usize];
+    let ends = parts.iter().skip(1).map(|part| part.position);
+    for (part, end) in parts.iter().zip(ends.chain([length])) {
+        let place = &mut bytes[part.position as usize..end as usize];
+        file.read_exact_at(place, part.offset)?;
     }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -134,7 +187,7 @@ mod tests {
     fn a_full_disk_is_an_error_of_writing() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut writer = SpillWriter {
-            file: full,
+            file: Arc::new(full),
             length: 0,
         };
         let folder = Path::new("/a/folder");
@@ -144,33 +197,32 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_the_bytes_of_the_file_and_zeros_after_them() {
-        let bytes: Vec<u8> = (0..3 * BLOCK).map(|n| (n * 7 % 251) as u8).collect();
+    fn windows_are_the_bytes_of_the_stream_and_end_where_a_part_ends() {
+        let bytes: Vec<u8> = (0..5 * BLOCK).map(|n| (n * 7 % 251) as u8).collect();
         let folder = std::env::temp_dir();
         let mut writer = SpillWriter::create(&folder).unwrap();
-        for part in bytes.chunks(5000) {
-            writer.append(&folder, part).unwrap();
+        // The second part lies before the first.
+        let cut = 2 * BLOCK + 100;
+        writer.append(&folder, &bytes[cut as usize..]).unwrap();
+        let offset = writer.length();
+        writer.append(&folder, &bytes[..cut as usize]).unwrap();
+        let parts = [(0, offset), (cut, 0)].map(|(position, offset)| Part { position, offset });
+        let length = bytes.len() as u64;
+        let stream = writer.stream(length, parts.into());
+        assert_eq!(stream.read().unwrap(), bytes);
+        for position in [0, 1, BLOCK - 1, cut - 1, cut, cut + 1, length - 1] {
+            let window = stream.window(position).unwrap();
+            let part_end = if position < cut { cut } else { length };
+            let read = (position + BLOCK).min(part_end);
+            let known = (read - position) as usize;
+            assert_eq!(window.first, position);
+            assert_eq!(
+                window.bytes[..known],
+                bytes[position as usize..read as usize]
+            );
+            assert_eq!(window.bytes[known..], [0; PADDING]);
+            let rest = if read == part_end { 0 } else { TOKEN_MAX };
+            assert_eq!(window.end, read - rest, "from {position}");
         }
-        let file = writer.finish();
-        let ends = [
-            0,
-            1,
-            BLOCK - 1,
-            BLOCK - 300,
-            2 * BLOCK,
-            3 * BLOCK - 5,
-            3 * BLOCK,
-        ];
-        for position in ends {
-            let window = file.window(position).unwrap();
-            let rest = &bytes[position as usize..];
-            let length = rest.len().min(WINDOW);
-            assert_eq!(window[..length], rest[..length], "from {position}");
-            assert!(window[length..].iter().all(|byte| *byte == 0));
-        }
-        assert_eq!(
-            file.read(5, BLOCK + 5).unwrap(),
-            bytes[5..BLOCK as usize + 5]
-        );
     }
 }

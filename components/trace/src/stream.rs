@@ -16,6 +16,8 @@ const FAR: u64 = 1 << 24;
 #[derive(Clone, Debug)]
 pub struct StreamWriter {
     bytes: Vec<u8>,
+    /// Bytes that were taken away.
+    taken: u64,
     /// Instruction after the last record's.
     pc: u32,
     /// Records of the run that is not written yet.
@@ -122,6 +124,7 @@ impl StreamWriter {
     pub fn new() -> Self {
         Self {
             bytes: Vec::new(),
+            taken: 0,
             pc: 0,
             run: 0,
             mask: u32::MAX,
@@ -258,7 +261,8 @@ impl StreamWriter {
         self.bytes.truncate(end);
     }
 
-    /// Bytes of all records but those of the last run, which is counted when it ends.
+    /// Bytes of all records but those of the last run, which is counted when it ends, and those that were handed
+    /// over.
     #[inline]
     pub fn stream_bytes(&self) -> u64 {
         self.bytes.len() as u64
@@ -266,7 +270,18 @@ impl StreamWriter {
 
     /// Whether there is no record.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.run == 0
+        self.bytes.is_empty() && self.taken == 0 && self.run == 0
+    }
+
+    /// Takes the bytes of the records so far, but those of the last run. The stream goes on behind them.
+    pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
+        self.taken += self.bytes.len() as u64;
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Bytes that were taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Brings mask and pc to the next record's; the run before it has ended.
@@ -296,7 +311,7 @@ impl StreamWriter {
     /// Notes where the records ended that came one after the other.
     fn end_stretch(&mut self) {
         // The first mask is that of no record if another one comes first.
-        if !self.bytes.is_empty() {
+        if !self.bytes.is_empty() || self.taken > 0 {
             self.written.stretch(self.pc, self.mask);
         }
     }

@@ -2,20 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::path::Path;
 use std::sync::Arc;
 
 use warpweave_files::{Charge, Ledger};
 
+use crate::ahead::{Arrivals, Came};
 use crate::encoding::PADDING;
 use crate::kernel::{Data, Launch, StreamEntry};
-use crate::spill::{SPILLS_FROM, SpillWriter};
-use crate::{Attribute, Code, KernelTrace, Parent, StreamWriter, TraceError};
+use crate::spill::{Part, SPILLS_FROM, SpillWriter};
+use crate::window::{Source, Windows};
+use crate::{Attribute, Code, KernelTrace, Parent, StreamWriter, TraceError, WavefrontCounts};
 
 /// Bytes that a stream takes beside its records.
 const STREAM_BYTES: u64 = 96;
 
 /// Collects the streams of one launch, in any order. From 256 MiB on they go to a temporary file without a name
-/// in the folder for such files, and the finished trace reads them from there.
+/// in the folder for such files, and the finished trace reads them from there; those that are not complete go there
+/// with [`KernelWriter::spill_part`]. Streams of a launch that is simulated while it is emulated are handed over as
+/// they come ([`KernelWriter::ahead_as`]).
 #[derive(Debug)]
 pub struct KernelWriter {
     launch: Launch,
@@ -28,6 +33,12 @@ pub struct KernelWriter {
     charge: Option<Charge>,
     spills_from: u64,
     spill: Option<SpillWriter>,
+    /// Parts of streams that are in the file, by linear wavefront number.
+    parts: BTreeMap<u64, Vec<Part>>,
+    /// Bytes of the complete streams.
+    bytes: u64,
+    /// Where streams go if they are simulated while others are written.
+    arrivals: Option<Arc<Arrivals>>,
 }
 
 impl KernelWriter {
@@ -52,6 +63,9 @@ impl KernelWriter {
             charge: None,
             spills_from: SPILLS_FROM,
             spill: None,
+            parts: BTreeMap::new(),
+            bytes: 0,
+            arrivals: None,
         })
     }
 
@@ -79,6 +93,51 @@ impl KernelWriter {
         self
     }
 
+    /// Says that this launch was foreseen ([`KernelTrace::arriving`]): its streams are that one's, if the program
+    /// has so many that its simulation begins before its emulation ends.
+    pub fn ahead_as(mut self, foreseen: &KernelTrace) -> Self {
+        if let Data::Arriving(arrivals) = foreseen.data() {
+            self.arrivals = Some(Arc::clone(arrivals));
+        }
+        self
+    }
+
+    /// Whether so many bytes of streams that are not complete are to go to the temporary file.
+    #[inline]
+    pub fn is_to_spill(&self, bytes: u64) -> bool {
+        bytes >= self.spills_from
+    }
+
+    /// Writes what there is of a stream that is not complete to the temporary file. It goes on behind that.
+    ///
+    /// # Errors
+    /// [`TraceError::Write`] when the file cannot be written.
+    pub fn spill_part(
+        &mut self,
+        work_group: u32,
+        wavefront: u32,
+        stream: &mut StreamWriter,
+    ) -> Result<(), TraceError> {
+        let position = stream.taken();
+        let bytes = stream.take_bytes();
+        self.write_part(self.launch.place(work_group, wavefront), position, &bytes)
+    }
+
+    fn write_part(&mut self, place: u64, position: u64, bytes: &[u8]) -> Result<(), TraceError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // What is in memory lies in the file before it.
+        self.spill()?;
+        let folder = env::temp_dir();
+        let file = self.spill_file(&folder)?;
+        let offset = file.length();
+        file.append(&folder, bytes)?;
+        let parts = self.parts.entry(place).or_default();
+        parts.push(Part { position, offset });
+        Ok(())
+    }
+
     /// Adds the stream of one wavefront.
     ///
     /// # Errors
@@ -91,9 +150,28 @@ impl KernelWriter {
         wavefront: u32,
         stream: StreamWriter,
     ) -> Result<(), TraceError> {
-        let (counts, bytes) = self.launch.accept(work_group, wavefront, stream)?;
+        let place = self.launch.place(work_group, wavefront);
+        let taken = stream.taken();
+        let read = || {
+            let parts = self.parts.get(&place).map(|parts| parts[..].into());
+            let file = self.spill.as_ref().zip(parts);
+            let stream = file.map(|(file, parts)| file.stream(taken, parts).read());
+            let bytes = stream.transpose().unwrap_or_default();
+            bytes.unwrap_or_default()
+        };
+        let accepted = self.launch.accept(work_group, wavefront, stream, read);
+        let (counts, bytes) = accepted?;
         let what = format!("the trace of `{}`", self.launch.code.name);
         self.ledger.charge(&what, STREAM_BYTES)?;
+        self.bytes += taken + bytes.len() as u64;
+        if self.has_begun()? {
+            return self.arrive(place, counts, (taken, bytes));
+        }
+        if taken > 0 {
+            self.write_part(place, taken, &bytes)?;
+            let entry = StreamEntry::new(0, taken + bytes.len() as u64, counts);
+            return self.add(place, entry);
+        }
         let length = bytes.len() as u64;
         match &mut self.charge {
             Some(charge) => charge.grow(&what, length)?,
@@ -106,28 +184,113 @@ impl KernelWriter {
         } else {
             self.data.extend_from_slice(&bytes);
         }
-        let place = self.launch.place(work_group, wavefront);
-        let entry = StreamEntry::new(start, start + length, counts);
-        if self.streams.insert(place, entry).is_some() {
-            return Err(self.launch.written_twice(work_group, wavefront));
-        }
+        self.add(place, StreamEntry::new(start, start + length, counts))?;
         if self.data.len() as u64 >= self.spills_from {
             self.spill()?;
         }
         Ok(())
     }
 
+    fn add(&mut self, place: u64, entry: StreamEntry) -> Result<(), TraceError> {
+        match self.streams.insert(place, entry) {
+            None => Ok(()),
+            Some(_) => Err(self.written_twice(place)),
+        }
+    }
+
+    fn written_twice(&self, place: u64) -> TraceError {
+        let (work_group, wavefront) = self.launch.wavefront_at(place);
+        self.launch.written_twice(work_group, wavefront)
+    }
+
     /// Writes what is in memory to the file.
     fn spill(&mut self) -> Result<(), TraceError> {
+        if self.data.is_empty() {
+            return Ok(());
+        }
         let folder = env::temp_dir();
-        let file = match &mut self.spill {
-            Some(file) => file,
-            none => none.insert(SpillWriter::create(&folder)?),
-        };
-        file.append(&folder, &self.data)?;
-        self.data.clear();
+        let data = std::mem::take(&mut self.data);
+        self.spill_file(&folder)?.append(&folder, &data)?;
         self.charge = None;
         Ok(())
+    }
+
+    fn spill_file(&mut self, folder: &Path) -> Result<&mut SpillWriter, TraceError> {
+        Ok(match &mut self.spill {
+            Some(file) => file,
+            none => none.insert(SpillWriter::create(folder)?),
+        })
+    }
+
+    /// Whether streams are handed over; hands over those that came before.
+    fn has_begun(&mut self) -> Result<bool, TraceError> {
+        let Some(arrivals) = &self.arrivals else {
+            return Ok(false);
+        };
+        if !arrivals.ahead().has_begun(self.bytes) {
+            return Ok(false);
+        }
+        let data = std::mem::take(&mut self.data);
+        let before = self.spill.as_ref().map_or(0, SpillWriter::length);
+        for (place, entry) in std::mem::take(&mut self.streams) {
+            let (start, length) = entry.extent();
+            let parts = self.parts.remove(&place);
+            let came = match (parts, start.checked_sub(before), &self.spill) {
+                (None, Some(start), _) => {
+                    let start = start as usize;
+                    Came::padded(data[start..start + length as usize].to_vec())
+                }
+                (parts, _, Some(file)) => {
+                    let one = || {
+                        vec![Part {
+                            position: 0,
+                            offset: start,
+                        }]
+                    };
+                    let parts = parts.unwrap_or_else(one);
+                    Came::Spilled(file.stream(length, parts.into()), Windows::default())
+                }
+                (_, None, None) | (Some(_), _, None) => continue,
+            };
+            self.hand_over(place, entry.counts(), (came, length))?;
+        }
+        self.charge = None;
+        Ok(true)
+    }
+
+    /// Hands a stream over of which bytes may have been taken before.
+    fn arrive(
+        &mut self,
+        place: u64,
+        counts: WavefrontCounts,
+        (taken, bytes): (u64, Vec<u8>),
+    ) -> Result<(), TraceError> {
+        let length = taken + bytes.len() as u64;
+        let has_room = self.arrivals.as_ref().is_none_or(|it| it.has_room(length));
+        if taken > 0 || !has_room {
+            self.write_part(place, taken, &bytes)?;
+        }
+        let came = match (self.parts.remove(&place), &self.spill) {
+            (Some(parts), Some(file)) => {
+                Came::Spilled(file.stream(length, parts.into()), Windows::default())
+            }
+            _ => Came::padded(bytes),
+        };
+        self.hand_over(place, counts, (came, length))
+    }
+
+    fn hand_over(
+        &self,
+        place: u64,
+        counts: WavefrontCounts,
+        came: (Came, u64),
+    ) -> Result<(), TraceError> {
+        let arrivals = self.arrivals.as_ref();
+        if arrivals.is_some_and(|arrivals| arrivals.arrive(place as u32, counts, came)) {
+            Ok(())
+        } else {
+            Err(self.written_twice(place))
+        }
     }
 
     /// The finished trace.
@@ -136,6 +299,13 @@ impl KernelWriter {
     /// [`TraceError::Stream`] naming the first wavefront without a stream; [`TraceError::Write`];
     /// [`TraceError::OverBudget`].
     pub fn finish(mut self) -> Result<KernelTrace, TraceError> {
+        if let Some(arrivals) = &self.arrivals
+            && self.streams.is_empty()
+            && arrivals.totals().streams as u64 == self.launch.wavefronts()
+        {
+            let data = Data::Arriving(Arc::clone(arrivals));
+            return Ok(self.launch.with_data(Vec::new(), data));
+        }
         // Keys are sorted and within the launch, so the first gap is the first key out of step.
         let written = self
             .streams
@@ -146,14 +316,15 @@ impl KernelWriter {
         if written != self.launch.wavefronts() {
             return Err(self.launch.never_written(written));
         }
-        let streams = self.streams.values().copied().collect();
+        let streams: Vec<_> = self.streams.values().copied().collect();
         if self.spill.is_some() {
             self.spill()?;
         }
         if let Some(file) = self.spill {
-            return Ok(self
-                .launch
-                .with_data(streams, Data::Spilled(Arc::new(file.finish()))));
+            let parts = self.parts.into_iter();
+            let parts = parts.map(|(place, parts)| (place, parts.into()));
+            let source = Source::Spilled(file.finish(parts.collect()));
+            return Ok(self.launch.with_filed(streams, source));
         }
         // From here on the records belong to whoever keeps the ledger.
         self.charge = None;

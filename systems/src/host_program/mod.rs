@@ -129,6 +129,7 @@ pub use description::{
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
+pub(crate) use execute::Foreseen;
 pub use execute::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Executed, Listener};
 pub use modules::ProgramModule;
 pub use warpweave_ptx::{

@@ -1,10 +1,11 @@
 //! Running a scenario: emulate the program, build the machine, replay the program on it.
 //!
-//! A [`Machine`] is a system with its program loaded. `division.rs` divides it between threads,
+//! A [`Machine`] is a system with its program loaded. `ahead.rs` emulates a program while it is simulated, `division.rs` divides it between threads,
 //! `measure/` looks at its statistics on the way, `region/` runs a part of its program,
 //! `results.rs` collects what it gave, `checkpoint.rs` saves it and `state_log.rs` hashes its state as
 //! it goes on.
 
+mod ahead;
 mod checkpoint;
 mod division;
 mod measure;
@@ -34,6 +35,7 @@ use warpweave_framework::{
 use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_trace::{KernelTrace, Program};
 
+pub use self::ahead::EmulationAhead;
 pub use self::checkpoint::MachineCheckpointError;
 use self::division::DivisionPlan;
 pub use self::division::Threads;
@@ -429,6 +431,13 @@ impl Machine {
             if let Err(error) = self.replay_when_due() {
                 return Some(Status::Failed(error));
             }
+            if !matches!(
+                outcome,
+                Outcome::Paused | Outcome::Limit | Outcome::Interrupted
+            ) && let Some(failure) = self.unread()
+            {
+                return Some(Status::Failed(failure));
+            }
             return match outcome {
                 Outcome::Paused => continue,
                 Outcome::Limit if until == last => Some(Status::Limit),
@@ -445,6 +454,13 @@ impl Machine {
                 Outcome::Interrupted => Some(Status::Interrupted),
             };
         }
+    }
+
+    /// Why a stream of the program could not be read to its end.
+    fn unread(&self) -> Option<String> {
+        let mut kernels = self.program.kernels.iter();
+        let failure = kernels.find_map(|kernel| kernel.failure());
+        failure.map(str::to_owned)
     }
 
     /// Replays launches through the caches if the host waits for that and its time has come.

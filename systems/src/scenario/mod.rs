@@ -38,6 +38,7 @@ mod region;
 mod work;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use warpweave_files::{Budget, Ledger};
@@ -464,7 +465,7 @@ impl Scenario {
                     &standard_references(),
                 );
                 let program = problems.take(read)?;
-                Some((work_path, Work::Workload(Box::new(program))))
+                Some((work_path, Work::Workload(Arc::new(program))))
             }
             Named::Trace(name) => {
                 if let Some(set) = overrides.workload.keys().next() {

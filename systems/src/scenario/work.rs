@@ -21,7 +21,7 @@ use crate::host_program::{
 #[derive(Debug)]
 pub(crate) enum Work {
     /// A program that is emulated.
-    Workload(Box<HostProgram>),
+    Workload(Arc<HostProgram>),
     /// What a program did when it was emulated.
     Trace(Recording),
 }

@@ -60,6 +60,26 @@ proptest! {
     }
 
     #[test]
+    fn a_program_whose_streams_stay_in_the_file_is_the_same_program(
+        kernels in prop::collection::vec(kernel(), 1..3)
+    ) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("program.trace");
+        let program = program(&kernels);
+        let hash = program.save_as(&path, SMALL).unwrap();
+        let opened = TraceFile::open(&path).unwrap().program_holding(0).unwrap();
+        let held: usize = opened.kernels.iter().map(|kernel| kernel.bytes()).sum();
+        let entries: usize = program.kernels.iter().map(|kernel| kernel.bytes()).sum();
+        prop_assert!(held < entries, "the streams are in memory");
+        same(&program, &opened);
+        prop_assert_eq!(opened.hash(), hash);
+        // And once more, saved from there.
+        let again = folder.path().join("again.trace");
+        opened.save_as(&again, SMALL).unwrap();
+        prop_assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(&again).unwrap());
+    }
+
+    #[test]
     fn one_work_group_is_read_alone_as_it_is_in_the_whole(kernel in kernel()) {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("program.trace");

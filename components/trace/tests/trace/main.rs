@@ -6,6 +6,7 @@
 )]
 #![allow(clippy::print_stdout, reason = "measured sizes are worth seeing")]
 
+mod ahead;
 mod files;
 mod model;
 mod spilled;

@@ -61,7 +61,7 @@ pub(crate) fn read(kernel: &KernelTrace, mut cursor: Cursor) -> Vec<Seen> {
             addresses,
         ));
     }
-    assert!(cursor.is_done());
+    assert!(cursor.next(kernel, &mut lanes).is_none());
     records
 }
 

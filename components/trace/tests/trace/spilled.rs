@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use warpweave_files::{Budget, Ledger};
-use warpweave_trace::{KernelTrace, KernelWriter, LANES, Program, Space, StreamWriter, TraceFile};
+use warpweave_trace::{
+    KernelTrace, KernelWriter, LANES, Lanes, Program, Space, StreamWriter, TraceFile,
+};
 
 use crate::model::{Plain, code, read, stream};
 
@@ -21,6 +23,31 @@ fn kernel(streams: &[Vec<Plain>], spilling_from: u64) -> KernelTrace {
         writer
             .finish_wavefront(work_group as u32, 0, stream)
             .unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// As [`kernel`], each stream written a few records at a time, with what there is of all spilled in between.
+fn kernel_in_parts(streams: &[Vec<Plain>], at_a_time: usize, spilling_from: u64) -> KernelTrace {
+    let work_groups = streams.len() as u32;
+    let writer = KernelWriter::new(code(), [work_groups, 1, 1], [32, 1, 1], 0, Vec::new());
+    let mut writer = writer.unwrap().spilling_from(spilling_from);
+    let mut running: Vec<_> = streams
+        .iter()
+        .map(|records| (StreamWriter::new(), &records[..]))
+        .collect();
+    while running.iter().any(|(_, records)| !records.is_empty()) {
+        for (work_group, (stream, records)) in (0..).zip(&mut running) {
+            let (now, later) = records.split_at(at_a_time.min(records.len()));
+            now.iter().for_each(|record| record.write(stream));
+            *records = later;
+            if writer.is_to_spill(stream.stream_bytes()) {
+                writer.spill_part(work_group, 0, stream).unwrap();
+            }
+        }
+    }
+    for (work_group, (stream, _)) in (0..).zip(running) {
+        writer.finish_wavefront(work_group, 0, stream).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -57,6 +84,75 @@ proptest! {
             prop_assert_eq!(of(&memory), of(&file));
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn records_and_hash_are_the_same_whether_streams_are_spilled_in_parts_or_not(
+        streams in prop::collection::vec(stream(), 1..6),
+        at_a_time in 1..9_usize,
+        spilling_from in 1..60_u64,
+    ) {
+        let memory = kernel(&streams, u64::MAX);
+        let parts = kernel_in_parts(&streams, at_a_time, spilling_from);
+        prop_assert_eq!(memory.hash(), parts.hash());
+        prop_assert_eq!(memory.counts(), parts.counts());
+        prop_assert_eq!(memory.stream_bytes(), parts.stream_bytes());
+        for work_group in 0..memory.work_groups() {
+            let of = |kernel: &KernelTrace| read(kernel, kernel.cursor(work_group, 0));
+            prop_assert_eq!(of(&memory), of(&parts));
+        }
+    }
+}
+
+#[test]
+fn several_readers_of_a_spilled_stream_read_what_one_reads() {
+    let records = |writer: &mut KernelWriter| {
+        writer.finish_wavefront(0, 0, scattered(900)).unwrap();
+    };
+    let [memory, spilled] = [u64::MAX, 1].map(|spilling_from| {
+        let writer = KernelWriter::new(code(), [1; 3], [32, 1, 1], 0, Vec::new());
+        let mut writer = writer.unwrap().spilling_from(spilling_from);
+        records(&mut writer);
+        writer.finish().unwrap()
+    });
+    let expected = read(&memory, memory.cursor(0, 0));
+    // Far apart, side by side, and one that begins when others have ended.
+    let mut cursors = [spilled.cursor(0, 0); 12];
+    let (mut lanes, mut turn) = (Lanes::default(), 0);
+    for (number, cursor) in cursors.iter_mut().enumerate() {
+        for _ in 0..number / 2 * 150 {
+            cursor.next(&spilled, &mut lanes);
+        }
+    }
+    let mut heard: Vec<usize> = (0..12).map(|number| number / 2 * 150).collect();
+    while heard.iter().any(|read| *read < expected.len()) {
+        turn = (turn + 5) % 12;
+        if let Some(record) = cursors[turn].next(&spilled, &mut lanes) {
+            let addresses: Vec<_> = lanes.iter(record.mask).collect();
+            let (pc, .., wanted) = &expected[heard[turn]];
+            assert_eq!((record.pc, &addresses), (*pc, wanted));
+            heard[turn] += 1;
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_is_spilled_in_parts_may_change_its_mask_first_and_is_checked_as_any_other() {
+    // The second part begins with a mask that has a lane which the wavefront lacks.
+    let writer = KernelWriter::new(code(), [1; 3], [20, 1, 1], 0, Vec::new());
+    let mut writer = writer.unwrap().spilling_from(1);
+    let mut stream = StreamWriter::new();
+    stream.step(0, 0xF_FFFF);
+    stream.step(4, 0xF_FFFF);
+    writer.spill_part(0, 0, &mut stream).unwrap();
+    stream.step(9, 1 << 20);
+    let refused = writer.finish_wavefront(0, 0, stream).unwrap_err();
+    assert!(
+        refused.to_string().contains("runs with mask 0x00100000"),
+        "{refused}"
+    );
 }
 
 #[test]

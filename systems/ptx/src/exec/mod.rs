@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use warpweave_files::Charge;
-use warpweave_trace::{KernelTrace, KernelWriter, Parent, Places};
+use warpweave_trace::{Ahead, KernelTrace, KernelWriter, Parent, Places};
 
 use crate::exec::family::{Pending, Runtime};
 use crate::exec::gather::Addressing;
@@ -175,7 +175,8 @@ pub fn launch(
     options: &EmulationOptions,
 ) -> Result<KernelTrace, EmulationError> {
     let numbers = &mut Numbers::default();
-    let family = launch_family(module, kernel, config, memory, options, numbers, None)?;
+    let unwatched = LaunchWatch::default();
+    let family = launch_family(module, kernel, config, memory, options, numbers, unwatched)?;
     let mut kernels = family.kernels;
     match (kernels.pop(), kernels.len()) {
         (Some(trace), 0) => Ok(trace),
@@ -188,8 +189,40 @@ pub fn launch(
     }
 }
 
-/// As [`launch`], with all that the kernel launches from the device, numbered from `numbers` on; adds to
-/// `ended` one for every work-group that has ended, for whoever shows how far the launch has come.
+/// Who looks at a launch while it is emulated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaunchWatch<'w> {
+    /// Gets one for every work-group that has ended.
+    pub ended: Option<&'w AtomicU64>,
+    /// The launch as [`foresee`] gave it, whose streams may be simulated already; only for one that launches nothing
+    /// from the device.
+    pub foreseen: Option<&'w KernelTrace>,
+}
+
+/// A launch without its streams, which come while they are simulated ([`LaunchWatch::foreseen`]).
+///
+/// # Errors
+/// Those of [`launch`] that are known before anything is executed.
+pub fn foresee(
+    module: &Module,
+    kernel: &str,
+    config: LaunchConfig<'_>,
+    options: &EmulationOptions,
+    ahead: &Arc<Ahead>,
+) -> Result<KernelTrace, EmulationError> {
+    let kernel = module.kernel(kernel)?;
+    let arguments = arguments(kernel, config.args)?;
+    check_shape(kernel, &config, options)?;
+    let code = Arc::clone(kernel.code());
+    let local = config.dynamic_local_bytes;
+    let (grid, block) = (config.grid, config.block);
+    Ok(KernelTrace::arriving(
+        code, grid, block, local, arguments, ahead,
+    )?)
+}
+
+/// As [`launch`], with all that the kernel launches from the device, numbered from `numbers` on, and told to whoever
+/// watches.
 ///
 /// # Errors
 /// As [`launch`].
@@ -200,9 +233,10 @@ pub fn launch_family(
     memory: &mut DeviceMemory,
     options: &EmulationOptions,
     numbers: &mut Numbers,
-    ended: Option<&AtomicU64>,
+    watch: LaunchWatch<'_>,
 ) -> Result<Family, EmulationError> {
-    let mut observer = Unobserved { ended };
+    let LaunchWatch { ended, foreseen } = watch;
+    let mut observer = Unobserved { ended, foreseen };
     family(
         module,
         kernel,
@@ -327,6 +361,8 @@ fn emulate(
     .charged_to(memory.ledger());
     if let Some(parent) = parent {
         writer = writer.launched_by(parent);
+    } else if let Some(foreseen) = observer.foreseen() {
+        writer = writer.ahead_as(foreseen);
     }
     let budget = memory.ledger().budget();
     let charge = budget.charge(

@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use warpweave_trace::KernelTrace;
+
 use crate::exec::LaunchConfig;
 use crate::exec::access::Parts;
 use crate::exec::barrier::Shared;
@@ -65,6 +67,10 @@ pub(super) trait Observer {
     /// Whether it does; `false` leaves no trace in the interpreter.
     const WATCHES: bool;
 
+    /// The first kernel of the launch, if its streams are simulated while it is emulated.
+    fn foreseen(&self) -> Option<&KernelTrace> {
+        None
+    }
     /// Memory holds the module's variables.
     fn launch_starts(&mut self, _start: &Start<'_>) {}
     /// All work-groups have ended.
@@ -116,13 +122,18 @@ pub(super) struct Arrival {
     pub(super) waits: bool,
 }
 
-/// Nobody, but for a count of the work-groups that have ended, if one is kept.
+/// Nobody, but for a count of the work-groups that have ended, if one is kept, and whoever simulates them already.
 pub(super) struct Unobserved<'c> {
     pub(super) ended: Option<&'c AtomicU64>,
+    pub(super) foreseen: Option<&'c KernelTrace>,
 }
 
 impl Observer for Unobserved<'_> {
     const WATCHES: bool = false;
+
+    fn foreseen(&self) -> Option<&KernelTrace> {
+        self.foreseen
+    }
 
     fn group_ends(&mut self, _group: u32) {
         if let Some(ended) = self.ended {

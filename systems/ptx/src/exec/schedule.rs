@@ -79,6 +79,15 @@ pub(super) fn schedule(
         for group in &mut resident {
             take_turns(machine, group)?;
         }
+        if writer.is_to_spill(machine.records) {
+            for group in &mut resident {
+                for wavefront in &mut group.wavefronts {
+                    let stream = &mut wavefront.writer;
+                    machine.records -= stream.stream_bytes();
+                    writer.spill_part(group.number, wavefront.index, stream)?;
+                }
+            }
+        }
         if machine.steps == before {
             return Err(deadlock(machine, &resident));
         }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use warpweave_ptx::{
-    DeviceMemory, EmulationError, EmulationOptions, Family, KernelArgument, LaunchConfig, Numbers,
-    Order, ProgramChecker, launch, launch_family,
+    DeviceMemory, EmulationError, EmulationOptions, Family, KernelArgument, LaunchConfig,
+    LaunchWatch, Numbers, Order, ProgramChecker, launch, launch_family,
 };
 use warpweave_trace::{Class, Lanes, LaunchGraph};
 
@@ -96,7 +96,8 @@ fn run(
             assert!(checker.findings().is_empty(), "{:?}", checker.findings());
             family
         } else {
-            launch_family(&module, "k", config, &mut memory, options, numbers, None)?
+            let watch = LaunchWatch::default();
+            launch_family(&module, "k", config, &mut memory, options, numbers, watch)?
         };
         assert_eq!(numbers.kernel as usize, family.kernels.len());
         let bytes = memory.read(out, BYTES).expect("inside");

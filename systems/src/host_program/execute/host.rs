@@ -8,6 +8,7 @@ use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{DeviceMemory, EmulationOptions, Numbers, Printed, ProgramChecker};
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
+use super::foreseen::Foresight;
 use super::transfers::{bytes_of, checked_part};
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
@@ -47,6 +48,8 @@ pub(in crate::host_program) struct Host<'p, 'l> {
     pub(super) progress: &'p EmulationProgress,
     /// Watches what kernels do, if anybody does.
     pub(in crate::host_program) checker: Option<ProgramChecker>,
+    /// What is known of the launches before they are emulated.
+    pub(super) foresight: Foresight<'p>,
     /// Hears what is asked of the device, if anybody does.
     pub(super) listener: Option<Listener<'l>>,
     /// The variables of the modules have memory.
@@ -83,6 +86,7 @@ impl<'p, 'l> Host<'p, 'l> {
             refused_launches: 0,
             progress,
             checker: None,
+            foresight: Foresight::None,
             listener: None,
             has_variables: false,
             running: false,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Placed};
-use warpweave_ptx::{LaunchConfig, launch_family};
+use warpweave_ptx::{LaunchConfig, LaunchWatch, foresee, launch_family};
 use warpweave_trace::HostCommand;
 
+use super::foreseen::Foresight;
 use super::host::Host;
 use super::launch::{Shape, checked_offset, kernel_argument, shape};
 use super::{DeviceAction, ExecuteError};
@@ -48,6 +49,14 @@ impl Host<'_, '_> {
             args: &arguments,
         };
         let kernel = &launch.kernel.value;
+        if let Foresight::All(ahead) = &self.foresight {
+            let foreseen = foresee(module, kernel, config, &self.options, ahead);
+            let foreseen = foreseen.map_err(|error| command.error(error.to_string()))?;
+            let number = self.kernels.len() as u32;
+            self.kernels.push(Arc::new(foreseen));
+            self.launched(number, stream);
+            return Ok(());
+        }
         let (memory, options) = (&mut self.memory, &self.options);
         let numbers = &mut self.numbers;
         let number = numbers.kernel;
@@ -55,9 +64,11 @@ impl Host<'_, '_> {
         let result = match &mut self.checker {
             None => {
                 let groups = grid.iter().map(|axis| u64::from(*axis)).product();
-                let ended = self.progress.launch_begins(groups);
-                let ended = Some(ended);
-                launch_family(module, kernel, config, memory, options, numbers, ended)
+                let watch = LaunchWatch {
+                    ended: Some(self.progress.launch_begins(groups)),
+                    foreseen: self.foresight.launch(number),
+                };
+                launch_family(module, kernel, config, memory, options, numbers, watch)
             }
             Some(checker) => checker.launch(module, kernel, config, memory, options, numbers),
         };
@@ -87,16 +98,19 @@ impl Host<'_, '_> {
                 arguments,
             });
         }
-        self.kernels
-            .extend(family.kernels.into_iter().map(Arc::new));
+        for kernel in family.kernels.into_iter().map(Arc::new) {
+            self.foresight.ended(&kernel);
+            self.kernels.push(kernel);
+        }
         self.printed.append(&family.printed);
         self.refused_launches += family.refused;
-        self.trace.push(HostCommand::Launch {
-            kernel: number,
-            stream,
-        });
-        self.running = true;
+        self.launched(number, stream);
         Ok(())
+    }
+
+    fn launched(&mut self, kernel: u32, stream: u32) {
+        self.trace.push(HostCommand::Launch { kernel, stream });
+        self.running = true;
     }
 
     /// Gives the variables of all modules memory and initial values, in the order of the modules, before the first

@@ -1,9 +1,11 @@
 //! Executes a host program on the emulator and records what it did.
 //!
-//! `host.rs` goes through the commands, `transfers.rs` copies, `launching.rs` launches with the numbers that `launch.rs` finds. What the commands
+//! `host.rs` goes through the commands, `transfers.rs` copies, `launching.rs` launches with the numbers that `launch.rs` finds, `foreseen.rs`
+//! knows launches before they are emulated. What the commands
 //! are and whether they fit together is settled before (`../description/`, `../check.rs`).
 
 mod action;
+mod foreseen;
 mod host;
 mod launch;
 mod launching;
@@ -19,6 +21,8 @@ use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
+pub(crate) use self::foreseen::Foreseen;
+use self::foreseen::Foresight;
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
     checked_offset, checked_variable_offset, fields, kernel_argument, scalar, shape,
@@ -120,7 +124,17 @@ impl HostProgram {
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
     ) -> Result<Executed, ExecuteError> {
-        self.execute_by(emulation, progress, None)
+        self.execute_by(emulation, progress, None, Foresight::None)
+    }
+
+    /// As [`HostProgram::execute_watched`] of a program that was foreseen: its streams may be simulated already.
+    pub(crate) fn execute_foreseen(
+        &self,
+        emulation: &EmulationSpec,
+        progress: &EmulationProgress,
+        foreseen: &Foreseen,
+    ) -> Result<Executed, ExecuteError> {
+        self.execute_by(emulation, progress, None, Foresight::Known(foreseen))
     }
 
     /// As [`HostProgram::execute`], and tells `listener` all that the host asked of the device.
@@ -132,7 +146,8 @@ impl HostProgram {
         emulation: &EmulationSpec,
         listener: Listener<'_>,
     ) -> Result<Executed, ExecuteError> {
-        self.execute_by(emulation, &EmulationProgress::default(), Some(listener))
+        let progress = EmulationProgress::default();
+        self.execute_by(emulation, &progress, Some(listener), Foresight::None)
     }
 
     fn execute_by(
@@ -140,6 +155,7 @@ impl HostProgram {
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
         listener: Option<Listener<'_>>,
+        foresight: Foresight<'_>,
     ) -> Result<Executed, ExecuteError> {
         let while_it_runs = Ledger::new(&self.reading.ledger().budget());
         for buffer in &self.buffers {
@@ -149,6 +165,7 @@ impl HostProgram {
         }
         let mut host = Host::new(self, emulation, progress);
         host.listen(listener);
+        host.foresight = foresight;
         host.run()?;
         let checks = self
             .expectations

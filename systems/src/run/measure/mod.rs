@@ -20,11 +20,11 @@ mod lazily;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::kernel_times::{KernelTimes, Moment};
-use warpweave_framework::{Amounts, Changes, Grown, InstanceStatistics, Look, Looks, Tick};
+use warpweave_framework::{Amounts, Changes, Grown, InstanceStatistics, Look, Looks};
 
 pub use self::lazily::LazyMeasured;
 use crate::scenario::Measure;
@@ -62,11 +62,11 @@ pub(super) struct Measurement {
     /// Intervals that ended.
     intervals: u64,
     /// The kernels that run since the last cut.
-    running: Vec<u32>,
-    /// Tick of the last cut for kernels; none: there was none.
-    kernel_cut: Option<u64>,
-    /// Starts and completions whose cuts were made.
-    moments_cut: usize,
+    running: BTreeSet<u32>,
+    /// Starts whose cuts were made.
+    starts_cut: usize,
+    /// Completions whose cuts were made.
+    completions_cut: usize,
 }
 
 /// From one cut to the next.
@@ -110,31 +110,10 @@ impl Clockwork<'_> {
         }
     }
 
-    /// Kernels that run after the cut at `tick`.
-    fn running_after(&self, tick: u64) -> Vec<u32> {
-        let cut = |at: Option<Tick>| at.is_some_and(|at| self.cut_of(at) <= tick);
-        let kernels = (0..self.launches).filter(|kernel| {
-            let time = self.times.of(*kernel);
-            cut(time.started) && !cut(time.completed)
-        });
-        kernels.collect()
-    }
-
-    /// Starts and completions so far.
-    fn moments_known(&self) -> usize {
-        self.times.count(Moment::Started) + self.times.count(Moment::Completed)
-    }
-
-    /// Those whose cuts lie at or before `tick`.
-    fn moments_cut_until(&self, tick: u64) -> usize {
-        let kernels = (0..self.launches).map(|kernel| self.times.of(kernel));
-        let moments = kernels.flat_map(|time| [time.started, time.completed]);
-        let cuts = moments.flatten().map(|at| self.cut_of(at));
-        cuts.filter(|cut| *cut <= tick).count()
-    }
-
-    fn cut_of(&self, moment: Tick) -> u64 {
-        moment.0.saturating_add(self.delay - 1)
+    /// The cut of the start or completion that came after so many others, and its kernel.
+    fn cut_after(&self, moment: Moment, others: usize) -> Option<(u64, u32)> {
+        let (at, kernel) = self.times.after(moment, others)?;
+        Some((at.0.saturating_add(self.delay - 1), kernel))
     }
 
     /// The last tick of the interval in which `cycle` lies.
@@ -159,13 +138,13 @@ impl Measurement {
     }
 
     fn next_kernel(&self, clockwork: &Clockwork<'_>) -> Option<u64> {
-        if !clockwork.measure.kernels || clockwork.moments_known() == self.moments_cut {
+        if !clockwork.measure.kernels {
             return None;
         }
-        let kernels = (0..clockwork.launches).map(|kernel| clockwork.times.of(kernel));
-        let moments = kernels.flat_map(|time| [time.started, time.completed]);
-        let cuts = moments.flatten().map(|at| clockwork.cut_of(at));
-        cuts.filter(|cut| Some(*cut) > self.kernel_cut).min()
+        let start = clockwork.cut_after(Moment::Started, self.starts_cut);
+        let completion = clockwork.cut_after(Moment::Completed, self.completions_cut);
+        let cuts = start.into_iter().chain(completion);
+        cuts.map(|(cut, _)| cut).min()
     }
 
     /// Looks at what is due at the end of `tick`; `statistics` shows those that grow.
@@ -182,9 +161,23 @@ impl Measurement {
         }
         self.intervals += u64::from(interval);
         if kernel {
-            self.kernel_cut = Some(tick);
-            self.moments_cut = clockwork.moments_cut_until(tick);
-            self.running = clockwork.running_after(tick);
+            self.cut_kernels(tick, clockwork);
+        }
+    }
+
+    /// Makes the cuts that lie at or before `tick`.
+    fn cut_kernels(&mut self, tick: u64, clockwork: &Clockwork<'_>) {
+        let due = |moment, others| {
+            let next = clockwork.cut_after(moment, others);
+            next.filter(|(cut, _)| *cut <= tick)
+        };
+        while let Some((_, kernel)) = due(Moment::Started, self.starts_cut) {
+            self.starts_cut += 1;
+            self.running.insert(kernel);
+        }
+        while let Some((_, kernel)) = due(Moment::Completed, self.completions_cut) {
+            self.completions_cut += 1;
+            self.running.remove(&kernel);
         }
     }
 
@@ -194,7 +187,7 @@ impl Measurement {
         let changes = look.end();
         self.segments.push(Segment {
             interval: self.intervals,
-            running: self.running.clone(),
+            running: self.running.iter().copied().collect(),
             changes,
         });
     }

@@ -1,0 +1,134 @@
+//! The emulation of a run, and what is done with it after its end or beside it.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, scope};
+
+use crossbeam::channel::{Receiver, bounded};
+use warpweave_systems::host_program::{EmulationProgress, ExecuteError, Executed};
+use warpweave_systems::{EmulationAhead, Scenario};
+use warpweave_trace::Program;
+
+use crate::host::{Stopwatch, ThreadStopwatch};
+use crate::outcome::{CommandResult, Failure};
+
+/// Stack of the thread that simulates: as large as that of the first thread usually is.
+const STACK_BYTES: usize = 8 << 20;
+
+/// What an emulation gave, and the CPU time that it took.
+type Ended = (Result<Executed, ExecuteError>, f64);
+
+/// An emulation that has ended well, or goes on beside the simulation.
+pub(crate) struct Emulation<'a> {
+    /// What is simulated.
+    pub(crate) program: Arc<Program>,
+    state: State<'a>,
+}
+
+enum State<'a> {
+    Ended(Box<Executed>, f64),
+    Ahead {
+        ahead: Released<'a>,
+        ended: Receiver<Ended>,
+        /// Runs since both began.
+        both: Stopwatch,
+    },
+}
+
+impl Emulation<'_> {
+    fn ended(executed: Executed, cpu_s: f64) -> Self {
+        Self {
+            program: Arc::clone(&executed.program),
+            state: State::Ended(Box::new(executed), cpu_s),
+        }
+    }
+
+    /// What the program computed; `None`: that is not known yet.
+    pub(crate) fn executed(&self) -> Option<&Executed> {
+        match &self.state {
+            State::Ended(executed, _) => Some(executed),
+            State::Ahead { .. } => None,
+        }
+    }
+
+    /// Waits for its end, when nothing is simulated any more. What it gave, and the CPU times of emulation and
+    /// simulation, of which the latter is `simulation_cpu_s` where it came afterwards.
+    ///
+    /// # Errors
+    /// The emulation failed.
+    pub(crate) fn finish(self, simulation_cpu_s: f64) -> Result<(Executed, [f64; 2]), Failure> {
+        match self.state {
+            State::Ended(executed, cpu_s) => Ok((*executed, [cpu_s, simulation_cpu_s])),
+            State::Ahead { ahead, ended, both } => {
+                drop(ahead);
+                let Ok((executed, cpu_s)) = ended.recv() else {
+                    return Err(Failure::Machine("the emulation has gone".to_owned()));
+                };
+                Ok((executed?, [cpu_s, (both.cpu_s() - cpu_s).max(0.0)]))
+            }
+        }
+    }
+}
+
+/// Emulates the program of a scenario and does `work` with it, and with `using`: afterwards, or, if `ahead` allows for
+/// it and the program is large, on a second thread while it is emulated. Then `end` becomes true if the emulation
+/// fails, so that the simulation ends.
+///
+/// # Errors
+/// The emulation failed; else that of `work`.
+pub(crate) fn emulate<U: Send>(
+    scenario: &Scenario,
+    progress: &EmulationProgress,
+    (ahead, end): (bool, &AtomicBool),
+    using: U,
+    work: impl Fn(Emulation<'_>, U) -> CommandResult + Sync,
+) -> CommandResult {
+    let both = Stopwatch::start();
+    let clock = ThreadStopwatch::start();
+    let Some(ahead) = ahead.then(|| scenario.emulation_ahead()).flatten() else {
+        let executed = scenario.emulate_watched(progress)?;
+        return work(Emulation::ended(executed, clock.cpu_s()), using);
+    };
+    let (tell, ended) = bounded::<Ended>(1);
+    let beside = || {
+        let Some(program) = ahead.begun() else {
+            return Err((using, ended));
+        };
+        let state = State::Ahead {
+            ahead: Released(&ahead),
+            ended,
+            both,
+        };
+        Ok(work(Emulation { program, state }, using))
+    };
+    scope(|scope| {
+        let thread = Builder::new().stack_size(STACK_BYTES);
+        let thread = thread.spawn_scoped(scope, beside);
+        let thread = thread
+            .map_err(|error| Failure::Machine(format!("no thread for the simulation: {error}")))?;
+        let executed = ahead.run(progress);
+        let cpu_s = clock.cpu_s();
+        if executed.is_err() {
+            end.store(true, Ordering::Relaxed);
+        }
+        // Nobody listens if the simulation panicked, which is told below.
+        let _ = tell.send((executed, cpu_s));
+        match thread.join().unwrap_or_else(|panic| resume_unwind(panic)) {
+            Ok(done) => done,
+            Err((using, ended)) => match ended.recv() {
+                Ok((executed, cpu_s)) => work(Emulation::ended(executed?, cpu_s), using),
+                Err(_) => Err(Failure::Machine("the emulation has gone".to_owned())),
+            },
+        }
+    })
+}
+
+/// Lets an emulation go on to its end when its simulation has ended, however that was.
+struct Released<'a>(&'a EmulationAhead);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
