@@ -104,9 +104,10 @@ impl Job<'_> {
             ref whole,
         } = *self;
         let program = Arc::clone(&emulation.program);
-        match emulation.executed() {
-            Some(_) => info!(kernels = program.kernels.len(), "program emulated"),
-            None => info!("simulating while the program is emulated"),
+        if emulation.executed().is_some() {
+            info!(kernels = program.kernels.len(), "program emulated");
+        } else {
+            info!("simulating while the program is emulated");
         }
         let computed = match (of_the_program, emulation.executed()) {
             (Some((folder, program)), Some(executed)) => {
