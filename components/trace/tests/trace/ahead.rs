@@ -72,8 +72,8 @@ proptest! {
                 assert!(ended.iter().all(|launch| launch.hash() == expected.hash()));
                 return;
             };
-            for number in 0..2 {
-                let launch = before.get(number).map_or(&launches[number], |known| known);
+            for (number, own) in launches.iter().enumerate().take(2) {
+                let launch = before.get(number).map_or(own, |known| known);
                 for &group in &read_in {
                     assert_eq!(read(launch, launch.cursor(group as u32, 0)), wanted[group]);
                 }
@@ -127,12 +127,12 @@ fn who_waits_for_a_stream_of_an_emulation_that_failed_gets_none() {
         scope.spawn(|| {
             let writer = KernelWriter::new(code(), launch.grid, launch.block, 0, Vec::new());
             let mut writer = writer.unwrap().ahead_as(&launch);
-            for group in 0..3 {
+            for (group, records) in (0..3).zip(&streams) {
                 let mut stream = StreamWriter::new();
-                streams[group]
-                    .iter()
-                    .for_each(|record| record.write(&mut stream));
-                writer.finish_wavefront(group as u32, 0, stream).unwrap();
+                for record in records {
+                    record.write(&mut stream);
+                }
+                writer.finish_wavefront(group, 0, stream).unwrap();
             }
             ahead.end();
         });

@@ -39,7 +39,9 @@ fn kernel_in_parts(streams: &[Vec<Plain>], at_a_time: usize, spilling_from: u64)
     while running.iter().any(|(_, records)| !records.is_empty()) {
         for (work_group, (stream, records)) in (0..).zip(&mut running) {
             let (now, later) = records.split_at(at_a_time.min(records.len()));
-            now.iter().for_each(|record| record.write(stream));
+            for record in now {
+                record.write(stream);
+            }
             *records = later;
             if writer.is_to_spill(stream.stream_bytes()) {
                 writer.spill_part(work_group, 0, stream).unwrap();

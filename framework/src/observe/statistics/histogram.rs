@@ -97,12 +97,7 @@ impl Histogram {
     }
 
     /// The part of a whole that these say. Its extremes are known if it is all of it.
-    pub(in super::super) fn part(
-        whole: &Self,
-        count: u64,
-        sum: u64,
-        mut buckets: Vec<u64>,
-    ) -> Self {
+    pub(crate) fn part(whole: &Self, count: u64, sum: u64, mut buckets: Vec<u64>) -> Self {
         if count == 0 {
             return Self::default();
         }

@@ -42,7 +42,7 @@ impl Series {
     }
 
     /// One with these sums.
-    pub(in super::super) fn of(interval: u64, mut sums: Vec<u64>) -> Self {
+    pub(crate) fn of(interval: u64, mut sums: Vec<u64>) -> Self {
         without_trailing_zeros(&mut sums);
         Self { interval, sums }
     }

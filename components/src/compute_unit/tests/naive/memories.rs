@@ -68,9 +68,11 @@ fn one_lane_a_word((mask, lanes): &(u32, &Lanes), bytes: u64, line_bytes: u64) -
         let line = address - offset;
         let words = offset / 4..=(offset + bytes - 1).min(line_bytes - 1) / 4;
         let words = words.fold(0, |all, word| all | 1 << word);
-        let mut turns = (0..).map(|turn| (line, turn));
-        let turn = turns.find(|turn| requests.get(turn).is_none_or(|w| w & words == 0));
-        *requests.entry(turn.expect("there is no end")).or_default() |= words;
+        let mut turn = (line, 0);
+        while requests.get(&turn).is_some_and(|w| w & words != 0) {
+            turn.1 += 1;
+        }
+        *requests.entry(turn).or_default() |= words;
     }
     requests
         .into_iter()

@@ -24,9 +24,11 @@ impl Naive {
         for register in sources.filter(|register| *register < predicates) {
             let shift = if banks.by_wavefront { slot } else { 0 };
             let bank = (usize::from(register) + shift) % banks.banks as usize;
-            let taken = |read| self.registers.reads.contains(&read) || reads.contains(&read);
-            let free = (now..).find(|cycle| !taken((bank, *cycle)));
-            reads.push((bank, free.expect("there is no end")));
+            let mut read = (bank, now);
+            while self.registers.reads.contains(&read) || reads.contains(&read) {
+                read.1 += 1;
+            }
+            reads.push(read);
         }
         reads
     }
