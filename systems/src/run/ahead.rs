@@ -12,7 +12,7 @@ use crate::host_program::{
 };
 use crate::scenario::{Scenario, Work};
 
-/// Bytes of streams by which an emulation is ahead of the simulation at most.
+/// Bytes of streams in memory at most; see [`Ahead`](warpweave_trace::Ahead).
 const WINDOW: u64 = 8 << 20;
 
 /// An emulation whose simulation may begin before it ends: one thread runs it ([`EmulationAhead::run`]), another one
@@ -34,7 +34,7 @@ impl Scenario {
         self.emulation_ahead_of(WINDOW)
     }
 
-    /// As [`Scenario::emulation_ahead`], so many bytes ahead.
+    /// As [`Scenario::emulation_ahead`], with so many bytes of streams in memory.
     fn emulation_ahead_of(&self, window: u64) -> Option<EmulationAhead> {
         let Work::Workload(program) = &self.work else {
             return None;
