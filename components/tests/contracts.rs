@@ -6,8 +6,8 @@ mod line_buffer;
 
 use warpweave_components::cache::replacement::Lru;
 use warpweave_components::cache::{
-    AllocatePolicy, AtomicPolicy, Cache, CacheLevel, CacheSpec, PartialWrite, PrefetchSpec,
-    SetHash, WritePolicy,
+    AllocatePolicy, AtomicPolicy, Cache, CacheLevel, CacheSpec, Cut, PartialWrite, PrefetchSpec,
+    SetHash, WaitFor, WritePolicy,
 };
 use warpweave_components::checkers::{surround_with_kernel_ends, surround_with_memory};
 use warpweave_components::clock_crossing::{ClockCrossing, ClockCrossingSpec};
@@ -110,6 +110,9 @@ fn cache(level: CacheLevel, write: WritePolicy, atomics: AtomicPolicy) -> CacheS
         halves: None,
         sector_bytes: None,
         below_line_bytes: None,
+        cut: Cut::Here,
+        above_line_bytes: None,
+        wait_for: WaitFor::Words,
         banks: None,
         victim_cache: None,
         policies: Vec::new(),

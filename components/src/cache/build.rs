@@ -11,7 +11,8 @@ use super::ids_below::IdsBelow;
 use super::policy::{CachePolicies, CacheSite, PolicyChain, PublishedValues};
 use super::prefetcher::{Prefetches, Prefetching};
 use super::refusal::Refusal;
-use super::spec::{CacheSpec, WritePolicy};
+use super::above::Above;
+use super::spec::{CacheSpec, WaitFor, WritePolicy};
 use super::statistics::CacheStats;
 use super::tag_array::TagArray;
 use super::victim_cache::VictimCache;
@@ -106,6 +107,10 @@ impl Cache {
             sector_words: full_line(spec.sector()),
             offset_mask: u64::from(spec.line_bytes) - 1,
             cut: spec.cuts() > 1,
+            in_parts: spec.answer_bytes() < spec.line_bytes,
+            waits_for_lines: spec.wait_for == WaitFor::Line,
+            above: (spec.above_line() > spec.line_bytes)
+                .then(|| Above::new(spec.above_line(), spec.line_bytes)),
             whole: spec.units() == 1,
             unit_words: spec.line_bytes / 4 / spec.units(),
             ids_below: IdsBelow::new(&spec),

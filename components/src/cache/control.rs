@@ -64,7 +64,8 @@ impl Cache {
         if self.stats.blocked.reason() != Some(Blocked::Bank) {
             return None;
         }
-        let access = self.access(self.up.request.peek(ctx)?)?;
+        let mut part = None;
+        let access = self.access(self.head(self.up.request.peek(ctx)?, &mut part)?)?;
         Some(self.bank_free[(access.set % banks.count) as usize])
     }
 
@@ -96,7 +97,14 @@ impl Cache {
         match self.up.request.peek(ctx) {
             Some(_) if accepted || invalidated => true,
             // What happened after the look-up may have made room, or have left another reason to wait.
-            Some(request) if moved && !pending && !self.is_still_refused(request, now + 1) => {
+            Some(request) if moved && !pending => {
+                let mut part = None;
+                let Some(request) = self.head(request, &mut part) else {
+                    return false;
+                };
+                if self.is_still_refused(request, now + 1) {
+                    return false;
+                }
                 let Some(access) = self.access(request) else {
                     return false;
                 };

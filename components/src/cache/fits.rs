@@ -60,8 +60,8 @@ impl Cache {
             self.spec.pass_entries as usize,
         )?;
         for passed in self.passing.requests() {
-            if passed.outstanding > self.ids_below.cuts() {
-                return Err(format!("{} pieces of one request", passed.outstanding));
+            if passed.awaited & !self.full != 0 {
+                return Err(format!("words {:#x} of one line", passed.awaited));
             }
             if let Some(mshr) = passed.joined {
                 self.mshr(mshr)?;

@@ -37,11 +37,6 @@ impl IdsBelow {
         }
     }
 
-    /// Pieces into which a passing request is cut.
-    pub(super) fn cuts(&self) -> u32 {
-        self.cuts
-    }
-
     /// The id of the request for a part of a line.
     #[inline]
     pub(super) fn of_miss(&self, mshr: Id, unit: u32) -> u32 {

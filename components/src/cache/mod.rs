@@ -55,9 +55,11 @@
 //!   waiters before it have been answered.
 //!   When nobody waits, a request whose words are here is a hit although others are under way;
 //!   what joins later does not overtake it.
-//! * **Shorter lines below**: what goes down is cut into one request per line of that level. As its
-//!   answers come in any order, a request that passes then waits for its line in flight and for
-//!   others that passed, and a miss for those too.
+//! * **Shorter lines below**: what goes down is cut into one request per line of that level, here or there
+//!   ([`Cut`]). As the answers for a line then come in any order, a request that passes waits for its line in
+//!   flight and for others that passed, and a miss for those too.
+//! * **Longer lines above**: a request for such a line is taken apart. Its parts are accepted one after the other like
+//!   requests of their own, and each is answered by itself, under the name and line of the request.
 //! * **Banks**: each accepted request and each fill occupies the bank of its set; the head request
 //!   waits for a busy one. Fills never wait.
 //! * **Victim cache**: a replaced line goes there; a miss that finds its line there swaps it with the
@@ -75,7 +77,7 @@
 //!
 //! Order: answers for one line leave in the order of its requests, whatever their source, provided
 //! the level below keeps that order for what it is sent. Lines above may be shorter than those of
-//! this cache, never longer.
+//! this cache; longer ones are taken apart if it says so.
 //!
 //! The `write_sequence` of a response is the highest one known, at the request's place in that
 //! order, of the line where the data came from: kept per line, raised by writes, atomics and
@@ -118,6 +120,9 @@
 //!     halves: None,
 //!     sector_bytes: None,
 //!     below_line_bytes: None,
+//!     cut: Cut::Here,
+//!     above_line_bytes: None,
+//!     wait_for: WaitFor::Words,
 //!     banks: None,
 //!     victim_cache: None,
 //!     policies: Vec::new(),
@@ -161,6 +166,7 @@
 //! Data; ECC; coherence between caches; separate tag and data pipelines; scrubbing of dirty lines at
 //! an invalidation.
 
+mod above;
 mod build;
 mod control;
 mod copy_back_buffer;
@@ -195,6 +201,7 @@ use warpweave_framework::{
     Published, Registry, State, Statistics, Unfit, Waits, as_many,
 };
 
+use self::above::Above;
 use self::copy_back_buffer::CopyBackBuffer;
 use self::ids_below::IdsBelow;
 pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
@@ -206,16 +213,16 @@ use self::refusal::Refusal;
 use self::returns::Return;
 pub use self::set_index::SetHash;
 pub use self::spec::{
-    AllocatePolicy, AtomicPolicy, Banks, CacheLevel, CacheSpec, HalfBy, Halves, PartialWrite,
-    VictimCacheSpec, WritePolicy,
+    AllocatePolicy, AtomicPolicy, Banks, CacheLevel, CacheSpec, Cut, HalfBy, Halves, PartialWrite,
+    VictimCacheSpec, WaitFor, WritePolicy,
 };
 use self::statistics::{Blocked, CacheStats};
 pub use self::tag_array::{Geometry, LineState, Slot, TagArray};
 pub use self::victim_cache::{Victim, VictimCache};
 use crate::launch::{CacheCommand, CacheControlSlave};
 use crate::memory::{
-    CacheEvent, Level, LineBytes, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind,
-    Slices, Source, agree_on_lines, flags, is_request, untimed_stranger,
+    CacheEvent, Level, LineBytes, MemMaster, MemRequest, MemResponse, MemSlave, PartBytes,
+    RequestKind, Slices, Source, agree_on_lines, flags, is_request, untimed_stranger,
 };
 
 /// A cache; see the module.
@@ -233,6 +240,12 @@ pub struct Cache {
     offset_mask: u64,
     /// Whether lines are cut into pieces for the level below.
     cut: bool,
+    /// Whether a line may come from below in several answers, in any order.
+    in_parts: bool,
+    /// Whether a request waits for all that was asked of its line.
+    waits_for_lines: bool,
+    /// Longer requests, of which this cache answers parts.
+    above: Option<Above>,
     /// Whether a line is asked for as a whole.
     whole: bool,
     /// Words of each part of a line that can be asked for separately.
@@ -284,7 +297,7 @@ pub struct Cache {
 }
 
 /// Why a request is not for this cache: a neighbour broke the protocol.
-const LONGER_LINE: &str = "touches words outside one line: lines above must not be longer";
+const LONGER_LINE: &str = "touches words outside one line: lines above must not be longer, unless `above_line_bytes` says so";
 
 /// Adds the policies that come with the cache, of all its roles.
 pub fn register_policies(registry: &mut Registry) {
@@ -395,26 +408,35 @@ impl Component for Cache {
 
     fn facts(&self, port: &str, facts: &mut Facts) {
         if port == "down.request" {
-            let cut = self.spec.below_line_bytes.is_some();
+            let cut = self.spec.below_line_bytes.is_some() && self.spec.cut == Cut::Here;
             let field = if cut {
                 "below_line_bytes"
             } else {
                 "line_bytes"
             };
             facts.publish_from(field, LineBytes(self.spec.below_line()));
+            if self.spec.cut == Cut::Below {
+                let bytes = self.spec.answer_bytes();
+                facts.publish_from("below_line_bytes", PartBytes(bytes));
+            }
         }
     }
 
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
         if port == "up.request" {
             self.slices.learn(facts);
-            agree_on_lines(facts, "line_bytes", self.spec.line_bytes)?;
+            let (field, parts) = match self.spec.above_line_bytes {
+                Some(_) => ("above_line_bytes", self.parts_above()),
+                None => ("line_bytes", None),
+            };
+            agree_on_lines(facts, field, self.spec.above_line(), parts)?;
         }
         Ok(())
     }
 
     fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
         facts.withdraw::<LineBytes>();
+        facts.withdraw::<PartBytes>();
         is_request(port).then_some(0)
     }
 
@@ -444,6 +466,9 @@ impl Component for Cache {
         state.fitting("bank_free", &mut self.bank_free, |found, built| {
             as_many("banks", found.len(), built.len())
         });
+        if let Some(above) = &mut self.above {
+            state.field("taken", &mut above.taken);
+        }
         state.field("misses", &mut self.misses);
         state.field("returns", &mut self.returns);
         state.field("stats", &mut self.stats);

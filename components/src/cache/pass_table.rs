@@ -12,8 +12,8 @@ pub struct Passed {
     pub request: MemRequest,
     /// Its answer leaves no earlier.
     pub ready: Cycle,
-    /// Requests below that are not answered.
-    pub outstanding: u32,
+    /// Words of this cache's line that no answer has named.
+    pub awaited: u32,
     /// Highest write sequence of the answers so far.
     pub write_sequence: u32,
     /// The MSHR in which it waits with others, if it stored into a line that stays.
@@ -125,7 +125,7 @@ mod tests {
         let passed = |id| Passed {
             request: MemRequest::write(id, 0, 1),
             ready: 0,
-            outstanding: 1,
+            awaited: 1,
             write_sequence: 0,
             joined: None,
             answer: None,

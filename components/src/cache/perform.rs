@@ -397,8 +397,9 @@ impl Cache {
         let needs = if stores(request.kind) {
             role.asked
         } else {
+            let more = if self.waits_for_lines { entry.asked } else { 0 };
             // Words that came are part of a fill whose latency may not be over.
-            access.words & (!present | entry.came.words)
+            (access.words | more) & (!present | entry.came.words)
         };
         if modifies(request.kind) {
             entry.stored |= access.words;

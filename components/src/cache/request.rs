@@ -82,10 +82,12 @@ impl Cache {
             self.stats.blocked.set(now, Some(Blocked::Invalidation));
             return false;
         }
-        if self.is_still_refused(request, now) {
+        let mut part = None;
+        let head = self.head(request, &mut part);
+        if head.is_some_and(|head| self.is_still_refused(head, now)) {
             return false;
         }
-        let Some(access) = self.access(request) else {
+        let Some((request, access)) = head.and_then(|head| Some((head, self.access(head)?))) else {
             ctx.fail(format!("cache: {request:?} {LONGER_LINE}"));
             return false;
         };
@@ -93,7 +95,7 @@ impl Cache {
             Ok(action) => {
                 self.refusal = Refusal::Unknown;
                 self.stats.blocked.set(now, None);
-                let request = self.up.request.pop(ctx).expect("peeked above");
+                let request = self.take_head(ctx);
                 self.perform(&request, access, action, now);
                 true
             }
@@ -270,7 +272,7 @@ impl Cache {
         }
         let down = self.pieces(access.words);
         if let Some(mshr) = entry {
-            if self.cut {
+            if self.in_parts {
                 return Err(Blocked::LineBusy);
             }
             if !self.mshrs.can_join(mshr) {
@@ -309,12 +311,12 @@ impl Cache {
         let dirty = slot.map_or(0, |slot| self.tags.state(slot).dirty);
         if let Some(mshr) = entry {
             let entry = self.mshrs.get(mshr).expect("the id came from the file");
-            if entry.has_stores() || dirty != 0 || self.cut {
+            if entry.has_stores() || dirty != 0 || self.in_parts {
                 return Err(Blocked::LineBusy);
             }
         }
         // Pieces are answered in any order: one request that passes per line at a time.
-        if self.cut
+        if self.in_parts
             && (self.overtakes(access)
                 || self
                     .other_halves(access.line)
@@ -507,7 +509,7 @@ impl Cache {
             return Err(Blocked::Mshrs);
         }
         // Pieces of a line come in any order, so what was handed down before must be answered.
-        if self.cut && self.overtakes(access) {
+        if self.in_parts && self.overtakes(access) {
             return Err(Blocked::LineBusy);
         }
         self.queue_room(requests, 0)

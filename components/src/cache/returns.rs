@@ -111,7 +111,7 @@ impl Cache {
         if entry.line & !self.offset_mask != address
             || came == 0
             || came.trailing_zeros() / self.unit_words != unit
-            || self.whole && came != missing
+            || self.whole && !self.in_parts && came != missing
         {
             return false;
         }
@@ -207,19 +207,18 @@ impl Cache {
     /// A request that was handed down, or a piece of it, is answered. False when it was not asked.
     fn acknowledge(&mut self, id: Id, response: &MemResponse, now: Cycle) -> bool {
         let ready = now + Cycle::from(self.spec.fill_latency_cycles);
-        let mask = if self.cut {
-            !self.offset_mask
-        } else {
-            u64::MAX
-        };
+        let address = response.line & !self.offset_mask;
+        let words = response.words << ((response.line - address) / 4);
         let Some(passed) = self.passing.get_mut(id).filter(|passed| {
-            passed.outstanding > 0 && passed.request.line & mask == response.line & mask
+            passed.answer.is_none()
+                && passed.request.line & !self.offset_mask == address
+                && words & !passed.awaited == 0
         }) else {
             return false;
         };
-        passed.outstanding -= 1;
+        passed.awaited &= !words;
         passed.write_sequence = passed.write_sequence.max(response.write_sequence);
-        if passed.outstanding > 0 {
+        if passed.awaited != 0 {
             return true;
         }
         passed.ready = passed.ready.max(ready);
@@ -269,10 +268,12 @@ impl Cache {
             }
             self.moves += 1;
             if hit == Some(turn) {
-                let (_, response) = self.hits.pop_front().expect("its turn was just seen");
+                let (_, mut response) = self.hits.pop_front().expect("its turn was just seen");
+                self.name_above(&mut response);
                 self.up.response.send(ctx, response);
                 left -= 1;
-            } else if let Some(response) = self.take_answer(now) {
+            } else if let Some(mut response) = self.take_answer(now) {
+                self.name_above(&mut response);
                 self.up.response.send(ctx, response);
                 left -= 1;
             }

@@ -115,7 +115,6 @@ impl Cache {
             access,
             now,
         } = *accepted;
-        let outstanding = self.pieces(access.words).max(1);
         let id = if request.kind.wants_response() {
             let ready = self
                 .last_hit
@@ -123,7 +122,7 @@ impl Cache {
             let passed = Passed {
                 request: *request,
                 ready,
-                outstanding,
+                awaited: access.words,
                 write_sequence: 0,
                 joined,
                 answer: None,

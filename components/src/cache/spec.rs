@@ -10,7 +10,7 @@ use super::replacement::Replacement;
 use super::set_index::SetHash;
 use super::tag_array::Geometry;
 use crate::interleave::Interleave;
-use crate::memory::{Level, check_line_bytes};
+use crate::memory::{LINE_BYTES_MAX, Level, check_line_bytes};
 
 /// Most lines of one cache: about 0.8 GB of host memory.
 const LINES_MAX: u64 = 1 << 24;
@@ -55,10 +55,23 @@ pub struct CacheSpec {
     /// Source: 32 on GPUs with sectors.
     #[serde(default)]
     pub sector_bytes: Option<u32>,
-    /// Bytes per line of the level below, if shorter than `line_bytes`: what goes down is cut so that
-    /// each request touches one such line. Source: 32 below 128 on Fermi, ASPLOS 2017 as above.
+    /// Bytes per line of the level below, if shorter than `line_bytes`. Source: 32 below 128 on Fermi,
+    /// ASPLOS 2017 as above.
     #[serde(default)]
     pub below_line_bytes: Option<u32>,
+    /// Who cuts what goes down into requests for one line of the level below each. Source: there in
+    /// GPGPU-Sim, whose slices take requests of a line apart.
+    #[serde(default)]
+    pub cut: Cut,
+    /// Bytes per line of the level above, if longer than `line_bytes` and its requests are for whole lines of it
+    /// (`cut: Below` there): each is taken apart here, one line of this cache after the other, and each part is
+    /// answered by itself. Source: 128 above 32 in GPGPU-Sim's Fermi.
+    #[serde(default)]
+    pub above_line_bytes: Option<u32>,
+    /// What a request waits for whose line comes in several answers. Source: a whole line in GPGPU-Sim's
+    /// Fermi.
+    #[serde(default)]
+    pub wait_for: WaitFor,
     /// Banks with conflicts; one request per cycle and no conflicts if absent.
     #[serde(default)]
     pub banks: Option<Banks>,
@@ -165,6 +178,27 @@ pub enum CacheLevel {
     L2,
     /// Another one, of this name.
     Named(String),
+}
+
+/// Who cuts what goes down into requests for one line of the level below each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Cut {
+    /// This cache.
+    #[default]
+    Here,
+    /// The level below (its `above_line_bytes`): a line is asked for with one request, which is answered in
+    /// parts. Needs `below_line_bytes`, and lines without sectors.
+    Below,
+}
+
+/// What a request waits for whose line comes in several answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum WaitFor {
+    /// Its own words.
+    #[default]
+    Words,
+    /// All that was asked of the line.
+    Line,
 }
 
 /// When a miss takes its way.
@@ -290,11 +324,24 @@ impl CacheSpec {
 
     /// Bytes of the longest request that goes down.
     pub fn below_line(&self) -> u32 {
+        match self.cut {
+            Cut::Here => self.answer_bytes(),
+            Cut::Below => self.line_bytes,
+        }
+    }
+
+    /// Bytes of the longest answer that comes from below.
+    pub fn answer_bytes(&self) -> u32 {
         let below = self.below_line_bytes.unwrap_or(self.line_bytes);
         below.min(self.line_bytes)
     }
 
-    /// Pieces into which a line is cut for the level below.
+    /// Bytes of the longest request that comes from above.
+    pub fn above_line(&self) -> u32 {
+        self.above_line_bytes.unwrap_or(self.line_bytes)
+    }
+
+    /// Pieces into which this cache cuts a line for the level below.
     pub fn cuts(&self) -> u32 {
         self.line_bytes / self.below_line()
     }
@@ -398,6 +445,27 @@ impl CacheSpec {
                 )
             })?;
         }
+        SpecError::require(
+            self.cut == Cut::Here || self.answer_bytes() < self.line_bytes,
+            "cut",
+            || "Below needs `below_line_bytes` shorter than `line_bytes`".to_owned(),
+        )?;
+        SpecError::require(
+            self.cut == Cut::Here || self.sector() == self.line_bytes,
+            "cut",
+            || "Below asks for whole lines; sectors are asked for one by one".to_owned(),
+        )?;
+        let above = self.above_line();
+        SpecError::require(
+            above.is_power_of_two() && (self.line_bytes..=LINE_BYTES_MAX).contains(&above),
+            "above_line_bytes",
+            || {
+                format!(
+                    "{above} is not a power of two from line_bytes, {}, to {LINE_BYTES_MAX}",
+                    self.line_bytes
+                )
+            },
+        )?;
         let pieces = self.cuts();
         let through = self.write == WritePolicy::WriteThrough && self.allocates_writes();
         let (least, what) = if through {

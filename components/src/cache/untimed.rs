@@ -25,6 +25,12 @@ impl Cache {
         request: &MemRequest,
         onward: &mut Onward,
     ) -> Result<(), String> {
+        let parts = self.parts(request);
+        let parts = parts.ok_or_else(|| format!("{request:?} {LONGER_LINE}"))?;
+        parts.iter().try_for_each(|part| self.untimed_part(part, onward))
+    }
+
+    fn untimed_part(&mut self, request: &MemRequest, onward: &mut Onward) -> Result<(), String> {
         let Some(access) = self.access(request) else {
             return Err(format!("{request:?} {LONGER_LINE}"));
         };

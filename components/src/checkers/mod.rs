@@ -2,7 +2,7 @@
 //!
 //! | wire | request | answer | promised |
 //! |---|---|---|---|
-//! | memory | [`MemRequest`] that wants a response | [`MemResponse`] | exactly one; same line, kind and source; no words that were not asked for; in order per line and wavefront |
+//! | memory | [`MemRequest`] that wants a response | [`MemResponse`] | each word once, in one answer or several; same line, kind and source; those with one answer in order per line and wavefront |
 //! | host or launch unit to GMU | [`KernelLaunch`] | [`KernelDone`], to the host | exactly one; in order per stream |
 //! | GMU to scheduler | [`KernelReady`] | [`KernelDone`] | exactly one |
 //! | scheduler to compute unit | [`Dispatch`] | [`Completion`] | exactly one; same slot |
@@ -51,6 +51,11 @@ impl Exchange for MemRequest {
         let unit = u64::from(self.source.compute_unit);
         let wavefront = unit << 16 | u64::from(self.source.wavefront_slot);
         Some(self.line >> 5 << 32 | wavefront)
+    }
+
+    fn is_answered_by(&mut self, answer: &MemResponse) -> bool {
+        self.words &= !answer.words;
+        self.words == 0
     }
 
     fn fits(&self, answer: &MemResponse) -> Result<(), String> {

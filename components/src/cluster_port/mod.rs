@@ -48,7 +48,7 @@ use warpweave_framework::{
 
 use crate::building_blocks::DelayLine;
 use crate::memory::{
-    MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, hand_on_untimed, is_request,
+    Awaited, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, hand_on_untimed, is_request,
 };
 
 /// Most up ports.
@@ -98,8 +98,7 @@ struct Entry {
     port: u32,
     /// Id of the request as it came from above.
     id: u32,
-    /// The response is in the FIFO.
-    is_answered: bool,
+    awaited: Awaited,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -205,12 +204,17 @@ impl Component for ClusterPort {
             for entry in self.entries.values() {
                 below("port", entry.port, ports as u64)?;
             }
-            let mut answered: Vec<u32> = self.responses.entries().map(|r| r.id).collect();
-            answered.sort_unstable();
-            let twice = answered.windows(2).find(|pair| pair[0] == pair[1]);
-            let is_gone = |id: &&u32| self.entries.get(Id::from_bits(**id)).is_none();
-            match answered.iter().find(is_gone).or(twice.map(|pair| &pair[0])) {
-                Some(id) => Err(format!("request {id} is answered and not here, or twice")),
+            let mut entries = self.entries.clone();
+            for response in self.responses.entries() {
+                let entry = entries.get_mut(Id::from_bits(response.id));
+                let awaited = entry.map(|entry| &mut entry.awaited);
+                if !awaited.is_some_and(|awaited| awaited.take_out(response)) {
+                    let id = response.id;
+                    return Err(format!("request {id} is answered and not here, or twice"));
+                }
+            }
+            match entries.values().find(|entry| entry.awaited.has_come()) {
+                Some(entry) => Err(format!("an answer to request {} is gone", entry.id)),
                 None => Ok(()),
             }
         });
@@ -367,17 +371,18 @@ impl ClusterPort {
         let response = self.responses.ready(ctx.cycle());
         let mut response = *response.expect("the caller saw it");
         let id = Id::from_bits(response.id);
-        let Entry {
-            port, id: above, ..
-        } = self.entries[id];
-        let up = &mut self.up[port as usize].response;
+        let entry = &mut self.entries[id];
+        let up = &mut self.up[entry.port as usize].response;
         if !up.can_send(ctx) {
             return false;
         }
         self.counters.response_bytes += u64::from(response.wire_bytes());
-        response.id = above;
+        response.id = entry.id;
+        let is_last = entry.awaited.leave(&response);
         up.send(ctx, response);
-        self.entries.remove(id);
+        if is_last {
+            self.entries.remove(id);
+        }
         self.responses.remove_first();
         self.counters.responses += 1;
         true
@@ -391,14 +396,13 @@ impl ClusterPort {
             return;
         };
         let entry = self.entries.get_mut(Id::from_bits(response.id));
-        let Some(entry) = entry.filter(|entry| !entry.is_answered) else {
+        if !entry.is_some_and(|entry| entry.awaited.come(&response)) {
             ctx.fail(format!(
                 "down answered id {}, for which nothing waits: {response:?}",
                 response.id
             ));
             return;
-        };
-        entry.is_answered = true;
+        }
         let at = ctx.cycle() + u64::from(self.spec.response_cycles);
         self.responses.push(at, response);
     }
@@ -433,7 +437,7 @@ impl ClusterPort {
             let entry = Entry {
                 port: port as u32,
                 id: request.id,
-                is_answered: false,
+                awaited: Awaited::of(&request),
             };
             self.entries.insert(entry).bits()
         } else {

@@ -270,7 +270,7 @@ impl Crossbar {
             let Some(response) = self.down[slice].response.pop(ctx) else {
                 continue;
             };
-            let Some(port) = self.outstanding.answer(response.id, slice as u32) else {
+            let Some(port) = self.outstanding.answer(&response, slice as u32) else {
                 ctx.fail(format!(
                     "down[{slice}] answered id {}, for which nothing waits: {response:?}",
                     response.id
@@ -296,7 +296,7 @@ impl Crossbar {
             if !up.can_send(ctx) {
                 return false;
             }
-            response.id = outstanding.release(response.id);
+            response.id = outstanding.release(&response);
             up.send(ctx, response);
             true
         });
@@ -317,7 +317,7 @@ impl Crossbar {
             let mut request = up.request.pop(ctx).expect("peeked above");
             let slice = self.spec.interleave.slice(request.line);
             request.id = if request.kind.wants_response() {
-                self.outstanding.enter(port, request.id, slice)
+                self.outstanding.enter(port, &request, slice)
             } else {
                 u32::MAX
             };

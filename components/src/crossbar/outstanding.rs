@@ -5,6 +5,7 @@ use warpweave_framework::{Cycle, Id, IdTable, State, as_many, below};
 
 use super::port_bits::PortBits;
 use super::requests::ports;
+use crate::memory::{Awaited, MemRequest, MemResponse};
 
 /// Where a response belongs.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -14,8 +15,7 @@ struct Entry {
     id: u32,
     /// Slice the request went to.
     slice: u32,
-    /// The response is on its way up.
-    answered: bool,
+    awaited: Awaited,
 }
 
 /// The table of hop-local ids, with a limit for each port.
@@ -75,35 +75,37 @@ impl Outstanding {
 
     /// Enters a request of a port that has room and returns its id on the way down.
     #[inline]
-    pub(super) fn enter(&mut self, port: usize, id: u32, slice: u32) -> u32 {
+    pub(super) fn enter(&mut self, port: usize, request: &MemRequest, slice: u32) -> u32 {
         self.taken[port] += 1;
         let entry = Entry {
             port: port as u32,
-            id,
+            id: request.id,
             slice,
-            answered: false,
+            awaited: Awaited::of(request),
         };
         self.entries.insert(entry).bits()
     }
 
-    /// A slice answers this id: the port that the response belongs to, if it waits for one.
+    /// A slice answers: the port that the response belongs to, if it waits for one.
     #[inline]
-    pub(super) fn answer(&mut self, id: u32, slice: u32) -> Option<usize> {
-        let entry = self.entries.get_mut(Id::from_bits(id))?;
-        if entry.answered || entry.slice != slice {
-            return None;
-        }
-        entry.answered = true;
-        Some(entry.port as usize)
+    pub(super) fn answer(&mut self, response: &MemResponse, slice: u32) -> Option<usize> {
+        let entry = self.entries.get_mut(Id::from_bits(response.id))?;
+        let awaited = entry.slice == slice && entry.awaited.come(response);
+        awaited.then_some(entry.port as usize)
     }
 
-    /// The response has left, and its entry is free; returns the id that the request had at its port.
+    /// The response leaves, and with the last its entry; returns the id that the request had at its port.
     #[inline]
-    pub(super) fn release(&mut self, id: u32) -> u32 {
-        let entry = self.entries.remove(Id::from_bits(id));
-        let entry = entry.expect("an entry stays until its response left");
-        self.taken[entry.port as usize] -= 1;
-        entry.id
+    pub(super) fn release(&mut self, response: &MemResponse) -> u32 {
+        let id = Id::from_bits(response.id);
+        let entry = self.entries.get_mut(id);
+        let entry = entry.expect("an entry stays until its last response left");
+        let above = entry.id;
+        if entry.awaited.leave(response) {
+            self.taken[entry.port as usize] -= 1;
+            self.entries.remove(id);
+        }
+        above
     }
 
     /// Whether no request waits.
@@ -167,18 +169,28 @@ impl Outstanding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Level;
+
+    fn read(id: u32) -> MemRequest {
+        MemRequest::read(id, 0, 0b11)
+    }
+
+    /// The answer on its way up to a request that has this id below.
+    fn answer(id: u32) -> MemResponse {
+        read(id).answer(Level::L2)
+    }
 
     #[test]
     fn each_port_has_its_own_limit() {
         let mut table = Outstanding::new(2, 1);
         assert!(table.admits(0, 5));
-        let id = table.enter(0, 77, 3);
+        let id = table.enter(0, &read(77), 3);
         assert!(!table.admits(0, 6) && table.admits(1, 6));
         assert_eq!(table.stall_cycles(10), 4);
         assert_eq!(table.per_slice(4), [0, 0, 0, 1]);
-        assert_eq!(table.answer(id, 3), Some(0));
+        assert_eq!(table.answer(&answer(id), 3), Some(0));
         assert!(!table.admits(0, 10), "the response has not left");
-        assert_eq!(table.release(id), 77);
+        assert_eq!(table.release(&answer(id)), 77);
         assert!(table.admits(0, 12));
         table.end_stall(0, 12);
         assert_eq!(table.stall_cycles(20), 6);
@@ -188,16 +200,33 @@ mod tests {
     #[test]
     fn a_second_answer_and_one_from_elsewhere_belong_to_nobody() {
         let mut table = Outstanding::new(1, 4);
-        let id = table.enter(0, 1, 2);
-        assert_eq!(table.answer(id, 0), None);
-        assert_eq!(table.answer(id, 2), Some(0));
-        assert_eq!(table.answer(id, 2), None);
-        table.release(id);
+        let id = table.enter(0, &read(1), 2);
+        assert_eq!(table.answer(&answer(id), 0), None);
+        assert_eq!(table.answer(&answer(id), 2), Some(0));
+        assert_eq!(table.answer(&answer(id), 2), None);
+        table.release(&answer(id));
         // Its place is used again, its id is not.
-        let next = table.enter(0, 5, 2);
+        let next = table.enter(0, &read(5), 2);
         assert_eq!(
-            (table.answer(id, 2), table.answer(next, 2)),
+            (table.answer(&answer(id), 2), table.answer(&answer(next), 2)),
             (None, Some(0))
         );
+    }
+
+    #[test]
+    fn an_entry_is_free_when_the_last_part_of_its_answer_has_left() {
+        let mut table = Outstanding::new(1, 1);
+        let id = table.enter(0, &read(9), 0);
+        let part = |words| MemResponse {
+            words,
+            ..answer(id)
+        };
+        assert_eq!(table.answer(&part(0b10), 0), Some(0));
+        assert_eq!(table.release(&part(0b10)), 9);
+        assert_eq!(table.answer(&part(0b10), 0), None);
+        assert!(!table.admits(0, 1), "one part is to come");
+        assert_eq!(table.answer(&part(0b01), 0), Some(0));
+        assert_eq!(table.release(&part(0b01)), 9);
+        assert!(table.is_empty() && table.admits(0, 2));
     }
 }

@@ -201,7 +201,7 @@ impl Component for IccUnit {
 
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
         if port.starts_with("up[") {
-            agree_on_lines(facts, "line_bytes", self.spec.line_bytes)?;
+            agree_on_lines(facts, "line_bytes", self.spec.line_bytes, None)?;
             leave_private_memory(facts, self.spec.global_end)?;
         }
         Ok(())

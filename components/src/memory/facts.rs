@@ -9,6 +9,11 @@ use crate::interleave::Interleave;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineBytes(pub u32);
 
+/// Bytes of the parts in which requests on this wire may be answered, each part in an answer of its own.
+/// Whoever takes such answers says so; without it an answer is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartBytes(pub u32);
+
 /// Which part of the address space requests on this wire belong to. Whoever deals addresses to
 /// several wires says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,18 +33,37 @@ pub struct PrivateFrom(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkPort(pub u32);
 
-/// Fails where lines of another length than `own`, which stands in `field`, arrive.
-pub(crate) fn agree_on_lines(facts: &Facts, field: &str, own: u32) -> Result<(), Unfit> {
-    match facts.get::<LineBytes>() {
-        Some(&LineBytes(bytes)) if bytes != own => {
-            let stated = facts.stated::<LineBytes>();
-            let sender = stated.as_ref().map_or("the sender", Stated::path);
-            let message = format!("lines of {own} bytes, but `{sender}` sends lines of {bytes}");
-            let there = format!("`{sender}` sends lines of {bytes} bytes");
-            Err(Unfit::at(field, message).beside(there, stated))
-        }
-        _ => Ok(()),
+/// Fails where lines of another length than `own`, which stands in `field`, arrive, or where the sender takes
+/// answers in other parts than `parts`, in which they are given.
+pub(crate) fn agree_on_lines(
+    facts: &Facts,
+    field: &str,
+    own: u32,
+    parts: Option<u32>,
+) -> Result<(), Unfit> {
+    let Some(&LineBytes(bytes)) = facts.get::<LineBytes>() else {
+        return Ok(());
+    };
+    let stated = facts.stated::<LineBytes>();
+    let sender = stated.as_ref().map_or("the sender", Stated::path);
+    if bytes != own {
+        let message = format!("lines of {own} bytes, but `{sender}` sends lines of {bytes}");
+        let there = format!("`{sender}` sends lines of {bytes} bytes");
+        return Err(Unfit::at(field, message).beside(there, stated));
     }
+    let taken = facts.get::<PartBytes>().map(|parts| parts.0);
+    if taken == parts {
+        return Ok(());
+    }
+    let pieces = |parts: Option<u32>| match parts {
+        None => "whole".to_owned(),
+        Some(bytes) => format!("in parts of {bytes} bytes"),
+    };
+    let (given, wanted) = (pieces(parts), pieces(taken));
+    let message = format!("answers go up {given}, but `{sender}` takes them {wanted}");
+    let there = format!("`{sender}` takes answers {wanted}");
+    let stated = facts.stated::<PartBytes>().or(stated);
+    Err(Unfit::at(field, message).beside(there, stated))
 }
 
 /// Fails where lines arrive that granules of `interleave` cut.

@@ -1,8 +1,10 @@
 //! The memory protocol: what every memory-side block speaks, upward and downward.
 //!
 //! Requests travel down (compute unit → L1 → cluster port → crossbar → L2 → DRAM), responses up.
-//! Exactly one response answers each request that [`RequestKind::wants_response`]; copy-backs are
-//! posted. Request ids are hop-local: each block issues its own and maps them back.
+//! Each request that [`RequestKind::wants_response`] is answered; copy-backs are posted. One response
+//! answers all of its words, unless the block that sent it said that it takes its answer in parts
+//! ([`PartBytes`]): then several may come, in any order, and each word is in one of them. Request ids are hop-local: each
+//! block issues its own and maps them back.
 //!
 //! Timing models hold no data. A request names one line and the 4-byte words of it that it
 //! touches; payload integrity is checked through write-sequence tags, not contents.
@@ -10,6 +12,7 @@
 //! A response says which [`Level`] answered. That is an open set of names: a component of another
 //! crate answers as a level of its own, and every block between hands the name on as it came.
 
+mod awaited;
 mod event;
 mod facts;
 mod level;
@@ -22,8 +25,9 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Bundle, InPort, Message, Onward, OutPort, PortName, Ports, SpecError};
 use warpweave_random::GAMMA;
 
+pub(crate) use self::awaited::Awaited;
 pub use self::event::CacheEvent;
-pub use self::facts::{LineBytes, NetworkPort, PrivateFrom, Slice};
+pub use self::facts::{LineBytes, NetworkPort, PartBytes, PrivateFrom, Slice};
 pub(crate) use self::facts::{
     Slices, agree_on_lines, hold_whole_lines, is_request, leave_private_memory,
 };
@@ -148,7 +152,7 @@ pub struct MemResponse {
     pub line: u64,
     /// As in the request.
     pub id: u32,
-    /// Words supplied or acknowledged.
+    /// Words supplied or acknowledged, all of the request's or a part.
     pub words: u32,
     /// As in the request.
     pub source: Source,

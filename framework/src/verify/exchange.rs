@@ -39,6 +39,12 @@ pub trait Exchange: Message + Clone + Debug {
         None
     }
 
+    /// Takes off what `answer`, which fits, brings of what the request waits for. Whether nothing is left
+    /// to come: where answers come in parts, the last one says so.
+    fn is_answered_by(&mut self, _answer: &Self::Answer) -> bool {
+        true
+    }
+
     /// Whether the contents of `answer` go with the request.
     ///
     /// # Errors
@@ -73,8 +79,9 @@ impl Default for ExchangeRules {
 }
 
 /// Asserts at ports of one component, where requests come or go and where their answers do: exactly
-/// one answer per request that wants one, none without a request, contents that fit, order where promised,
-/// and `rules`. A violation ends the run.
+/// one answer per request that wants one, or one in parts ([`Exchange::is_answered_by`]); none without a request,
+/// contents that fit, order where promised, and `rules`. Requests that are answered in parts are in no order. A
+/// violation ends the run.
 ///
 /// # Errors
 /// When a port cannot be tapped.
@@ -154,16 +161,27 @@ impl<Q: Exchange> State<Q> {
     fn answer(&mut self, cycle: Cycle, answer: &Q::Answer) -> Result<(), String> {
         self.seen += 1;
         let key = Q::key_of(answer);
-        let Some(open) = self.open.remove(&key) else {
+        let Some(open) = self.open.get_mut(&key) else {
             return Err(format!("{answer:?} answers no open request"));
         };
-        self.ages.remove(&open.number);
-        if let Some(order) = open.request.order().filter(|_| self.rules.ordered) {
-            self.in_order(order, key, answer)?;
-        }
         let problem = open.request.fits(answer);
-        problem.map_err(|p| format!("{answer:?} does not fit {:?}: {p}", open.request))?;
-        let taken = cycle.saturating_sub(open.since);
+        let problem =
+            problem.map_err(|p| format!("{answer:?} does not fit {:?}: {p}", open.request));
+        let order = open.request.order().filter(|_| self.rules.ordered);
+        let (since, number) = (open.since, open.number);
+        if problem.is_ok() && !open.request.is_answered_by(answer) {
+            if let Some(order) = order {
+                self.leave_order(order, key);
+            }
+        } else {
+            self.open.remove(&key);
+            self.ages.remove(&number);
+            if let Some(order) = order {
+                self.in_order(order, key, answer)?;
+            }
+            problem?;
+        }
+        let taken = cycle.saturating_sub(since);
         if taken < self.rules.latency_min {
             return Err(format!(
                 "{answer:?} came {taken} cycles after its request, expected at least {}",
@@ -179,13 +197,8 @@ impl<Q: Exchange> State<Q> {
     }
 
     fn in_order(&mut self, order: u64, key: u64, answer: &Q::Answer) -> Result<(), String> {
-        let queue = self.orders.entry(order).or_default();
-        let first = queue.front().copied();
-        queue.retain(|k| *k != key);
-        if queue.is_empty() {
-            self.orders.remove(&order);
-        }
-        match first
+        match self
+            .leave_order(order, key)
             .filter(|first| *first != key)
             .and_then(|first| self.open.get(&first))
         {
@@ -195,6 +208,19 @@ impl<Q: Exchange> State<Q> {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Takes a request out of its order. Returns which was first until now; none if this one left before.
+    fn leave_order(&mut self, order: u64, key: u64) -> Option<u64> {
+        let queue = self.orders.get_mut(&order)?;
+        let first = queue.front().copied();
+        let before = queue.len();
+        queue.retain(|k| *k != key);
+        let was_in = queue.len() < before;
+        if queue.is_empty() {
+            self.orders.remove(&order);
+        }
+        first.filter(|_| was_in)
     }
 
     fn oldest(&self) -> Option<&Open<Q>> {

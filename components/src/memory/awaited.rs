@@ -1,0 +1,83 @@
+//! Which words of a request are still to be answered.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MemRequest, MemResponse};
+
+/// The words of a request that no answer has brought to a block on its way up, and those that have not left
+/// it upward. A request of no words is kept as one of its first word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Awaited {
+    to_come: u32,
+    to_leave: u32,
+}
+
+impl Awaited {
+    #[inline]
+    pub(crate) fn of(request: &MemRequest) -> Self {
+        let words = request.words.max(1);
+        Self {
+            to_come: words,
+            to_leave: words,
+        }
+    }
+
+    /// An answer has come. Whether its words were awaited.
+    #[inline]
+    pub(crate) fn come(&mut self, response: &MemResponse) -> bool {
+        let words = response.words.max(1);
+        let awaited = words & !self.to_come == 0;
+        self.to_come &= !words;
+        awaited
+    }
+
+    /// An answer that came has left. Whether it was the last.
+    #[inline]
+    pub(crate) fn leave(&mut self, response: &MemResponse) -> bool {
+        self.to_leave &= !response.words.max(1);
+        self.to_leave == 0
+    }
+
+    /// Whether answers that came have not left.
+    pub(crate) fn has_come(&self) -> bool {
+        self.to_come != self.to_leave
+    }
+
+    /// Lets an answer leave that is found inside. Whether it came and had not left.
+    pub(crate) fn take_out(&mut self, response: &MemResponse) -> bool {
+        let words = response.words.max(1);
+        let inside = words & !(self.to_leave & !self.to_come) == 0;
+        self.to_leave &= !words;
+        inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Level;
+
+    #[test]
+    fn the_last_part_to_leave_ends_a_request_and_a_word_comes_once() {
+        let request = MemRequest::read(1, 0, 0b111);
+        let part = |words| MemResponse {
+            words,
+            ..request.answer(Level::L2)
+        };
+        let mut awaited = Awaited::of(&request);
+        assert!(awaited.come(&part(0b100)) && awaited.has_come());
+        assert!(awaited.come(&part(0b011)) && !awaited.leave(&part(0b011)));
+        assert!(!awaited.come(&part(0b001)), "it came before");
+        assert!(awaited.leave(&part(0b100)) && !awaited.has_come());
+        assert!(!awaited.take_out(&part(0b100)), "it has left");
+        assert!(!Awaited::of(&request).come(&part(0b1000)), "nobody asked");
+    }
+
+    #[test]
+    fn a_request_of_no_words_has_one_answer() {
+        let request = MemRequest::read(1, 0, 0);
+        let mut awaited = Awaited::of(&request);
+        let answer = request.answer(Level::L2);
+        assert!(awaited.come(&answer) && !awaited.come(&answer) && awaited.leave(&answer));
+    }
+}
