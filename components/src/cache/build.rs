@@ -6,12 +6,12 @@ use warpweave_framework::{
     Environment, Kind, Observed, OutPort, Policy, Preset, Published, SpecError,
 };
 
+use super::above::Above;
 use super::copy_back_buffer::CopyBackBuffer;
 use super::ids_below::IdsBelow;
 use super::policy::{CachePolicies, CacheSite, PolicyChain, PublishedValues};
 use super::prefetcher::{Prefetches, Prefetching};
 use super::refusal::Refusal;
-use super::above::Above;
 use super::spec::{CacheSpec, WaitFor, WritePolicy};
 use super::statistics::CacheStats;
 use super::tag_array::TagArray;

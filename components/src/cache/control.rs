@@ -97,14 +97,11 @@ impl Cache {
         match self.up.request.peek(ctx) {
             Some(_) if accepted || invalidated => true,
             // What happened after the look-up may have made room, or have left another reason to wait.
-            Some(request) if moved && !pending => {
+            Some(request) if moved && !pending && !self.is_still_refused(request, now + 1) => {
                 let mut part = None;
                 let Some(request) = self.head(request, &mut part) else {
                     return false;
                 };
-                if self.is_still_refused(request, now + 1) {
-                    return false;
-                }
                 let Some(access) = self.access(request) else {
                     return false;
                 };

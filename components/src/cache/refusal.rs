@@ -59,6 +59,8 @@ impl Cache {
 
     /// Why the request cannot be accepted, if it cannot.
     pub(super) fn reason_to_wait(&self, request: &MemRequest, now: Cycle) -> Option<Blocked> {
+        let mut part = None;
+        let request = self.head(request, &mut part)?;
         let access = self.access(request)?;
         self.decide(request, access, now).err()
     }

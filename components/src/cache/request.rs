@@ -82,11 +82,11 @@ impl Cache {
             self.stats.blocked.set(now, Some(Blocked::Invalidation));
             return false;
         }
-        let mut part = None;
-        let head = self.head(request, &mut part);
-        if head.is_some_and(|head| self.is_still_refused(head, now)) {
+        if self.is_still_refused(request, now) {
             return false;
         }
+        let mut part = None;
+        let head = self.head(request, &mut part);
         let Some((request, access)) = head.and_then(|head| Some((head, self.access(head)?))) else {
             ctx.fail(format!("cache: {request:?} {LONGER_LINE}"));
             return false;

@@ -133,7 +133,7 @@ impl Cache {
         };
         let (ids, step) = (self.ids_below, self.spec.below_line() / 4);
         let below = |word| id.map_or(0, |id| ids.of_passing(id, word / step));
-        if !self.cut {
+        if !self.in_parts {
             let turn = now + Cycle::from(self.spec.miss_latency_cycles);
             let id = below(0);
             self.misses.push_back((turn, MemRequest { id, ..*request }));

@@ -27,7 +27,9 @@ impl Cache {
     ) -> Result<(), String> {
         let parts = self.parts(request);
         let parts = parts.ok_or_else(|| format!("{request:?} {LONGER_LINE}"))?;
-        parts.iter().try_for_each(|part| self.untimed_part(part, onward))
+        parts
+            .iter()
+            .try_for_each(|part| self.untimed_part(part, onward))
     }
 
     fn untimed_part(&mut self, request: &MemRequest, onward: &mut Onward) -> Result<(), String> {

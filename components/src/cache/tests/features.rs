@@ -76,6 +76,95 @@ fn a_miss_over_shorter_lines_is_one_read_for_each_of_them() {
 }
 
 #[test]
+fn a_miss_that_the_level_below_takes_apart_is_one_read_with_answers_in_any_order() {
+    for (wait_for, first_at) in [(WaitFor::Words, 43), (WaitFor::Line, 63)] {
+        let mut rig = Rig::new(CacheSpec {
+            below_line_bytes: Some(32),
+            cut: Cut::Below,
+            wait_for,
+            ..l1()
+        });
+        rig.request.send_at(10, read(1, 128, 0x100));
+        rig.request.send_at(11, read(2, 128, ALL));
+        let fetch = rig.below_at(12, RequestKind::Read, 128, ALL);
+        for (n, part) in [(0, 3), (1, 1), (2, 0), (3, 2)] {
+            let answer = MemResponse {
+                words: 0xff << (8 * part),
+                ..fetch.answer(Level::DRAM)
+            };
+            rig.answer.send_at(30 + 10 * n, answer);
+        }
+        rig.above_at(first_at, 1, Level::DRAM);
+        rig.above_at(first_at.max(62) + 1, 2, Level::DRAM);
+        assert_eq!((rig.count("fills"), rig.count("misses")), (4, 1));
+    }
+}
+
+#[test]
+fn a_request_for_a_longer_line_is_taken_apart_one_line_in_a_cycle() {
+    let mut rig = Rig::new(CacheSpec {
+        level: CacheLevel::L2,
+        line_bytes: 32,
+        above_line_bytes: Some(128),
+        write: WritePolicy::WriteBack {
+            partial: PartialWrite::WordMask,
+        },
+        ..l1()
+    });
+    // Its first and third line; then a write, which nothing is fetched for.
+    rig.request.send_at(10, read(7, 256, 0x00ff_0001));
+    rig.request.send_at(11, MemRequest::write(8, 128, 0xf0f0));
+    let first = rig.below_at(12, RequestKind::Read, 256, 0xff);
+    let third = rig.below_at(13, RequestKind::Read, 320, 0xff);
+    rig.answer_at(20, &third);
+    rig.answer_at(30, &first);
+    for (at, id, line, words) in [
+        (12 + 5, 8, 128, 0xf0),
+        (13 + 5, 8, 128, 0xf000),
+        (23, 7, 256, 0x00ff_0000),
+        (33, 7, 256, 1),
+    ] {
+        let (cycle, answer) = rig.bench.receive(&rig.response);
+        assert_eq!(
+            (cycle, answer.id, answer.line, answer.words),
+            (at, id, line, words)
+        );
+    }
+    assert_eq!((rig.count("reads"), rig.count("writes")), (2, 2));
+}
+
+#[test]
+#[should_panic(expected = "touches words outside one line")]
+fn a_request_that_leaves_a_longer_line_ends_the_run() {
+    let mut rig = Rig::new(CacheSpec {
+        line_bytes: 32,
+        above_line_bytes: Some(64),
+        ..l1()
+    });
+    rig.request.send_at(10, read(1, 64, 0x1_0000));
+    rig.bench.run_until_quiet();
+}
+
+#[test]
+fn a_write_that_the_level_below_takes_apart_is_acknowledged_with_its_last_part() {
+    let mut rig = Rig::new(CacheSpec {
+        below_line_bytes: Some(64),
+        cut: Cut::Below,
+        ..l1()
+    });
+    rig.write_at(10, 1, 0, 0x3_c000);
+    let write = rig.below_at(12, RequestKind::Write, 0, 0x3_c000);
+    for (at, words) in [(20, 0x3_0000), (30, 0xc000)] {
+        let answer = MemResponse {
+            words,
+            ..write.answer(Level::DRAM)
+        };
+        rig.answer.send_at(at, answer);
+    }
+    rig.above_at(33, 1, Level::DRAM);
+}
+
+#[test]
 fn a_write_over_shorter_lines_is_acknowledged_when_all_its_pieces_are() {
     let mut rig = Rig::new(CacheSpec {
         below_line_bytes: Some(64),

@@ -121,6 +121,29 @@ fn features_that_do_not_go_together_are_refused_by_field() {
             },
         ),
         (
+            "cut",
+            CacheSpec {
+                cut: Cut::Below,
+                ..l1()
+            },
+        ),
+        (
+            "cut",
+            CacheSpec {
+                cut: Cut::Below,
+                below_line_bytes: Some(32),
+                sector_bytes: Some(32),
+                ..l1()
+            },
+        ),
+        (
+            "above_line_bytes",
+            CacheSpec {
+                above_line_bytes: Some(64),
+                ..l1()
+            },
+        ),
+        (
             "miss_queue_entries",
             CacheSpec {
                 below_line_bytes: Some(32),

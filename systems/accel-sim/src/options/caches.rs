@@ -14,7 +14,11 @@ use super::piece::Piece;
 pub(super) struct Cache {
     pub(super) size_bytes: u64,
     pub(super) line_bytes: u32,
+    /// What comes from below at a time. A longer line is asked for in one request if that is `apart`.
     pub(super) below_line_bytes: u32,
+    pub(super) apart: bool,
+    /// Bytes of the requests that are taken apart here, if they are.
+    pub(super) above_line_bytes: Option<u32>,
     pub(super) ways: u32,
     pub(super) set_hash: &'static str,
     pub(super) replacement: &'static str,
@@ -60,7 +64,11 @@ impl Caches {
             text: &text,
         };
         let l1i = described.map(|described| {
-            let lines = (described.unit_bytes(), l2.line_bytes);
+            let lines = Lines {
+                own: described.unit_bytes(),
+                down: l2.line_bytes,
+                apart: l2.above_line_bytes.is_some(),
+            };
             said.cache(&described, lines, 1, 1, notes)
         });
         Ok(Self {
@@ -110,7 +118,10 @@ fn levels(
         name: L2,
         text: &l2,
     };
-    let second = said.cache(&below, (down, down), delay, 1, notes)?;
+    let mut second = said.cache(&below, Lines::alike(down), delay, 1, notes)?;
+    // All that asks the second level asks for lines of one length.
+    let apart = first.is_some() && unit > down && beside.is_none_or(|bytes| bytes == unit);
+    second.above_line_bytes = apart.then_some(unit);
     let Some(mut first) = first else {
         return Ok((None, second));
     };
@@ -126,7 +137,12 @@ fn levels(
         name: L1,
         text: &l1,
     };
-    let first = said.cache(&first, (unit, down), delay, banks, notes)?;
+    let lines = Lines {
+        own: unit,
+        down,
+        apart,
+    };
+    let first = said.cache(&first, lines, delay, banks, notes)?;
     Ok((Some(first), second))
 }
 
@@ -161,6 +177,25 @@ fn adapt(
     Ok(())
 }
 
+/// Bytes of the lines of a cache and of those that come from below, and whether one request asks for a line.
+#[derive(Clone, Copy)]
+struct Lines {
+    own: u32,
+    down: u32,
+    apart: bool,
+}
+
+impl Lines {
+    /// Those of a cache over lines of the same length.
+    fn alike(bytes: u32) -> Self {
+        Self {
+            own: bytes,
+            down: bytes,
+            apart: false,
+        }
+    }
+}
+
 /// The option that describes a cache.
 struct Said<'a> {
     name: &'static str,
@@ -168,12 +203,12 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// The cache with lines of `own` bytes over one with lines of `down` bytes. Sectors become lines of their
+    /// The cache with lines of `own` bytes over one that gives `down` bytes at a time. Sectors become lines of their
     /// own, in so many times the sets.
     fn cache(
         &self,
         text: &CacheText,
-        (own, down): (u32, u32),
+        Lines { own, down, apart }: Lines,
         delay_cycles: u32,
         banks: u32,
         notes: &mut Vec<String>,
@@ -236,11 +271,13 @@ impl Said<'_> {
         if size_bytes > 1 << 28 {
             return Err(self.text.refuse("a cache of at most 268435456 bytes"));
         }
-        let pieces = own / down;
+        let requests = if apart { 1 } else { own / down };
         Ok(Cache {
             size_bytes,
             line_bytes: own,
             below_line_bytes: down,
+            apart,
+            above_line_bytes: None,
             ways: text.ways,
             set_hash,
             replacement: if text.fifo { "Fifo" } else { "Lru" },
@@ -250,7 +287,7 @@ impl Said<'_> {
             mshr_entries: text.mshr_entries,
             mshr_merges: text.mshr_merges,
             // One more is on its way out.
-            miss_queue_entries: text.miss_queue.max(3) * pieces + 1,
+            miss_queue_entries: text.miss_queue.max(3) * requests + 1,
             delay_cycles,
             banks,
         })

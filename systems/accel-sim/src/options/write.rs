@@ -299,6 +299,11 @@ fn cache(preset: &str, cache: &Cache, indent: &str) -> String {
     field("line_bytes", &cache.line_bytes);
     if cache.below_line_bytes < cache.line_bytes {
         field("below_line_bytes", &cache.below_line_bytes);
+        field("cut", &if cache.apart { "Below" } else { "Here" });
+        field("wait_for", &"Line");
+    }
+    if let Some(bytes) = cache.above_line_bytes {
+        field("above_line_bytes", &bytes);
     }
     field("ways", &cache.ways);
     field("set_hash", &cache.set_hash);

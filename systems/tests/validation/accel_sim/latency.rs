@@ -29,6 +29,8 @@ fn a_hit_of_the_second_level_takes_the_sum_of_its_parts() {
         let sum = hand.to_first("load")
             + hand.around((8, 8 + 32))
             + hand.l2("hit_latency_cycles")
+            // A slice answers one part in a cycle; the access waits for all.
+            + hand.further_parts()
             + hand.since_first()
             + hand.next_step();
         assert_eq!(long.all - short.all, 4 * sum, "{}", machine.file);

@@ -202,8 +202,12 @@ impl Hand {
         self.wire("cluster[0].cu[0].memory", "response") + self.cu("load_store.writeback_latency")
     }
 
-    /// From the first level to the slice and back, but for what the slice takes. Where a line is cut into sectors, the one
-    /// with the word goes first, and the access does not wait for the others.
+    /// Parts of a line that come after the first, where a slice takes requests for lines apart.
+    fn further_parts(&self) -> u64 {
+        self.cu("load_store.line_bytes") / self.l2("line_bytes") - 1
+    }
+
+    /// From the first level to the slice and back, but for what the slice takes.
     fn around(&self, (bytes_down, bytes_back): (u64, u64)) -> u64 {
         self.down("l1", bytes_down) + self.up("l1", bytes_back)
     }
@@ -242,7 +246,8 @@ impl Hand {
             + self.wire("l2[0].up", wire)
     }
 
-    /// When the slice answers a sector from a closed bank that was asked for in `sent`.
+    /// When the slice answers the last sector of a line from a closed bank that was asked for in `sent`. Its sectors are
+    /// in one row, and are read from one bank.
     fn closed_bank_answers(&self, sent: u64) -> u64 {
         let timing = |field: &str| self.dram(&format!("timing.{field}"));
         let wire = self.numbers.wire("l2[0].down");
@@ -250,6 +255,7 @@ impl Hand {
         let sent = sent + self.l2("miss_latency_cycles");
         let arrives = ((sent + wire) * core).div_ceil(ck);
         let read = arrives + 1 + timing("t_rcd_rd");
+        let read = read + self.further_parts() * timing("t_ccd_l");
         let answered = read + timing("t_cl") + timing("burst_cycles") + self.dram("latency_cycles");
         ((answered + wire) * ck).div_ceil(core) + self.l2("fill_latency_cycles")
     }

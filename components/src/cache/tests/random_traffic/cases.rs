@@ -59,6 +59,9 @@ struct Features {
     halves: bool,
     sector_bytes: Option<u32>,
     below_line_bytes: Option<u32>,
+    /// Whether the level below takes requests apart, where it can, and whether requests wait for whole lines.
+    cut_below: bool,
+    wait_for: WaitFor,
     banks: Option<Banks>,
     victim_cache: Option<VictimCacheSpec>,
     policy: u32,
@@ -95,7 +98,14 @@ fn features() -> impl Strategy<Value = Features> {
         5 => any::<u64>().prop_flat_map(|seed| prop::sample::select(all(seed))),
         1 => Just(Policy::plain::<Opened>()),
     ];
-    let switches = (any::<bool>(), 0u32..6, any::<Option<bool>>());
+    let wait_for = prop_oneof![Just(WaitFor::Words), Just(WaitFor::Line)];
+    let switches = (
+        any::<bool>(),
+        0u32..6,
+        any::<Option<bool>>(),
+        any::<bool>(),
+        wait_for,
+    );
     let prefetch = (0u32..4, 0u32..4, 0u32..3, 1u32..3).prop_map(|p| PrefetchSpec {
         queue_entries: p.0,
         outstanding_max: p.1,
@@ -131,6 +141,8 @@ fn features() -> impl Strategy<Value = Features> {
                     halves: switches.0,
                     sector_bytes,
                     below_line_bytes,
+                    cut_below: switches.3,
+                    wait_for: switches.4,
                     banks,
                     victim_cache,
                     policy: switches.1,
@@ -149,6 +161,11 @@ impl Features {
     fn add_to(self, spec: &mut CacheSpec) {
         spec.sector_bytes = self.sector_bytes;
         spec.below_line_bytes = self.below_line_bytes;
+        spec.wait_for = self.wait_for;
+        if self.cut_below && spec.cuts() > 1 {
+            spec.cut = Cut::Below;
+            spec.sector_bytes = None;
+        }
         spec.banks = self.banks;
         spec.copy_back_entries = self.copy_back_entries;
         spec.prefetch = self.prefetch;
@@ -296,11 +313,13 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
                     second.size_bytes /= 2;
                 }
                 // Lines of 8 bytes at least, so that pieces and sectors fit.
-                let line_bytes = spec.below_line();
+                let line_bytes = spec.answer_bytes();
                 second.size_bytes = second.size_bytes / second.line_bytes * line_bytes;
                 second.line_bytes = line_bytes;
                 second.sector_bytes = second.sector_bytes.map(|b| b.min(line_bytes));
                 second.below_line_bytes = None;
+                second.cut = Cut::Here;
+                second.above_line_bytes = (spec.cut == Cut::Below).then_some(spec.line_bytes);
                 flush(second, &mut requests);
             }
             Case {

@@ -31,6 +31,8 @@ pub(super) struct Memory {
     pub(super) line_bytes: u32,
     /// Bytes of the lines that requests are answered in order for.
     pub(super) order_bytes: u32,
+    /// Whether each of these lines of a request is answered by itself.
+    pub(super) parts: bool,
     /// How long answers take, below `delay_max` cycles.
     pub(super) delays: Dice,
     pub(super) delay_max: u64,
@@ -45,27 +47,46 @@ impl Memory {
     fn take(&mut self, request: &MemRequest, now: Cycle) {
         let mut record = self.record.lock();
         record.kinds[request.kind as usize] += 1;
-        let count = record.kinds.iter().sum();
+        let count: u64 = record.kinds.iter().sum();
         let (line, words) = place(request, self.line_bytes);
         let line = record.lines.entry(line).or_default();
         if request.kind.carries_data() {
             line.written |= words;
             line.write_sequence = line.write_sequence.max(request.write_sequence);
         }
-        if request.kind.wants_response() {
-            let answer = MemResponse {
-                write_sequence: line.write_sequence,
-                ..request.answer(Level::DRAM)
-            };
-            let due = now + 1 + self.delays.below(count, self.delay_max);
+        if !request.kind.wants_response() {
+            return;
+        }
+        let answer = MemResponse {
+            write_sequence: line.write_sequence,
+            ..request.answer(Level::DRAM)
+        };
+        for (number, part) in (0u64..).zip(self.parts_of(&answer)) {
+            let due = now + 1 + self.delays.below(count << 8 | number, self.delay_max);
             // Requests for one line of this level are answered in order, others in any.
-            let ordered = request.line & !u64::from(self.order_bytes - 1);
+            let first = u64::from(part.words.trailing_zeros() % 32 * 4);
+            let ordered = (request.line + first) & !u64::from(self.order_bytes - 1);
             let last = record.answered.entry(ordered).or_default();
             *last = due.max(*last + 1);
             let due = *last;
             let at = self.pending.partition_point(|&(other, _)| other <= due);
-            self.pending.insert(at, (due, answer));
+            self.pending.insert(at, (due, part));
         }
+    }
+
+    /// The answers that one is given in.
+    fn parts_of(&self, answer: &MemResponse) -> Vec<MemResponse> {
+        if !self.parts {
+            return vec![*answer];
+        }
+        let step = self.order_bytes / 4;
+        let pieces =
+            (0..32 / step).map(|n| crate::memory::full_line(self.order_bytes) << (n * step));
+        let words = pieces.map(|piece| answer.words & piece);
+        let parts = words.filter(|words| *words != 0);
+        parts
+            .map(|words| MemResponse { words, ..*answer })
+            .collect()
     }
 }
 

@@ -52,8 +52,9 @@ fn observe(case: &Case, options: EngineOptions, renewed_at: Option<Cycle>) -> Ob
         line_bytes: case.spec.line_bytes,
         order_bytes: match &case.second {
             Some(second) => second.line_bytes,
-            None => case.spec.below_line(),
+            None => case.spec.answer_bytes(),
         },
+        parts: case.second.is_none() && case.spec.cut == Cut::Below,
         delays: Dice::new(case.seed, "delays"),
         stalls: Dice::new(case.seed, "stalls"),
         delay_max: case.delay_max,
