@@ -238,6 +238,15 @@ impl Component for Crossbar {
             "Cycles in which a request found no free entry for its response, added up over ports",
             self.outstanding.stall_cycles(statistics.cycle()),
         );
+        let (answers, cycles) = self.outstanding.answers();
+        statistics.mean(
+            "slice_latency",
+            "cycles",
+            "answers",
+            "Mean cycles from a request's leaving the network for its slice to an answer's leaving it upward; every \
+             part of an answer counts",
+            (cycles, answers),
+        );
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -290,13 +299,14 @@ impl Crossbar {
 
     /// Returns the inputs that finished taking a packet.
     fn move_replies(&mut self, ctx: &mut Context<'_>) -> PortMask {
+        let now = ctx.cycle();
         let (up, outstanding) = (&mut self.up, &mut self.outstanding);
-        let steps = self.reply.step(ctx.cycle(), |port, mut response, _| {
+        let steps = self.reply.step(now, |port, mut response, _| {
             let up = &mut up[port].response;
             if !up.can_send(ctx) {
                 return false;
             }
-            response.id = outstanding.release(&response);
+            response.id = outstanding.release(&response, now);
             up.send(ctx, response);
             true
         });
@@ -334,11 +344,13 @@ impl Crossbar {
 
     /// Returns the inputs that finished taking a packet.
     fn move_requests(&mut self, ctx: &mut Context<'_>) -> PortMask {
-        let down = &mut self.down;
-        let steps = self.request.step(ctx.cycle(), |slice, request, _| {
+        let now = ctx.cycle();
+        let (down, outstanding) = (&mut self.down, &mut self.outstanding);
+        let steps = self.request.step(now, |slice, request, _| {
             let down = &mut down[slice].request;
             let takes = down.can_send(ctx);
             if takes {
+                outstanding.send(request.id, now);
                 down.send(ctx, request);
             }
             takes

@@ -16,6 +16,8 @@ struct Entry {
     /// Slice the request went to.
     slice: u32,
     awaited: Awaited,
+    /// Cycle in which the request left the network for its slice.
+    sent: Cycle,
 }
 
 /// The table of hop-local ids, with a limit for each port.
@@ -25,6 +27,9 @@ pub(super) struct Outstanding {
     /// Entries of each port.
     taken: Vec<u32>,
     stalls: Stalls,
+    /// Answers that left, and the cycles since their requests went to the slices, added up.
+    answers: u64,
+    answer_cycles: u64,
 }
 
 /// Cycles in which a port had a request to take and no room for it.
@@ -48,6 +53,8 @@ impl Outstanding {
                 since: vec![0; up_ports],
                 cycles: 0,
             },
+            answers: 0,
+            answer_cycles: 0,
         }
     }
 
@@ -82,8 +89,17 @@ impl Outstanding {
             id: request.id,
             slice,
             awaited: Awaited::of(request),
+            sent: 0,
         };
         self.entries.insert(entry).bits()
+    }
+
+    /// The request of this id, if it has one, leaves for its slice.
+    #[inline]
+    pub(super) fn send(&mut self, id: u32, now: Cycle) {
+        if let Some(entry) = self.entries.get_mut(Id::from_bits(id)) {
+            entry.sent = now;
+        }
     }
 
     /// A slice answers: the port that the response belongs to, if it waits for one.
@@ -96,11 +112,13 @@ impl Outstanding {
 
     /// The response leaves, and with the last its entry; returns the id that the request had at its port.
     #[inline]
-    pub(super) fn release(&mut self, response: &MemResponse) -> u32 {
+    pub(super) fn release(&mut self, response: &MemResponse, now: Cycle) -> u32 {
         let id = Id::from_bits(response.id);
         let entry = self.entries.get_mut(id);
         let entry = entry.expect("an entry stays until its last response left");
         let above = entry.id;
+        self.answers += 1;
+        self.answer_cycles += now - entry.sent;
         if entry.awaited.leave(response) {
             self.taken[entry.port as usize] -= 1;
             self.entries.remove(id);
@@ -134,10 +152,17 @@ impl Outstanding {
         cycles + open.sum::<u64>()
     }
 
+    /// Answers that left upward, and the cycles since their requests left for the slices, added up.
+    pub(super) fn answers(&self) -> (u64, u64) {
+        (self.answers, self.answer_cycles)
+    }
+
     /// Names the fields of the state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("entries", &mut self.entries);
         state.array("taken", &mut self.taken);
+        state.field("answers", &mut self.answers);
+        state.field("answer_cycles", &mut self.answer_cycles);
         state.fitting("stalls", &mut self.stalls, |found, built| {
             as_many("ports", found.since.len(), built.since.len())?;
             if found.stalled.is_below(found.since.len()) {
@@ -185,12 +210,14 @@ mod tests {
         let mut table = Outstanding::new(2, 1);
         assert!(table.admits(0, 5));
         let id = table.enter(0, &read(77), 3);
+        table.send(id, 6);
         assert!(!table.admits(0, 6) && table.admits(1, 6));
         assert_eq!(table.stall_cycles(10), 4);
         assert_eq!(table.per_slice(4), [0, 0, 0, 1]);
         assert_eq!(table.answer(&answer(id), 3), Some(0));
         assert!(!table.admits(0, 10), "the response has not left");
-        assert_eq!(table.release(&answer(id)), 77);
+        assert_eq!(table.release(&answer(id), 11), 77);
+        assert_eq!(table.answers(), (1, 5));
         assert!(table.admits(0, 12));
         table.end_stall(0, 12);
         assert_eq!(table.stall_cycles(20), 6);
@@ -204,7 +231,7 @@ mod tests {
         assert_eq!(table.answer(&answer(id), 0), None);
         assert_eq!(table.answer(&answer(id), 2), Some(0));
         assert_eq!(table.answer(&answer(id), 2), None);
-        table.release(&answer(id));
+        table.release(&answer(id), 1);
         // Its place is used again, its id is not.
         let next = table.enter(0, &read(5), 2);
         assert_eq!(
@@ -222,11 +249,11 @@ mod tests {
             ..answer(id)
         };
         assert_eq!(table.answer(&part(0b10), 0), Some(0));
-        assert_eq!(table.release(&part(0b10)), 9);
+        assert_eq!(table.release(&part(0b10), 1), 9);
         assert_eq!(table.answer(&part(0b10), 0), None);
         assert!(!table.admits(0, 1), "one part is to come");
         assert_eq!(table.answer(&part(0b01), 0), Some(0));
-        assert_eq!(table.release(&part(0b01)), 9);
+        assert_eq!(table.release(&part(0b01), 1), 9);
         assert!(table.is_empty() && table.admits(0, 2));
     }
 }
