@@ -148,12 +148,12 @@ impl Cache {
         came: u32,
         now: Cycle,
     ) -> Option<Slot> {
-        let set = self.tags.set_of(entry.line);
         let mut slot = entry.slot;
         if slot.is_none() && entry.is_open() && entry.keep {
-            slot = self.tags.victim_in(set);
+            slot = self.tags.victim_in(self.tags.set_of(entry.line));
         }
         if self.is_watched {
+            let set = self.tags.set_of(entry.line);
             let mut event = Fill {
                 prefetched: entry.prefetched,
                 set,
