@@ -59,15 +59,16 @@ impl Issuer {
 }
 
 impl ComputeUnit {
-    /// Lets every scheduler issue; `OPEN` where their policies are not built in. Whether any did.
-    #[inline]
-    pub(super) fn issue<const OPEN: bool>(&mut self, now: Cycle) -> bool {
+    /// Lets every scheduler issue. Whether any did.
+    #[inline(always)]
+    pub(super) fn issue<const OPEN: bool, const PLAIN: bool>(&mut self, now: Cycle) -> bool {
         let schedulers = self.issuers.len();
         let mut open = self.masks.open();
-        if !OPEN && open == 0 {
+        self.is_settled = !OPEN && open == 0;
+        if self.is_settled {
             for scheduler in 0..schedulers {
-                let eligible = self.eligible::<OPEN>(scheduler, now);
-                let why = self.why_nobody(self.masks.present & eligible);
+                let eligible = self.eligible::<OPEN, PLAIN>(scheduler, now);
+                let why = self.why_nobody::<PLAIN>(self.masks.present & eligible);
                 self.accounting.charge(scheduler, why, now);
             }
             return false;
@@ -79,17 +80,33 @@ impl ComputeUnit {
             2 => now as usize & 1,
             _ => (now % schedulers as u64) as usize,
         };
+        if PLAIN {
+            for _ in 0..schedulers {
+                let slot = if self.issue_plainly(scheduler, now) {
+                    issued = true;
+                    IssueSlot::Issued
+                } else {
+                    self.why_not_plainly(scheduler, now)
+                };
+                self.accounting.charge(scheduler, slot, now);
+                scheduler += 1;
+                if scheduler == schedulers {
+                    scheduler = 0;
+                }
+            }
+            return issued;
+        }
         for _ in 0..schedulers {
-            let eligible = self.eligible::<OPEN>(scheduler, now);
+            let eligible = self.eligible::<OPEN, PLAIN>(scheduler, now);
             let candidates = open & eligible;
             let mut occupied = Occupied::default();
             if candidates != 0 {
                 self.issuers[scheduler].free_pipes(now);
-                occupied = self.occupied_units(scheduler, now);
+                occupied = self.occupied_units::<PLAIN>(scheduler, now);
             }
             let ready = candidates & !occupied.all();
             let slot = if ready == 0 {
-                let why = self.lost_slot::<OPEN>(scheduler, eligible, candidates, occupied);
+                let why = self.lost_slot::<OPEN, PLAIN>(scheduler, eligible, candidates, occupied);
                 if OPEN {
                     self.tell_stall(scheduler, why, now);
                 }
@@ -100,7 +117,7 @@ impl ComputeUnit {
                 } else {
                     self.issuers[scheduler].turn.pick(ready, &self.ages)
                 };
-                let unit = self.issue_from(wavefront, scheduler, now);
+                let unit = self.issue_from::<PLAIN>(wavefront, scheduler, now);
                 if self.spec.issues_per_cycle > 1 {
                     self.issue_more::<OPEN>(wavefront, unit, scheduler, now);
                 }
@@ -117,6 +134,51 @@ impl ComputeUnit {
         issued
     }
 
+    /// Issues an instruction of a scheduler, if one can.
+    #[inline(always)]
+    fn issue_plainly(&mut self, scheduler: usize, now: Cycle) -> bool {
+        let taken = self.behind_memories(now);
+        let masks = &self.masks;
+        let issuer = &mut self.issuers[scheduler];
+        let mut ready = masks.open() & issuer.slots & !taken;
+        if ready & masks.next_pipe != 0 {
+            issuer.free_pipes(now);
+            ready &= !issuer.behind_pipes(&self.next_of_pipe, now);
+        }
+        if ready == 0 {
+            return false;
+        }
+        let wavefront = issuer.turn.pick(ready, &self.ages);
+        self.issue_from::<true>(wavefront, scheduler, now);
+        true
+    }
+
+    /// Why a scheduler issues nothing.
+    fn why_not_plainly(&self, scheduler: usize, now: Cycle) -> IssueSlot {
+        let slots = self.issuers[scheduler].slots;
+        let candidates = self.masks.open() & slots;
+        let occupied = if candidates == 0 {
+            Occupied::default()
+        } else {
+            self.occupied_units::<true>(scheduler, now)
+        };
+        self.lost_slot::<false, true>(scheduler, slots, candidates, occupied)
+    }
+
+    /// Wavefronts whose next instruction needs the local memory or a place in the load/store queue, as far as these take
+    /// nothing in cycle `now`.
+    #[inline(always)]
+    fn behind_memories(&self, now: Cycle) -> u64 {
+        let mut behind = 0;
+        if self.local_memory_free_at > now {
+            behind = self.masks.next_local;
+        }
+        if self.load_store.is_full() {
+            behind |= self.next_queues();
+        }
+        behind
+    }
+
     /// Issues more of a wavefront that has issued an instruction for the kind of unit `units` in this cycle.
     fn issue_more<const OPEN: bool>(
         &mut self,
@@ -126,13 +188,12 @@ impl ComputeUnit {
         now: Cycle,
     ) {
         for _ in 1..self.spec.issues_per_cycle {
-            let open = self.masks.open() & self.eligible::<OPEN>(scheduler, now) & 1 << slot;
-            if open & !self.occupied_units(scheduler, now).all() == 0 {
+            let open = self.masks.open() & self.eligible::<OPEN, false>(scheduler, now) & 1 << slot;
+            if open & !self.occupied_units::<false>(scheduler, now).all() == 0 {
                 return;
             }
-            let wavefront = &self.wavefronts[slot];
-            let next = (wavefront.code + wavefront.record.pc) as usize;
-            let unit = self.decoded.instructions[next].unit;
+            let next = self.wavefronts[slot].next;
+            let unit = self.decoded.instructions[next as usize].unit;
             if self.spec.issue_together == IssueTogether::DifferentUnits && units & unit != 0 {
                 return;
             }
@@ -141,7 +202,7 @@ impl ComputeUnit {
             if OPEN {
                 self.pick_open(scheduler, open, now);
             }
-            self.issue_from(slot, scheduler, now);
+            self.issue_from::<false>(slot, scheduler, now);
         }
     }
 
@@ -149,8 +210,11 @@ impl ComputeUnit {
     /// back, or the last one alone while a built-in policy that waits out short stalls holds on to
     /// it.
     #[inline]
-    fn eligible<const OPEN: bool>(&self, scheduler: usize, now: Cycle) -> u64 {
+    fn eligible<const OPEN: bool, const PLAIN: bool>(&self, scheduler: usize, now: Cycle) -> u64 {
         let issuer = &self.issuers[scheduler];
+        if PLAIN {
+            return issuer.slots;
+        }
         if OPEN {
             return issuer.slots & !self.held_back(scheduler, now);
         }
@@ -171,8 +235,8 @@ impl ComputeUnit {
     }
 
     /// Wavefronts whose next instruction needs a unit that takes nothing in cycle `now`.
-    #[inline]
-    fn occupied_units(&self, scheduler: usize, now: Cycle) -> Occupied {
+    #[inline(always)]
+    fn occupied_units<const PLAIN: bool>(&self, scheduler: usize, now: Cycle) -> Occupied {
         let mut occupied = Occupied {
             pipe: self.issuers[scheduler].behind_pipes(&self.next_of_pipe, now),
             ..Occupied::default()
@@ -182,6 +246,9 @@ impl ComputeUnit {
         }
         if self.load_store.is_full() {
             occupied.load_store = self.next_queues();
+        }
+        if PLAIN {
+            return occupied;
         }
         if let Some(file) = &self.register_file {
             let wavefronts = self.masks.open() & self.issuers[scheduler].slots;
@@ -208,7 +275,7 @@ impl ComputeUnit {
     /// Why a scheduler issues nothing: `candidates` are those of its `eligible` wavefronts that are open, of which
     /// each needs a unit that is `occupied`; see [`IssueSlot`].
     #[inline]
-    fn lost_slot<const OPEN: bool>(
+    fn lost_slot<const OPEN: bool, const PLAIN: bool>(
         &self,
         scheduler: usize,
         eligible: u64,
@@ -220,18 +287,20 @@ impl ComputeUnit {
         } else if OPEN && self.issuers[scheduler].slots & !eligible != 0 {
             IssueSlot::HeldBack
         } else {
-            self.why_nobody(self.masks.present & eligible)
+            self.why_nobody::<PLAIN>(self.masks.present & eligible)
         }
     }
 
     /// Why none of `mine`, which are there and of which none is held back, could issue: each waits for something of
     /// its own.
     #[inline]
-    fn why_nobody(&self, mine: u64) -> IssueSlot {
+    fn why_nobody<const PLAIN: bool>(&self, mine: u64) -> IssueSlot {
         let masks = &self.masks;
         if mine == 0 {
             IssueSlot::NoWavefront
-        } else if mine & masks.fetched & masks.starved & !(masks.hazard | masks.fence) != 0 {
+        } else if !PLAIN
+            && mine & masks.fetched & masks.starved & !(masks.hazard | masks.fence) != 0
+        {
             IssueSlot::Fetch
         } else if mine & masks.hazard & !masks.hazard_memory != 0 {
             IssueSlot::Scoreboard
@@ -248,89 +317,96 @@ impl ComputeUnit {
 
     /// Issues the next record of a wavefront and fetches the one after; gives back the kind of unit that
     /// executes it.
-    #[inline]
-    fn issue_from(&mut self, slot: usize, scheduler: usize, now: Cycle) -> u8 {
+    #[inline(always)]
+    fn issue_from<const PLAIN: bool>(&mut self, slot: usize, scheduler: usize, now: Cycle) -> u8 {
         let bit = 1_u64 << slot;
         let wavefront = &mut self.wavefronts[slot];
-        let record = wavefront.record;
-        let index = wavefront.code + record.pc;
-        let decoded = &self.decoded.instructions[index as usize];
+        let decoded = &self.decoded.instructions[wavefront.next as usize];
+        let (mask, unit) = (wavefront.record.mask, decoded.unit);
 
-        if record.continues {
+        // Nearly all are full, and not all processors that this is compiled for count bits.
+        self.counts.thread_instructions += match mask {
+            u32::MAX => 32,
+            mask => u64::from(mask.count_ones()),
+        };
+        if decoded.pipe != NO_PIPE {
+            let pipe = usize::from(decoded.pipe);
+            self.next_of_pipe[pipe] &= !bit;
+            self.masks.next_pipe &= !bit;
+            let issuer = &mut self.issuers[scheduler];
+            issuer.busy |= 1 << pipe;
+            issuer.free_at[pipe] = now + u64::from(decoded.interval);
+        }
+        if PLAIN && decoded.computes {
+            self.counts.wavefront_instructions += 1;
+            self.counts.per_class[usize::from(decoded.class)] += 1;
+            let at = now + u64::from(decoded.latency);
+            wavefront.results_at(at, &decoded.writes, &mut self.wheel);
+        } else if self.issue_other::<PLAIN>(slot, now) {
+            return unit;
+        }
+        self.fetch::<PLAIN>(slot, now);
+        unit
+    }
+
+    /// Issues the next record of a wavefront, which may be of any kind: whether that keeps it from going on.
+    #[inline(never)]
+    fn issue_other<const PLAIN: bool>(&mut self, slot: usize, now: Cycle) -> bool {
+        let wavefront = &mut self.wavefronts[slot];
+        let decoded = &self.decoded.instructions[wavefront.next as usize];
+        if wavefront.record.continues {
             self.counts.parts[decoded.unit.trailing_zeros() as usize] += 1;
         } else {
             self.counts.wavefront_instructions += 1;
             self.counts.per_class[usize::from(decoded.class)] += 1;
         }
-        // Nearly all are full, and not all processors that this is compiled for count bits.
-        self.counts.thread_instructions += match record.mask {
-            u32::MAX => 32,
-            mask => u64::from(mask.count_ones()),
-        };
-        if wavefront.pipe != NO_PIPE {
-            let pipe = usize::from(wavefront.pipe);
-            self.next_of_pipe[pipe] &= !bit;
-            let issuer = &mut self.issuers[scheduler];
-            issuer.busy |= 1 << pipe;
-            issuer.free_at[pipe] = now + u64::from(decoded.interval);
-        }
-
-        let (latency, unit, ends) = (decoded.latency, decoded.unit, decoded.ends);
-        let (action, has_result) = (decoded.action, decoded.has_result);
+        let (latency, has_result) = (decoded.latency, decoded.has_result);
         let mut wait = 0;
-        if let Some(file) = &mut self.register_file {
+        if !PLAIN && let Some(file) = &mut self.register_file {
             wait = file.read(slot, self.decoded.sources(decoded), now);
             if has_result {
                 file.write(now + u64::from(latency + wait));
             }
         }
         if has_result {
-            self.results_after(slot, index, latency + wait, now);
+            let at = now + u64::from(latency + wait);
+            wavefront.results_at(at, &decoded.writes, &mut self.wheel);
         }
-        match action {
-            Action::Control => {
-                if latency > 1 || ends {
-                    self.pause(slot, latency, now);
-                    return unit;
-                }
-            }
-            Action::Launch => {
-                self.launch(slot, latency);
-                return unit;
-            }
-            Action::Fence if latency > 1 => {
-                self.pause(slot, latency, now);
-                return unit;
-            }
-            Action::Barrier if record.mask != 0 => {
-                self.arrive(slot, now);
-                return unit;
-            }
-            Action::Compute | Action::Fence | Action::Barrier => {}
+        match decoded.action {
             Action::Memory(kind) => {
-                if self.spec.load_store.issues_per_cycle.is_some()
-                    && (self.masks.next_load_store | self.masks.next_local) & bit != 0
-                {
-                    let before = if self.accesses_issued.0 == now {
-                        self.accesses_issued.1
-                    } else {
-                        0
-                    };
-                    self.accesses_issued = (now, before + 1);
+                if !PLAIN {
+                    self.note_access(1 << slot, now);
                 }
-                self.masks.next_load_store &= !bit;
-                self.masks.next_local &= !bit;
-                self.access(slot, index, kind, wait, now);
+                self.access(slot, kind, wait, now);
+                return false;
             }
+            Action::Control if latency > 1 || decoded.ends => self.pause(slot, latency, now),
+            Action::Launch => self.launch(slot, latency),
+            Action::Fence if latency > 1 => self.pause(slot, latency, now),
+            Action::Barrier if wavefront.record.mask != 0 => self.arrive(slot, now),
+            _ => return false,
         }
-        self.fetch(slot, now);
-        unit
+        true
+    }
+
+    /// An access to a memory issues, if the wavefront given by its bit has such: of a limit on them it takes its part.
+    fn note_access(&mut self, bit: u64, now: Cycle) {
+        if self.spec.load_store.issues_per_cycle.is_some()
+            && (self.masks.next_load_store | self.masks.next_local) & bit != 0
+        {
+            let before = if self.accesses_issued.0 == now {
+                self.accesses_issued.1
+            } else {
+                0
+            };
+            self.accesses_issued = (now, before + 1);
+        }
     }
 
     /// What the unit waits for, and to what the cycles until then are charged, after a cycle in which a scheduler
     /// `issued` or none did.
-    #[inline]
-    pub(super) fn next<const OPEN: bool>(
+    #[inline(always)]
+    pub(super) fn next<const OPEN: bool, const PLAIN: bool>(
         &mut self,
         ctx: &mut Context<'_>,
         now: Cycle,
@@ -338,13 +414,16 @@ impl ComputeUnit {
     ) -> Next {
         let mut wake = Cycle::MAX;
         let open = self.masks.open();
+        if PLAIN && open & !self.masks.next_pipe & !self.behind_memories(now + 1) != 0 {
+            return Next::Busy;
+        }
         let schedulers = if open == 0 { 0 } else { self.issuers.len() };
         for scheduler in 0..schedulers {
-            let candidates = open & self.eligible::<OPEN>(scheduler, now + 1);
+            let candidates = open & self.eligible::<OPEN, PLAIN>(scheduler, now + 1);
             if candidates == 0 {
                 continue;
             }
-            let occupied = self.occupied_units(scheduler, now + 1);
+            let occupied = self.occupied_units::<PLAIN>(scheduler, now + 1);
             if candidates & !occupied.all() != 0 {
                 return Next::Busy;
             }
@@ -352,7 +431,7 @@ impl ComputeUnit {
             if self.accounting.is_otherwise_occupied(scheduler, reason) {
                 return Next::Busy;
             }
-            if self.register_file.is_some() || candidates & occupied.by_two() != 0 {
+            if !PLAIN && self.register_file.is_some() || candidates & occupied.by_two() != 0 {
                 let changes = self.first_change(scheduler, candidates, reason, now + 2);
                 wake = wake.min(changes.unwrap_or(Cycle::MAX));
                 continue;
@@ -370,7 +449,8 @@ impl ComputeUnit {
         if let Some(cycle) = self.load_store.next_send(now) {
             wake = wake.min(cycle);
         }
-        if self.fetch.is_some()
+        if !PLAIN
+            && self.fetch.is_some()
             && let Some(cycle) = self.next_fetch(now)
         {
             wake = wake.min(cycle);
@@ -386,15 +466,16 @@ impl ComputeUnit {
         }
         // With nobody open in this cycle, and nobody now, what was charged in it goes on.
         if OPEN || issued || open != 0 {
+            self.is_settled = !OPEN && open == 0;
             for scheduler in 0..self.issuers.len() {
-                let eligible = self.eligible::<OPEN>(scheduler, now + 1);
+                let eligible = self.eligible::<OPEN, PLAIN>(scheduler, now + 1);
                 let candidates = open & eligible;
                 let occupied = if candidates == 0 {
                     Occupied::default()
                 } else {
-                    self.occupied_units(scheduler, now + 1)
+                    self.occupied_units::<PLAIN>(scheduler, now + 1)
                 };
-                let slot = self.lost_slot::<OPEN>(scheduler, eligible, candidates, occupied);
+                let slot = self.lost_slot::<OPEN, PLAIN>(scheduler, eligible, candidates, occupied);
                 if OPEN && self.is_news(scheduler, slot) {
                     return Next::Busy;
                 }
@@ -440,7 +521,7 @@ impl ComputeUnit {
         // A unit that was not read from a damaged file takes nothing for longer than an interval or a result.
         let longest = u64::from(LATENCY_MAX).max(self.wheel.horizon());
         (from..=until.min(from + longest)).find(|at| {
-            let occupied = self.occupied_units(scheduler, *at);
+            let occupied = self.occupied_units::<false>(scheduler, *at);
             candidates & !occupied.all() != 0 || occupied.reason(candidates) != reason
         })
     }

@@ -191,8 +191,24 @@ pub struct ComputeUnit {
     /// What the trace or a neighbour did wrong, to be reported at the end of the evaluation.
     failure: Option<String>,
 
+    way: Way,
+    /// In the last evaluation no wavefront was open, and why is charged: that goes on until something changes.
+    is_settled: bool,
     accounting: Accounting,
     counts: Counts,
+}
+
+/// What an evaluation looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The schedulers are built in and issue one of all their wavefronts in a cycle, and nothing limits instructions but
+    /// their operands and units.
+    Plain,
+    /// As above, but instructions are fetched, the register file or accesses per cycle are limited, a scheduler
+    /// issues several or stays with one wavefront, or the first-level cache tells something.
+    Limited,
+    /// The policies of the schedulers are not built in.
+    Open,
 }
 
 impl Kind for ComputeUnit {
@@ -242,10 +258,16 @@ impl Kind for ComputeUnit {
         })?;
         let decoded = DecodedProgram::of(&program, &spec, environment);
         let mut unit = Self::new(spec, program, decoded, reuse_monitor);
+        if built_in.contains(&BuiltIn::GtoLongLatency) {
+            unit.way = Way::Limited;
+        }
         for (issuer, way) in unit.issuers.iter_mut().zip(built_in) {
             issuer.turn = Turn::new(way);
         }
-        unit.open = open;
+        if !open.is_empty() {
+            unit.way = Way::Open;
+            unit.open = open;
+        }
         unit.demands = environment.resource::<Demands>();
         Ok(unit)
     }
@@ -294,9 +316,9 @@ impl ComputeUnit {
                     spec.wavefront_slots,
                 ))
             }),
-            decoded,
             wavefronts: Vec::with_capacity(spec.wavefront_slots as usize),
             work_groups: vec![WorkGroup::default(); spec.work_group_slots as usize].into(),
+            decoded,
             masks: Masks::default(),
             ages: Ages::new(),
             issuers: (0..spec.schedulers).map(issuer).collect(),
@@ -315,6 +337,12 @@ impl ComputeUnit {
             invalidation: None,
             reuse_monitor,
             failure: None,
+            way: if spec.is_plain() {
+                Way::Plain
+            } else {
+                Way::Limited
+            },
+            is_settled: false,
             accounting: Accounting::new(spec.schedulers as usize),
             counts: Counts::default(),
             spec,
@@ -338,11 +366,11 @@ impl Component for ComputeUnit {
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        // Two functions, each with what it needs in registers.
-        if self.is_open() {
-            self.step::<true>(ctx)
-        } else {
-            self.step::<false>(ctx)
+        // A function for each, with what it needs in registers.
+        match self.way {
+            Way::Plain => self.step::<false, true>(ctx),
+            Way::Limited => self.step::<false, false>(ctx),
+            Way::Open => self.step::<true, false>(ctx),
         }
     }
 
@@ -387,6 +415,9 @@ impl Component for ComputeUnit {
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.check_cache_events()?;
+        if self.way == Way::Plain && self.locality.is_connected() {
+            self.way = Way::Limited;
+        }
         if self.instructions.request.is_connected() && self.fetch.is_none() {
             let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
                            `fetch`, or leave the wire out";
@@ -470,19 +501,21 @@ impl Component for ComputeUnit {
 }
 
 impl ComputeUnit {
-    /// One evaluation; `OPEN` where the policies of the schedulers are not built in.
+    /// One evaluation; `OPEN` where the policies of the schedulers are not built in, `PLAIN` where nothing of
+    /// [`Way::Limited`] is looked at.
     #[inline(never)]
-    fn step<const OPEN: bool>(&mut self, ctx: &mut Context<'_>) -> Next {
+    fn step<const OPEN: bool, const PLAIN: bool>(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         self.accounting.begin(now);
-        self.take_events(now);
+        let mut changed = self.take_events::<PLAIN>(now);
         while self.memory.response.peek(ctx).is_some() {
             self.take_response(ctx, now);
+            changed = true;
         }
-        if self.fetch.is_some() {
+        if !PLAIN && self.fetch.is_some() {
             self.take_instructions(ctx, now);
         }
-        if self.locality.is_connected() {
+        if !PLAIN && self.locality.is_connected() {
             self.take_cache_events(ctx, now);
         }
         if self.invalidation.is_some() {
@@ -490,15 +523,20 @@ impl ComputeUnit {
         }
         if self.dispatch.dispatch.peek(ctx).is_some() {
             self.take_dispatch(ctx, now);
+            changed = true;
         }
         if self.load_store.has_work() {
-            self.send_requests(ctx, now);
+            changed |= self.send_requests(ctx, now);
         }
-        let issued = self.issue::<OPEN>(now);
+        let issued = if PLAIN && self.is_settled && !changed {
+            false
+        } else {
+            self.issue::<OPEN, PLAIN>(now)
+        };
         if issued {
             ctx.made_progress();
         }
-        if self.fetch.is_some() {
+        if !PLAIN && self.fetch.is_some() {
             self.fetch_instructions(ctx, now);
         }
         if !self.launching.is_empty() {
@@ -510,7 +548,7 @@ impl ComputeUnit {
         if let Some(failure) = self.failure.take() {
             ctx.fail(failure);
         }
-        self.next::<OPEN>(ctx, now, issued)
+        self.next::<OPEN, PLAIN>(ctx, now, issued)
     }
 
     fn fail(&mut self, message: String) {
