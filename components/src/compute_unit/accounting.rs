@@ -216,14 +216,18 @@ impl Accounting {
     }
 
     /// From cycle `from` on slots of the scheduler are charged to `reason`, until this is called again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn charge(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
-        let charges = &mut self.charges[scheduler % SCHEDULERS_MAX];
-        if reason != charges.reason {
-            charges.counts[charges.reason as usize] += from - charges.since;
-            charges.reason = reason;
-            charges.since = from;
+        if self.charges[scheduler % SCHEDULERS_MAX].reason as u8 != reason as u8 {
+            self.begin_stretch(scheduler, reason, from);
         }
+    }
+
+    fn begin_stretch(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
+        let charges = &mut self.charges[scheduler % SCHEDULERS_MAX];
+        charges.counts[charges.reason as usize] += from - charges.since;
+        charges.reason = reason;
+        charges.since = from;
     }
 
     /// Whether slots of the scheduler are charged to units that were occupied, but for another reason than this one.

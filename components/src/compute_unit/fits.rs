@@ -92,10 +92,13 @@ impl ComputeUnit {
 
     fn work_groups_fit(&self) -> Result<(), String> {
         let (mut slots, mut registers, mut local) = (0_u64, 0_u64, 0_u64);
-        let draining = self.wheel.events().fold(0_u64, |draining, event| match event {
-            Event::Drain { slot } => draining | 1 << (slot % 64),
-            _ => draining,
-        });
+        let draining = self
+            .wheel
+            .events()
+            .fold(0_u64, |draining, event| match event {
+                Event::Drain { slot } => draining | 1 << (slot % 64),
+                _ => draining,
+            });
         for (number, group) in self.work_groups.iter().enumerate() {
             let here = |problem: &str| Err(format!("work-group slot {number}: {problem}"));
             if group.slots & slots != 0 || group.slots & !self.masks.present != 0 {

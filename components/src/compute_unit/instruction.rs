@@ -44,6 +44,8 @@ pub(super) struct Decoded {
     pub(super) has_writes: bool,
     /// It writes registers `latency` after its issue: no access, which knows better, nor a fence or barrier.
     pub(super) has_result: bool,
+    /// The kind of access, of [`Action::Memory`].
+    pub(super) access: Option<RequestKind>,
     /// It writes registers and does nothing else.
     pub(super) computes: bool,
     /// It needs none but its registers: no pipe, memory or store before it.
@@ -211,6 +213,10 @@ fn decode(
         has_writes: !instruction.writes.is_empty(),
         has_result: !instruction.writes.is_empty()
             && matches!(action, Action::Compute | Action::Control | Action::Launch),
+        access: match action {
+            Action::Memory(kind) => Some(kind),
+            _ => None,
+        },
         computes: action == Action::Compute && !instruction.writes.is_empty(),
         is_free: timing.interval <= 1 && !matches!(action, Action::Memory(_) | Action::Fence),
         class: class.index() as u8,

@@ -64,7 +64,7 @@ impl BankConflicts {
                 base: address,
                 step: 0,
             } => Some(self.run(address, u64::from(bytes))),
-            _ if !is_one_run(mask) => None,
+            _ if mask != u32::MAX && !is_one_run(mask) => None,
             Shape::Stride { base, step } => {
                 let start =
                     base.wrapping_add_signed(step.wrapping_mul(i64::from(mask.trailing_zeros())));

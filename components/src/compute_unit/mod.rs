@@ -14,7 +14,7 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
-//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scoreboard.rs`, finds
+//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scoreboard.rs` and `occupied.rs`, finds
 //! who can issue, and a policy of `scheduler/` (asked by way of `open.rs` if it is not built in) who
 //! does; `memory_access.rs` hands an access to `load_store.rs`, through
 //! `coalescer.rs`, or to `local_memory.rs`; `register_file.rs` limits operands and results, and `wheel.rs` files results by their cycle. What is shown
@@ -90,6 +90,7 @@ mod launching;
 mod load_store;
 mod local_memory;
 mod memory_access;
+mod occupied;
 mod open;
 mod register_file;
 mod scheduler;
@@ -99,6 +100,7 @@ mod spec;
 mod unit_kind;
 mod untimed;
 mod wavefront;
+mod way;
 mod wheel;
 mod work_group;
 
@@ -191,24 +193,12 @@ pub struct ComputeUnit {
     /// What the trace or a neighbour did wrong, to be reported at the end of the evaluation.
     failure: Option<String>,
 
-    way: Way,
+    /// One of [`way`].
+    way: u8,
     /// In the last evaluation no wavefront was open, and why is charged: that goes on until something changes.
     is_settled: bool,
     accounting: Accounting,
     counts: Counts,
-}
-
-/// What an evaluation looks at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// The schedulers are built in and issue one of all their wavefronts in a cycle, and nothing limits instructions but
-    /// their operands and units.
-    Plain,
-    /// As above, but instructions are fetched, the register file or accesses per cycle are limited, a scheduler
-    /// issues several or stays with one wavefront, or the first-level cache tells something.
-    Limited,
-    /// The policies of the schedulers are not built in.
-    Open,
 }
 
 impl Kind for ComputeUnit {
@@ -259,13 +249,13 @@ impl Kind for ComputeUnit {
         let decoded = DecodedProgram::of(&program, &spec, environment);
         let mut unit = Self::new(spec, program, decoded, reuse_monitor);
         if built_in.contains(&BuiltIn::GtoLongLatency) {
-            unit.way = Way::Limited;
+            unit.way = way::LIMITED;
         }
         for (issuer, way) in unit.issuers.iter_mut().zip(built_in) {
             issuer.turn = Turn::new(way);
         }
         if !open.is_empty() {
-            unit.way = Way::Open;
+            unit.way = way::OPEN;
             unit.open = open;
         }
         unit.demands = environment.resource::<Demands>();
@@ -337,11 +327,7 @@ impl ComputeUnit {
             invalidation: None,
             reuse_monitor,
             failure: None,
-            way: if spec.is_plain() {
-                Way::Plain
-            } else {
-                Way::Limited
-            },
+            way: way::of(&spec),
             is_settled: false,
             accounting: Accounting::new(spec.schedulers as usize),
             counts: Counts::default(),
@@ -368,9 +354,10 @@ impl Component for ComputeUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         // A function for each, with what it needs in registers.
         match self.way {
-            Way::Plain => self.step::<false, true>(ctx),
-            Way::Limited => self.step::<false, false>(ctx),
-            Way::Open => self.step::<true, false>(ctx),
+            way::PLAIN => self.step::<{ way::PLAIN }>(ctx),
+            way::FETCHING => self.step::<{ way::FETCHING }>(ctx),
+            way::LIMITED => self.step::<{ way::LIMITED }>(ctx),
+            _ => self.step::<{ way::OPEN }>(ctx),
         }
     }
 
@@ -415,8 +402,8 @@ impl Component for ComputeUnit {
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.check_cache_events()?;
-        if self.way == Way::Plain && self.locality.is_connected() {
-            self.way = Way::Limited;
+        if way::is_plain(self.way) && self.locality.is_connected() {
+            self.way = way::LIMITED;
         }
         if self.instructions.request.is_connected() && self.fetch.is_none() {
             let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
@@ -501,21 +488,21 @@ impl Component for ComputeUnit {
 }
 
 impl ComputeUnit {
-    /// One evaluation; `OPEN` where the policies of the schedulers are not built in, `PLAIN` where nothing of
-    /// [`Way::Limited`] is looked at.
+    /// One evaluation in one of the ways of [`way`].
     #[inline(never)]
-    fn step<const OPEN: bool, const PLAIN: bool>(&mut self, ctx: &mut Context<'_>) -> Next {
+    fn step<const WAY: u8>(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         self.accounting.begin(now);
-        let mut changed = self.take_events::<PLAIN>(now);
+        let mut changed = self.take_events::<WAY>(now);
         while self.memory.response.peek(ctx).is_some() {
             self.take_response(ctx, now);
             changed = true;
         }
-        if !PLAIN && self.fetch.is_some() {
+        if WAY != way::PLAIN && self.instructions_have_come(ctx, now) {
             self.take_instructions(ctx, now);
+            changed = true;
         }
-        if !PLAIN && self.locality.is_connected() {
+        if !way::is_plain(WAY) && self.locality.is_connected() {
             self.take_cache_events(ctx, now);
         }
         if self.invalidation.is_some() {
@@ -528,15 +515,15 @@ impl ComputeUnit {
         if self.load_store.has_work() {
             changed |= self.send_requests(ctx, now);
         }
-        let issued = if PLAIN && self.is_settled && !changed {
+        let issued = if way::is_plain(WAY) && self.is_settled && !changed {
             false
         } else {
-            self.issue::<OPEN, PLAIN>(now)
+            self.issue::<WAY>(now)
         };
         if issued {
             ctx.made_progress();
         }
-        if !PLAIN && self.fetch.is_some() {
+        if WAY != way::PLAIN && self.may_fetch() {
             self.fetch_instructions(ctx, now);
         }
         if !self.launching.is_empty() {
@@ -548,7 +535,7 @@ impl ComputeUnit {
         if let Some(failure) = self.failure.take() {
             ctx.fail(failure);
         }
-        self.next::<OPEN, PLAIN>(ctx, now, issued)
+        self.next::<WAY>(ctx, now, issued)
     }
 
     fn fail(&mut self, message: String) {

@@ -96,7 +96,9 @@ impl ComputeUnit {
             let slot = accesses.trailing_zeros() as usize;
             accesses &= accesses - 1;
             let wavefront = &self.wavefronts[slot];
-            if self.decoded.instructions[wavefront.next as usize].action == Action::Memory(RequestKind::Read) {
+            if self.decoded.instructions[wavefront.next as usize].action
+                == Action::Memory(RequestKind::Read)
+            {
                 held |= 1 << slot;
             }
         }

@@ -284,16 +284,6 @@ pub struct PrivateMemorySpec {
 }
 
 impl ComputeUnitSpec {
-    /// Whether instructions are there when they are needed, one issues per scheduler and cycle, and nothing limits
-    /// operands, results and accesses per cycle.
-    pub(super) fn is_plain(&self) -> bool {
-        self.fetch.is_none()
-            && self.issues_per_cycle == 1
-            && self.register_banks.is_none()
-            && self.results_per_cycle.is_none()
-            && self.load_store.issues_per_cycle.is_none()
-    }
-
     /// Checks every number.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         SpecError::in_range(

@@ -8,6 +8,7 @@ use warpweave_trace::{Cursor, Lanes, Record, Shape, Space};
 use super::ComputeUnit;
 use super::instruction::{Action, NO_PIPE};
 use super::scoreboard::{Hazard, Scoreboard, UNKNOWN, Writes};
+use super::way::PLAIN;
 use super::wheel::{Event, Stamp, Wheel};
 use crate::memory::Level;
 
@@ -137,7 +138,7 @@ impl Wavefront {
 impl ComputeUnit {
     /// What happens in this cycle by itself; whether something changed.
     #[inline(always)]
-    pub(super) fn take_events<const PLAIN: bool>(&mut self, now: Cycle) -> bool {
+    pub(super) fn take_events<const WAY: u8>(&mut self, now: Cycle) -> bool {
         if !self.wheel.is_due(now) {
             return false;
         }
@@ -147,7 +148,7 @@ impl ComputeUnit {
         while let Some(event) = self.wheel.next_event() {
             changed = true;
             match event {
-                Event::Resume { slot } => self.resume::<PLAIN>(slot as usize, now),
+                Event::Resume { slot } => self.resume::<WAY>(slot as usize, now),
                 Event::WriteBack {
                     slot,
                     level,
@@ -160,10 +161,10 @@ impl ComputeUnit {
     }
 
     #[inline(never)]
-    fn resume<const PLAIN: bool>(&mut self, slot: usize, now: Cycle) {
+    fn resume<const WAY: u8>(&mut self, slot: usize, now: Cycle) {
         self.masks.paused &= !(1 << slot);
         self.masks.fetched |= 1 << slot;
-        self.fetch::<PLAIN>(slot, now);
+        self.fetch::<WAY>(slot, now);
     }
 
     /// What a load from outside the unit brings, the last of it from `level`, is in the registers.
@@ -223,15 +224,15 @@ impl ComputeUnit {
     /// Makes the next record of a wavefront, which is among those fetched and of which nothing else is noted, the one to
     /// issue; ends the wavefront when there is none.
     #[inline(always)]
-    pub(super) fn fetch<const PLAIN: bool>(&mut self, slot: usize, now: Cycle) {
+    pub(super) fn fetch<const WAY: u8>(&mut self, slot: usize, now: Cycle) {
         let bit = 1_u64 << slot;
         let wavefront = &mut self.wavefronts[slot];
         let kernel = || &*self.program.kernels[wavefront.kernel as usize];
-        let Some(record) = wavefront.cursor.next_of(kernel, &mut wavefront.lanes) else {
+        let (record, lanes) = (&mut wavefront.record, &mut wavefront.lanes);
+        if !wavefront.cursor.advance(kernel, record, lanes) {
             self.end(slot, now);
             return;
-        };
-        wavefront.record = record;
+        }
         wavefront.next = wavefront.code + record.pc;
         let decoded = &self.decoded.instructions[wavefront.next as usize];
         if !decoded.is_free {
@@ -240,22 +241,22 @@ impl ComputeUnit {
                 self.masks.next_pipe |= bit;
             }
             match decoded.action {
-                Action::Memory(_) if touches_memory(&record, &wavefront.lanes) => {
-                    match record.space {
-                        Space::Global | Space::Local => self.masks.next_load_store |= bit,
-                        Space::Shared => self.masks.next_local |= bit,
-                        _ => {}
-                    }
-                }
+                Action::Memory(_) if touches_memory(record, lanes) => match record.space {
+                    Space::Global | Space::Local => self.masks.next_load_store |= bit,
+                    Space::Shared => self.masks.next_local |= bit,
+                    _ => {}
+                },
                 Action::Fence if wavefront.stores > 0 => self.masks.fence |= bit,
                 _ => {}
             }
         }
         let hazard = wavefront.scoreboard.hazard(&decoded.uses, now);
         self.masks.note_hazard(hazard, bit, &mut self.wheel);
-        if !PLAIN && let Some(stage) = &mut self.fetch {
+        if WAY != PLAIN
+            && let Some(stage) = &mut self.fetch
+        {
             self.masks.starved &= !bit;
-            if !stage.go_on(slot, record.pc) {
+            if !stage.go_on(slot, wavefront.record.pc) {
                 self.masks.starved |= bit;
             }
         }

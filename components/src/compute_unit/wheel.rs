@@ -283,7 +283,13 @@ impl Wheel {
             })
         };
         occupied
-            .map(|slot| (slot as u32, self.slots[slot].waiting, events(slot).collect()))
+            .map(|slot| {
+                (
+                    slot as u32,
+                    self.slots[slot].waiting,
+                    events(slot).collect(),
+                )
+            })
             .collect()
     }
 

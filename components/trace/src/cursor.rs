@@ -59,21 +59,29 @@ impl Cursor {
     /// go to `lanes`; other records set its shape to [`Shape::None`].
     #[inline]
     pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
-        self.next_of(|| kernel, lanes)
-    }
-
-    /// As [`Cursor::next`], where the kernel takes time to find: most records need none.
-    #[inline(always)]
-    pub fn next_of<'a>(
-        &mut self,
-        kernel: impl FnOnce() -> &'a KernelTrace,
-        lanes: &mut Lanes,
-    ) -> Option<Record> {
         if self.run == 0 {
-            return self.next_in_stream(kernel(), lanes);
+            return self.next_in_stream(kernel, lanes);
         }
         self.run -= 1;
         Some(self.plain(lanes))
+    }
+
+    /// As [`Cursor::next`], into a record that is kept with the lanes; false after the last. It makes no difference what is
+    /// there before. The kernel may take time to find: most records need none.
+    #[inline(always)]
+    pub fn advance<'a>(
+        &mut self,
+        kernel: impl FnOnce() -> &'a KernelTrace,
+        record: &mut Record,
+        lanes: &mut Lanes,
+    ) -> bool {
+        if self.run == 0 {
+            let next = self.next_in_stream(kernel(), lanes);
+            return next.map(|next| *record = next).is_some();
+        }
+        self.run -= 1;
+        *record = self.plain(lanes);
+        true
     }
 
     /// Reads on in the stream.
