@@ -1,6 +1,5 @@
 //! Where every issue slot went.
 
-use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, Statistics};
 
@@ -148,12 +147,15 @@ const NAMES: [(&str, &str, &str); 12] = [
 ///
 /// A scheduler is charged by the stretch: cycles in a row with one reason are counted when another one begins.
 pub(super) struct Accounting {
-    /// By scheduler.
-    charges: ArrayVec<Charges, 8>,
+    /// By scheduler, for as many as there are.
+    charges: [Charges; SCHEDULERS_MAX],
+    schedulers: usize,
     /// The unit was evaluated in the cycle before this one, and in none after it.
     evaluated_to: Cycle,
     settled: Settled,
 }
+
+const SCHEDULERS_MAX: usize = 8;
 
 /// Where the slots of one scheduler went.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -183,8 +185,8 @@ type Counts = [u64; NAMES.len()];
 #[derive(Default, Serialize, Deserialize)]
 struct Settled {
     /// By scheduler, how many of its slots lost to memory, and without a wavefront, are settled.
-    memory: [u64; 8],
-    no_wavefront: [u64; 8],
+    memory: [u64; SCHEDULERS_MAX],
+    no_wavefront: [u64; SCHEDULERS_MAX],
     /// Slots lost to memory by the level whose answer ended the wait.
     by_level: ByLevel<u64>,
     /// Slots without a wavefront before one came.
@@ -196,13 +198,12 @@ struct Settled {
 impl Accounting {
     pub(super) fn new(schedulers: usize) -> Self {
         Self {
-            charges: (0..schedulers)
-                .map(|_| Charges {
-                    counts: Counts::default(),
-                    reason: IssueSlot::NoWavefront,
-                    since: 0,
-                })
-                .collect(),
+            charges: [Charges {
+                counts: [0; NAMES.len()],
+                reason: IssueSlot::NoWavefront,
+                since: 0,
+            }; SCHEDULERS_MAX],
+            schedulers,
             evaluated_to: 0,
             settled: Settled::default(),
         }
@@ -215,20 +216,24 @@ impl Accounting {
     }
 
     /// From cycle `from` on slots of the scheduler are charged to `reason`, until this is called again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn charge(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
-        let charges = &mut self.charges[scheduler];
-        if reason != charges.reason {
-            charges.counts[charges.reason as usize] += from - charges.since;
-            charges.reason = reason;
-            charges.since = from;
+        if self.charges[scheduler % SCHEDULERS_MAX].reason as u8 != reason as u8 {
+            self.begin_stretch(scheduler, reason, from);
         }
+    }
+
+    fn begin_stretch(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
+        let charges = &mut self.charges[scheduler % SCHEDULERS_MAX];
+        charges.counts[charges.reason as usize] += from - charges.since;
+        charges.reason = reason;
+        charges.since = from;
     }
 
     /// Whether slots of the scheduler are charged to units that were occupied, but for another reason than this one.
     #[inline]
     pub(super) fn is_otherwise_occupied(&self, scheduler: usize, reason: IssueSlot) -> bool {
-        let charged = self.charges[scheduler].reason;
+        let charged = self.charges[scheduler % SCHEDULERS_MAX].reason;
         let occupied = matches!(
             charged,
             IssueSlot::PipeBusy | IssueSlot::LocalMemoryBusy | IssueSlot::LoadStoreFull
@@ -251,7 +256,7 @@ impl Accounting {
 
     /// A kernel has ended on the whole machine that was there for `ran` cycles; the unit hears of it in cycle `now`.
     pub(super) fn kernel_ended(&mut self, ran: u64, now: Cycle) {
-        for scheduler in 0..self.charges.len() {
+        for scheduler in 0..self.schedulers {
             // One stretch of cycles up to now: it began when the last wavefront left, or when something was
             // settled last.
             let lost = self.unsettled_without_wavefront(scheduler, now);
@@ -288,7 +293,7 @@ impl Accounting {
     ) {
         let cycle = statistics.cycle();
         let mut sums = Counts::default();
-        for charges in &self.charges {
+        for charges in &self.charges[..self.schedulers] {
             for (sum, count) in sums.iter_mut().zip(&charges.counts) {
                 *sum += count;
             }

@@ -2,9 +2,10 @@
 //! granted of slots, instructions and counts.
 
 use warpweave_framework::{Id, State, at_most, below};
-use warpweave_trace::{Class, Lanes};
+use warpweave_trace::Lanes;
 
-use super::instruction::NO_PIPE;
+use super::scoreboard::{Hazard, UNKNOWN};
+use super::wavefront::touches_memory;
 use super::wheel::Event;
 use super::{ComputeUnit, Wavefront};
 
@@ -15,6 +16,7 @@ impl ComputeUnit {
         state.check("wavefronts", || self.wavefronts_fit());
         state.check("work_groups", || self.work_groups_fit());
         state.check("ages", || self.ages.check());
+        state.check("results", || self.results_fit());
         state.check("events", || self.events_fit());
         state.check("load_store.accesses", || self.accesses_fit());
         state.check("completions", || {
@@ -71,12 +73,14 @@ impl ComputeUnit {
         if self.decoded.bases[wavefront.kernel as usize] != wavefront.code {
             return Err(format!("the kernel does not begin at {}", wavefront.code));
         }
-        if wavefront.pipe != NO_PIPE {
-            below("pipe", wavefront.pipe, Class::COUNT as u64)?;
-        }
         let kernel = &kernels[wavefront.kernel as usize];
         let instructions = kernel.code.instructions.len() as u64;
         below("instruction", wavefront.record.pc, instructions)?;
+        let accesses = touches_memory(&wavefront.record, &wavefront.lanes);
+        let next_accesses = self.masks.next_load_store | self.masks.next_local;
+        if next_accesses >> slot & 1 == 1 && !accesses {
+            return Err("it accesses nothing next".to_owned());
+        }
         // What is left of its stream, for a place in the middle of a token means anything.
         let mut cursor = wavefront.cursor;
         let mut lanes = Lanes::default();
@@ -88,6 +92,13 @@ impl ComputeUnit {
 
     fn work_groups_fit(&self) -> Result<(), String> {
         let (mut slots, mut registers, mut local) = (0_u64, 0_u64, 0_u64);
+        let draining = self
+            .wheel
+            .events()
+            .fold(0_u64, |draining, event| match event {
+                Event::Drain { slot } => draining | 1 << (slot % 64),
+                _ => draining,
+            });
         for (number, group) in self.work_groups.iter().enumerate() {
             let here = |problem: &str| Err(format!("work-group slot {number}: {problem}"));
             if group.slots & slots != 0 || group.slots & !self.masks.present != 0 {
@@ -98,7 +109,7 @@ impl ComputeUnit {
             local = local.saturating_add(group.local_bytes);
             let of = |mask: u64| (group.slots & mask).count_ones();
             let undrained = self.present().filter(|(slot, wavefront)| {
-                let ended = self.masks.ended >> slot & 1 == 1;
+                let ended = self.masks.ended >> slot & 1 == 1 && draining >> slot & 1 == 0;
                 group.slots >> slot & 1 == 1 && !(ended && wavefront.in_flight == 0)
             });
             let counts = [group.alive, group.undrained, group.arrived];
@@ -125,8 +136,39 @@ impl ComputeUnit {
         Ok(())
     }
 
+    /// Whether results come within the horizon, and those who wait for them are those that events let go on.
+    fn results_fit(&self) -> Result<(), String> {
+        // The unit was evaluated before that cycle.
+        let horizon = self.wheel.horizon();
+        let latest = self.accounting.evaluated_to().saturating_add(horizon);
+        let mut waiting = 0_u64;
+        for bits in self.wheel.waits() {
+            if waiting & bits != 0 {
+                return Err("a wavefront waits for two results".to_owned());
+            }
+            waiting |= bits;
+        }
+        let mut expected = 0_u64;
+        for (slot, wavefront) in self.present() {
+            if wavefront.scoreboard.latest().max(wavefront.last_result.0) >= latest {
+                return Err(format!("wavefront slot {slot} has a result too late"));
+            }
+            if (self.masks.hazard & !self.masks.hazard_memory) >> slot & 1 == 1 {
+                let next = &self.decoded.instructions[wavefront.next as usize];
+                let hazard = wavefront.scoreboard.clone().hazard(&next.uses, 0);
+                let is_known = matches!(hazard, Hazard::Pipeline(at) if at != UNKNOWN);
+                expected |= u64::from(is_known) << slot;
+            }
+        }
+        if waiting != expected {
+            return Err("those who wait for results are others".to_owned());
+        }
+        Ok(())
+    }
+
     fn events_fit(&self) -> Result<(), String> {
         let mut resumed = 0_u64;
+        let mut drained = 0_u64;
         let mut under_way = vec![0_u32; self.wavefronts.len()];
         for event in self.wheel.events() {
             match event {
@@ -144,6 +186,14 @@ impl ComputeUnit {
                     let instructions = self.decoded.instructions.len() as u64;
                     below("instruction", instruction, instructions)?;
                     under_way[usize::from(slot)] += 1;
+                }
+                Event::Drain { slot } => {
+                    below("wavefront slot", slot, self.wavefronts.len() as u64)?;
+                    let ended = self.masks.ended & !drained;
+                    if ended >> slot & 1 == 0 || self.wavefronts[usize::from(slot)].in_flight > 0 {
+                        return Err(format!("wavefront slot {slot} drains twice or too early"));
+                    }
+                    drained |= 1 << slot;
                 }
             }
         }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use warpweave_framework::Environment;
 use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program};
 
-use super::scoreboard::{Numbering, Registers};
+use super::scoreboard::{Numbering, Registers, Writes};
 use super::spec::{ClassTimings, ComputeUnitSpec};
 use super::unit_kind::UnitKind;
 use crate::memory::{RequestKind, flags};
@@ -37,13 +37,19 @@ pub(super) enum Action {
 pub(super) struct Decoded {
     /// Registers read or written: what the scoreboard is asked about.
     pub(super) uses: Registers,
-    pub(super) writes: Registers,
+    pub(super) writes: Writes,
     pub(super) latency: u32,
     pub(super) interval: u32,
     pub(super) action: Action,
     pub(super) has_writes: bool,
     /// It writes registers `latency` after its issue: no access, which knows better, nor a fence or barrier.
     pub(super) has_result: bool,
+    /// The kind of access, of [`Action::Memory`].
+    pub(super) access: Option<RequestKind>,
+    /// It writes registers and does nothing else.
+    pub(super) computes: bool,
+    /// It needs none but its registers: no pipe, memory or store before it.
+    pub(super) is_free: bool,
     pub(super) class: u8,
     /// Pipe of the scheduler that the instruction occupies for `interval` cycles.
     pub(super) pipe: u8,
@@ -67,6 +73,8 @@ pub(super) struct DecodedProgram {
     pub(super) bases: Arc<[u32]>,
     /// Source registers, without predicates, instruction after instruction.
     sources: Arc<[u8]>,
+    /// The most registers and predicates of a kernel.
+    pub(super) registers: u32,
 }
 
 /// Programs decoded for units, a resource of the environment: units of the same timings share what one of
@@ -119,11 +127,13 @@ impl DecodedProgram {
         let mut instructions = Vec::new();
         let mut sources = Vec::new();
         let mut bases = Vec::new();
+        let mut registers = 0;
         for kernel in &program.kernels {
             // The address names the shared table; it only tells equal from different.
             let base = known.entry(Arc::as_ptr(&kernel.code)).or_insert_with(|| {
                 let base = instructions.len() as u32;
                 let numbering = Numbering::of(&kernel.code);
+                registers = registers.max(numbering.count());
                 let code = kernel.code.instructions.iter();
                 let decoded = code.map(|i| decode(i, &numbering, &mut sources, spec));
                 instructions.extend(decoded);
@@ -135,6 +145,7 @@ impl DecodedProgram {
             instructions: instructions.into(),
             bases: bases.into(),
             sources: sources.into(),
+            registers,
         }
     }
 
@@ -192,7 +203,7 @@ fn decode(
         );
     Decoded {
         uses: numbering.apply(&instruction.reads.union(&instruction.writes)),
-        writes: numbering.apply(&instruction.writes),
+        writes: Writes::of(numbering.apply(&instruction.writes)),
         latency: match action {
             Action::Compute | Action::Memory(_) => timing.latency + spec.operand_latency,
             _ => timing.latency,
@@ -202,6 +213,12 @@ fn decode(
         has_writes: !instruction.writes.is_empty(),
         has_result: !instruction.writes.is_empty()
             && matches!(action, Action::Compute | Action::Control | Action::Launch),
+        access: match action {
+            Action::Memory(kind) => Some(kind),
+            _ => None,
+        },
+        computes: action == Action::Compute && !instruction.writes.is_empty(),
+        is_free: timing.interval <= 1 && !matches!(action, Action::Memory(_) | Action::Fence),
         class: class.index() as u8,
         pipe: if timing.interval > 1 {
             class.index() as u8

@@ -9,6 +9,8 @@ const END: u16 = u16::MAX;
 /// Counts conflicts; keeps its tables between accesses.
 pub(super) struct BankConflicts {
     banks: u64,
+    /// Of a power of two its logarithm.
+    banks_log: Option<u32>,
     /// Per bank the words seen so far, as a chain through `words`.
     heads: Vec<u16>,
     counts: Vec<u32>,
@@ -19,6 +21,7 @@ impl BankConflicts {
     pub(super) fn new(banks: u32) -> Self {
         Self {
             banks: u64::from(banks),
+            banks_log: banks.is_power_of_two().then(|| banks.trailing_zeros()),
             heads: vec![END; banks as usize],
             counts: vec![0; banks as usize],
             words: Vec::new(),
@@ -31,9 +34,14 @@ impl BankConflicts {
     // Inlined into the evaluation of the unit, its loop over the lanes has too few registers.
     #[inline(never)]
     pub(super) fn cycles(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
-        if !atomic && let Some(cycles) = self.regular(lanes.shape, mask, bytes) {
+        if !atomic && let Some(cycles) = self.regular(&lanes.shape, mask, bytes) {
             return cycles;
         }
+        self.count_words(lanes, mask, bytes, atomic)
+    }
+
+    #[inline(never)]
+    fn count_words(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
         self.heads.fill(END);
         self.counts.fill(0);
         self.words.clear();
@@ -47,15 +55,16 @@ impl BankConflicts {
     }
 
     /// Broadcasts, contiguous accesses, word strides and rows of words, without comparing words.
-    fn regular(&mut self, shape: Shape, mask: u32, bytes: u32) -> Option<u32> {
-        match shape {
+    #[inline(always)]
+    fn regular(&mut self, shape: &Shape, mask: u32, bytes: u32) -> Option<u32> {
+        match *shape {
             Shape::None => Some(1),
             Shape::Uniform(address)
             | Shape::Stride {
                 base: address,
                 step: 0,
             } => Some(self.run(address, u64::from(bytes))),
-            _ if !is_one_run(mask) => None,
+            _ if mask != u32::MAX && !is_one_run(mask) => None,
             Shape::Stride { base, step } => {
                 let start =
                     base.wrapping_add_signed(step.wrapping_mul(i64::from(mask.trailing_zeros())));
@@ -76,6 +85,7 @@ impl BankConflicts {
     }
 
     /// Cycles for lanes whose addresses grow by `step`, which is not 0.
+    #[inline(always)]
     fn strided(&self, start: u64, step: i64, lanes: u32, bytes: u32) -> Option<u32> {
         if step == i64::from(bytes) {
             return Some(self.run(start, u64::from(lanes * bytes)));
@@ -84,9 +94,8 @@ impl BankConflicts {
             return None;
         }
         let stride = step.unsigned_abs() / 4;
-        if self.banks.is_power_of_two() {
+        if let Some(banks_log) = self.banks_log {
             // As below, without a division: the common divisor is a power of two.
-            let banks_log = self.banks.trailing_zeros();
             let period_log = banks_log - stride.trailing_zeros().min(banks_log);
             return Some((lanes + (1 << period_log) - 1) >> period_log);
         }
@@ -95,6 +104,7 @@ impl BankConflicts {
     }
 
     /// Cycles for rows of whole words that have no word in common: words are counted without being compared.
+    #[inline(never)]
     fn rows(
         &mut self,
         (base, step, pitch): (u64, i64, i64),
@@ -128,12 +138,16 @@ impl BankConflicts {
     }
 
     /// Cycles for consecutive bytes.
+    #[inline(always)]
     fn run(&self, start: u64, bytes: u64) -> u32 {
         let words = (start % 4 + bytes).div_ceil(4);
         if words <= self.banks {
             return 1;
         }
-        words.div_ceil(self.banks) as u32
+        match self.banks_log {
+            Some(banks_log) => ((words + self.banks - 1) >> banks_log) as u32,
+            None => words.div_ceil(self.banks) as u32,
+        }
     }
 
     fn count(&mut self, word: u64, again: bool) {

@@ -7,6 +7,7 @@ use warpweave_trace::Space;
 use super::ComputeUnit;
 use super::coalescer::{coalesce, coalesce_apart, coalesce_private};
 use super::load_store::Access;
+use super::scoreboard::UNKNOWN;
 use super::spec::{AtomicLanes, MemoryPipe};
 use super::wavefront::touches_memory;
 use super::wheel::Event;
@@ -15,58 +16,52 @@ use crate::reuse_monitor::WorkGroupId;
 
 impl ComputeUnit {
     /// Carries out the memory side of the wavefront's record, whose last operand is read `wait` cycles late.
-    #[inline]
-    pub(super) fn access(
-        &mut self,
-        slot: usize,
-        index: u32,
-        kind: RequestKind,
-        wait: u32,
-        now: Cycle,
-    ) {
+    #[inline(always)]
+    pub(super) fn access(&mut self, slot: usize, kind: RequestKind, wait: u32, now: Cycle) {
+        let bit = 1_u64 << slot;
         let wavefront = &mut self.wavefronts[slot];
-        let record = wavefront.record;
-        let decoded = &self.decoded.instructions[index as usize];
-        let bytes = u32::from(decoded.bytes);
-        let latency = match record.space {
-            _ if !touches_memory(&record, &wavefront.lanes) => decoded.latency,
-            Space::Global | Space::Local => {
-                self.access_memory(slot, index, kind, wait, now);
+        let decoded = &self.decoded.instructions[wavefront.next as usize];
+        let operands = wait + self.spec.operand_latency;
+        let latency = if self.masks.next_local & bit != 0 {
+            self.masks.next_local &= !bit;
+            let atomic = kind == RequestKind::Atomic;
+            let (mask, bytes) = (wavefront.record.mask, u32::from(decoded.bytes));
+            let cycles = self
+                .bank_conflicts
+                .cycles(&wavefront.lanes, mask, bytes, atomic);
+            self.counts.local_accesses += 1;
+            self.counts.local_conflict_cycles += u64::from(cycles - 1);
+            if self.spec.load_store.pipe == MemoryPipe::InOrder {
+                self.queue_local(slot, (kind, cycles), wait, now);
                 return;
             }
-            Space::Shared => {
-                let atomic = kind == RequestKind::Atomic;
-                let cycles =
-                    self.bank_conflicts
-                        .cycles(&wavefront.lanes, record.mask, bytes, atomic);
-                self.counts.local_accesses += 1;
-                self.counts.local_conflict_cycles += u64::from(cycles - 1);
-                if self.spec.load_store.pipe == MemoryPipe::InOrder {
-                    self.queue_local(slot, index, (kind, cycles), wait, now);
-                    return;
-                }
-                self.local_memory_free_at = now + u64::from(wait + cycles);
-                self.spec.local_memory.latency + self.spec.operand_latency + cycles - 1
-            }
-            Space::Const | Space::Param | Space::None => {
-                self.spec.constant_latency + self.spec.operand_latency
-            }
+            self.local_memory_free_at = now + u64::from(wait + cycles);
+            self.spec.local_memory.latency + operands + cycles - 1
+        } else if self.masks.next_load_store & bit != 0 {
+            self.masks.next_load_store &= !bit;
+            self.access_memory(slot, kind, wait, now);
+            return;
+        } else if touches_memory(&wavefront.record, &wavefront.lanes) {
+            self.spec.constant_latency + operands
+        } else {
+            decoded.latency + wait
         };
-        if self.decoded.instructions[index as usize].has_writes {
-            self.results_after(slot, index, latency + wait, now);
+        if decoded.has_writes {
+            wavefront.results_at(now + u64::from(latency), &decoded.writes, &mut self.wheel);
         }
     }
 
     /// Hands an access to local memory to the load/store unit, which serves it for `cycles`.
+    #[inline(never)]
     fn queue_local(
         &mut self,
         slot: usize,
-        index: u32,
         (kind, cycles): (RequestKind, u32),
         wait: u32,
         now: Cycle,
     ) {
         let source = self.source(slot);
+        let index = self.wavefronts[slot].next;
         let decoded = &self.decoded.instructions[index as usize];
         let access = Access::new(source, index, now, kind, 0);
         let ready_at = now + u64::from(decoded.latency + wait);
@@ -74,7 +69,7 @@ impl ComputeUnit {
         let wavefront = &mut self.wavefronts[slot];
         wavefront.in_flight += 1;
         if decoded.has_writes {
-            wavefront.scoreboard.reserve(&decoded.writes);
+            wavefront.scoreboard.reserve(&decoded.writes, UNKNOWN);
         }
     }
 
@@ -89,12 +84,10 @@ impl ComputeUnit {
         // Both are counted from issue; the specification has local memory last longer.
         let (local, before) = (self.spec.local_memory.latency, decoded.latency);
         let latency = local + self.spec.operand_latency - before + access.local_cycles - 1;
-        let event = Event::WriteBack {
-            slot: slot as u8,
-            level: None,
-            instruction: access.instruction,
-        };
-        self.wheel.push(now, u64::from(latency), event);
+        let at = now + u64::from(latency);
+        self.wavefronts[slot].results_at(at, &decoded.writes, &mut self.wheel);
+        self.waits_no_longer_for_memory(slot, now);
+        self.finish_one(slot, now);
     }
 
     /// Whose accesses those of the wavefront's record are.
@@ -111,7 +104,9 @@ impl ComputeUnit {
     }
 
     /// Hands an access to the load/store unit.
-    fn access_memory(&mut self, slot: usize, index: u32, kind: RequestKind, wait: u32, now: Cycle) {
+    #[inline(never)]
+    fn access_memory(&mut self, slot: usize, kind: RequestKind, wait: u32, now: Cycle) {
+        let index = self.wavefronts[slot].next;
         if let Some(message) = self.private_violation(slot, index) {
             self.fail(message);
             return;
@@ -140,7 +135,9 @@ impl ComputeUnit {
         wavefront.in_flight += 1;
         wavefront.stores += u32::from(kind.carries_data());
         if decoded.has_writes {
-            wavefront.scoreboard.reserve_for_memory(&decoded.writes);
+            wavefront
+                .scoreboard
+                .reserve_for_memory(&decoded.writes.registers);
         }
     }
 
@@ -200,11 +197,11 @@ impl ComputeUnit {
         if !self.decoded.instructions[access.instruction as usize].has_writes {
             self.finish_one(slot, now);
         } else if self.spec.load_store.writeback_latency == 0 {
-            self.write_back(slot, access.instruction, Some(level), now);
+            self.write_back(slot, access.instruction, level, now);
         } else {
             let event = Event::WriteBack {
                 slot: slot as u8,
-                level: Some(level),
+                level,
                 instruction: access.instruction,
             };
             let latency = self.spec.load_store.writeback_latency;
@@ -212,8 +209,9 @@ impl ComputeUnit {
         }
     }
 
-    /// Sends requests, and lets the monitor see the reads among them.
-    pub(super) fn send_requests(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+    /// Sends requests, and lets the monitor see the reads among them; whether an access to local memory began to be
+    /// served.
+    pub(super) fn send_requests(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
         let monitor = &mut self.reuse_monitor;
         let served = self.load_store.send(ctx, &mut self.memory, |request| {
             if let Some(monitor) = monitor
@@ -225,8 +223,8 @@ impl ComputeUnit {
                 monitor.on_read_of(WorkGroupId { kernel, work_group }, request.line);
             }
         });
-        if let Some(access) = served {
-            self.serve_local(&access, now);
-        }
+        served
+            .map(|access| self.serve_local(&access, now))
+            .is_some()
     }
 }

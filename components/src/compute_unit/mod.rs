@@ -14,7 +14,7 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
-//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scoreboard.rs`, finds
+//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scoreboard.rs` and `occupied.rs`, finds
 //! who can issue, and a policy of `scheduler/` (asked by way of `open.rs` if it is not built in) who
 //! does; `memory_access.rs` hands an access to `load_store.rs`, through
 //! `coalescer.rs`, or to `local_memory.rs`; `register_file.rs` limits operands and results, and `wheel.rs` files results by their cycle. What is shown
@@ -90,6 +90,7 @@ mod launching;
 mod load_store;
 mod local_memory;
 mod memory_access;
+mod occupied;
 mod open;
 mod register_file;
 mod scheduler;
@@ -99,6 +100,7 @@ mod spec;
 mod unit_kind;
 mod untimed;
 mod wavefront;
+mod way;
 mod wheel;
 mod work_group;
 
@@ -191,6 +193,10 @@ pub struct ComputeUnit {
     /// What the trace or a neighbour did wrong, to be reported at the end of the evaluation.
     failure: Option<String>,
 
+    /// One of [`way`].
+    way: u8,
+    /// In the last evaluation no wavefront was open, and why is charged: that goes on until something changes.
+    is_settled: bool,
     accounting: Accounting,
     counts: Counts,
 }
@@ -242,10 +248,16 @@ impl Kind for ComputeUnit {
         })?;
         let decoded = DecodedProgram::of(&program, &spec, environment);
         let mut unit = Self::new(spec, program, decoded, reuse_monitor);
+        if built_in.contains(&BuiltIn::GtoLongLatency) {
+            unit.way = way::LIMITED;
+        }
         for (issuer, way) in unit.issuers.iter_mut().zip(built_in) {
             issuer.turn = Turn::new(way);
         }
-        unit.open = open;
+        if !open.is_empty() {
+            unit.way = way::OPEN;
+            unit.open = open;
+        }
         unit.demands = environment.resource::<Demands>();
         Ok(unit)
     }
@@ -294,9 +306,9 @@ impl ComputeUnit {
                     spec.wavefront_slots,
                 ))
             }),
-            decoded,
             wavefronts: Vec::with_capacity(spec.wavefront_slots as usize),
             work_groups: vec![WorkGroup::default(); spec.work_group_slots as usize].into(),
+            decoded,
             masks: Masks::default(),
             ages: Ages::new(),
             issuers: (0..spec.schedulers).map(issuer).collect(),
@@ -315,6 +327,8 @@ impl ComputeUnit {
             invalidation: None,
             reuse_monitor,
             failure: None,
+            way: way::of(&spec),
+            is_settled: false,
             accounting: Accounting::new(spec.schedulers as usize),
             counts: Counts::default(),
             spec,
@@ -338,11 +352,12 @@ impl Component for ComputeUnit {
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        // Two functions, each with what it needs in registers.
-        if self.is_open() {
-            self.step::<true>(ctx)
-        } else {
-            self.step::<false>(ctx)
+        // A function for each, with what it needs in registers.
+        match self.way {
+            way::PLAIN => self.step::<{ way::PLAIN }>(ctx),
+            way::FETCHING => self.step::<{ way::FETCHING }>(ctx),
+            way::LIMITED => self.step::<{ way::LIMITED }>(ctx),
+            _ => self.step::<{ way::OPEN }>(ctx),
         }
     }
 
@@ -387,6 +402,9 @@ impl Component for ComputeUnit {
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.check_cache_events()?;
+        if way::is_plain(self.way) && self.locality.is_connected() {
+            self.way = way::LIMITED;
+        }
         if self.instructions.request.is_connected() && self.fetch.is_none() {
             let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
                            `fetch`, or leave the wire out";
@@ -470,19 +488,21 @@ impl Component for ComputeUnit {
 }
 
 impl ComputeUnit {
-    /// One evaluation; `OPEN` where the policies of the schedulers are not built in.
+    /// One evaluation in one of the ways of [`way`].
     #[inline(never)]
-    fn step<const OPEN: bool>(&mut self, ctx: &mut Context<'_>) -> Next {
+    fn step<const WAY: u8>(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         self.accounting.begin(now);
-        self.take_events(now);
+        let mut changed = self.take_events::<WAY>(now);
         while self.memory.response.peek(ctx).is_some() {
             self.take_response(ctx, now);
+            changed = true;
         }
-        if self.fetch.is_some() {
+        if WAY != way::PLAIN && self.instructions_have_come(ctx, now) {
             self.take_instructions(ctx, now);
+            changed = true;
         }
-        if self.locality.is_connected() {
+        if !way::is_plain(WAY) && self.locality.is_connected() {
             self.take_cache_events(ctx, now);
         }
         if self.invalidation.is_some() {
@@ -490,15 +510,20 @@ impl ComputeUnit {
         }
         if self.dispatch.dispatch.peek(ctx).is_some() {
             self.take_dispatch(ctx, now);
+            changed = true;
         }
         if self.load_store.has_work() {
-            self.send_requests(ctx, now);
+            changed |= self.send_requests(ctx, now);
         }
-        let issued = self.issue::<OPEN>(now);
+        let issued = if way::is_plain(WAY) && self.is_settled && !changed {
+            false
+        } else {
+            self.issue::<WAY>(now)
+        };
         if issued {
             ctx.made_progress();
         }
-        if self.fetch.is_some() {
+        if WAY != way::PLAIN && self.may_fetch() {
             self.fetch_instructions(ctx, now);
         }
         if !self.launching.is_empty() {
@@ -510,7 +535,7 @@ impl ComputeUnit {
         if let Some(failure) = self.failure.take() {
             ctx.fail(failure);
         }
-        self.next::<OPEN>(ctx, now, issued)
+        self.next::<WAY>(ctx, now, issued)
     }
 
     fn fail(&mut self, message: String) {

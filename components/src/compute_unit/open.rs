@@ -96,8 +96,9 @@ impl ComputeUnit {
             let slot = accesses.trailing_zeros() as usize;
             accesses &= accesses - 1;
             let wavefront = &self.wavefronts[slot];
-            let next = (wavefront.code + wavefront.record.pc) as usize;
-            if self.decoded.instructions[next].action == Action::Memory(RequestKind::Read) {
+            if self.decoded.instructions[wavefront.next as usize].action
+                == Action::Memory(RequestKind::Read)
+            {
                 held |= 1 << slot;
             }
         }
@@ -119,7 +120,7 @@ impl ComputeUnit {
         }
         let wavefront = &self.wavefronts[slot];
         let record = wavefront.record;
-        let decoded = &self.decoded.instructions[(wavefront.code + record.pc) as usize];
+        let decoded = &self.decoded.instructions[wavefront.next as usize];
         let issue = Issue {
             slot,
             class: Class::ALL[usize::from(decoded.class)],

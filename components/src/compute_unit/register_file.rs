@@ -180,8 +180,7 @@ impl ComputeUnit {
             let slot = left.trailing_zeros() as usize;
             left &= left - 1;
             let wavefront = &self.wavefronts[slot];
-            let index = wavefront.code + wavefront.record.pc;
-            let decoded = &self.decoded.instructions[index as usize];
+            let decoded = &self.decoded.instructions[wavefront.next as usize];
             if !decoded.has_result {
                 continue;
             }

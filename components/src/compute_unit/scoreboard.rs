@@ -1,6 +1,7 @@
 //! Which registers of a wavefront are still to be written.
 
 use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, as_many, below};
 use warpweave_trace::{Code, RegisterSet};
 
 /// Why an instruction cannot issue yet.
@@ -8,16 +9,21 @@ use warpweave_trace::{Code, RegisterSet};
 pub(super) enum Hazard {
     /// Nothing it reads or writes is pending.
     None,
-    /// It needs a register that an execution unit or local memory will write.
-    Pipeline,
+    /// It needs registers that execution units or local memory write, the last in this cycle; [`UNKNOWN`], if
+    /// local memory has not begun to serve an access.
+    Pipeline(Cycle),
     /// It needs a register that a load or atomic outside the unit will write.
     Memory,
 }
+
+/// The cycle of a result of which it is not known yet.
+pub(super) const UNKNOWN: Cycle = Cycle::MAX;
 
 /// Gives the registers and predicates that a kernel uses consecutive numbers, so that nearly all
 /// kernels need one machine word.
 pub(super) struct Numbering {
     numbers: [u16; RegisterSet::CAPACITY as usize],
+    count: u32,
 }
 
 impl Numbering {
@@ -28,7 +34,13 @@ impl Numbering {
         for (number, register) in used.iter().enumerate() {
             numbers[usize::from(register)] = number as u16;
         }
-        Self { numbers }
+        let count = used.len() as u32;
+        Self { numbers, count }
+    }
+
+    /// How many registers have a number.
+    pub(super) fn count(&self) -> u32 {
+        self.count
     }
 
     /// The set under the new numbers.
@@ -58,31 +70,45 @@ pub(super) struct Registers {
     is_wide: bool,
 }
 
-/// What a wavefront keeps of the registers of its next instruction: enough for nearly all kernels.
-#[derive(Clone, Copy)]
-pub(super) struct Uses {
-    pub(super) low: u64,
-    /// There are more than `low`: the decoded instruction has all.
-    pub(super) is_wide: bool,
+/// The registers that an instruction writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Writes {
+    pub(super) registers: Registers,
+    /// Of one register among the first 64, its number.
+    one: Option<u8>,
 }
 
-impl Uses {
-    /// Those of an instruction that was not looked at.
-    pub(super) const UNKNOWN: Self = Self {
-        low: 0,
-        is_wide: true,
-    };
-
-    #[inline]
-    pub(super) fn of(registers: &Registers) -> Self {
+impl Writes {
+    pub(super) fn of(registers: Registers) -> Self {
+        let is_one = registers.low.is_power_of_two() && !registers.is_wide;
+        let number = registers.low.trailing_zeros() as u8;
         Self {
-            low: registers.low,
-            is_wide: registers.is_wide,
+            registers,
+            one: is_one.then_some(number),
         }
     }
 }
 
-/// Pending registers of one kind.
+impl Registers {
+    /// The numbers in the set, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + use<> {
+        let [second, third, fourth, fifth] = self.high;
+        let words = [self.low, second, third, fourth, fifth];
+        (0..words.len()).flat_map(move |word| bits(words[word]).map(move |bit| 64 * word + bit))
+    }
+}
+
+/// Numbers of the bits that are set, ascending.
+#[inline]
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
+}
+
+/// Registers of a wavefront, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
     low: u64,
@@ -90,10 +116,25 @@ struct Pending {
 }
 
 impl Pending {
-    #[inline]
+    fn registers(&self) -> Registers {
+        Registers {
+            low: self.low,
+            high: self.high,
+            is_wide: true,
+        }
+    }
+
+    fn common(&self, set: &Registers) -> Registers {
+        Registers {
+            low: self.low & set.low,
+            high: std::array::from_fn(|word| self.high[word] & set.high[word]),
+            is_wide: true,
+        }
+    }
+
     fn intersects(&self, set: &Registers) -> bool {
-        self.low & set.low != 0
-            || set.is_wide && self.high.iter().zip(&set.high).any(|(a, b)| a & b != 0)
+        let common = self.common(set);
+        common.low != 0 || common.high != [0; 4]
     }
 
     #[inline]
@@ -117,41 +158,113 @@ impl Pending {
 ///
 /// An instruction issues only when no register it reads (read after write) or writes (write after
 /// write) is pending, so pending sets of instructions in flight never overlap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// When execution units and local memory write a register is known beforehand, so nothing is to be done then: that it is
+/// not pending any more is found when it is asked about.
+#[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
+    /// Those pending, and some that were.
+    all: Pending,
+    /// Of those, the ones that memory outside the unit writes.
+    memory: Pending,
+    /// By register that is pending, and not in `memory`, when it is written; of others, any cycle.
+    results: [Cycle; 64],
+    /// As above, of those beyond the first 64.
+    more_results: Vec<Cycle>,
+}
+
+/// What a checkpoint keeps of a scoreboard.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedScoreboard {
     all: Pending,
     memory: Pending,
+    /// When those are written that are pending, and not in `memory`, in their order.
+    results: Vec<Cycle>,
 }
 
 impl Scoreboard {
-    /// Whether an instruction that touches the registers `uses` (reads and writes) must wait.
-    #[inline]
-    pub(super) fn hazard(&self, uses: &Registers) -> Hazard {
-        if !self.all.intersects(uses) {
-            Hazard::None
-        } else if self.memory.intersects(uses) {
-            Hazard::Memory
-        } else {
-            Hazard::Pipeline
+    /// Of a wavefront whose registers have numbers below `registers`.
+    pub(super) fn new(registers: u32) -> Self {
+        Self {
+            all: Pending::default(),
+            memory: Pending::default(),
+            results: [0; 64],
+            more_results: vec![0; (registers as usize).saturating_sub(64)],
         }
     }
 
-    /// As [`Scoreboard::hazard`], of an instruction whose registers are all among the first 64.
-    #[inline]
-    pub(super) fn low_hazard(&self, uses: u64) -> Hazard {
-        if self.all.low & uses == 0 {
-            Hazard::None
-        } else if self.memory.low & uses != 0 {
-            Hazard::Memory
-        } else {
-            Hazard::Pipeline
+    /// Whether an instruction that touches the registers `uses` (reads and writes) must wait in cycle `now`.
+    #[inline(always)]
+    pub(super) fn hazard(&mut self, uses: &Registers, now: Cycle) -> Hazard {
+        if uses.is_wide {
+            return self.wide_hazard(uses, now);
+        }
+        let low = self.all.low & uses.low;
+        if low == 0 {
+            return Hazard::None;
+        }
+        if self.memory.low & low != 0 {
+            return Hazard::Memory;
+        }
+        let (mut left, mut last) = (low, 0);
+        while left != 0 {
+            last = last.max(self.results[left.trailing_zeros() as usize % 64]);
+            left &= left - 1;
+        }
+        if last <= now {
+            self.all.low &= !low;
+            return Hazard::None;
+        }
+        Hazard::Pipeline(last)
+    }
+
+    /// As [`Scoreboard::hazard`], of an instruction with registers beyond the first 64.
+    #[inline(never)]
+    fn wide_hazard(&mut self, uses: &Registers, now: Cycle) -> Hazard {
+        let found = self.all.common(uses);
+        if self.memory.intersects(&found) {
+            return Hazard::Memory;
+        }
+        match found.iter().map(|register| self.result(register)).max() {
+            Some(last) if last > now => Hazard::Pipeline(last),
+            _ => {
+                self.all.remove(&found);
+                Hazard::None
+            }
         }
     }
 
-    /// An execution unit will write these.
-    #[inline]
-    pub(super) fn reserve(&mut self, writes: &Registers) {
+    fn result(&self, register: usize) -> Cycle {
+        match register.checked_sub(64) {
+            None => self.results[register],
+            Some(more) => self.more_results[more],
+        }
+    }
+
+    fn set_result(&mut self, register: usize, at: Cycle) {
+        match register.checked_sub(64) {
+            None => self.results[register] = at,
+            Some(more) => self.more_results[more] = at,
+        }
+    }
+
+    /// An execution unit or local memory will write these, in cycle `at`.
+    #[inline(always)]
+    pub(super) fn reserve(&mut self, writes: &Writes, at: Cycle) {
+        if let Some(register) = writes.one {
+            self.all.low |= writes.registers.low;
+            self.results[usize::from(register) % 64] = at;
+        } else {
+            self.reserve_several(&writes.registers, at);
+        }
+    }
+
+    #[inline(never)]
+    fn reserve_several(&mut self, writes: &Registers, at: Cycle) {
         self.all.insert(writes);
+        writes
+            .iter()
+            .for_each(|register| self.set_result(register, at));
     }
 
     /// A response from memory will write these.
@@ -161,11 +274,56 @@ impl Scoreboard {
         self.memory.insert(writes);
     }
 
-    /// These are written.
+    /// A response from memory has written these.
     #[inline]
     pub(super) fn release(&mut self, writes: &Registers) {
         self.all.remove(writes);
         self.memory.remove(writes);
+    }
+
+    /// Those that execution units and local memory write, or wrote.
+    fn of_pipelines(&self) -> Registers {
+        let mut all = self.all;
+        all.remove(&self.memory.registers());
+        all.registers()
+    }
+
+    /// The latest of the known cycles in which pending registers are written.
+    pub(super) fn latest(&self) -> Cycle {
+        let results = self.of_pipelines().iter();
+        let results = results.map(|register| self.result(register));
+        let known = results.filter(|at| *at != UNKNOWN);
+        known.max().unwrap_or(0)
+    }
+
+    pub(super) fn save(&self) -> SavedScoreboard {
+        let results = self.of_pipelines().iter();
+        SavedScoreboard {
+            all: self.all,
+            memory: self.memory,
+            results: results.map(|register| self.result(register)).collect(),
+        }
+    }
+}
+
+impl SavedScoreboard {
+    /// The scoreboard of a wavefront whose registers have numbers below `registers`.
+    ///
+    /// # Errors
+    /// Other registers, or results of others.
+    pub(super) fn restored(&self, registers: u32) -> Result<Scoreboard, String> {
+        let mut scoreboard = Scoreboard::new(registers);
+        scoreboard.all = self.all;
+        scoreboard.memory = self.memory;
+        if let Some(last) = self.all.registers().iter().last() {
+            below("register", last as u64, u64::from(registers))?;
+        }
+        let pending = scoreboard.of_pipelines();
+        as_many("results", self.results.len(), pending.iter().count())?;
+        for (register, at) in pending.iter().zip(&self.results) {
+            scoreboard.set_result(register, *at);
+        }
+        Ok(scoreboard)
     }
 }
 
@@ -195,13 +353,33 @@ mod tests {
         for every in [false, true] {
             let [writes, reader, writer, other] =
                 sets(every, [&[1, 256], &[1, 2], &[256], &[2, 257, 65]]);
-            let mut board = Scoreboard::default();
-            board.reserve(&writes);
-            assert_eq!(board.hazard(&reader), Hazard::Pipeline);
-            assert_eq!(board.hazard(&writer), Hazard::Pipeline);
-            assert_eq!(board.hazard(&other), Hazard::None);
-            board.release(&writes);
-            assert_eq!(board.hazard(&writes), Hazard::None);
+            let mut board = Scoreboard::new(320);
+            board.reserve(&Writes::of(writes), 9);
+            for now in 0..12 {
+                let expected = if now < 9 {
+                    Hazard::Pipeline(9)
+                } else {
+                    Hazard::None
+                };
+                assert_eq!(board.hazard(&reader, now), expected);
+                assert_eq!(board.hazard(&writer, now), expected);
+                assert_eq!(board.hazard(&other, now), Hazard::None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_results_counts() {
+        for every in [false, true] {
+            let [first, second, both] = sets(every, [&[1], &[200], &[1, 200, 3]]);
+            let mut board = Scoreboard::new(320);
+            board.reserve(&Writes::of(first), 5);
+            board.reserve(&Writes::of(second), UNKNOWN);
+            assert_eq!(board.hazard(&both, 3), Hazard::Pipeline(UNKNOWN));
+            assert_eq!(board.hazard(&first, 3), Hazard::Pipeline(5));
+            board.reserve(&Writes::of(second), 7);
+            assert_eq!(board.hazard(&both, 6), Hazard::Pipeline(7));
+            assert_eq!(board.hazard(&both, 7), Hazard::None);
         }
     }
 
@@ -209,13 +387,30 @@ mod tests {
     fn a_wait_for_memory_is_named_as_such_until_the_data_come() {
         for every in [false, true] {
             let [computed, loaded, both] = sets(every, [&[1], &[200], &[1, 200]]);
-            let mut board = Scoreboard::default();
-            board.reserve(&computed);
+            let mut board = Scoreboard::new(320);
+            board.reserve(&Writes::of(computed), 9);
             board.reserve_for_memory(&loaded);
-            assert_eq!(board.hazard(&both), Hazard::Memory);
+            assert_eq!(board.hazard(&both, 1), Hazard::Memory);
+            assert_eq!(board.hazard(&both, 9), Hazard::Memory);
             board.release(&loaded);
-            assert_eq!(board.hazard(&both), Hazard::Pipeline);
+            assert_eq!(board.hazard(&both, 1), Hazard::Pipeline(9));
+            assert_eq!(board.hazard(&both, 9), Hazard::None);
         }
+    }
+
+    #[test]
+    fn what_is_saved_is_restored_and_what_does_not_fit_is_not() {
+        let [computed, loaded, both] = sets(true, [&[1, 256], &[200], &[1, 256, 200]]);
+        let mut board = Scoreboard::new(320);
+        board.reserve(&Writes::of(computed), 9);
+        board.reserve_for_memory(&loaded);
+        let mut saved = board.save();
+        let mut restored = saved.restored(320).expect("it fits");
+        assert_eq!(restored.hazard(&computed, 8), Hazard::Pipeline(9));
+        assert_eq!(restored.hazard(&both, 9), Hazard::Memory);
+        assert!(saved.restored(256).is_err());
+        saved.results.pop();
+        assert!(saved.restored(320).is_err());
     }
 
     #[test]

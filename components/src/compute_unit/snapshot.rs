@@ -1,16 +1,18 @@
 //! What a checkpoint keeps of a compute unit.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::State;
+use warpweave_framework::{Cycle, State};
 use warpweave_trace::{Cursor, Lanes, Record, Shape};
 
-use super::scoreboard::{Scoreboard, Uses};
+use super::scoreboard::SavedScoreboard;
+use super::wheel::Stamp;
 use super::{ComputeUnit, Wavefront};
 
 impl ComputeUnit {
     /// Names every field that is neither determined by specification and program nor empty
     /// between two cycles.
     pub(super) fn name_state(&mut self, state: &mut State<'_>) {
+        let registers = self.decoded.registers;
         state.field_as(
             "wavefronts",
             &mut self.wavefronts,
@@ -21,7 +23,10 @@ impl ComputeUnit {
                     .collect::<Vec<_>>()
             },
             |wavefronts, saved| {
-                *wavefronts = saved.iter().map(SavedWavefront::restored).collect();
+                let saved = saved.iter();
+                *wavefronts = saved
+                    .map(|saved| saved.restored(registers))
+                    .collect::<Result<_, _>>()?;
                 Ok(())
             },
         );
@@ -57,6 +62,7 @@ impl ComputeUnit {
         }
         state.part("accounting", |state| self.accounting.state(state));
         state.field("counts", &mut self.counts);
+        self.is_settled = false;
         self.check_state(state);
     }
 }
@@ -70,11 +76,11 @@ struct SavedWavefront {
     kernel: u32,
     work_group: u8,
     number: u8,
-    pipe: u8,
     launches: u32,
     in_flight: u32,
     stores: u32,
-    scoreboard: Scoreboard,
+    scoreboard: SavedScoreboard,
+    last_result: (Cycle, Stamp),
     shape: Shape,
     /// Of the active lanes, where each has its own.
     addresses: Vec<u64>,
@@ -92,17 +98,17 @@ impl SavedWavefront {
             kernel: wavefront.kernel,
             work_group: wavefront.work_group,
             number: wavefront.number,
-            pipe: wavefront.pipe,
             launches: wavefront.launches,
             in_flight: wavefront.in_flight,
             stores: wavefront.stores,
-            scoreboard: wavefront.scoreboard,
+            scoreboard: wavefront.scoreboard.save(),
+            last_result: wavefront.last_result,
             shape: lanes.shape,
             addresses: lanes.iter(active).map(|(_, address)| address).collect(),
         }
     }
 
-    fn restored(&self) -> Wavefront {
+    fn restored(&self, registers: u32) -> Result<Wavefront, String> {
         let mut lanes = Lanes {
             shape: self.shape,
             ..Lanes::default()
@@ -111,20 +117,20 @@ impl SavedWavefront {
         for (lane, address) in active.zip(&self.addresses) {
             lanes.list[lane as usize] = *address;
         }
-        Wavefront {
+        Ok(Wavefront {
             cursor: self.cursor,
             record: self.record,
             code: self.code,
+            next: self.code.wrapping_add(self.record.pc),
             kernel: self.kernel,
             work_group: self.work_group,
             number: self.number,
-            pipe: self.pipe,
-            uses: Uses::UNKNOWN,
             launches: self.launches,
             in_flight: self.in_flight,
             stores: self.stores,
-            scoreboard: self.scoreboard,
+            scoreboard: self.scoreboard.restored(registers)?,
+            last_result: self.last_result,
             lanes,
-        }
+        })
     }
 }

@@ -7,8 +7,9 @@ use warpweave_trace::{Cursor, Lanes, Record, Shape, Space};
 
 use super::ComputeUnit;
 use super::instruction::{Action, NO_PIPE};
-use super::scoreboard::{Hazard, Scoreboard, Uses};
-use super::wheel::Event;
+use super::scoreboard::{Hazard, Scoreboard, UNKNOWN, Writes};
+use super::way::PLAIN;
+use super::wheel::{Event, Stamp, Wheel};
 use crate::memory::Level;
 
 /// One bit per wavefront slot.
@@ -34,6 +35,8 @@ pub(super) struct Masks {
     /// The next record needs the load/store queue, or the local memory.
     pub(super) next_load_store: u64,
     pub(super) next_local: u64,
+    /// The next record needs a pipe.
+    pub(super) next_pipe: u64,
 }
 
 impl Masks {
@@ -42,14 +45,25 @@ impl Masks {
     pub(super) fn open(&self) -> u64 {
         self.fetched & !(self.hazard | self.fence | self.starved)
     }
+}
 
-    /// What holds back the next instruction of a wavefront.
-    #[inline]
-    fn note_hazard(&mut self, slot: usize, hazard: Hazard) {
-        let bit = 1_u64 << slot;
-        self.hazard = self.hazard & !bit | u64::from(hazard != Hazard::None) << slot;
-        self.hazard_memory =
-            self.hazard_memory & !bit | u64::from(hazard == Hazard::Memory) << slot;
+impl Masks {
+    /// Notes what holds back the next instruction of a wavefront, given by its bit, of which nothing is noted.
+    #[inline(always)]
+    fn note_hazard(&mut self, hazard: Hazard, bit: u64, wheel: &mut Wheel) {
+        match hazard {
+            Hazard::None => {}
+            Hazard::Pipeline(at) => {
+                self.hazard |= bit;
+                if at != UNKNOWN {
+                    wheel.wait(at, bit);
+                }
+            }
+            Hazard::Memory => {
+                self.hazard |= bit;
+                self.hazard_memory |= bit;
+            }
+        }
     }
 }
 
@@ -58,24 +72,23 @@ pub(super) struct Wavefront {
     pub(super) cursor: Cursor,
     /// The record to be issued next.
     pub(super) record: Record,
-    /// Index of the kernel's first decoded instruction.
+    /// Index of the kernel's first decoded instruction, and of the one to be issued next.
     pub(super) code: u32,
+    pub(super) next: u32,
     pub(super) kernel: u32,
     /// Work-group slot.
     pub(super) work_group: u8,
     /// Number in the work-group.
     pub(super) number: u8,
-    /// Pipe of the next instruction.
-    pub(super) pipe: u8,
-    /// Registers of the next instruction.
-    pub(super) uses: Uses,
     /// Launch records so far.
     pub(super) launches: u32,
-    /// Results and accesses under way.
+    /// Accesses under way whose results are not known to come in a certain cycle.
     pub(super) in_flight: u32,
     /// Of these, stores and atomics not answered yet.
     pub(super) stores: u32,
     pub(super) scoreboard: Scoreboard,
+    /// The cycle of the last of the other results, and when the first of that cycle was filed.
+    pub(super) last_result: (Cycle, Stamp),
     pub(super) lanes: Lanes,
 }
 
@@ -85,6 +98,7 @@ impl Wavefront {
         kernel: u32,
         code: u32,
         (work_group, number): (u8, u8),
+        scoreboard: Scoreboard,
     ) -> Self {
         Self {
             cursor,
@@ -95,97 +109,109 @@ impl Wavefront {
                 continues: false,
             },
             code,
+            next: code,
             kernel,
             work_group,
             number,
-            pipe: NO_PIPE,
-            uses: Uses::UNKNOWN,
             launches: 0,
             in_flight: 0,
             stores: 0,
-            scoreboard: Scoreboard::default(),
+            scoreboard,
+            last_result: Default::default(),
             lanes: Lanes::default(),
         }
     }
 }
 
-impl ComputeUnit {
+impl Wavefront {
+    /// The destination registers of an instruction are written in cycle `at`.
     #[inline(always)]
-    pub(super) fn take_events(&mut self, now: Cycle) {
-        let mut due = self.wheel.take(now);
-        while let Some(event) = self.wheel.next_of(&mut due) {
+    pub(super) fn results_at(&mut self, at: Cycle, writes: &Writes, wheel: &mut Wheel) {
+        self.scoreboard.reserve(writes, at);
+        let stamp = wheel.result(at);
+        if at > self.last_result.0 {
+            self.last_result = (at, stamp);
+        }
+    }
+}
+
+impl ComputeUnit {
+    /// What happens in this cycle by itself; whether something changed.
+    #[inline(always)]
+    pub(super) fn take_events<const WAY: u8>(&mut self, now: Cycle) -> bool {
+        if !self.wheel.is_due(now) {
+            return false;
+        }
+        let ready = self.wheel.take(now);
+        self.masks.hazard &= !ready;
+        let mut changed = ready != 0;
+        while let Some(event) = self.wheel.next_event() {
+            changed = true;
             match event {
-                Event::Resume { slot } => {
-                    self.masks.paused &= !(1 << slot);
-                    self.fetch(slot as usize, now);
-                }
+                Event::Resume { slot } => self.resume::<WAY>(slot as usize, now),
                 Event::WriteBack {
                     slot,
                     level,
                     instruction,
-                } => {
-                    self.write_back(slot as usize, instruction, level, now);
-                }
+                } => self.write_back(slot as usize, instruction, level, now),
+                Event::Drain { slot } => self.drain(slot as usize, now),
             }
         }
+        changed
     }
 
-    /// Results are in the registers, those of a load from `level`: whoever waits for them may go on.
-    #[inline]
-    pub(super) fn write_back(
-        &mut self,
-        slot: usize,
-        instruction: u32,
-        level: Option<Level>,
-        now: Cycle,
-    ) {
-        let wavefront = &mut self.wavefronts[slot];
+    #[inline(never)]
+    fn resume<const WAY: u8>(&mut self, slot: usize, now: Cycle) {
+        self.masks.paused &= !(1 << slot);
+        self.masks.fetched |= 1 << slot;
+        self.fetch::<WAY>(slot, now);
+    }
+
+    /// What a load from outside the unit brings, the last of it from `level`, is in the registers.
+    pub(super) fn write_back(&mut self, slot: usize, instruction: u32, level: Level, now: Cycle) {
         let writes = &self.decoded.instructions[instruction as usize].writes;
-        wavefront.scoreboard.release(writes);
-        let bit = 1_u64 << slot;
-        if self.masks.hazard & bit != 0 {
-            let waited = self.masks.hazard_memory & bit;
-            let hazard = if wavefront.uses.is_wide {
-                let next = (wavefront.code + wavefront.record.pc) as usize;
-                let uses = &self.decoded.instructions[next].uses;
-                wavefront.scoreboard.hazard(uses)
-            } else {
-                wavefront.scoreboard.low_hazard(wavefront.uses.low)
-            };
-            self.masks.note_hazard(slot, hazard);
-            if let Some(level) = level
-                && waited & !self.masks.hazard_memory != 0
-            {
-                let scheduler = slot % self.issuers.len();
-                self.accounting.memory_answered(scheduler, level, now);
-            }
+        self.wavefronts[slot].scoreboard.release(&writes.registers);
+        if self.waits_no_longer_for_memory(slot, now) {
+            let scheduler = slot % self.issuers.len();
+            self.accounting.memory_answered(scheduler, level, now);
         }
         self.finish_one(slot, now);
     }
 
-    /// One thing less is under way for a wavefront.
+    /// Looks again at what holds back a wavefront, after that changed; whether that was memory and is not any more.
+    pub(super) fn waits_no_longer_for_memory(&mut self, slot: usize, now: Cycle) -> bool {
+        let bit = 1_u64 << slot;
+        if self.masks.hazard & bit == 0 {
+            return false;
+        }
+        let waited = self.masks.hazard_memory & bit;
+        self.masks.hazard &= !bit;
+        self.masks.hazard_memory &= !bit;
+        let wavefront = &mut self.wavefronts[slot];
+        let uses = &self.decoded.instructions[wavefront.next as usize].uses;
+        let hazard = wavefront.scoreboard.hazard(uses, now);
+        self.masks.note_hazard(hazard, bit, &mut self.wheel);
+        waited & !self.masks.hazard_memory != 0
+    }
+
+    /// One access less is under way for a wavefront.
     #[inline]
     pub(super) fn finish_one(&mut self, slot: usize, now: Cycle) {
         let wavefront = &mut self.wavefronts[slot];
         wavefront.in_flight -= 1;
         if wavefront.in_flight == 0 && self.masks.ended >> slot & 1 != 0 {
-            self.drain(slot, now);
+            self.drain_in_time(slot, now);
         }
     }
 
-    /// Reserves the destination registers of an instruction until `latency` cycles from now.
-    #[inline(always)]
-    pub(super) fn results_after(&mut self, slot: usize, index: u32, latency: u32, now: Cycle) {
-        let wavefront = &mut self.wavefronts[slot];
-        let writes = &self.decoded.instructions[index as usize].writes;
-        wavefront.scoreboard.reserve(writes);
-        wavefront.in_flight += 1;
-        let event = Event::WriteBack {
-            slot: slot as u8,
-            level: None,
-            instruction: index,
-        };
-        self.wheel.push(now, u64::from(latency), event);
+    /// An ended wavefront without accesses under way drains, now or with its last result.
+    pub(super) fn drain_in_time(&mut self, slot: usize, now: Cycle) {
+        let (at, stamp) = self.wavefronts[slot].last_result;
+        if self.wheel.is_past(at, stamp, now) {
+            self.drain(slot, now);
+        } else {
+            self.wheel.push_drain(slot as u8, at, stamp, now);
+        }
     }
 
     pub(super) fn pause(&mut self, slot: usize, cycles: u32, now: Cycle) {
@@ -195,38 +221,42 @@ impl ComputeUnit {
         self.wheel.push(now, u64::from(cycles), event);
     }
 
-    /// Makes the wavefront's next record the one to issue; ends the wavefront when there is none.
+    /// Makes the next record of a wavefront, which is among those fetched and of which nothing else is noted, the one to
+    /// issue; ends the wavefront when there is none.
     #[inline(always)]
-    pub(super) fn fetch(&mut self, slot: usize, now: Cycle) {
+    pub(super) fn fetch<const WAY: u8>(&mut self, slot: usize, now: Cycle) {
         let bit = 1_u64 << slot;
         let wavefront = &mut self.wavefronts[slot];
-        let kernel = &self.program.kernels[wavefront.kernel as usize];
-        let Some(record) = wavefront.cursor.next(kernel, &mut wavefront.lanes) else {
+        let kernel = || &*self.program.kernels[wavefront.kernel as usize];
+        let (record, lanes) = (&mut wavefront.record, &mut wavefront.lanes);
+        if !wavefront.cursor.advance(kernel, record, lanes) {
             self.end(slot, now);
             return;
-        };
-        wavefront.record = record;
-        let decoded = &self.decoded.instructions[(wavefront.code + record.pc) as usize];
-        wavefront.pipe = decoded.pipe;
-        wavefront.uses = Uses::of(&decoded.uses);
-        let hazard = wavefront.scoreboard.hazard(&decoded.uses);
-        self.masks.note_hazard(slot, hazard);
-        if decoded.pipe != NO_PIPE {
-            self.next_of_pipe[usize::from(decoded.pipe)] |= bit;
         }
-        match decoded.action {
-            Action::Memory(_) if touches_memory(&record, &wavefront.lanes) => match record.space {
-                Space::Global | Space::Local => self.masks.next_load_store |= bit,
-                Space::Shared => self.masks.next_local |= bit,
+        wavefront.next = wavefront.code + record.pc;
+        let decoded = &self.decoded.instructions[wavefront.next as usize];
+        if !decoded.is_free {
+            if decoded.pipe != NO_PIPE {
+                self.next_of_pipe[usize::from(decoded.pipe)] |= bit;
+                self.masks.next_pipe |= bit;
+            }
+            match decoded.action {
+                Action::Memory(_) if touches_memory(record, lanes) => match record.space {
+                    Space::Global | Space::Local => self.masks.next_load_store |= bit,
+                    Space::Shared => self.masks.next_local |= bit,
+                    _ => {}
+                },
+                Action::Fence if wavefront.stores > 0 => self.masks.fence |= bit,
                 _ => {}
-            },
-            Action::Fence if wavefront.stores > 0 => self.masks.fence |= bit,
-            _ => {}
+            }
         }
-        self.masks.fetched |= bit;
-        if let Some(stage) = &mut self.fetch {
+        let hazard = wavefront.scoreboard.hazard(&decoded.uses, now);
+        self.masks.note_hazard(hazard, bit, &mut self.wheel);
+        if WAY != PLAIN
+            && let Some(stage) = &mut self.fetch
+        {
             self.masks.starved &= !bit;
-            if !stage.go_on(slot, record.pc) {
+            if !stage.go_on(slot, wavefront.record.pc) {
                 self.masks.starved |= bit;
             }
         }

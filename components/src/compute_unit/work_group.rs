@@ -7,6 +7,7 @@ use warpweave_framework::{Context, Cycle};
 use warpweave_trace::KernelTrace;
 
 use super::invalidation::Invalidation;
+use super::scoreboard::Scoreboard;
 use super::wavefront::Wavefront;
 use super::wheel::Event;
 use super::{Arrival, ComputeUnit};
@@ -98,7 +99,9 @@ impl ComputeUnit {
             group.slots |= 1 << free;
             let cursor = trace.cursor(work_group, number);
             let code = self.decoded.bases[kernel as usize];
-            let wavefront = Wavefront::new(cursor, kernel, code, (slot as u8, number as u8));
+            let scoreboard = Scoreboard::new(self.decoded.registers);
+            let place = (slot as u8, number as u8);
+            let wavefront = Wavefront::new(cursor, kernel, code, place, scoreboard);
             // The lowest free slot is either used again or the first one never used.
             if free < self.wavefronts.len() {
                 self.wavefronts[free] = wavefront;
@@ -234,7 +237,7 @@ impl ComputeUnit {
         self.work_groups[group].alive -= 1;
         self.release_barrier(group, now);
         if self.wavefronts[slot].in_flight == 0 {
-            self.drain(slot, now);
+            self.drain_in_time(slot, now);
         }
     }
 

@@ -32,6 +32,15 @@ pub struct Cursor {
     bases: [u64; BASES],
 }
 
+/// A value in the head of a form, at most 9 bytes from its beginning, with its bytes.
+#[inline(always)]
+fn signed(head: &[u8; 17], at: u8, code: u8) -> (i64, u8) {
+    let code = usize::from(code & 7);
+    let bytes = head[usize::from(at)..].first_chunk::<8>();
+    let word = u64::from_le_bytes(*bytes.unwrap_or(&[0; 8]));
+    (unzigzag(word & WIDTH_MASKS[code]), WIDTHS[code])
+}
+
 impl Cursor {
     /// The state every stream starts in; the writer starts in the same one.
     pub(crate) const fn over(stream: u32) -> Self {
@@ -51,21 +60,45 @@ impl Cursor {
     #[inline]
     pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
         if self.run == 0 {
-            return match kernel.data() {
-                Data::Memory(data) => {
-                    let (start, length) = kernel.extent(self.stream)?;
-                    let data = data.get(start as usize..)?;
-                    self.next_token(data, length, lanes)
-                }
-                _ => self.next_elsewhere(kernel, lanes),
-            };
+            return self.next_in_stream(kernel, lanes);
         }
         self.run -= 1;
         Some(self.plain(lanes))
     }
 
+    /// As [`Cursor::next`], into a record that is kept with the lanes; false after the last. It makes no difference what is
+    /// there before. The kernel may take time to find: most records need none.
+    #[inline(always)]
+    pub fn advance<'a>(
+        &mut self,
+        kernel: impl FnOnce() -> &'a KernelTrace,
+        record: &mut Record,
+        lanes: &mut Lanes,
+    ) -> bool {
+        if self.run == 0 {
+            let next = self.next_in_stream(kernel(), lanes);
+            return next.map(|next| *record = next).is_some();
+        }
+        self.run -= 1;
+        *record = self.plain(lanes);
+        true
+    }
+
+    /// Reads on in the stream.
+    #[inline(never)]
+    fn next_in_stream(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
+        match kernel.data() {
+            Data::Memory(data) => {
+                let (start, length) = kernel.extent(self.stream)?;
+                let data = data.get(start as usize..)?;
+                self.next_token(data, length, lanes)
+            }
+            _ => self.next_elsewhere(kernel, lanes),
+        }
+    }
+
     /// The record of an instruction without addresses at the next pc.
-    #[inline]
+    #[inline(always)]
     fn plain(&mut self, lanes: &mut Lanes) -> Record {
         let pc = self.pc;
         self.pc = pc.wrapping_add(1);
@@ -79,7 +112,7 @@ impl Cursor {
     }
 
     /// Reads tokens up to and including the next record of a stream of `end` bytes, which `data` begins with.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_token(
         &mut self,
         data: &[u8],
@@ -201,7 +234,7 @@ impl Cursor {
     }
 
     /// A record with addresses.
-    #[inline]
+    #[inline(always)]
     fn access(&mut self, data: &[u8], window: &[u8; 10], lanes: &mut Lanes) -> Option<Record> {
         let [head, how, delta @ ..] = *window;
         let width = usize::from(how & 7);
@@ -231,10 +264,29 @@ impl Cursor {
             };
         } else if form == FORM_UNIFORM {
             lanes.shape = Shape::Uniform(base);
+        } else if form == FORM_ROWS {
+            let Some(head) = self.head_of_form(data) else {
+                return self.fail();
+            };
+            let (step, step_bytes) = signed(head, 1, head[0] >> 3);
+            let (pitch, pitch_bytes) = signed(head, 1 + step_bytes, head[0]);
+            self.position += 1 + u64::from(step_bytes) + u64::from(pitch_bytes);
+            lanes.shape = Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits: (head[0] >> 6) + 1,
+            };
         } else {
             return self.spelled_out(data, (form, base), lanes, record);
         }
         Some(record)
+    }
+
+    /// The longest head of a form, behind which there is padding at the least.
+    #[inline(always)]
+    fn head_of_form<'a>(&self, data: &'a [u8]) -> Option<&'a [u8; 17]> {
+        data.get(self.position as usize..)?.first_chunk()
     }
 
     /// Reads what follows the delta in the rarer forms of a record.
@@ -250,29 +302,11 @@ impl Cursor {
             lanes.shape = Shape::None;
             return Some(record);
         }
-        let rest = data.get(self.position as usize..).unwrap_or_default();
-        // The longest head of a form, behind which there is padding at the least.
-        let Some([layout, values @ ..]) = rest.first_chunk::<17>() else {
+        let Some(head @ [layout, ..]) = self.head_of_form(data) else {
             return self.fail();
         };
-        let values = u128::from_le_bytes(*values);
-        let value = |bits: u32, code: u8| {
-            let code = usize::from(code & 7);
-            let value = unzigzag((values >> bits) as u64 & WIDTH_MASKS[code]);
-            (value, WIDTHS[code])
-        };
+        let rest = &data[self.position as usize..];
         lanes.shape = match form {
-            FORM_ROWS => {
-                let (step, step_bytes) = value(0, layout >> 3);
-                let (pitch, pitch_bytes) = value(8 * u32::from(step_bytes), *layout);
-                self.position += u64::from(step_bytes) + u64::from(pitch_bytes);
-                Shape::Rows {
-                    base,
-                    step,
-                    pitch,
-                    row_bits: (layout >> 6) + 1,
-                }
-            }
             FORM_LIST => {
                 let read = match WIDTHS[usize::from(layout & 7)] {
                     1 => self.list::<1>(&rest[1..], layout >> 3 & 7, base, lanes),
@@ -295,7 +329,7 @@ impl Cursor {
                 Shape::List
             }
             FORM_STRIDE => {
-                let (step, bytes) = value(0, *layout);
+                let (step, bytes) = signed(head, 1, *layout);
                 self.position += u64::from(bytes);
                 Shape::Stride { base, step }
             }

@@ -29,6 +29,9 @@ struct Buffer {
     /// Grows with everything that is forgotten; what comes with another number is dropped.
     serial: u32,
     kernel: u32,
+    /// How many instructions the next fetch brings; follows from `end`.
+    #[serde(skip)]
+    coming: u32,
 }
 
 /// Instructions on their way.
@@ -51,7 +54,7 @@ pub(super) struct FetchStage {
     buffers: Vec<Buffer>,
     /// Wavefronts for which something is on its way.
     under_way: u64,
-    /// Wavefronts for which [`FetchStage::wanted`] has something; derived from the buffers.
+    /// Wavefronts that want something and have room for it; derived from the buffers.
     wanting: u64,
     /// Bit of the wavefront that fetched last.
     last: u64,
@@ -100,7 +103,6 @@ impl FetchStage {
     pub(super) fn begin(&mut self, slot: usize, kernel: u32) {
         self.buffers[slot].kernel = kernel;
         self.forget(slot, 0);
-        self.note_wanting(slot);
     }
 
     fn forget(&mut self, slot: usize, next: u32) {
@@ -109,49 +111,69 @@ impl FetchStage {
         buffer.end = next;
         buffer.serial = buffer.serial.wrapping_add(1);
         self.under_way &= !(1 << slot);
+        self.note_coming(slot);
     }
 
     /// The wavefront goes on to instruction `pc`: whether it is there.
     pub(super) fn go_on(&mut self, slot: usize, pc: u32) -> bool {
         let buffer = &mut self.buffers[slot];
-        if (buffer.start..=buffer.end).contains(&pc) {
-            buffer.start = pc;
-        } else {
+        if !(buffer.start..=buffer.end).contains(&pc) {
             self.forget(slot, pc);
+            return false;
         }
+        buffer.start = pc;
+        let is_there = pc < buffer.end;
         self.note_wanting(slot);
-        pc < self.buffers[slot].end
+        is_there
     }
 
-    /// Brings up to date whether the wavefront wants something, after its buffer changed.
+    /// Brings up to date how much the wavefront would fetch, after the end of its buffer changed.
+    fn note_coming(&mut self, slot: usize) {
+        let Buffer { end, kernel, .. } = self.buffers[slot];
+        let (address, line) = self.place(kernel, end);
+        let unit = self.spec.instruction_bytes;
+        let known = self.codes.get(kernel as usize);
+        let length = known.map_or(0, |(_, length)| *length);
+        let in_line = self.spec.line_bytes - (address - line) as u32;
+        let coming = self.spec.bytes.min(in_line) / unit;
+        self.buffers[slot].coming = coming.min(length.saturating_sub(end));
+        self.note_wanting(slot);
+    }
+
+    /// Brings up to date whether the wavefront wants something, after its buffer changed: it does not without room, nor
+    /// after the last instruction.
     #[inline]
     fn note_wanting(&mut self, slot: usize) {
-        let wants = u64::from(self.wanted(slot).is_some());
-        self.wanting = self.wanting & !(1 << slot) | wants << slot;
+        let Buffer {
+            start, end, coming, ..
+        } = self.buffers[slot];
+        let wants = coming > 0 && end.saturating_sub(start) + coming <= self.spec.buffer;
+        self.wanting = self.wanting & !(1 << slot) | u64::from(wants) << slot;
     }
 
-    /// What the wavefront would fetch next: none without room, or after the last instruction.
-    fn wanted(&self, slot: usize) -> Option<Fetched> {
+    /// Byte addresses of an instruction and of its line.
+    fn place(&self, kernel: u32, instruction: u32) -> (u64, u64) {
+        let (code, _) = self.codes.get(kernel as usize).copied().unwrap_or_default();
+        let address = code + u64::from(instruction) * u64::from(self.spec.instruction_bytes);
+        (address, address & !u64::from(self.spec.line_bytes - 1))
+    }
+
+    /// What the wavefront, which wants something, fetches next.
+    fn wanted(&self, slot: usize) -> Fetched {
         let Buffer {
-            start,
             end,
             serial,
             kernel,
+            coming,
+            ..
         } = self.buffers[slot];
-        let (code, length) = *self.codes.get(kernel as usize)?;
-        let unit = self.spec.instruction_bytes;
-        let address = code + u64::from(end) * u64::from(unit);
-        let line = address & !u64::from(self.spec.line_bytes - 1);
-        let in_line = self.spec.line_bytes - (address - line) as u32;
-        let fetched = (self.spec.bytes.min(in_line) / unit).min(length.saturating_sub(end));
-        let fits = fetched > 0 && end.saturating_sub(start) + fetched <= self.spec.buffer;
-        fits.then_some(Fetched {
+        Fetched {
             slot: slot as u8,
             serial,
             start: end,
-            end: end + fetched,
-            line,
-        })
+            end: end + coming,
+            line: self.place(kernel, end).1,
+        }
     }
 
     /// Takes what has come for a wavefront: its slot, if it is what the wavefront waits for.
@@ -163,7 +185,7 @@ impl FetchStage {
         }
         buffer.end = fetched.end;
         self.under_way &= !(1 << slot);
-        self.note_wanting(slot);
+        self.note_coming(slot);
         Some(slot)
     }
 
@@ -208,7 +230,7 @@ impl FetchStage {
         state.field("is_blocked", &mut self.is_blocked);
         state.field("fetches", &mut self.fetches);
         state.check("requests", || self.fits());
-        (0..self.buffers.len()).for_each(|slot| self.note_wanting(slot));
+        (0..self.buffers.len()).for_each(|slot| self.note_coming(slot));
     }
 
     /// Whether what is on its way fits the buffers.
@@ -251,6 +273,28 @@ impl FetchStage {
 }
 
 impl ComputeUnit {
+    /// Whether instructions have come.
+    #[inline]
+    pub(super) fn instructions_have_come(&self, ctx: &Context<'_>, now: Cycle) -> bool {
+        let Some(stage) = &self.fetch else {
+            return false;
+        };
+        let first = stage.pipeline.front();
+        let response = &self.instructions.response;
+        first.is_some_and(|(at, _)| *at <= now)
+            || response.is_connected() && response.peek(ctx).is_some()
+    }
+
+    /// Whether a wavefront would fetch.
+    #[inline]
+    pub(super) fn may_fetch(&mut self) -> bool {
+        let Some(stage) = &mut self.fetch else {
+            return false;
+        };
+        stage.is_blocked = false;
+        self.masks.fetched & stage.wanting & !stage.under_way != 0
+    }
+
     /// Takes the instructions that have come.
     pub(super) fn take_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let Some(stage) = &mut self.fetch else { return };
@@ -262,7 +306,9 @@ impl ComputeUnit {
         if !self.instructions.response.is_connected() {
             return;
         }
-        while let Some(response) = self.instructions.response.pop(ctx) {
+        while self.instructions.response.peek(ctx).is_some()
+            && let Some(response) = self.instructions.response.pop(ctx)
+        {
             match stage.receive(&response) {
                 Ok(Some(slot)) => self.masks.starved &= !(1 << slot),
                 Ok(None) => {}
@@ -280,24 +326,18 @@ impl ComputeUnit {
         self.masks.fetched & stage.wanting & !stage.under_way
     }
 
-    /// Fetches for one wavefront.
+    /// Fetches for one wavefront, of which there are some that would.
     pub(super) fn fetch_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let Some(stage) = &self.fetch else { return };
         let fetching = self.fetching(stage);
         let Some(stage) = &mut self.fetch else { return };
-        stage.is_blocked = false;
-        if fetching == 0 {
-            return;
-        }
         let port = &mut self.instructions.request;
         if port.is_connected() && !port.can_send(ctx) {
             stage.is_blocked = true;
             return;
         }
         let slot = next_in_turn(fetching, stage.last);
-        let Some(fetched) = stage.wanted(slot) else {
-            return;
-        };
+        let fetched = stage.wanted(slot);
         let wavefront = &self.wavefronts[slot];
         stage.last = 1 << slot;
         stage.under_way |= 1 << slot;
