@@ -163,6 +163,13 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
     ];
     const FIRST_LEVEL: [&str; 3] = ["-gpgpu_cache:dl1", "-gpgpu_l1_latency", "-gpgpu_l1_banks"];
     const ADAPTIVE: [&str; 2] = ["-gpgpu_unified_l1d_size", "-gpgpu_shmem_option"];
+    const SPECIALIZED: [&str; 5] = [
+        "-gpgpu_operand_collector_num_units_mem",
+        "-gpgpu_operand_collector_num_units_sp",
+        "-gpgpu_operand_collector_num_units_dp",
+        "-gpgpu_operand_collector_num_units_sfu",
+        "-gpgpu_operand_collector_num_units_int",
+    ];
     const FETCH: [&str; 2] = ["-gpgpu_cache:il1", "-gpgpu_inst_fetch_throughput"];
     let is_there = CacheText::read(&given.value("-gpgpu_cache:dl1")?)?.is_some();
     let has_l1 = is_there && !given.flag("-gpgpu_gmem_skip_L1D")?;
@@ -180,7 +187,7 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
         (!separate, &["-dram_write_queue_size"]),
         (front_end.fetch.is_none(), &FETCH),
         (alone, &["-gpgpu_dual_issue_diff_exec_units"]),
-        (shared, &["-gpgpu_operand_collector_num_units_mem"]),
+        (shared, &SPECIALIZED),
     ];
     let unused = groups.iter().filter(|(unused, _)| *unused);
     Ok(unused

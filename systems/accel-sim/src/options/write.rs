@@ -267,6 +267,11 @@ fn unit(machine: &Machine) -> String {
         ));
     }
     line(format!("operand_latency: {},", front_end.operand_latency));
+    line(format!(
+        "register_banks: (banks: {}, by_wavefront: true, collectors: {}),",
+        front_end.banks, front_end.collectors
+    ));
+    line(format!("results_per_cycle: {},", front_end.results));
     line("classes: (".to_owned());
     for (class, pace) in &unit.classes {
         line(format!("    {class}: {pace},"));
@@ -280,6 +285,7 @@ fn unit(machine: &Machine) -> String {
         "    line_bytes: {}, requests_per_cycle: {}, pipe: InOrder, issues_per_cycle: {}, queue_depth: {},",
         unit.line_bytes, unit.requests_per_cycle, front_end.accesses, front_end.places
     ));
+    line("    atomics: Apart,".to_owned());
     line("),".to_owned());
     line(format!(
         "private_memory: (bytes_per_thread: {}),",
