@@ -104,7 +104,8 @@ impl Widths {
             );
         }
         if !(1..=RESULTS_MAX).contains(&results) {
-            let expected = format!("1 to {RESULTS_MAX} as the eleventh width, which is that of results");
+            let expected =
+                format!("1 to {RESULTS_MAX} as the eleventh width, which is that of results");
             return Err(text.refuse(&expected));
         }
         Ok(Self {

@@ -131,12 +131,7 @@ impl Machine {
     }
 
     /// The same with overrides.
-    fn each_with(
-        &self,
-        sets: &[&str],
-        first: &[Step],
-        step: impl Fn(u64) -> Step,
-    ) -> (u64, Hand) {
+    fn each_with(&self, sets: &[&str], first: &[Step], step: impl Fn(u64) -> Step) -> (u64, Hand) {
         let row = |count: u64| {
             let steps = first.iter().copied();
             let steps = steps.chain((0..count).flat_map(|i| [step(i), Step::Use]));

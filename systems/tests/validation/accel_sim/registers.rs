@@ -58,7 +58,12 @@ fn an_atomic_makes_as_many_requests_as_lanes_update_one_word() {
                 // The first word has those lanes that have no word of their own.
                 let lanes = if apart { 32 - distinct as u64 + 1 } else { 1 };
                 let units = named(&ran.simulated, "cu");
-                assert_eq!(sum(&units, "atomic_requests"), lanes, "{} {set}", machine.file);
+                assert_eq!(
+                    sum(&units, "atomic_requests"),
+                    lanes,
+                    "{} {set}",
+                    machine.file
+                );
             }
         }
     }
