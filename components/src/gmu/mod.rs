@@ -23,15 +23,16 @@
 //! | `host.launch`     | in        | `KernelLaunch` | not taken while queue and pool are full    |
 //! | `device`          | in, optional | `KernelLaunch` | not taken while queue and pool are full  |
 //! | `host.done`       | out       | `KernelDone`   | completions stay in `scheduler.done`       |
-//! | `scheduler.ready` | out       | `KernelReady`  | heads wait, in the order they became heads |
+//! | `scheduler.ready` | out       | `KernelReady`  | heads wait, in the order of their cycles   |
 //! | `scheduler.done`  | in        | `KernelDone`   | taken when `host.done` has room            |
 //!
 //! # Timing
 //!
 //! - A launch readable in cycle `c` enters a queue or the pool in cycle `c`, if either has room.
 //! - A kernel that becomes head in cycle `h` is sent as `KernelReady` in cycle
-//!   `h + dispatch_latency_cycles`, or the first later one with room. So with an empty queue:
-//!   launch readable in `c`, `KernelReady` sent in `c + dispatch_latency_cycles`.
+//!   `h + dispatch_latency_cycles + w × work_group_latency_cycles`, where it has `w` work-groups, or the first later one with
+//!   room. So with an empty queue and the second latency 0: launch readable in `c`, `KernelReady` sent in
+//!   `c + dispatch_latency_cycles`.
 //! - A completion readable in cycle `d` is sent to the host in cycle `d`, and the next kernel of
 //!   the queue, or one of the pool, becomes head in cycle `d`.
 //!
@@ -122,6 +123,8 @@ pub struct Gmu {
     pool: VecDeque<Id>,
     /// Heads not yet sent, with the cycle from which they may be.
     heads: VecDeque<(Cycle, Id)>,
+    /// By kernel of the program: its work-groups, where each costs a latency.
+    work_groups: Vec<u32>,
     families: Families,
     /// Completions that follow one that was sent.
     done: VecDeque<KernelDone>,
@@ -156,10 +159,18 @@ impl Kind for Gmu {
         };
         let order = spec.order.build("order", environment, &site, 0)?;
         let queues = (0..spec.hardware_queues).map(|_| WorkQueue::default());
+        let program = environment.resource::<Program>();
+        let work_groups = match &program {
+            Some(program) if spec.work_group_latency_cycles > 0 => {
+                let kernels = program.kernels.iter();
+                kernels.map(|kernel| kernel.work_groups()).collect()
+            }
+            _ => Vec::new(),
+        };
         Ok(Self {
             host: LaunchSlave::default(),
             device: InPort::new(),
-            families: Families::of(environment.resource::<Program>().as_deref()),
+            families: Families::of(program.as_deref()),
             done: VecDeque::new(),
             scheduler: ReadyMaster::default(),
             order,
@@ -167,6 +178,7 @@ impl Kind for Gmu {
             queues: queues.collect(),
             pool: VecDeque::new(),
             heads: VecDeque::new(),
+            work_groups,
             accepted: 0,
             completed: 0,
             through_pool: 0,
@@ -350,8 +362,13 @@ impl Gmu {
     }
 
     fn becomes_head(&mut self, cycle: Cycle, key: Id) {
-        let from = cycle + Cycle::from(self.spec.dispatch_latency_cycles);
-        self.heads.push_back((from, key));
+        let kernel = self.kernels[key].launch.kernel as usize;
+        let work_groups = self.work_groups.get(kernel).copied().unwrap_or(0);
+        let each = Cycle::from(self.spec.work_group_latency_cycles);
+        let latency = Cycle::from(self.spec.dispatch_latency_cycles);
+        let from = cycle + latency + each * Cycle::from(work_groups);
+        let place = self.heads.partition_point(|(other, _)| *other <= from);
+        self.heads.insert(place, (from, key));
     }
 
     fn send_heads(&mut self, ctx: &mut Context<'_>) -> Next {

@@ -21,6 +21,10 @@ pub struct GmuSpec {
     pub pending_kernels: u32,
     /// Cycles from becoming the head of a queue to being sent to the work-group scheduler.
     pub dispatch_latency_cycles: u32,
+    /// Cycles more for each work-group of the kernel. Source: 0; GPGPU-Sim adds the latency of a work-group's launch to that
+    /// of the kernel's so.
+    #[serde(default)]
+    pub work_group_latency_cycles: u32,
     /// Which kernel gets a hardware work queue that is empty. Source: `Fcfs` is the LASER paper's
     /// baseline, section 3.2.
     #[serde(default = "Policy::plain::<Fcfs>")]

@@ -4,7 +4,7 @@ use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Id};
 
-use super::{InvalidateAt, WorkGroupScheduler};
+use super::WorkGroupScheduler;
 use crate::launch::Dispatch;
 
 /// A completed kernel whose lines the units are dropping.
@@ -25,12 +25,10 @@ impl WorkGroupScheduler {
         let number = self.machine.kernels()[kernel].ready.kernel;
         let family_ended = self.families.ends(number);
         self.note_ended_parents(number);
-        let drops = match self.spec.invalidate_at {
-            InvalidateAt::KernelEnd => true,
-            InvalidateAt::FamilyEnd => family_ended,
-            InvalidateAt::Never => false,
-        };
-        if drops {
+        if let Some(second_level) = &mut self.second_level {
+            second_level.ended(kernel, family_ended);
+        }
+        if self.spec.invalidate_at.drops(family_ended) {
             let mut units = FixedBitSet::with_capacity(self.ports.len());
             units.insert_range(..);
             self.invalidations.push_back(Invalidation {
@@ -39,6 +37,14 @@ impl WorkGroupScheduler {
                 unanswered: units,
             });
         } else {
+            self.first_level_left(kernel);
+        }
+    }
+
+    /// No first-level lines of a kernel are to be dropped any more.
+    fn first_level_left(&mut self, kernel: Id) {
+        let second_level = self.second_level.as_mut();
+        if second_level.is_none_or(|second_level| !second_level.takes(kernel)) {
             self.finished.push_back(kernel);
         }
     }
@@ -77,8 +83,9 @@ impl WorkGroupScheduler {
         let invalidation = &mut self.invalidations[place];
         invalidation.unanswered.remove(unit);
         if invalidation.unanswered.is_clear() {
-            self.finished.push_back(invalidation.kernel);
+            let kernel = invalidation.kernel;
             self.invalidations.remove(place);
+            self.first_level_left(kernel);
         }
         true
     }

@@ -27,6 +27,7 @@
 //!   limits.rs, said.rs    what units offer: stated, said, compared
 //!   dispatch.rs           asks the policy and sends
 //!   invalidation.rs       the end of a kernel
+//!   second_level.rs       a second level that drops its lines, too
 //!   ended_parents.rs      tells units which parents have ended
 //!   families.rs           which kernels come from one launch of the host
 //!   untimed.rs            kernels of no time
@@ -41,6 +42,8 @@
 //! | `gmu.done`            | out       | `KernelDone`  | the kernel keeps its slot until sent     |
 //! | `units[i].dispatch`   | out       | `Dispatch`    | the policy waits for the unit            |
 //! | `units[i].completion` | in        | `Completion`  | none: taken in the cycle it is readable  |
+//! | `caches[i].command`   | out       | `CacheCommand` | with `second_level`: waits               |
+//! | `caches[i].done`      | in        | `CacheCommandDone` | none: taken in the cycle it is readable |
 //! | `memory`, optional    | both      | memory        | the placement waits                      |
 //!
 //! # Timing
@@ -53,6 +56,9 @@
 //! - Last completion of a kernel readable in cycle `d`: `Invalidate` is sent to every unit in cycle
 //!   `d`, ahead of work-groups; with the last answer readable in cycle `v`, `KernelDone` is sent in
 //!   cycle `v`. Without invalidation it is sent in cycle `d`.
+//! - With `second_level`, `CacheCommand` is sent to every slice in cycle `v` (or `d`), and `KernelDone` in the cycle in which the
+//!   last answer is readable. Ends of several kernels empty the slices one after the other. Lines that are to be written back
+//!   stay, as in any cache that is told to drop its lines.
 //!
 //! - A policy whose queues are in memory chooses in cycle `c`: its accesses are sent from `c` on, one per
 //!   cycle; with the last answer readable in cycle `a` the work-group is sent in cycle `a`. One at a time. What
@@ -79,6 +85,7 @@ mod queue_memory;
 mod report;
 mod role;
 mod said;
+mod second_level;
 mod spec;
 mod unit;
 mod untimed;
@@ -110,7 +117,8 @@ pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
 use self::queue_memory::{Entering, Taking};
 pub use self::role::{PlacementSite, WorkGroupPlacement};
 use self::said::SaidByUnits;
-pub use self::spec::{Announce, InvalidateAt, WorkGroupSchedulerSpec};
+use self::second_level::SecondLevel;
+pub use self::spec::{Announce, InvalidateAt, SecondLevelSpec, WorkGroupSchedulerSpec};
 use self::untimed::Replaying;
 use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{Completion, DispatchMaster, KernelDone, KernelReady, ReadySlave};
@@ -140,6 +148,7 @@ pub struct WorkGroupScheduler {
     /// Parents that ended, and the units still to be told.
     ended_parents: VecDeque<EndedParent>,
     invalidations: VecDeque<Invalidation>,
+    second_level: Option<Box<SecondLevel>>,
     /// Kernels to be reported to the GMU.
     finished: VecDeque<Id>,
     /// A kernel of no time; none between two cycles.
@@ -199,6 +208,11 @@ impl Kind for WorkGroupScheduler {
             access_sent: false,
             ended_parents: VecDeque::new(),
             invalidations: VecDeque::new(),
+            second_level: spec
+                .second_level
+                .as_ref()
+                .map(SecondLevel::of)
+                .map(Box::new),
             finished: VecDeque::new(),
             replaying: None,
             served: FixedBitSet::with_capacity(units),
@@ -221,6 +235,9 @@ impl Component for WorkGroupScheduler {
         ports.bundle("gmu", &mut self.gmu);
         ports.bundles("units", &mut self.ports);
         ports.optional(|ports| ports.bundle("memory", &mut self.memory));
+        if let Some(second_level) = &mut self.second_level {
+            second_level.ports(ports);
+        }
     }
 
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
@@ -255,13 +272,19 @@ impl Component for WorkGroupScheduler {
         self.go_on_taking(ctx);
         self.send_ends_of_parents(ctx);
         self.send_invalidates(ctx);
+        let mut slices_left = false;
+        if let Some(second_level) = &mut self.second_level {
+            self.finished.extend(second_level.go_on(ctx));
+            slices_left = second_level.has_unsent();
+        }
         let reported = self.report_kernels(ctx);
         self.accept_kernels(ctx);
         self.send_access(ctx);
         let activity = self.dispatch(ctx);
         self.enter(ctx.cycle(), activity);
         let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear())
-            || !self.ended_parents.is_empty();
+            || !self.ended_parents.is_empty()
+            || slices_left;
         let unsent = self.has_unsent_accesses();
         let blocked = activity == Activity::UnitBusy || invalidates_left || unsent;
         let sent = !self.served.is_clear() || self.access_sent;
@@ -288,6 +311,9 @@ impl Component for WorkGroupScheduler {
         self.families.state(state);
         state.field("ended_parents", &mut self.ended_parents);
         state.field("invalidations", &mut self.invalidations);
+        if let Some(second_level) = &mut self.second_level {
+            state.part("second_level", |state| second_level.state(state));
+        }
         state.field("finished", &mut self.finished);
         state.field("activity", &mut self.activity);
         state.array("activities", &mut self.activities);
@@ -356,6 +382,9 @@ impl Component for WorkGroupScheduler {
                 );
             }
         }
+        if let Some(second_level) = &self.second_level {
+            second_level.waits(waits);
+        }
         for &key in &self.waiting {
             let kernel = &self.machine.kernels()[key];
             waits.inside(format!(
@@ -380,6 +409,10 @@ impl WorkGroupScheduler {
         let dropping = self.invalidations.iter().map(|i| &i.kernel);
         let keys = self.waiting.iter().chain(dropping).chain(&self.finished);
         let mut keys: Vec<Id> = keys.copied().collect();
+        if let Some(second_level) = &self.second_level {
+            second_level.fits()?;
+            keys.extend(second_level.kernels());
+        }
         let kernels = self.machine.kernels();
         if let Some(key) = keys.iter().find(|key| kernels.get(**key).is_none()) {
             return Err(format!("kernel {key}, which is not here"));
@@ -411,6 +444,10 @@ impl WorkGroupScheduler {
         let is_this = |key: &Id| self.machine.kernels()[*key].ready.kernel == number;
         if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
             return Some("first-level caches drop their lines");
+        }
+        let second_level = self.second_level.as_ref();
+        if second_level.is_some_and(|level| level.kernels().any(|kernel| is_this(&kernel))) {
+            return Some("the second level drops its lines");
         }
         if !self.waiting.iter().any(is_this) {
             return None;

@@ -9,6 +9,9 @@ use super::{StatedLimits, WorkGroupPlacement};
 /// Compute units a machine may have.
 const UNITS_MAX: u64 = 1 << 16;
 
+/// Slices of a second-level cache.
+const SLICES_MAX: u32 = 1024;
+
 /// A work-group scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +34,10 @@ pub struct WorkGroupSchedulerSpec {
     pub kernel_slots: u32,
     /// When the first-level caches are invalidated: `KernelEnd`, `FamilyEnd`, or `Never`.
     pub invalidate_at: InvalidateAt,
+    /// The second-level cache whose lines are dropped as well; absent: it keeps them. Source: absent, as on hardware, whose
+    /// second level is that of the whole machine.
+    #[serde(default)]
+    pub second_level: Option<SecondLevelSpec>,
     /// Which ends of kernels that launched others the units are told, so that their reuse monitors forget the
     /// lines: `Never`, `FamilyComplete` or `OwnWorkGroups`. A unit is told by a message in place of a dispatch.
     /// Source: `FamilyComplete` with monitors, own reading of the LASER paper, section 6.
@@ -50,7 +57,17 @@ pub enum Announce {
     OwnWorkGroups,
 }
 
-/// When first-level lines are dropped.
+/// A second-level cache that drops its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecondLevelSpec {
+    /// Slices, 1 to 1024; `caches[i]` is wired to the `control` port of slice `i`.
+    pub slices: u32,
+    /// When: after the first level, if that drops its lines, too.
+    pub invalidate_at: InvalidateAt,
+}
+
+/// When lines are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum InvalidateAt {
     /// When all work-groups of a kernel are done: the next one may read what it wrote.
@@ -60,6 +77,17 @@ pub enum InvalidateAt {
     FamilyEnd,
     /// Not at all.
     Never,
+}
+
+impl InvalidateAt {
+    /// Whether lines are dropped at the end of a kernel, with which that of its family came or not.
+    pub(super) fn drops(self, family_ended: bool) -> bool {
+        match self {
+            Self::KernelEnd => true,
+            Self::FamilyEnd => family_ended,
+            Self::Never => false,
+        }
+    }
 }
 
 impl WorkGroupSchedulerSpec {
@@ -76,6 +104,9 @@ impl WorkGroupSchedulerSpec {
                 self.clusters, self.units_per_cluster
             )
         })?;
+        if let Some(second_level) = &self.second_level {
+            SpecError::in_range("second_level.slices", second_level.slices, 1..=SLICES_MAX)?;
+        }
         self.unit.check()
     }
 }

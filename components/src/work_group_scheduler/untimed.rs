@@ -2,8 +2,8 @@
 
 use warpweave_framework::Onward;
 
-use super::{InvalidateAt, WorkGroupScheduler};
-use crate::launch::{Dispatch, KernelReady};
+use super::WorkGroupScheduler;
+use crate::launch::{CacheCommand, Dispatch, KernelReady};
 
 /// A kernel some of whose work-groups are not complete.
 pub(super) struct Replaying {
@@ -44,17 +44,20 @@ impl WorkGroupScheduler {
         let kernel = replaying.ready.kernel;
         self.replaying = None;
         let ended = self.families.ends(kernel);
-        let drops = match self.spec.invalidate_at {
-            InvalidateAt::KernelEnd => true,
-            InvalidateAt::FamilyEnd => ended,
-            InvalidateAt::Never => false,
-        };
+        let drops = self.spec.invalidate_at.drops(ended);
         for unit in (0..self.ports.len() as u32).filter(|_| drops) {
             onward.send(
                 "units.dispatch",
                 unit,
                 Dispatch::Invalidate { kernel, ran: 0 },
             );
+        }
+        if let Some(second_level) = &self.spec.second_level
+            && second_level.invalidate_at.drops(ended)
+        {
+            for slice in 0..second_level.slices {
+                onward.send("caches.command", slice, CacheCommand::Invalidate);
+            }
         }
     }
 

@@ -33,6 +33,8 @@ pub(super) enum Step {
     ComputeFloat(u16),
     /// An instruction of the class of this number in [`CLASSES`], which needs what the one before has computed.
     Chain(usize),
+    /// Computes as such an instruction from so many registers (1 to [`OPERANDS`]), whose numbers differ by multiples of 64.
+    Gather(usize),
     /// Loads as [`Step::Load`], but lane `l` from the place `l` of so many, and from the first beyond them.
     Spread(Places),
     /// The same from local memory.
@@ -91,6 +93,10 @@ const LOCAL: u32 = 5 + 2 * REGISTERS as u32;
 /// The first of those that load past the first level.
 const PAST: u32 = LOCAL + 1 + REGISTERS as u32 + CLASSES.len() as u32;
 
+/// The first of those that read several registers, and how many they read at most.
+const GATHER: u32 = PAST + REGISTERS as u32;
+pub(super) const OPERANDS: usize = 3;
+
 fn registers(numbers: &[u16]) -> RegisterSet {
     let mut set = RegisterSet::EMPTY;
     for &number in numbers {
@@ -137,6 +143,10 @@ fn code() -> Arc<Code> {
         past.hints.cache = CacheOperator::GlobalLevel;
         past
     }));
+    instructions.extend((1..=OPERANDS).map(|count| {
+        let operands = [3, 3 + 64, 3 + 128];
+        instruction("gather", Class::IntAdd, &operands[..count], &[3])
+    }));
     Arc::new(Code {
         name: "validation".to_owned(),
         instructions,
@@ -158,6 +168,7 @@ impl Step {
             Self::Compute(register) => (5 + u32::from(REGISTERS + register), None),
             Self::ComputeFloat(register) => (LOCAL + 1 + u32::from(register), None),
             Self::Chain(class) => (LOCAL + 1 + u32::from(REGISTERS) + class as u32, None),
+            Self::Gather(count) => (GATHER + count as u32 - 1, None),
             Self::Spread(places) => return places.access(stream, 1, Space::Global),
             Self::Put(places) => return places.access(stream, 3, Space::Global),
             Self::Change(places) => return places.access(stream, 4, Space::Global),

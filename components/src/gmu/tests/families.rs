@@ -21,6 +21,7 @@ fn both(
         queue_depth: 4,
         pending_kernels,
         dispatch_latency_cycles: 3,
+        work_group_latency_cycles: 0,
         order: Policy::plain::<Fcfs>(),
     };
     let mut environment = Environment::new("gmu", 0);

@@ -3,11 +3,12 @@
 mod families;
 mod naive;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use warpweave_framework::{NoFields, Policy, PolicyContext, PolicyKind, Sink, Source, TestBench};
 
 use super::*;
+use crate::work_group_scheduler::tests::program;
 
 struct Bench {
     bench: TestBench,
@@ -28,15 +29,29 @@ fn bench_with(
     queue_depth: u32,
     pending_kernels: u32,
 ) -> Bench {
-    let spec = GmuSpec {
+    let spec = spec(order, hardware_queues, queue_depth, pending_kernels);
+    bench_of(spec, &Environment::new("gmu", 0))
+}
+
+fn spec(
+    order: Policy<KernelOrder>,
+    hardware_queues: u32,
+    queue_depth: u32,
+    pending_kernels: u32,
+) -> GmuSpec {
+    GmuSpec {
         hardware_queues,
         queue_depth,
         pending_kernels,
         dispatch_latency_cycles: 3,
+        work_group_latency_cycles: 0,
         order,
-    };
+    }
+}
+
+fn bench_of(spec: GmuSpec, environment: &Environment) -> Bench {
     let mut bench = TestBench::new();
-    let gmu = Gmu::build(spec, &Environment::new("gmu", 0)).unwrap();
+    let gmu = Gmu::build(spec, environment).unwrap();
     bench.add("gmu", gmu);
     Bench {
         launch: bench.source("gmu.host.launch"),
@@ -72,6 +87,28 @@ fn a_launch_is_ready_after_the_dispatch_latency_and_done_passes_in_its_cycle() {
     b.done_at(20, 0);
     let done = b.host_done.clone();
     b.bench.expect_at(&done, 20, &KernelDone { kernel: 0 });
+}
+
+/// A small kernel passes a large one of another stream that has become head before it.
+#[test]
+fn each_work_group_of_a_kernel_adds_its_latency() {
+    let shapes = [(9, 1, 0, 0), (2, 1, 0, 0), (3, 1, 0, 0)];
+    let mut environment = Environment::new("gmu", 0);
+    environment.provide(Arc::new(program(&shapes, Vec::new())));
+    let mut b = bench_of(
+        GmuSpec {
+            work_group_latency_cycles: 10,
+            ..spec(Policy::plain::<Fcfs>(), 2, 4, 4)
+        },
+        &environment,
+    );
+    b.launch_at(5, 0, 0);
+    b.launch_at(6, 1, 1);
+    b.launch_at(7, 2, 1);
+    b.ready_at(6 + 3 + 2 * 10, 1);
+    b.done_at(40, 1);
+    b.ready_at(40 + 3 + 3 * 10, 2);
+    b.ready_at(5 + 3 + 9 * 10, 0);
 }
 
 #[test]
@@ -154,6 +191,7 @@ fn queues_that_hold_no_kernel_are_refused() {
         queue_depth: 1,
         pending_kernels: 0,
         dispatch_latency_cycles: 0,
+        work_group_latency_cycles: 0,
         order: Policy::plain::<Fcfs>(),
     };
     let error = Gmu::build(spec, &Environment::new("gmu", 0)).err().unwrap();

@@ -33,6 +33,7 @@ pub(super) fn gmu(hardware_queues: u32) -> GmuSpec {
         queue_depth: 2,
         pending_kernels: 2,
         dispatch_latency_cycles: 2,
+        work_group_latency_cycles: 0,
         order: Policy::plain::<Fcfs>(),
     }
 }
@@ -185,6 +186,7 @@ proptest! {
                 dispatches_per_cycle,
                 kernel_slots,
                 invalidate_at,
+                second_level: None,
                 announce: Announce::FamilyComplete,
             },
             gmu: GmuSpec { queue_depth, pending_kernels, ..gmu(hardware_queues) },

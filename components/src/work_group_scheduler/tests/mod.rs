@@ -151,6 +151,7 @@ fn spec_of(policy: Policy<WorkGroupPlacement>) -> WorkGroupSchedulerSpec {
         dispatches_per_cycle: 4,
         kernel_slots: 4,
         invalidate_at: InvalidateAt::KernelEnd,
+        second_level: None,
         announce: Announce::Never,
     }
 }

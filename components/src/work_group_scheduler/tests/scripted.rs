@@ -3,7 +3,7 @@
 use warpweave_framework::{NoFields, Outcome, PolicyContext, Source};
 
 use super::*;
-use crate::launch::{KernelLaunch, KernelReady};
+use crate::launch::{CacheCommand, CacheCommandDone, KernelLaunch, KernelReady};
 
 pub(super) struct Scripted {
     pub(super) bench: TestBench,
@@ -106,6 +106,56 @@ fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
     s.bench.expect_at(&s.dispatches[0], 3, &start(0, 0));
     s.completions[0].send_at(9, ended(0, 0));
     s.bench.expect_at(&s.done, 9, &KernelDone { kernel: 0 });
+}
+
+/// Slices are told when the last unit has answered, one kernel after the other; the kernel is done with the last slice.
+#[test]
+fn the_second_level_drops_its_lines_after_the_first_and_before_the_kernel_is_done() {
+    for first_level in [InvalidateAt::KernelEnd, InvalidateAt::Never] {
+        let spec = WorkGroupSchedulerSpec {
+            clusters: 1,
+            units_per_cluster: 1,
+            invalidate_at: first_level,
+            second_level: Some(SecondLevelSpec {
+                slices: 2,
+                invalidate_at: InvalidateAt::KernelEnd,
+            }),
+            ..spec::<GlobalRoundRobin>()
+        };
+        let mut s = scripted(spec, &[(1, 1, 0, 0), (1, 1, 0, 0)]);
+        let commands: Vec<Sink<CacheCommand>> = (0..2)
+            .map(|slice| s.bench.sink(&format!("dut.caches[{slice}].command")))
+            .collect();
+        let dropped: Vec<Source<CacheCommandDone>> = (0..2)
+            .map(|slice| s.bench.source(&format!("dut.caches[{slice}].done")))
+            .collect();
+        s.ready.send_at(3, ready(0));
+        s.ready.send_at(3, ready(1));
+        let mut told = 20;
+        for kernel in 0..2 {
+            let (work_group, slot) = (0, kernel as u16);
+            let ended = Completion::WorkGroup {
+                kernel,
+                work_group,
+                slot,
+            };
+            s.completions[0].send_at(20 + Cycle::from(kernel), ended);
+            if first_level == InvalidateAt::KernelEnd {
+                told = 30;
+                let answer = Completion::Invalidated { kernel };
+                s.completions[0].send_at(30 + Cycle::from(kernel), answer);
+            }
+        }
+        // The second kernel's turn comes in the cycle in which the first is done.
+        for (kernel, told, done) in [(0, told, 50), (1, 50, 70)] {
+            for command in &commands {
+                s.bench.expect_at(command, told, &CacheCommand::Invalidate);
+            }
+            dropped[1].send_at(done - 5, CacheCommandDone);
+            dropped[0].send_at(done, CacheCommandDone);
+            s.bench.expect_at(&s.done, done, &KernelDone { kernel });
+        }
+    }
 }
 
 /// A child costs its parent no lines, whichever ends first.

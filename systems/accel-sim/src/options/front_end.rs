@@ -20,6 +20,12 @@ pub(super) struct FrontEnd {
     pub(super) accesses: u32,
     /// Places for accesses whose requests have not been sent.
     pub(super) places: u32,
+    /// Banks of registers.
+    pub(super) banks: u32,
+    /// Instructions that wait for operands.
+    pub(super) collectors: u32,
+    /// Results of execution units that are written back in a cycle.
+    pub(super) results: u32,
 }
 
 /// How instructions come.
@@ -40,6 +46,11 @@ const COLLECTOR_STEPS: u32 = 3;
 /// Most that a scheduler issues in a cycle.
 const ISSUES_MAX: u32 = 4;
 
+/// Most banks of registers, collectors, and results in a cycle of a compute unit.
+const BANKS_MAX: u32 = 64;
+const COLLECTORS_MAX: u32 = 64;
+const RESULTS_MAX: u32 = 32;
+
 impl FrontEnd {
     pub(super) fn of(
         given: &Given,
@@ -54,39 +65,103 @@ impl FrontEnd {
             notes.push(format!("-gpgpu_dual_issue_diff_exec_units 1: {what}"));
         }
         let steps = given.count("-gpgpu_reg_file_port_throughput", 1..=1024, "steps")?;
-        let (accesses, places) = places(given)?;
+        let widths = Widths::of(given)?;
+        let collectors = Collectors::of(given)?;
         Ok(Self {
             fetch: fetch(given, schedulers * issues, notes)?,
             issues,
             issue_together: if different { "DifferentUnits" } else { "Any" },
             operand_latency: COLLECTOR_STEPS.div_ceil(steps),
-            accesses,
-            places,
+            accesses: widths.before.min(8),
+            places: widths.before + collectors.of_accesses + widths.after + 1,
+            banks: banks(given, steps, notes)?,
+            collectors: collectors.of_any,
+            results: widths.results,
         })
     }
 }
 
-/// Accesses that are issued in a cycle, and that wait: in registers before and after collectors, in
-/// collectors, and one in the unit.
-fn places(given: &Given) -> Result<(u32, u32), Diagnostic> {
-    let text = given.value("-gpgpu_pipeline_widths")?;
-    let widths = counts(&text, ',', None)?;
-    let (Some(&before), Some(&after)) = (widths.get(4), widths.get(9)) else {
-        return Err(text.refuse("at least 10 widths"));
-    };
-    if !(1..=64).contains(&before) || !(1..=64).contains(&after) {
-        return Err(
-            text.refuse("1 to 64 as the fifth and tenth width, which are those of accesses")
-        );
+/// Widths of a pipeline that count here: of the registers of accesses before and after collectors, and of those of
+/// what is written back.
+struct Widths {
+    before: u32,
+    after: u32,
+    results: u32,
+}
+
+impl Widths {
+    fn of(given: &Given) -> Result<Self, Diagnostic> {
+        let text = given.value("-gpgpu_pipeline_widths")?;
+        let widths = counts(&text, ',', None)?;
+        let (Some(&before), Some(&after), Some(&results)) =
+            (widths.get(4), widths.get(9), widths.get(10))
+        else {
+            return Err(text.refuse("at least 11 widths"));
+        };
+        if !(1..=64).contains(&before) || !(1..=64).contains(&after) {
+            return Err(
+                text.refuse("1 to 64 as the fifth and tenth width, which are those of accesses")
+            );
+        }
+        if !(1..=RESULTS_MAX).contains(&results) {
+            let expected =
+                format!("1 to {RESULTS_MAX} as the eleventh width, which is that of results");
+            return Err(text.refuse(&expected));
+        }
+        Ok(Self {
+            before,
+            after,
+            results,
+        })
     }
-    let collectors = |name| given.count(name, 0..=256, "collectors");
-    let of_all = collectors("-gpgpu_operand_collector_num_units_gen")?;
-    let own = if given.flag("-gpgpu_enable_specialized_operand_collector")? {
-        collectors("-gpgpu_operand_collector_num_units_mem")?
-    } else {
-        0
-    };
-    Ok((before.min(8), before + of_all + own + after + 1))
+}
+
+/// Collectors of accesses, and of all instructions.
+struct Collectors {
+    of_accesses: u32,
+    of_any: u32,
+}
+
+impl Collectors {
+    fn of(given: &Given) -> Result<Self, Diagnostic> {
+        let collectors = |kind: &str| {
+            let name = format!("-gpgpu_operand_collector_num_units_{kind}");
+            given.count(&name, 0..=256, "collectors")
+        };
+        let shared = collectors("gen")?;
+        let own = given.flag("-gpgpu_enable_specialized_operand_collector")?;
+        let (mut of_accesses, mut of_any) = (shared, shared);
+        if own {
+            let accesses = collectors("mem")?;
+            let others = ["sp", "dp", "sfu", "int"].map(collectors);
+            of_accesses += accesses;
+            of_any += accesses;
+            for count in others {
+                of_any += count?;
+            }
+        }
+        let given_by = given.value("-gpgpu_operand_collector_num_units_gen")?;
+        if of_any == 0 {
+            return Err(given_by.blame("there is no collector"));
+        }
+        Ok(Self {
+            of_accesses,
+            of_any: of_any.min(COLLECTORS_MAX),
+        })
+    }
+}
+
+/// Banks of registers: each reads one register in each of the steps that a cycle has.
+fn banks(given: &Given, steps: u32, notes: &mut Vec<String>) -> Result<u32, Diagnostic> {
+    const BANKS: &str = "-gpgpu_num_reg_banks";
+    let banks = given.count(BANKS, 1..=BANKS_MAX, "banks")?;
+    let read = (banks * steps).min(BANKS_MAX);
+    if steps > 1 {
+        notes.push(format!(
+            "{BANKS} {banks}: {read} banks that read one register in a cycle, rather than {steps}"
+        ));
+    }
+    Ok(read)
 }
 
 /// How instructions come where up to `issued` of them leave in a cycle.

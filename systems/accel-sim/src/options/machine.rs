@@ -33,8 +33,12 @@ pub(super) struct Machine {
     pub(super) response_depth: u32,
     pub(super) dram: Dram,
     pub(super) launch_latency: u32,
+    /// What each work-group adds to it.
+    pub(super) work_group_latency: u32,
     pub(super) kernels: u32,
     pub(super) invalidate: bool,
+    /// Whether the second level drops its lines between kernels.
+    pub(super) invalidate_l2: bool,
     /// Values that are modelled otherwise than they say.
     pub(super) notes: Vec<String>,
     /// Options that count for nothing beside others.
@@ -136,7 +140,9 @@ impl Machine {
             )?,
             dram,
             launch_latency: given.count("-gpgpu_kernel_launch_latency", 0..=1 << 30, "cycles")?,
+            work_group_latency: given.count("-gpgpu_TB_launch_latency", 0..=1 << 30, "cycles")?,
             kernels,
+            invalidate_l2: flush_l2(given, &mut notes)?,
             invalidate: given.flag("-gpgpu_flush_l1_cache")?,
             notes,
             unused,
@@ -163,6 +169,13 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
     ];
     const FIRST_LEVEL: [&str; 3] = ["-gpgpu_cache:dl1", "-gpgpu_l1_latency", "-gpgpu_l1_banks"];
     const ADAPTIVE: [&str; 2] = ["-gpgpu_unified_l1d_size", "-gpgpu_shmem_option"];
+    const SPECIALIZED: [&str; 5] = [
+        "-gpgpu_operand_collector_num_units_mem",
+        "-gpgpu_operand_collector_num_units_sp",
+        "-gpgpu_operand_collector_num_units_dp",
+        "-gpgpu_operand_collector_num_units_sfu",
+        "-gpgpu_operand_collector_num_units_int",
+    ];
     const FETCH: [&str; 2] = ["-gpgpu_cache:il1", "-gpgpu_inst_fetch_throughput"];
     let is_there = CacheText::read(&given.value("-gpgpu_cache:dl1")?)?.is_some();
     let has_l1 = is_there && !given.flag("-gpgpu_gmem_skip_L1D")?;
@@ -180,7 +193,7 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
         (!separate, &["-dram_write_queue_size"]),
         (front_end.fetch.is_none(), &FETCH),
         (alone, &["-gpgpu_dual_issue_diff_exec_units"]),
-        (shared, &["-gpgpu_operand_collector_num_units_mem"]),
+        (shared, &SPECIALIZED),
     ];
     let unused = groups.iter().filter(|(unused, _)| *unused);
     Ok(unused
@@ -284,6 +297,18 @@ fn network(
         }),
         _ => Err(mode.refuse("1 or 2")),
     }
+}
+
+/// Whether the second level drops its lines between kernels.
+fn flush_l2(given: &Given, notes: &mut Vec<String>) -> Result<bool, Diagnostic> {
+    const FLUSH: &str = "-gpgpu_flush_l2_cache";
+    let flushes = given.flag(FLUSH)?;
+    if flushes {
+        notes.push(format!(
+            "{FLUSH} 1: at the end of every kernel, in time, but for lines that are to be written back, which stay"
+        ));
+    }
+    Ok(flushes)
 }
 
 /// How granules are dealt to slices, if not in turn, and their bytes.

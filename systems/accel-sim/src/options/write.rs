@@ -95,6 +95,7 @@ fn body(machine: &Machine) -> String {
         channels,
         slices_per_channel,
         launch_latency,
+        work_group_latency,
         kernels,
         ..
     } = machine;
@@ -172,6 +173,18 @@ fn body(machine: &Machine) -> String {
     } else {
         "Never"
     };
+    let each = match work_group_latency {
+        0 => String::new(),
+        cycles => format!(", work_group_latency_cycles: {cycles}"),
+    };
+    let (second_level, control) = if machine.invalidate_l2 {
+        (
+            "\n            second_level: (slices: \"=channels * slices\", invalidate_at: KernelEnd),",
+            "\n        \"scheduler.caches[k] <-> l2[k].control\": (latency: 1),",
+        )
+    } else {
+        ("", "")
+    };
     format!(
         r#"System(
     summary: "{units} compute units, {size} KiB of L2, {channels} channels, from option files",
@@ -197,14 +210,14 @@ fn body(machine: &Machine) -> String {
     parts: {{
         // Copies take no time.
         "host": HostDriver(copy_latency_cycles: 0, copy_bytes_per_cycle: 1073741824, launch_latency_cycles: 0),
-        "gmu": Gmu(preset: "fermi", hardware_queues: {kernels}, dispatch_latency_cycles: {launch_latency}),
+        "gmu": Gmu(preset: "fermi", hardware_queues: {kernels}, dispatch_latency_cycles: {launch_latency}{each}),
         "scheduler": WorkGroupScheduler(
             preset: "fermi",
             clusters: "=clusters",
             units_per_cluster: "=units",
             kernel_slots: {kernels},
             dispatches_per_cycle: "=clusters",
-            invalidate_at: {invalidate},
+            invalidate_at: {invalidate},{second_level}
         ),
         "cluster[c]": Cluster(number: "=c", units: "=units"),
         "crossbar": Crossbar(
@@ -227,7 +240,7 @@ fn body(machine: &Machine) -> String {
         "cluster[*].memory <-> crossbar.up[*]": (latency: 1),
         "crossbar.down[k].request <-> l2[k].up.request": ({l2_delay}),
         "crossbar.down[k].response <-> l2[k].up.response": (latency: 1),
-        "l2[s * channels + m].down <-> dram[m].up[s]": (latency: 1),
+        "l2[s * channels + m].down <-> dram[m].up[s]": (latency: 1),{control}
     }},
 )
 "#,
@@ -267,6 +280,11 @@ fn unit(machine: &Machine) -> String {
         ));
     }
     line(format!("operand_latency: {},", front_end.operand_latency));
+    line(format!(
+        "register_banks: (banks: {}, by_wavefront: true, collectors: {}),",
+        front_end.banks, front_end.collectors
+    ));
+    line(format!("results_per_cycle: {},", front_end.results));
     line("classes: (".to_owned());
     for (class, pace) in &unit.classes {
         line(format!("    {class}: {pace},"));
@@ -280,6 +298,7 @@ fn unit(machine: &Machine) -> String {
         "    line_bytes: {}, requests_per_cycle: {}, pipe: InOrder, issues_per_cycle: {}, queue_depth: {},",
         unit.line_bytes, unit.requests_per_cycle, front_end.accesses, front_end.places
     ));
+    line("    atomics: Apart,".to_owned());
     line("),".to_owned());
     line(format!(
         "private_memory: (bytes_per_thread: {}),",

@@ -240,6 +240,18 @@ fn malformed_values_are_refused_with_what_was_expected() {
             "widths 2,0,0,1,1,2,0,0,1,1,2",
             "widths 2,0,0,1,0,2,0,0,1,1,2",
         ),
+        fermi(
+            "widths 2,0,0,1,1,2,0,0,1,1,2",
+            "widths 2,0,0,1,1,2,0,0,1,1,33",
+        ),
+        fermi(
+            "-gpgpu_num_sp_units 2",
+            "-gpgpu_num_sp_units 2 -gpgpu_num_reg_banks 65",
+        ),
+        fermi(
+            "-gpgpu_num_sp_units 2",
+            "-gpgpu_num_sp_units 2 -gpgpu_enable_specialized_operand_collector 0",
+        ),
         fermi("-gpgpu_n_mem 3", "-gpgpu_n_mem -1"),
         fermi("-visualizer_enabled 0", "-visualizer_enabled no"),
         fermi("-gpgpu_flush_l1_cache 1", "-gpgpu_flush_l1_cache 2"),

@@ -81,7 +81,9 @@ fn a_store_is_acknowledged_after_the_sum_of_its_parts() {
 #[test]
 fn an_atomic_in_the_second_level_takes_the_sum_of_its_parts() {
     for machine in &MACHINES {
-        let (cycles, hand) = machine.each(&[word(0), Step::Use], |_| Step::Change(at(0)));
+        let together = ["params.atomics_apart=false"];
+        let first = [word(0), Step::Use];
+        let (cycles, hand) = machine.each_with(&together, &first, |_| Step::Change(at(0)));
         let sum = hand.to_first("atomic")
             + hand.around((8 + 32, 8 + 32))
             + hand.l2("hit_latency_cycles")

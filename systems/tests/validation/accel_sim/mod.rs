@@ -6,6 +6,7 @@ mod coalescing;
 mod fetching;
 mod latency;
 mod launching;
+mod registers;
 mod slots;
 
 use super::harness::{
@@ -126,10 +127,16 @@ impl Machine {
 
     /// Cycles that each of these steps takes, followed by one that needs what it loads, in a long row of them.
     fn each(&self, first: &[Step], step: impl Fn(u64) -> Step) -> (u64, Hand) {
+        self.each_with(&[], first, step)
+    }
+
+    /// The same with overrides.
+    fn each_with(&self, sets: &[&str], first: &[Step], step: impl Fn(u64) -> Step) -> (u64, Hand) {
         let row = |count: u64| {
             let steps = first.iter().copied();
             let steps = steps.chain((0..count).flat_map(|i| [step(i), Step::Use]));
-            self.alone(&steps.collect::<Vec<_>>())
+            let sets = [&SMALL[..], sets].concat();
+            self.run(&sets, &[(1, 1, steps.collect())])
         };
         let (short, long) = (row(1), row(5));
         assert_eq!((long.cycles - short.cycles) % 4, 0, "{}", self.file);

@@ -1,0 +1,139 @@
+//! A second level that drops its lines: after the first level, before the kernel is done.
+
+use std::collections::VecDeque;
+
+use fixedbitset::FixedBitSet;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Context, Id, Ports, State, Waits, as_many};
+
+use super::{InvalidateAt, SecondLevelSpec};
+use crate::launch::{CacheCommand, CacheCommandDone, CacheControlMaster};
+
+/// The slices, and the kernels whose ends empty them.
+pub(super) struct SecondLevel {
+    invalidate_at: InvalidateAt,
+    caches: Vec<CacheControlMaster>,
+    /// Kernels whose first-level lines are being dropped.
+    ended: Vec<Id>,
+    /// Kernels whose turn comes after that which is under way.
+    waiting: VecDeque<Id>,
+    dropping: Option<Dropping>,
+}
+
+/// A kernel at whose end the slices drop their lines.
+#[derive(Serialize, Deserialize)]
+struct Dropping {
+    kernel: Id,
+    /// Slices still to be told.
+    #[serde(deserialize_with = "crate::bits::read")]
+    unsent: FixedBitSet,
+    /// Slices that have not answered.
+    #[serde(deserialize_with = "crate::bits::read")]
+    unanswered: FixedBitSet,
+}
+
+impl SecondLevel {
+    pub(super) fn of(spec: &SecondLevelSpec) -> Self {
+        let caches = (0..spec.slices).map(|_| CacheControlMaster::default());
+        Self {
+            invalidate_at: spec.invalidate_at,
+            caches: caches.collect(),
+            ended: Vec::new(),
+            waiting: VecDeque::new(),
+            dropping: None,
+        }
+    }
+
+    pub(super) fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundles("caches", &mut self.caches);
+    }
+
+    /// All work-groups of a kernel have completed.
+    pub(super) fn ended(&mut self, kernel: Id, family_ended: bool) {
+        if self.invalidate_at.drops(family_ended) {
+            self.ended.push(kernel);
+        }
+    }
+
+    /// The first level has dropped what it is to drop at the end of a kernel; whether it is this level's turn.
+    pub(super) fn takes(&mut self, kernel: Id) -> bool {
+        let Some(place) = self.ended.iter().position(|ended| *ended == kernel) else {
+            return false;
+        };
+        self.ended.remove(place);
+        self.waiting.push_back(kernel);
+        true
+    }
+
+    /// Takes answers, tells slices as far as there is room; a kernel at whose end all have dropped their lines.
+    pub(super) fn go_on(&mut self, ctx: &mut Context<'_>) -> Option<Id> {
+        let mut finished = None;
+        if let Some(dropping) = &mut self.dropping {
+            for slice in dropping.unanswered.clone().ones() {
+                if let Some(CacheCommandDone) = self.caches[slice].done.pop(ctx) {
+                    dropping.unanswered.remove(slice);
+                }
+            }
+            if dropping.unanswered.is_clear() {
+                finished = Some(dropping.kernel);
+                self.dropping = None;
+            }
+        }
+        if self.dropping.is_none()
+            && let Some(kernel) = self.waiting.pop_front()
+        {
+            let mut slices = FixedBitSet::with_capacity(self.caches.len());
+            slices.insert_range(..);
+            self.dropping = Some(Dropping {
+                kernel,
+                unsent: slices.clone(),
+                unanswered: slices,
+            });
+        }
+        if let Some(dropping) = &mut self.dropping {
+            for slice in dropping.unsent.clone().ones() {
+                let command = &mut self.caches[slice].command;
+                if command.try_send(ctx, CacheCommand::Invalidate).is_ok() {
+                    dropping.unsent.remove(slice);
+                }
+            }
+        }
+        finished
+    }
+
+    /// Whether slices are still to be told.
+    pub(super) fn has_unsent(&self) -> bool {
+        let dropping = self.dropping.as_ref();
+        dropping.is_some_and(|dropping| !dropping.unsent.is_clear())
+    }
+
+    /// The kernels whose end is not reported because of this level.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = Id> {
+        let dropping = self.dropping.iter().map(|dropping| dropping.kernel);
+        dropping.chain(self.waiting.iter().copied())
+    }
+
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("ended", &mut self.ended);
+        state.field("waiting", &mut self.waiting);
+        state.field("dropping", &mut self.dropping);
+    }
+
+    /// Whether what a checkpoint held is of as many slices as there are.
+    pub(super) fn fits(&self) -> Result<(), String> {
+        let Some(dropping) = &self.dropping else {
+            return Ok(());
+        };
+        let mut sets = [&dropping.unsent, &dropping.unanswered].into_iter();
+        sets.try_for_each(|slices| as_many("slices", slices.len(), self.caches.len()))
+    }
+
+    pub(super) fn waits(&self, waits: &mut Waits<'_>) {
+        for slice in self.dropping.iter().flat_map(|d| d.unanswered.ones()) {
+            waits.on_port(
+                format!("caches[{slice}].done"),
+                "second-level lines are not reported as dropped",
+            );
+        }
+    }
+}
