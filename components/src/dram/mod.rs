@@ -17,8 +17,9 @@
 //! | `up[i].response` | out | [`MemResponse`](crate::memory::MemResponse) of level DRAM | finished responses wait; when all slots wait, requests do too |
 //!
 //! # Timing
-//! The clock of the component is CK. A request names words of a line; every access (32 B ×
-//! `devices`) it touches is one burst. One access per cycle enters the queues; ports take turns
+//! The clock of the component is CK. A request names words of a line; every access (`burst_bytes` ×
+//! `devices`) it touches is one burst, or with `column_pairs` half of one: then a column command serves the oldest waiting access of its
+//! kind and row in the other half, even or odd columns, as well. One access per cycle enters the queues; ports take turns
 //! (round robin over ports whose oldest request can enter). Convention of the front end, shared
 //! with the reference data: a request **accepted in cycle c** causes its first command **in cycle
 //! c + 1** at the earliest, and a slot freed by a command of cycle c can be taken in cycle c.
@@ -56,6 +57,7 @@
 //! | `mapping/` | from an access number to channel, bank, row and column |
 //! | `controller/` | the commands of one channel, as a function of time |
 //! | `queue.rs`, `banks.rs` | the waiting accesses and the earliest legal commands of a channel |
+//! | `command_bus.rs` | the pins of commands, and channels that share them |
 //! | `scheduler/`, `page.rs`, `drain.rs`, `refresh.rs` | the policies |
 //! | `checker.rs` | an independent judge of commands |
 //! | `statistics.rs` | what is reported |
@@ -64,7 +66,7 @@
 //! [interleaving](crate::interleave), and no other component.
 //!
 //! # Not modelled
-//! Power-down and self-refresh, clock and data training, error detection codes, the double data
+//! Commands that take several cycles of their pins (ACT of HBM2). Power-down and self-refresh, clock and data training, error detection codes, the double data
 //! rate of addresses. A masked write that waits answers reads of all words of its access.
 //!
 //! ```
@@ -77,6 +79,8 @@
 //! let spec = GddrSpec {
 //!     ports: 1,
 //!     devices: 4,
+//!     burst_bytes: 32,
+//!     column_pairs: false,
 //!     channels: 1,
 //!     interleave: None,
 //!     geometry: Geometry { bank_groups: 4, banks_per_group: 4, rows: 4096, columns: 64 },
@@ -88,6 +92,7 @@
 //!         t_rfc: 154, t_refi_b: None, t_rfc_b: None, t_rrefd: None,
 //!     },
 //!     command_bus: CommandBus::Shared,
+//!     shared_bus: false,
 //!     read_queue: 32,
 //!     write_queue: 32,
 //!     bank_queue: None,
@@ -142,6 +147,7 @@ use warpweave_framework::{
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemSlave, Slices, hold_whole_lines, transaction};
 
+use command_bus::SharedBus;
 use heads::Heads;
 use responses::Responses;
 use sequences::Sequences;
@@ -185,6 +191,9 @@ pub struct GddrController {
     access_bytes: u32,
     latency: Cycle,
     burst_cycles: u64,
+    /// The command bus that all channels share, if they do.
+    bus: Option<SharedBus>,
+    column_pairs: bool,
     check: bool,
     transactions: Transactions,
     splitting: Option<Splitting>,
@@ -225,6 +234,8 @@ impl GddrController {
             access_bytes: spec.access_bytes(),
             latency: Cycle::from(spec.latency_cycles),
             burst_cycles: u64::from(spec.timing.burst_cycles),
+            bus: (spec.shared_bus && spec.channels > 1).then(SharedBus::default),
+            column_pairs: spec.column_pairs,
             check: spec.check,
             transactions: Transactions::new(spec.transactions()),
             splitting: None,
@@ -241,11 +252,23 @@ impl Kind for GddrController {
     const NAME: &'static str = "Gddr5";
     const SUMMARY: &'static str =
         "GDDR5 controller: bank timing, scheduling, page, refresh and write policies, checker";
-    const PRESETS: &'static [Preset] = &[Preset {
-        name: "fermi",
-        summary: "A channel of the GTX 480, 64 bits. Source: GPGPU-Sim's SM2_GTX480 configuration; activation windows, refresh and queues own choice",
-        ron: include_str!("../../../scenarios/presets/fermi/gddr5.ron"),
-    }];
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "fermi",
+            summary: "A channel of the GTX 480, 64 bits. Source: GPGPU-Sim's SM2_GTX480 configuration; activation windows, refresh and queues own choice",
+            ron: include_str!("../../../scenarios/presets/fermi/gddr5.ron"),
+        },
+        Preset {
+            name: "gddr5x",
+            summary: "A GDDR5X device of 32 bits at 10 Gb/s in pseudo-channel mode. Source: JESD232; times of the cells as GDDR5 of 8 Gb",
+            ron: include_str!("../../../scenarios/presets/memory/gddr5x.ron"),
+        },
+        Preset {
+            name: "hbm2",
+            summary: "A channel of HBM2 at 1.7 Gb/s, two pseudo-channels of 64 bits, refresh by bank. Source: JESD235A; times of the cells as GPGPU-Sim's Volta configurations",
+            ron: include_str!("../../../scenarios/presets/memory/hbm2.ron"),
+        },
+    ];
     type Spec = GddrSpec;
 
     fn build(spec: GddrSpec, environment: &Environment) -> Result<Self, SpecError> {
@@ -260,9 +283,17 @@ impl Component for GddrController {
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
-        for channel in &mut self.channels {
-            if channel.advance(now) {
-                self.heads.try_again();
+        if let Some(bus) = &mut self.bus {
+            match bus.advance(&mut self.channels, now) {
+                Ok(true) => self.heads.try_again(),
+                Ok(false) => {}
+                Err(broken) => ctx.fail(format!("DRAM {broken}")),
+            }
+        } else {
+            for channel in &mut self.channels {
+                if channel.advance(now) {
+                    self.heads.try_again();
+                }
             }
         }
         if self.check
@@ -302,6 +333,14 @@ impl Component for GddrController {
     fn state(&mut self, state: &mut State<'_>) {
         for (i, channel) in self.channels.iter_mut().enumerate() {
             state.part(&format!("channel[{i}]"), |state| channel.state(state));
+        }
+        if let Some(bus) = &mut self.bus {
+            let channels = self.channels.len();
+            state.fitting("bus", bus, |bus, _| {
+                let fits = bus.fits(channels);
+                fits.then_some(())
+                    .ok_or_else(|| "it is the turn of no channel".to_owned())
+            });
         }
         self.transactions.state(state);
         state.field("splitting", &mut self.splitting);

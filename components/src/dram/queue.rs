@@ -231,6 +231,16 @@ impl Queue {
         };
     }
 
+    /// The oldest request of a bank that fits.
+    pub(crate) fn oldest_that(
+        &self,
+        entries: &IdTable<Entry>,
+        bank: u32,
+        fits: impl Fn(&Entry) -> bool,
+    ) -> Option<Id> {
+        first_from(entries, self.lines[bank as usize].oldest, fits)
+    }
+
     /// Whether a write to this access waits in the bank.
     pub(crate) fn holds_write(&self, entries: &IdTable<Entry>, bank: usize, access: u64) -> bool {
         let mut next = self.lines[bank].oldest;

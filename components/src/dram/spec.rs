@@ -14,8 +14,10 @@ use super::scheduler::{AnyRequestOrder, FrFcfs, RequestOrder, RequestOrderSite};
 use super::timing::Timing;
 use crate::interleave::Interleave;
 
-/// Bytes of one burst of one x32 device: 8 beats of 4 bytes.
-const DEVICE_ACCESS_BYTES: u32 = 32;
+/// Bytes of one burst of a GDDR5 device: 8 beats of 4 bytes.
+const GDDR5_BURST_BYTES: u32 = 32;
+/// Bytes of an access at most: a line.
+const ACCESS_BYTES_MAX: u32 = 128;
 const PORTS_MAX: u32 = 64;
 const CHANNELS_MAX: u32 = 16;
 const LATENCY_MAX: u32 = 1 << 20;
@@ -28,8 +30,17 @@ const BANK_QUEUES_MAX: u32 = 16_384;
 pub struct GddrSpec {
     /// Number of `up` ports, 1 to 64.
     pub ports: u32,
-    /// x32 devices that work in lock step: 1, 2 or 4. An access moves 32 bytes times this.
+    /// Devices that work in lock step: 1, 2 or 4. An access moves `burst_bytes` times this.
     pub devices: u32,
+    /// Bytes that a burst of one device moves, 32 or 64. Source: 32, 8 beats of 32 pins (JESD212, GDDR5) or 4 of 64
+    /// (JESD235A, a pseudo-channel of HBM2); 16 beats of GDDR5X make 64 (JESD232).
+    #[serde(default = "gddr5_burst")]
+    pub burst_bytes: u32,
+    /// Whether a read or write command serves, in one burst, two accesses to its row that wait, of which one has
+    /// an even column and the other an odd one. Source: no; the pseudo-channels of GDDR5X (JESD232), two halves of 16 pins
+    /// that share command, bank and row and have a column each.
+    #[serde(default)]
+    pub column_pairs: bool,
     /// Channels with command bus, data bus and queues of their own behind the ports, a power of
     /// two up to 16; the mapping says which one an access goes to. Source: one channel per
     /// controller, as in GPGPU-Sim and the reference runs.
@@ -63,6 +74,10 @@ pub struct GddrSpec {
     /// their own in JESD235 (HBM).
     #[serde(default)]
     pub command_bus: CommandBus,
+    /// Whether all channels share that bus; refreshes of a channel without requests take no place on it. Source: no;
+    /// the two pseudo-channels of a channel of HBM2 (JESD235A).
+    #[serde(default)]
+    pub shared_bus: bool,
     /// How long rows stay open. Source: open rows, the reference policy (Ramulator, DRAMsim3,
     /// GPGPU-Sim).
     #[serde(default)]
@@ -91,6 +106,10 @@ fn one() -> u32 {
     1
 }
 
+fn gddr5_burst() -> u32 {
+    GDDR5_BURST_BYTES
+}
+
 fn yes() -> bool {
     true
 }
@@ -98,7 +117,7 @@ fn yes() -> bool {
 impl GddrSpec {
     /// Bytes one access moves.
     pub fn access_bytes(&self) -> u32 {
-        DEVICE_ACCESS_BYTES * self.devices
+        self.burst_bytes * self.devices
     }
 
     /// One channel and its policies, but for the order of requests.
@@ -110,6 +129,7 @@ impl GddrSpec {
             writes: self.write_queue,
             bank_queue: self.bank_queue,
             command_bus: self.command_bus,
+            column_pairs: self.column_pairs,
             page: self.page,
             drain: self.drain,
             merge_writes: self.merge_writes,
@@ -161,9 +181,36 @@ impl GddrSpec {
         SpecError::require(apart, "command_bus", || {
             "RowAndColumn goes without `bank_queue`".to_owned()
         })?;
+        for (field, given) in [
+            ("shared_bus", self.shared_bus),
+            ("column_pairs", self.column_pairs),
+        ] {
+            SpecError::require(!given || self.bank_queue.is_none(), field, || {
+                "it goes without `bank_queue`".to_owned()
+            })?;
+        }
+        SpecError::require(
+            !self.column_pairs || self.geometry.columns > 1,
+            "column_pairs",
+            || "a row has no odd column".to_owned(),
+        )?;
         SpecError::require(matches!(self.devices, 1 | 2 | 4), "devices", || {
             format!("{} is not 1, 2 or 4", self.devices)
         })?;
+        SpecError::require(matches!(self.burst_bytes, 32 | 64), "burst_bytes", || {
+            format!("{} is not 32 or 64", self.burst_bytes)
+        })?;
+        SpecError::require(
+            self.access_bytes() <= ACCESS_BYTES_MAX,
+            "burst_bytes",
+            || {
+                format!(
+                    "an access of {} devices has {} bytes, more than {ACCESS_BYTES_MAX}",
+                    self.devices,
+                    self.access_bytes()
+                )
+            },
+        )?;
         if let Some(interleave) = &self.interleave {
             interleave.check_group("interleave", self.ports)?;
             SpecError::require(

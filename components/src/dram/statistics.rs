@@ -106,13 +106,20 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
         "accesses whose command closed the bank, too (RDA, WRA)",
         sum(|c| c.auto_precharges),
     );
-    let total = accesses + commands.iter().map(|(_, _, value)| value).sum::<u64>();
+    let paired = sum(|c| c.paired);
+    if dram.column_pairs {
+        let meaning =
+            "accesses that the command of another one served, with the other half of its burst";
+        s.counter("paired", "accesses", meaning, paired);
+    }
+    let bursts = accesses - paired;
+    let total = bursts + commands.iter().map(|(_, _, value)| value).sum::<u64>();
     s.counter("commands", "commands", "commands of all kinds", total);
     s.role(roles::UTILISATION).ratio(
         "data_bus_utilisation",
         "cycles",
         "cycles of data transfer by all column commands issued, per cycle",
-        accesses * dram.burst_cycles,
+        bursts * dram.burst_cycles,
         cycle * channels.len() as u64,
     );
     let mean = "mean accesses waiting, without those whose row is being opened";

@@ -17,7 +17,8 @@ const CYCLES_MAX: u32 = 1 << 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// Cycles one access occupies the data bus: BL / 4, which is 2 for GDDR5. Source: JESD212.
+    /// Cycles a burst occupies the data bus: BL / 4, which is 2 for GDDR5 (JESD212); BL / 8 for GDDR5X (JESD232), BL / 2 for
+    /// HBM2 (JESD235A).
     pub burst_cycles: u32,
     /// Read latency (RL): RD command to first data beat.
     pub t_cl: u32,
@@ -63,15 +64,15 @@ pub struct Timing {
     pub t_refi: u32,
     /// Duration of an all-bank refresh.
     pub t_rfc: u32,
-    /// Mean interval of per-bank refreshes; needed when they are chosen. Source: no preset has
-    /// one; tREFI / banks keeps the rate of all-bank refreshes.
+    /// Mean interval of per-bank refreshes; needed when they are chosen. Source: tREFI /
+    /// banks keeps the rate of all-bank refreshes, as in `hbm2`.
     #[serde(default)]
     pub t_refi_b: Option<u32>,
-    /// Duration of a per-bank refresh; needed when they are chosen. Source: no preset has one.
+    /// Duration of a per-bank refresh; needed when they are chosen. Source: `hbm2` has one.
     #[serde(default)]
     pub t_rfc_b: Option<u32>,
-    /// Per-bank refresh to ACT or refresh of another bank; needed when they are chosen. Source: no
-    /// preset has one.
+    /// Per-bank refresh to ACT or refresh of another bank; needed when they are chosen. Source:
+    /// `hbm2` has one.
     #[serde(default)]
     pub t_rrefd: Option<u32>,
 }

@@ -208,11 +208,7 @@ impl Kind for WorkGroupScheduler {
             access_sent: false,
             ended_parents: VecDeque::new(),
             invalidations: VecDeque::new(),
-            second_level: spec
-                .second_level
-                .as_ref()
-                .map(SecondLevel::of)
-                .map(Box::new),
+            second_level: spec.second_level.map(SecondLevel::of).map(Box::new),
             finished: VecDeque::new(),
             replaying: None,
             served: FixedBitSet::with_capacity(units),

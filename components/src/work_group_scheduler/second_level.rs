@@ -33,7 +33,7 @@ struct Dropping {
 }
 
 impl SecondLevel {
-    pub(super) fn of(spec: &SecondLevelSpec) -> Self {
+    pub(super) fn of(spec: SecondLevelSpec) -> Self {
         let caches = (0..spec.slices).map(|_| CacheControlMaster::default());
         Self {
             invalidate_at: spec.invalidate_at,

@@ -164,4 +164,4 @@ macro_rules! gddr5 {
 
 const GDDR5: &str = gddr5!("");
 
-const GDDR5_CHECKED: &str = gddr5!("check: true,");
+const GDDR5_CHECKED: &str = gddr5!("check: true, column_pairs: true,");

@@ -25,6 +25,8 @@ pub struct Config {
     pub bank_queue: Option<u32>,
     /// Commands that fit into a cycle.
     pub command_bus: CommandBus,
+    /// Whether a column command serves an access to an even column and one to an odd one.
+    pub column_pairs: bool,
     /// How long rows stay open.
     pub page: Page,
     /// When writes are served.
@@ -45,6 +47,7 @@ impl Config {
             writes: 32,
             bank_queue: None,
             command_bus: CommandBus::Shared,
+            column_pairs: false,
             page: Page::Open,
             drain: Drain::Watermarks { high: 25, low: 7 },
             merge_writes: true,

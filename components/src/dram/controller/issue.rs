@@ -65,6 +65,9 @@ impl Controller {
         if let Some(request) = served {
             self.order.issued(cycle, command, &request);
         }
+        if self.config.column_pairs {
+            self.serve_partner(cycle, command);
+        }
         let issued = Issued { cycle, command };
         if let Some(judge) = &mut self.judge {
             judge.check(&issued);
@@ -138,6 +141,42 @@ impl Controller {
             self.returning.push((end, tag));
         }
         Command::column(Location { bank, row, column }, write, auto)
+    }
+
+    /// Serves with a column command the oldest access of its kind to the other columns of the row, even or odd.
+    #[inline(never)]
+    fn serve_partner(&mut self, cycle: Cycle, command: Command) {
+        let (Command::Read {
+            bank, row, column, ..
+        }
+        | Command::Write {
+            bank, row, column, ..
+        }) = command
+        else {
+            return;
+        };
+        let write = matches!(command, Command::Write { .. });
+        let fits = |entry: &Entry| entry.row == row && (entry.column ^ column) & 1 == 1;
+        let queue = &self.queues[usize::from(write)];
+        let Some(id) = queue.oldest_that(&self.entries, bank, fits) else {
+            return;
+        };
+        let request = WaitingRequest::from(&self.entries[id]);
+        self.leave(cycle, id);
+        let Entry { tag, .. } = self.entries.remove(id).expect("it waited");
+        self.stats.row_hits += 1;
+        self.stats.paired += 1;
+        self.columns[bank as usize] += 1;
+        if write {
+            self.stats.writes += 1;
+        } else {
+            self.stats.reads += 1;
+            let end = cycle + Cycle::from(self.config.timing.read_data_end());
+            self.returning.push((end, tag));
+        }
+        if self.order.listens() {
+            self.order.issued(cycle, command, &request);
+        }
     }
 
     /// Takes a request out of its queue.

@@ -317,6 +317,30 @@ impl Controller {
         any
     }
 
+    /// Issues the next command, which [`Controller::next_command`] said to be in this cycle; the pins that it takes.
+    pub(super) fn issue_next(&mut self, cycle: Cycle) -> usize {
+        let (_, choice) = self.plan();
+        let is_column = matches!(choice, Choice::Active(_) | Choice::Column(_));
+        self.step(cycle);
+        match self.config.command_bus {
+            CommandBus::RowAndColumn => usize::from(is_column),
+            CommandBus::Shared => 0,
+        }
+    }
+
+    /// Another channel on the same bus has issued a command by these pins: this one cannot in that cycle. What it does
+    /// while no request waits takes no place on the bus.
+    pub(super) fn yield_bus(&mut self, cycle: Cycle, pins: usize) {
+        if !self.has_work() {
+            return;
+        }
+        match self.config.command_bus {
+            CommandBus::RowAndColumn => self.banks.take_pins(cycle, pins == 1),
+            CommandBus::Shared => self.clock = self.clock.max(cycle + 1),
+        }
+        self.planned = None;
+    }
+
     /// As [`Controller::advance`], also if no request waits: refreshes, and closes rows whose time
     /// has come.
     pub fn catch_up(&mut self, until: Cycle) {

@@ -32,6 +32,8 @@ pub struct ChannelStats {
     pub refreshes: u64,
     /// REFpb commands.
     pub refreshes_bank: u64,
+    /// Accesses that the command of another one served.
+    pub paired: u64,
     /// Waiting reads, without active ones.
     pub read_queue: Level,
     /// Waiting writes, without active ones.

@@ -13,12 +13,14 @@ use crate::dram::*;
 use crate::memory::{MemRequest, MemResponse, RequestKind, Source, full_line};
 
 /// Bytes of a row of all 16 banks with one device.
-const ROW_BYTES: u64 = 16 * 64 * 32;
+pub(super) const ROW_BYTES: u64 = 16 * 64 * 32;
 
 pub(super) fn spec(timing: Timing) -> GddrSpec {
     GddrSpec {
         ports: 1,
         devices: 1,
+        burst_bytes: 32,
+        column_pairs: false,
         channels: 1,
         interleave: None,
         geometry: reference_geometry(),
@@ -29,6 +31,7 @@ pub(super) fn spec(timing: Timing) -> GddrSpec {
         bank_queue: None,
         scheduler: Policy::plain::<FrFcfs>(),
         command_bus: CommandBus::Shared,
+        shared_bus: false,
         page: Page::Open,
         drain: Drain::Watermarks { high: 25, low: 7 },
         merge_writes: true,
@@ -40,9 +43,9 @@ pub(super) fn spec(timing: Timing) -> GddrSpec {
 }
 
 pub(super) struct Bench {
-    bench: TestBench,
-    requests: Vec<Sender<MemRequest>>,
-    responses: Vec<Sink<MemResponse>>,
+    pub(super) bench: TestBench,
+    pub(super) requests: Vec<Sender<MemRequest>>,
+    pub(super) responses: Vec<Sink<MemResponse>>,
 }
 
 impl Bench {
@@ -63,7 +66,7 @@ impl Bench {
         }
     }
 
-    fn of(spec: &GddrSpec) -> Self {
+    pub(super) fn of(spec: &GddrSpec) -> Self {
         Self::new(spec, EngineOptions::default())
     }
 
@@ -79,7 +82,7 @@ impl Bench {
         self.bench.statistics("dram")
     }
 
-    fn counter(&mut self, name: &str) -> u64 {
+    pub(super) fn counter(&mut self, name: &str) -> u64 {
         self.statistics().counter(name).unwrap()
     }
 }
@@ -389,7 +392,7 @@ fn with_policies(number: usize) -> GddrSpec {
             },
             ..usual
         },
-        _ => GddrSpec {
+        3 => GddrSpec {
             channels: 2,
             mapping: MappingSpec::Order(vec![
                 Field::Column,
@@ -404,6 +407,37 @@ fn with_policies(number: usize) -> GddrSpec {
             merge_writes: false,
             ..usual
         },
+        4 => GddrSpec {
+            command_bus: CommandBus::RowAndColumn,
+            refresh: Refresh::PerBank { postponed_max: 0 },
+            ..pseudo_channels(Timing {
+                t_refi_b: Some(166),
+                t_rfc_b: Some(60),
+                t_rrefd: Some(10),
+                ..usual.timing
+            })
+        },
+        _ => GddrSpec {
+            column_pairs: true,
+            page: Page::Timeout { cycles: 40 },
+            ..pseudo_channels(usual.timing)
+        },
+    }
+}
+
+/// Two channels on one bus.
+pub(super) fn pseudo_channels(timing: Timing) -> GddrSpec {
+    GddrSpec {
+        channels: 2,
+        shared_bus: true,
+        mapping: MappingSpec::Order(vec![
+            Field::Channel,
+            Field::BankGroup,
+            Field::Bank,
+            Field::Column,
+            Field::Row,
+        ]),
+        ..spec(timing)
     }
 }
 
@@ -442,7 +476,7 @@ fn channels_work_side_by_side() {
 
 #[test]
 fn a_write_behind_a_read_of_its_line_cannot_lock_up_full_queues() {
-    for policies in 0..4 {
+    for policies in 0..6 {
         let mut bench = Bench::of(&GddrSpec {
             ports: 2,
             read_queue: 4,
@@ -551,7 +585,7 @@ proptest! {
     #[test]
     fn every_request_is_answered_once_in_order_however_the_engine_runs(
         traffic in traffic(), stalls in 0u32..15, small in any::<bool>(), devices in 0u32..3,
-        policies in 0usize..4,
+        policies in 0usize..6,
     ) {
         let mut spec = GddrSpec {
             ports: 2,
@@ -602,7 +636,7 @@ proptest! {
 
     #[test]
     fn saved_in_the_middle_of_traffic_it_goes_on_identically(
-        traffic in traffic(), stalls in 0u32..15, policies in 0usize..4,
+        traffic in traffic(), stalls in 0u32..15, policies in 0usize..6,
     ) {
         let spec = GddrSpec { ports: 2, latency_cycles: 5, ..with_policies(policies) };
         let build = || busy(&spec, &traffic, stalls, EngineOptions::default()).bench;

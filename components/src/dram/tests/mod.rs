@@ -1,8 +1,9 @@
-//! Tests of the controller as a component (`component.rs`, `open_orders.rs`), and the devices that these and those of
+//! Tests of the controller as a component (`component.rs`, `organisation.rs`, `open_orders.rs`), and the devices that these and those of
 //! the bare [controller](super::controller) use (`presets.rs`).
 
 mod component;
 mod open_orders;
+mod organisation;
 pub(in crate::dram) mod presets;
 
 use proptest::prelude::ProptestConfig;

@@ -111,6 +111,31 @@ fn a_stream_from_one_channel_reaches_the_rate_of_its_bursts() {
     }
 }
 
+/// The same of HBM2 with pseudo-channels: 32 bytes in a cycle, less what activation windows and refreshes leave out.
+#[test]
+fn a_stream_from_one_channel_of_two_pseudo_channels_comes_near_its_peak_rate() {
+    let machine = Machine {
+        file: "titanv_plain",
+        has_l1: true,
+        // 1200 and 850 MHz.
+        core_period: 17,
+        ck_period: 24,
+    };
+    let stream = Stream {
+        sets: &FOUR,
+        groups: units_of_four(&machine),
+        wavefronts: 16,
+        lines: None,
+        load: Step::Stream,
+    };
+    let (short, long) = (stream.run(&machine, 6), stream.run(&machine, 18));
+    let bytes = |ran: &Ran| sum(&named(&ran.simulated, "dram"), "bytes");
+    let cycles = (long.all - short.all) as f64 * 17.0 / 24.0;
+    let share = (bytes(&long) - bytes(&short)) as f64 / cycles / 32.0;
+    eprintln!("{share:.3} of 32 bytes in a cycle");
+    assert!((0.8..=1.0).contains(&share), "{share}");
+}
+
 /// Instructions for two kinds of units: as many as a scheduler issues of one wavefront.
 #[test]
 fn schedulers_issue_as_often_as_units_take_instructions() {
