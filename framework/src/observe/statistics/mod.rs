@@ -512,7 +512,7 @@ type Meant = (&'static str, &'static str, Option<Role>, Combination, bool);
 
 /// Whether two texts are the same; most often they are one.
 #[inline]
-pub(super) fn is_same(one: &'static str, other: &'static str) -> bool {
+fn is_same(one: &'static str, other: &'static str) -> bool {
     std::ptr::eq(one, other) || one == other
 }
 

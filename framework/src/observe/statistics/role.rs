@@ -2,20 +2,10 @@
 
 use std::fmt;
 
-use super::is_same;
-
 /// What a statistic stands for beyond its component, such as the instructions that any kind of
 /// compute unit issued. The names are open: two roles are the same if their names are.
-#[derive(Clone, Copy, Debug, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Role(&'static str);
-
-#[expect(clippy::derived_hash_with_manual_eq, reason = "the same, sooner")]
-impl PartialEq for Role {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        is_same(self.0, other.0)
-    }
-}
 
 impl Role {
     /// The role of this name.
