@@ -31,8 +31,10 @@ impl BloomSpec {
     /// # Errors
     /// A field outside its range; `field` is the path of this value.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
-        SpecError::in_range(&format!("{field}.bits"), self.bits, 1..=1 << 24)?;
-        SpecError::in_range(&format!("{field}.hashes"), self.hashes, 1..=16)
+        let here =
+            |error: SpecError| SpecError::at(format!("{field}.{}", error.field), error.message);
+        SpecError::in_range("bits", self.bits, 1..=1 << 24).map_err(here)?;
+        SpecError::in_range("hashes", self.hashes, 1..=16).map_err(here)
     }
 }
 
@@ -60,9 +62,10 @@ impl BloomKey {
 }
 
 /// A Bloom filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct BloomFilter {
     spec: BloomSpec,
+    /// None before the first insertion.
     words: Box<[u64]>,
     insertions: u64,
 }
@@ -72,19 +75,29 @@ impl BloomFilter {
     pub fn new(spec: BloomSpec) -> Self {
         Self {
             spec,
-            words: vec![0; spec.bits.div_ceil(64) as usize].into(),
+            words: Box::default(),
             insertions: 0,
         }
     }
 
+    #[cold]
+    fn make_words(&mut self) {
+        self.words = vec![0; self.spec.bits.div_ceil(64) as usize].into();
+    }
+
     /// Whether the key was inserted since the last clearing, or seems so.
     pub fn contains(&self, key: BloomKey) -> bool {
-        key.bits(self.spec)
-            .all(|bit| self.words[bit / 64] >> (bit % 64) & 1 != 0)
+        !self.words.is_empty()
+            && key
+                .bits(self.spec)
+                .all(|bit| self.words[bit / 64] >> (bit % 64) & 1 != 0)
     }
 
     /// Inserts a key.
     pub fn insert(&mut self, key: BloomKey) {
+        if self.words.is_empty() {
+            self.make_words();
+        }
         for bit in key.bits(self.spec) {
             self.words[bit / 64] |= 1 << (bit % 64);
         }
@@ -108,6 +121,9 @@ impl BloomFilter {
 
     /// Names what the filter holds.
     pub fn state(&mut self, state: &mut State<'_>) {
+        if self.words.is_empty() {
+            self.make_words();
+        }
         state.array("words", &mut self.words);
         state.field("insertions", &mut self.insertions);
     }
@@ -179,6 +195,20 @@ mod tests {
             .filter(|&line| filter.probe_insert(BloomKey::new(line)))
             .count();
         assert_eq!((hits, filter.insertions()), (3, 4));
+    }
+
+    #[test]
+    fn a_filter_is_saved_the_same_before_its_first_key_and_after_its_last_is_cleared() {
+        let saved = |filter: &mut BloomFilter| State::save(|state| filter.state(state)).unwrap();
+        let mut cleared = BloomFilter::new(spec(3));
+        cleared.insert(BloomKey::new(7));
+        let used = saved(&mut cleared);
+        cleared.clear();
+        let mut new = BloomFilter::new(spec(3));
+        assert!(!new.contains(BloomKey::new(7)));
+        assert_eq!(saved(&mut new.clone()), saved(&mut cleared));
+        State::load(&used, |state| new.state(state)).unwrap();
+        assert!(new.contains(BloomKey::new(7)));
     }
 
     proptest! {

@@ -170,9 +170,9 @@ pub use engine::{
 };
 pub use evaluation::{Context, Next};
 pub use observe::{
-    About, Amounts, Changes, Combination, Contents, Grown, Histogram, InstanceStatistics, Level,
-    Look, Looks, Probe, ProbeSink, Reason, Role, Sample, Series, Shape, Statistic, Statistics,
-    Thing, Value, Wait, Waits,
+    About, Amounts, Changes, Combination, Contents, Grown, Histogram, InstanceStatistics, Label,
+    Level, Look, Looks, Probe, ProbeSink, Reason, Role, Sample, Series, Shape, Statistic,
+    Statistics, Thing, Value, Wait, Waits,
 };
 pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -214,7 +215,10 @@ impl Job<'_> {
         let code = code_of(&report.status, report.verified);
         let not_recorded = not_recorded.into_iter().map(Err);
         let writing = [told, saved, recorded, logged, written, computed].into_iter();
-        Ok(ended(code, writing.chain(not_recorded)))
+        let ended = ended(code, writing.chain(not_recorded));
+        // The process ends now: to free a large machine part by part first would take long.
+        mem::forget((machine, report));
+        Ok(ended)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use warpweave_framework::{FieldDoc, KindEntry, Registry, Statistic, Statistics, Tick};
+use warpweave_framework::{FieldDoc, KindEntry, Label, Registry, Statistic, Statistics, Tick};
 use warpweave_params::{Node, Source, parse, resolve_expressions};
 use warpweave_systems::empty_environment;
 
@@ -16,12 +16,12 @@ pub(crate) fn list(registry: &Registry) -> String {
     for kind in registry.kinds() {
         let _ = writeln!(text, "{}", kind.name);
         for Row { statistic, with } in rows(registry, kind) {
-            let Statistic {
+            let Label {
                 unit,
                 meaning,
                 combination,
                 ..
-            } = &statistic;
+            } = &*statistic.label;
             let name = any_index(&statistic.name);
             let with = with.map_or(String::new(), |with| format!("; with {with}"));
             let combination = combination.to_string();

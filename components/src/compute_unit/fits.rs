@@ -231,7 +231,7 @@ impl ComputeUnit {
         if let Some((slot, _)) = other {
             return Err(format!("wavefront slot {slot} waits for other stores"));
         }
-        let most = self.decoded.conflicts_max();
+        let most = self.decoded.conflicts_max;
         let mut accesses = self.load_store.accesses();
         if accesses.any(|access| access.local_cycles > most) || !self.load_store.kinds_fit() {
             return Err("an access to local memory is not one".to_owned());

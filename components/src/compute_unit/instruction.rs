@@ -1,7 +1,7 @@
 //! Instructions decoded once per program, in the form the issue stage needs.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use warpweave_framework::Environment;
@@ -11,6 +11,7 @@ use super::scoreboard::{Numbering, Registers, Writes};
 use super::spec::{ClassTimings, ComputeUnitSpec};
 use super::unit_kind::UnitKind;
 use crate::memory::{RequestKind, flags};
+use crate::reuse_monitor::{Family, families};
 
 /// No pipe of its own: the class can issue every cycle.
 pub(super) const NO_PIPE: u8 = u8::MAX;
@@ -75,6 +76,12 @@ pub(super) struct DecodedProgram {
     sources: Arc<[u8]>,
     /// The most registers and predicates of a kernel.
     pub(super) registers: u32,
+    /// The most registers that an instruction reads, without predicates.
+    pub(super) sources_max: u32,
+    /// The most cycles for which an access may occupy the local memory.
+    pub(super) conflicts_max: u32,
+    /// Of the kernels, once a unit has asked.
+    families: Arc<OnceLock<Arc<[Family]>>>,
 }
 
 /// Programs decoded for units, a resource of the environment: units of the same timings share what one of
@@ -141,12 +148,25 @@ impl DecodedProgram {
             });
             bases.push(*base);
         }
+        let counts = instructions
+            .iter()
+            .map(|i: &Decoded| u32::from(i.sources.1));
+        let bytes = instructions.iter().map(|i| u32::from(i.bytes));
         Self {
+            sources_max: counts.max().unwrap_or(0),
+            conflicts_max: 32 * (bytes.max().unwrap_or(1) / 4 + 2),
             instructions: instructions.into(),
             bases: bases.into(),
             sources: sources.into(),
             registers,
+            families: Arc::default(),
         }
+    }
+
+    /// Who launched the kernels of the program, and which launch others.
+    pub(super) fn families(&self, program: &Program) -> Arc<[Family]> {
+        let families = || families(&program.kernels);
+        Arc::clone(self.families.get_or_init(families))
     }
 
     /// The registers that an instruction reads, without predicates.
@@ -155,23 +175,11 @@ impl DecodedProgram {
         &self.sources[first as usize..][..usize::from(count)]
     }
 
-    /// The most registers that an instruction reads.
-    pub(super) fn sources_max(&self) -> u32 {
-        let counts = self.instructions.iter().map(|i| u32::from(i.sources.1));
-        counts.max().unwrap_or(0)
-    }
-
     /// Of each kernel its first instruction and how many it has.
     pub(super) fn codes(&self, program: &Program) -> Vec<(u32, u32)> {
         let length = |kernel: &Arc<KernelTrace>| kernel.code.instructions.len() as u32;
         let lengths = program.kernels.iter().map(length);
         self.bases.iter().copied().zip(lengths).collect()
-    }
-
-    /// The most cycles for which an access may occupy the local memory.
-    pub(super) fn conflicts_max(&self) -> u32 {
-        let bytes = self.instructions.iter().map(|i| u32::from(i.bytes));
-        32 * (bytes.max().unwrap_or(1) / 4 + 2)
     }
 }
 

@@ -105,7 +105,7 @@ impl ComputeUnit {
             let mut occupied = Occupied::default();
             if candidates != 0 {
                 self.issuers[scheduler].free_pipes(now);
-                occupied = self.occupied_units::<WAY>(scheduler, now);
+                occupied = self.occupied_units::<WAY>(scheduler, candidates, now);
             }
             let ready = candidates & !occupied.all();
             let slot = if ready == 0 {
@@ -172,7 +172,7 @@ impl ComputeUnit {
         let occupied = if candidates == 0 {
             Occupied::default()
         } else {
-            self.occupied_units::<WAY>(scheduler, now)
+            self.occupied_units::<WAY>(scheduler, candidates, now)
         };
         self.lost_slot::<WAY>(scheduler, slots, candidates, occupied)
     }
@@ -187,7 +187,7 @@ impl ComputeUnit {
     ) {
         for _ in 1..self.spec.issues_per_cycle {
             let open = self.masks.open() & self.eligible::<WAY>(scheduler, now) & 1 << slot;
-            if open & !self.occupied_units::<WAY>(scheduler, now).all() == 0 {
+            if open & !self.occupied_units::<WAY>(scheduler, open, now).all() == 0 {
                 return;
             }
             let next = self.wavefronts[slot].next;
@@ -385,7 +385,7 @@ impl ComputeUnit {
             if candidates == 0 {
                 continue;
             }
-            let occupied = self.occupied_units::<WAY>(scheduler, now + 1);
+            let occupied = self.occupied_units::<WAY>(scheduler, candidates, now + 1);
             if candidates & !occupied.all() != 0 {
                 return Next::Busy;
             }
@@ -438,7 +438,7 @@ impl ComputeUnit {
                 let occupied = if candidates == 0 {
                     Occupied::default()
                 } else {
-                    self.occupied_units::<WAY>(scheduler, now + 1)
+                    self.occupied_units::<WAY>(scheduler, candidates, now + 1)
                 };
                 let slot = self.lost_slot::<WAY>(scheduler, eligible, candidates, occupied);
                 if WAY == OPEN && self.is_news(scheduler, slot) {

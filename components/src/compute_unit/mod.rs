@@ -112,6 +112,7 @@ use warpweave_framework::{
     Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Onward,
     OutPort, PortName, Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
 };
+use warpweave_params::Node;
 use warpweave_trace::{Class, Program};
 
 use self::accounting::Accounting;
@@ -220,10 +221,12 @@ impl Kind for ComputeUnit {
                 "a compute unit runs a program trace, but none was provided; name a workload",
             )
         })?;
+        let decoded = DecodedProgram::of(&program, &spec, environment);
         let reuse_monitor = spec
             .reuse_monitor
             .map(|monitor| {
-                ReuseMonitor::new(monitor, spec.index, &program.kernels).map_err(|error| {
+                let families = decoded.families(&program);
+                ReuseMonitor::new(monitor, spec.index, families).map_err(|error| {
                     SpecError::at(format!("reuse_monitor.{}", error.field), error.message)
                 })
             })
@@ -246,7 +249,6 @@ impl Kind for ComputeUnit {
                 spec.scheduler.name()
             )
         })?;
-        let decoded = DecodedProgram::of(&program, &spec, environment);
         let mut unit = Self::new(spec, program, decoded, reuse_monitor);
         if built_in.contains(&BuiltIn::GtoLongLatency) {
             unit.way = way::LIMITED;
@@ -261,6 +263,15 @@ impl Kind for ComputeUnit {
         unit.demands = environment.resource::<Demands>();
         Ok(unit)
     }
+
+    fn vary(spec: &mut Self::Spec, field: &str, value: &Node) -> bool {
+        let index = value.as_int().and_then(|index| u16::try_from(index).ok());
+        match (field, index) {
+            ("index", Some(index)) => spec.index = index,
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl ComputeUnit {
@@ -273,7 +284,7 @@ impl ComputeUnit {
         let latencies = Class::ALL
             .iter()
             .map(|&c| spec.classes.of(c).latency + spec.operand_latency);
-        let conflicts_max = decoded.conflicts_max();
+        let conflicts_max = decoded.conflicts_max;
         let horizon = latencies
             .chain([
                 spec.start_latency,
@@ -282,7 +293,7 @@ impl ComputeUnit {
                 spec.local_memory.latency + spec.operand_latency + conflicts_max,
             ])
             .max();
-        let sources = decoded.sources_max();
+        let sources = decoded.sources_max;
         let banks = spec.register_banks.as_ref();
         let wait = banks.map_or(0, |banks| banks.longest_wait(sources));
         let horizon = u64::from(horizon.unwrap_or(1)) + u64::from(wait);

@@ -56,9 +56,15 @@ impl ComputeUnit {
         behind
     }
 
-    /// Wavefronts whose next instruction needs a unit that takes nothing in cycle `now`.
+    /// Wavefronts whose next instruction needs a unit that takes nothing in cycle `now`. Of those that the register
+    /// file keeps back, `candidates` alone are known.
     #[inline(always)]
-    pub(super) fn occupied_units<const WAY: u8>(&self, scheduler: usize, now: Cycle) -> Occupied {
+    pub(super) fn occupied_units<const WAY: u8>(
+        &self,
+        scheduler: usize,
+        candidates: u64,
+        now: Cycle,
+    ) -> Occupied {
         let mut occupied = Occupied {
             pipe: self.issuers[scheduler].behind_pipes(&self.next_of_pipe, now),
             ..Occupied::default()
@@ -73,8 +79,7 @@ impl ComputeUnit {
             return occupied;
         }
         if let Some(file) = &self.register_file {
-            let wavefronts = self.masks.open() & self.issuers[scheduler].slots;
-            occupied.pipe |= self.behind_register_file(file, wavefronts, now);
+            occupied.pipe |= self.behind_register_file(file, candidates, now);
         }
         if let Some(most) = self.spec.load_store.issues_per_cycle
             && self.accesses_issued.0 == now
@@ -107,12 +112,12 @@ impl ComputeUnit {
         let pipes = self.issuers[scheduler].free_at.iter().max();
         let mut until = self.local_memory_free_at.max(*pipes.unwrap_or(&0));
         if let Some(file) = &self.register_file {
-            until = until.max(file.settled_at(from));
+            until = until.max(file.settled_at(from, self.have_results(candidates)));
         }
         // A unit that was not read from a damaged file takes nothing for longer than an interval or a result.
         let longest = u64::from(LATENCY_MAX).max(self.wheel.horizon());
         (from..=until.min(from + longest)).find(|at| {
-            let occupied = self.occupied_units::<LIMITED>(scheduler, *at);
+            let occupied = self.occupied_units::<LIMITED>(scheduler, candidates, *at);
             candidates & !occupied.all() != 0 || occupied.reason(candidates) != reason
         })
     }

@@ -123,11 +123,12 @@ impl RegisterFile {
         first.copied().unwrap_or(0)
     }
 
-    /// A cycle from which on nobody is kept back by what has issued until `now`.
-    pub(super) fn settled_at(&self, now: Cycle) -> Cycle {
+    /// A cycle from which on nobody is kept back by what has issued until `now`, of instructions with a result or
+    /// without.
+    pub(super) fn settled_at(&self, now: Cycle, with_result: bool) -> Cycle {
         let banks = self.banks.as_ref();
         let read = banks.and_then(|banks| banks.collectors.iter().max());
-        let results = self.results.as_ref();
+        let results = self.results.as_ref().filter(|_| with_result);
         let written = results.map_or(0, |results| now + results.due.len() as u64);
         written.max(*read.unwrap_or(&0))
     }
@@ -158,6 +159,19 @@ impl Banks {
 }
 
 impl ComputeUnit {
+    /// Whether the next instruction of one of these wavefronts, which is known, has a result.
+    pub(super) fn have_results(&self, wavefronts: u64) -> bool {
+        let mut left = wavefronts;
+        while left != 0 {
+            let wavefront = &self.wavefronts[left.trailing_zeros() as usize];
+            left &= left - 1;
+            if self.decoded.instructions[wavefront.next as usize].has_result {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Those of `wavefronts`, whose next instruction is known, that the register file keeps from issuing in cycle
     /// `now`.
     #[inline(never)]

@@ -131,7 +131,7 @@ impl Slices {
                 dealt.granule_bytes, dealt.slices
             );
             let field = format!("interleave.{field}");
-            let dealer = stated.clone().map(|stated| stated.field(&field));
+            let dealer = stated.clone().map(|stated| stated.field(field.clone()));
             Err(Unfit::at(&field, message).beside(there, dealer))
         };
         if told.granule_bytes != dealt.granule_bytes {

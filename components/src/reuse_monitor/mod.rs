@@ -192,7 +192,7 @@ pub struct ReuseMonitor {
     /// Number of the unit.
     unit: u16,
     /// By kernel of the program: who launched it, and whether its code launches others.
-    kernels: Vec<(Option<WorkGroupId>, bool)>,
+    kernels: Arc<[Family]>,
 }
 
 impl ReuseMonitor {
@@ -203,7 +203,7 @@ impl ReuseMonitor {
     pub fn new(
         spec: ReuseMonitorSpec,
         unit: u16,
-        kernels: &[Arc<KernelTrace>],
+        kernels: Arc<[Family]>,
     ) -> Result<Self, SpecError> {
         spec.filter.check("filter")?;
         // No hit rate exceeds 100 %.
@@ -220,7 +220,7 @@ impl ReuseMonitor {
             children: 0,
             predicted: [0; 4],
             unit,
-            kernels: kernels.iter().map(|kernel| role_of(kernel)).collect(),
+            kernels,
         })
     }
 
@@ -389,14 +389,20 @@ impl ReuseMonitor {
 }
 
 /// Who launched a kernel, and whether its code launches others.
-fn role_of(kernel: &KernelTrace) -> (Option<WorkGroupId>, bool) {
-    let parent = kernel.parent.map(|parent| WorkGroupId {
-        kernel: parent.kernel,
-        work_group: parent.work_group,
-    });
-    let mut instructions = kernel.code.instructions.iter();
-    let launches = instructions.any(|instruction| instruction.class == Class::Launch);
-    (parent, launches)
+pub type Family = (Option<WorkGroupId>, bool);
+
+/// The families of all kernels of a program.
+pub fn families(kernels: &[Arc<KernelTrace>]) -> Arc<[Family]> {
+    let family = |kernel: &Arc<KernelTrace>| {
+        let parent = kernel.parent.map(|parent| WorkGroupId {
+            kernel: parent.kernel,
+            work_group: parent.work_group,
+        });
+        let mut instructions = kernel.code.instructions.iter();
+        let launches = instructions.any(|instruction| instruction.class == Class::Launch);
+        (parent, launches)
+    };
+    kernels.iter().map(family).collect()
 }
 
 fn work_group_bits(id: WorkGroupId) -> u64 {

@@ -15,7 +15,7 @@ fn monitor(key: KeyMode) -> ReuseMonitor {
         self_all: false,
         prediction: PredictionSource::Monitor,
     };
-    ReuseMonitor::new(spec, 0, &[]).expect("the paper's numbers are in range")
+    ReuseMonitor::new(spec, 0, Arc::default()).expect("the paper's numbers are in range")
 }
 
 const PARENT: WorkGroupId = WorkGroupId {

@@ -24,7 +24,7 @@ impl SaidLimits {
             "local_memory_bytes" => "local_memory.bytes",
             same => same,
         };
-        self.stated.clone().map(|stated| stated.field(field))
+        (self.stated.clone()).map(|stated| stated.field(field.to_owned()))
     }
 }
 

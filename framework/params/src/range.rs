@@ -8,21 +8,28 @@ use std::ops::{Bound, RangeBounds};
 ///
 /// # Panics
 /// For a range that excludes an end: say which values belong to it.
+#[inline]
 pub fn out_of_range<T: PartialOrd + Display>(
     value: &T,
     range: &impl RangeBounds<T>,
 ) -> Option<String> {
+    // Nearly always, and asked often.
     if range.contains(value) {
         return None;
     }
-    Some(match (range.start_bound(), range.end_bound()) {
+    Some(words(value, range))
+}
+
+#[cold]
+fn words<T: PartialOrd + Display>(value: &T, range: &impl RangeBounds<T>) -> String {
+    match (range.start_bound(), range.end_bound()) {
         (Bound::Included(low), Bound::Included(high)) => {
             format!("{value}, expected {low} to {high}")
         }
         (Bound::Included(low), Bound::Unbounded) => format!("{value}, expected at least {low}"),
         (Bound::Unbounded, Bound::Included(high)) => format!("{value}, expected at most {high}"),
         _ => panic!("a range of values that a user may write includes its ends"),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ const USUAL_NAME_BYTES: usize = 64;
 
 /// Collects the ports that a component names.
 pub struct Ports<'a> {
-    prefix: String,
+    /// What names begin with here; none where nobody asks for names.
+    prefix: Option<String>,
     optional: bool,
     unwired: Option<&'static str>,
     visit: &'a mut dyn FnMut(Port<'_>),
@@ -64,7 +65,17 @@ pub struct Ports<'a> {
 impl<'a> Ports<'a> {
     pub(crate) fn new(visit: &'a mut dyn FnMut(Port<'_>)) -> Self {
         Self {
-            prefix: String::with_capacity(USUAL_NAME_BYTES),
+            prefix: Some(String::with_capacity(USUAL_NAME_BYTES)),
+            optional: false,
+            unwired: None,
+            visit,
+        }
+    }
+
+    /// For a visitor that knows the ports by their order: all names are empty.
+    pub(crate) fn nameless(visit: &'a mut dyn FnMut(Port<'_>)) -> Self {
+        Self {
+            prefix: None,
             optional: false,
             unwired: None,
             visit,
@@ -111,11 +122,12 @@ impl<'a> Ports<'a> {
 
     /// Names a group of ports: its ports become `name.part`.
     pub fn bundle(&mut self, name: &str, bundle: &mut dyn Bundle) {
-        let length = self.prefix.len();
-        self.prefix.push_str(name);
-        self.prefix.push('.');
+        let length = self.begin(|prefix| {
+            prefix.push_str(name);
+            prefix.push('.');
+        });
         bundle.ports(self);
-        self.prefix.truncate(length);
+        self.end(length);
     }
 
     /// Names groups `name[0]`, `name[1]`, …
@@ -142,30 +154,48 @@ impl<'a> Ports<'a> {
 
     /// Begins what `name_it` names with `name[number]`.
     fn numbered(&mut self, name: &str, number: usize, name_it: impl FnOnce(&mut Self)) {
-        let length = self.prefix.len();
-        self.prefix.push_str(name);
-        self.prefix.push('[');
-        match u8::try_from(number) {
-            // Most are: these need no formatting.
-            Ok(digit @ 0..10) => self.prefix.push(char::from(b'0' + digit)),
-            _ => {
-                let _ = write!(self.prefix, "{number}");
+        let length = self.begin(|prefix| {
+            prefix.push_str(name);
+            prefix.push('[');
+            match u8::try_from(number) {
+                // Most are: these need no formatting.
+                Ok(digit @ 0..10) => prefix.push(char::from(b'0' + digit)),
+                _ => {
+                    let _ = write!(prefix, "{number}");
+                }
             }
-        }
-        self.prefix.push(']');
+            prefix.push(']');
+        });
         name_it(self);
-        self.prefix.truncate(length);
+        self.end(length);
     }
 
     fn leaf(&mut self, name: &str, port: &mut dyn AnyPort) {
-        let length = self.prefix.len();
-        self.prefix.push_str(name);
+        let length = self.begin(|prefix| prefix.push_str(name));
         (self.visit)(Port {
-            name: &self.prefix,
+            name: self.prefix.as_deref().unwrap_or_default(),
             optional: self.optional,
             unwired: self.unwired,
             port,
         });
-        self.prefix.truncate(length);
+        self.end(length);
+    }
+
+    /// Adds to what names begin with; returns how long that was.
+    #[inline]
+    fn begin(&mut self, add: impl FnOnce(&mut String)) -> usize {
+        self.prefix.as_mut().map_or(0, |prefix| {
+            let length = prefix.len();
+            add(prefix);
+            length
+        })
+    }
+
+    /// Names begin as they did before.
+    #[inline]
+    fn end(&mut self, length: usize) {
+        if let Some(prefix) = &mut self.prefix {
+            prefix.truncate(length);
+        }
     }
 }

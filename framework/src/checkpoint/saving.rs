@@ -219,8 +219,8 @@ impl Simulation {
     pub(crate) fn component_error(&self, number: usize, problem: StateError) -> CheckpointError {
         let Instance { path, kind, .. } = &self.instances[number];
         CheckpointError::Component {
-            path: path.clone(),
-            kind: kind.clone(),
+            path: path.to_string(),
+            kind: kind.to_string(),
             problem,
         }
     }

@@ -1,6 +1,7 @@
 //! Facts that components tell each other along their wires.
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,11 +33,13 @@ impl<T: Any + Send + Sync + PartialEq> Fact for T {
 /// components that let it pass ([`Component::passage`](super::Component::passage)).
 #[derive(Clone, Default)]
 pub struct Facts {
-    /// Few: each with its type, and the field that it stands in.
-    list: Vec<(TypeId, Arc<dyn Fact>, Arc<str>)>,
+    /// Few: each with its type, and the field that it stands in. Clones share them; none: there are none.
+    list: Option<Arc<Vec<Entry>>>,
     /// Number and path of the instance that states them.
     speaker: Option<(usize, Arc<str>)>,
 }
+
+type Entry = (TypeId, Arc<dyn Fact>, &'static str);
 
 impl Facts {
     /// No facts.
@@ -50,19 +53,24 @@ impl Facts {
     }
 
     /// As [`Facts::publish`], a fact that stands in this field of the specification.
-    pub fn publish_from<T: Any + Send + Sync + PartialEq>(
-        &mut self,
-        field: impl Into<Arc<str>>,
-        fact: T,
-    ) {
+    pub fn publish_from<T: Any + Send + Sync + PartialEq>(&mut self, field: &'static str, fact: T) {
         self.withdraw::<T>();
-        self.list
-            .push((TypeId::of::<T>(), Arc::new(fact), field.into()));
+        let list = Arc::make_mut(self.list.get_or_insert_default());
+        list.push((TypeId::of::<T>(), Arc::new(fact), field));
     }
 
     /// Takes the fact of this type out, so that it does not pass.
     pub fn withdraw<T: Any>(&mut self) {
-        self.list.retain(|(id, ..)| *id != TypeId::of::<T>());
+        self.retain(|(id, ..)| *id != TypeId::of::<T>());
+    }
+
+    /// Takes out what is not `wanted`.
+    fn retain(&mut self, wanted: impl Fn(&Entry) -> bool) {
+        if let Some(list) = &mut self.list
+            && !list.iter().all(&wanted)
+        {
+            Arc::make_mut(list).retain(wanted);
+        }
     }
 
     /// The fact of this type, if one is stated.
@@ -76,7 +84,7 @@ impl Facts {
     pub fn stated<T: Any>(&self) -> Option<Stated> {
         let (.., field) = self.of(TypeId::of::<T>())?;
         let (instance, path) = self.speaker.clone()?;
-        let field = field.as_ref().to_owned();
+        let field = Cow::Borrowed(*field);
         Some(Stated {
             instance,
             path,
@@ -84,18 +92,22 @@ impl Facts {
         })
     }
 
-    fn of(&self, id: TypeId) -> Option<&(TypeId, Arc<dyn Fact>, Arc<str>)> {
-        self.list.iter().find(|(known, ..)| *known == id)
+    fn list(&self) -> &[Entry] {
+        self.list.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    fn of(&self, id: TypeId) -> Option<&Entry> {
+        self.list().iter().find(|(known, ..)| *known == id)
     }
 
     /// Whether nothing is stated.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list().is_empty()
     }
 
     /// Takes out what `known` has too.
     pub(crate) fn withdraw_known(&mut self, known: &[Self]) {
-        self.list.retain(|(id, fact, _)| {
+        self.retain(|(id, fact, _)| {
             let same = |other: &Self| {
                 let other = other.of(*id);
                 other.is_some_and(|(_, other, _)| (**fact).is((**other).as_any()))
@@ -105,8 +117,8 @@ impl Facts {
     }
 
     /// That instance number `instance`, at `path`, states them.
-    pub(crate) fn said_by(&mut self, instance: usize, path: &str) {
-        self.speaker = Some((instance, path.into()));
+    pub(crate) fn said_by(&mut self, instance: usize, path: &Arc<str>) {
+        self.speaker = Some((instance, Arc::clone(path)));
     }
 }
 
@@ -115,7 +127,7 @@ impl Facts {
 pub struct Stated {
     pub(crate) instance: usize,
     path: Arc<str>,
-    pub(crate) field: String,
+    pub(crate) field: Cow<'static, str>,
 }
 
 impl Stated {
@@ -126,7 +138,7 @@ impl Stated {
 
     /// The same instance, another field of it.
     #[must_use]
-    pub fn field(self, field: impl Into<String>) -> Self {
+    pub fn field(self, field: impl Into<Cow<'static, str>>) -> Self {
         Self {
             field: field.into(),
             ..self
@@ -191,13 +203,18 @@ pub struct Claims {
 pub(crate) struct Claim {
     pub(crate) space: &'static str,
     pub(crate) range: Range<u64>,
-    pub(crate) field: String,
+    pub(crate) field: Cow<'static, str>,
 }
 
 impl Claims {
     /// States that no other instance has a number of `range` in `space`, which is named as a reader
     /// would name one of its numbers ("compute unit"); `field` of the specification says so.
-    pub fn own(&mut self, space: &'static str, range: Range<u64>, field: impl Into<String>) {
+    pub fn own(
+        &mut self,
+        space: &'static str,
+        range: Range<u64>,
+        field: impl Into<Cow<'static, str>>,
+    ) {
         self.list.push(Claim {
             space,
             range,

@@ -5,6 +5,7 @@
 //! end. Extremes, codes and gauges do not grow: they have no part that belongs to a part of the run.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::observe::looks::{Changes, Looks};
 use crate::observe::statistics::{Histogram, InstanceStatistics, Series, Statistic, Value};
@@ -156,9 +157,8 @@ impl Grown<'_> {
             Value::Series(whole) => Value::Series(Series::of(whole.interval(), words(0))),
         };
         Some(Statistic {
-            name: total.name.clone(),
+            label: Arc::clone(&total.label),
             value,
-            ..*total
         })
     }
 }

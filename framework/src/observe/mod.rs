@@ -30,7 +30,8 @@ pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};
 pub use statistics::{
-    Combination, Histogram, InstanceStatistics, Level, Role, Series, Statistic, Statistics, Value,
+    Combination, Histogram, InstanceStatistics, Label, Level, Role, Series, Statistic, Statistics,
+    Value,
 };
 pub use waits::{Wait, Waits};
 

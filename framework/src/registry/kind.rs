@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use warpweave_files::Ledger;
-use warpweave_params::{Diagnostics, out_of_range};
+use warpweave_params::{Diagnostics, Node, out_of_range};
 use warpweave_random::{FNV_START, fnv1a};
 
 use super::{Preset, Registry};
@@ -33,6 +33,13 @@ pub trait Kind: Component + Sized + 'static {
     /// # Errors
     /// A value outside its range, or values that do not go together.
     fn build(spec: Self::Spec, environment: &Environment) -> Result<Self, SpecError>;
+
+    /// Gives one field of a specification that was read another value; false, and nothing is changed,
+    /// where the whole has to be read again. For the fields in which the repetitions of a part differ
+    /// most, such as their numbers: what is read then must be what is changed here.
+    fn vary(_spec: &mut Self::Spec, _field: &str, _value: &Node) -> bool {
+        false
+    }
 }
 
 /// A specification that cannot be built.
@@ -92,6 +99,7 @@ impl SpecError {
     ///
     /// # Errors
     /// `value` at `field`, with what was expected.
+    #[inline]
     pub fn in_range<T: PartialOrd + Display>(
         field: &str,
         value: T,

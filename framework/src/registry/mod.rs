@@ -68,9 +68,18 @@ pub struct Specification {
     /// Of the type that the kind says.
     spec: Arc<dyn Any + Send + Sync>,
     build: fn(&dyn Any, &Node, &Environment) -> Result<Built, Diagnostics>,
+    vary: fn(&dyn Any, &[(&str, &Node)]) -> Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Specification {
+    /// The same with other values of some fields, if its kind can change them without reading all again.
+    pub fn varied(&self, fields: &[(&str, &Node)]) -> Option<Self> {
+        Some(Self {
+            spec: (self.vary)(&*self.spec, fields)?,
+            ..self.clone()
+        })
+    }
+
     /// Builds a component; `node` is what was read, for the places in it.
     ///
     /// # Errors
@@ -253,7 +262,16 @@ fn read<K: Kind>(node: &Node) -> Result<Specification, Diagnostics> {
     Ok(Specification {
         spec: Arc::new(spec),
         build: build::<K>,
+        vary: vary::<K>,
     })
+}
+
+fn vary<K: Kind>(spec: &dyn Any, fields: &[(&str, &Node)]) -> Option<Arc<dyn Any + Send + Sync>> {
+    let spec = spec.downcast_ref::<K::Spec>();
+    let mut spec = spec.expect("the kind has read it").clone();
+    let mut fields = fields.iter();
+    let all = fields.all(|(field, value)| K::vary(&mut spec, field, value));
+    all.then(|| Arc::new(spec) as _)
 }
 
 fn build<K: Kind>(

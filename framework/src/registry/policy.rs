@@ -113,7 +113,8 @@ struct Builder<R: PolicyRole>(BuildPolicy<R>);
 ///
 /// [`Policy::of`] makes one in Rust; such a one needs no registry.
 pub struct Policy<R: PolicyRole> {
-    node: Node,
+    /// Shared by the copies.
+    node: Arc<Node>,
     /// Of one made in Rust.
     build: Option<BuildPolicy<R>>,
 }
@@ -128,7 +129,7 @@ impl<R: PolicyRole> Policy<R> {
         let node = to_node(spec)
             .unwrap_or_else(|e| panic!("the specification of {} cannot be written: {e}", P::NAME));
         Self {
-            node: named(P::NAME, node),
+            node: named(P::NAME, node).into(),
             build: Some(build::<P>),
         }
     }
@@ -188,7 +189,7 @@ fn build<P: PolicyKind>(
 impl<R: PolicyRole> Clone for Policy<R> {
     fn clone(&self) -> Self {
         Self {
-            node: self.node.clone(),
+            node: Arc::clone(&self.node),
             build: self.build,
         }
     }
@@ -218,7 +219,10 @@ impl<R: PolicyRole> Serialize for Policy<R> {
 impl<'de, R: PolicyRole> Deserialize<'de> for Policy<R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let node = Node::deserialize(deserializer)?;
-        Ok(Self { node, build: None })
+        Ok(Self {
+            node: node.into(),
+            build: None,
+        })
     }
 }
 

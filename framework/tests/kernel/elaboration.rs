@@ -35,6 +35,23 @@ fn unconnected_ports_are_listed_and_optional_ones_are_not() {
 }
 
 #[test]
+#[should_panic(
+    expected = "`wall` (Refuser) names other ports than the instance that it was said to be like"
+)]
+fn an_instance_is_like_the_one_that_it_is_said_to_be_like() {
+    let (mut builder, clock) = one_clock();
+    let (sender, receiver) = (Flood::of(1, |n| n).0, Drain::<u64>::every(1).0);
+    let ports = builder.add_boxed("cpu", "Flood", clock, Box::new(sender), None);
+    builder.add("l1", clock, receiver);
+    let wall = Box::new(Refuser::default());
+    builder.add_like("wall".into(), "Refuser".into(), clock, wall, None, &ports);
+    builder.add("l2", clock, Drain::<u64>::every(1).0);
+    builder.connect("cpu.output", "l1.input", Link::latency(1));
+    builder.connect("wall.output", "l2.input", Link::latency(1));
+    let _ = builder.elaborate();
+}
+
+#[test]
 fn a_port_connected_twice_is_named_once() {
     let mut builder = pair();
     let clock = builder.clock("other", crate::parts::ghz(1));

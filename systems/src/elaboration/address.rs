@@ -3,13 +3,11 @@
 //! `cluster[c].cu[i + 1].memory` names one address once its expressions have values;
 //! `cluster[*].noc` names every address that has a number in that place.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use warpweave_params::{Diagnostic, Env, Placed, eval_index, words};
-
-/// Bytes of most addresses behind the path of their scope.
-const USUAL_BYTES: usize = 32;
 
 /// One piece of an address pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +81,15 @@ impl Pattern {
     }
 
     /// Gives every expression its value; wildcards stay.
-    pub(crate) fn evaluate(&self, env: &Env, written: &Placed<String>) -> Result<Self, Diagnostic> {
+    pub(crate) fn evaluate(
+        &self,
+        env: &Env,
+        written: &Placed<String>,
+    ) -> Result<Cow<'_, Self>, Diagnostic> {
+        let is_index = |piece: &Piece| matches!(piece, Piece::Index(_));
+        if !self.pieces.iter().any(is_index) {
+            return Ok(Cow::Borrowed(self));
+        }
         let pieces = self
             .pieces
             .iter()
@@ -95,17 +101,18 @@ impl Pattern {
                 other => Ok(other.clone()),
             })
             .collect::<Result<_, Diagnostic>>()?;
-        Ok(Self { pieces })
+        Ok(Cow::Owned(Self { pieces }))
     }
 
-    /// The address behind `prefix`, as text, with the value of every expression.
+    /// Makes of `text` the address behind `prefix`, with the value of every expression.
     pub(crate) fn address(
         &self,
+        text: &mut String,
         prefix: &str,
         env: &Env,
         written: &Placed<String>,
-    ) -> Result<String, Diagnostic> {
-        let mut text = String::with_capacity(prefix.len() + USUAL_BYTES);
+    ) -> Result<(), Diagnostic> {
+        text.clear();
         text.push_str(prefix);
         for piece in &self.pieces {
             match piece {
@@ -126,15 +133,7 @@ impl Pattern {
                 Piece::Any => text.push_str("[*]"),
             }
         }
-        Ok(text)
-    }
-
-    /// Whether an address that begins with `path` may match, judged by the first name.
-    pub(crate) fn may_begin(&self, path: &str) -> bool {
-        let Some(Piece::Literal(first)) = self.pieces.first() else {
-            return true;
-        };
-        path.starts_with(first.as_str()) || first.starts_with(path)
+        Ok(())
     }
 
     /// Whether a wildcard is left.
@@ -161,32 +160,77 @@ impl Pattern {
         {
             return None;
         }
-        let (numbers, rest) = self.match_prefix(address)?;
+        let mut numbers = Vec::new();
+        let rest = match_pieces(&self.pieces, address, &mut numbers)?;
         rest.is_empty().then_some(numbers)
     }
 
-    fn match_prefix<'a>(&self, address: &'a str) -> Option<(Vec<u64>, &'a str)> {
+    /// The pattern of a part and that of its port.
+    pub(crate) fn part_and_port(&self) -> Option<PartAndPort<'_>> {
+        let last_dot = |(at, piece): (usize, &'_ Piece)| match piece {
+            Piece::Literal(text) => text.rfind('.').map(|dot| (at, dot)),
+            Piece::Index(_) | Piece::Any => None,
+        };
+        let (at, dot) = self.pieces.iter().enumerate().rev().find_map(last_dot)?;
+        let Piece::Literal(literal) = &self.pieces[at] else {
+            return None;
+        };
+        Some(PartAndPort {
+            part: (&self.pieces[..at], &literal[..dot]),
+            port: (&literal[dot + 1..], &self.pieces[at + 1..]),
+        })
+    }
+}
+
+/// An address as written, cut before the name of the port, which has no dot.
+pub(crate) struct PartAndPort<'p> {
+    part: (&'p [Piece], &'p str),
+    port: (&'p str, &'p [Piece]),
+}
+
+impl PartAndPort<'_> {
+    /// The numbers in the places of the wildcards if the part at `path` matches as a whole.
+    pub(crate) fn matches_part(&self, path: &str) -> Option<Vec<u64>> {
+        let (pieces, last) = self.part;
+        if !path.ends_with(last) {
+            return None;
+        }
         let mut numbers = Vec::new();
-        let mut rest = address;
-        for piece in &self.pieces {
-            match piece {
-                Piece::Literal(text) => rest = rest.strip_prefix(text.as_str())?,
-                Piece::Index(index) => {
-                    rest = rest
-                        .strip_prefix('[')?
-                        .strip_prefix(index.as_str())?
-                        .strip_prefix(']')?;
-                }
-                Piece::Any => {
-                    let inner = rest.strip_prefix('[')?;
-                    let end = inner.find(']')?;
-                    numbers.push(inner[..end].parse().ok()?);
-                    rest = &inner[end + 1..];
-                }
+        let rest = match_pieces(pieces, path, &mut numbers)?;
+        (rest == last).then_some(numbers)
+    }
+
+    /// Adds the numbers in the places of the wildcards and is true if `port` matches as a whole.
+    pub(crate) fn matches_port(&self, port: &str, numbers: &mut Vec<u64>) -> bool {
+        let (first, pieces) = self.port;
+        let rest = port.strip_prefix(first);
+        let rest = rest.and_then(|rest| match_pieces(pieces, rest, numbers));
+        rest.is_some_and(str::is_empty)
+    }
+}
+
+/// What follows in `address` after what matches the pieces; adds the numbers in the places of the
+/// wildcards.
+fn match_pieces<'a>(pieces: &[Piece], address: &'a str, numbers: &mut Vec<u64>) -> Option<&'a str> {
+    let mut rest = address;
+    for piece in pieces {
+        match piece {
+            Piece::Literal(text) => rest = rest.strip_prefix(text.as_str())?,
+            Piece::Index(index) => {
+                rest = rest
+                    .strip_prefix('[')?
+                    .strip_prefix(index.as_str())?
+                    .strip_prefix(']')?;
+            }
+            Piece::Any => {
+                let inner = rest.strip_prefix('[')?;
+                let end = inner.bytes().position(|c| c == b']')?;
+                numbers.push(inner[..end].parse().ok()?);
+                rest = &inner[end + 1..];
             }
         }
-        Some((numbers, rest))
     }
+    Some(rest)
 }
 
 /// The value of an expression in brackets.
@@ -277,6 +321,32 @@ mod tests {
         assert_eq!(pattern.matches("cluster[3].l1[14].up"), Some(vec![3, 14]));
         assert_eq!(pattern.matches("cluster[3].l1.up"), None);
         assert_eq!(pattern.matches("cluster[3].l1[1].up.x"), None);
+    }
+
+    #[test]
+    fn a_part_and_its_port_match_as_their_address_does() {
+        let written = [
+            "l1[*].up",
+            "a.b[*].l1[*].up[*]",
+            "l1[2].up[*]",
+            "a[*]",
+            "up",
+            "l1[*].down",
+        ];
+        let parts = ["l1[0]", "l1[2]", "l1", "a.b[3].l1[4]", "a[7]", "l1[x]"];
+        let ports = ["up", "up[5]", "down", "upper"];
+        for written in written {
+            let pattern = parse(written).unwrap();
+            let cut = pattern.part_and_port();
+            for (part, port) in parts.iter().flat_map(|part| ports.map(|port| (part, port))) {
+                let numbers = cut.as_ref().and_then(|cut| {
+                    let mut numbers = cut.matches_part(part)?;
+                    cut.matches_port(port, &mut numbers).then_some(numbers)
+                });
+                let address = format!("{part}.{port}");
+                assert_eq!(numbers, pattern.matches(&address), "{written}, {address}");
+            }
+        }
     }
 
     #[test]

@@ -93,36 +93,33 @@ impl Addresses {
     /// of its wildcards; looks at what was added from number `first` on.
     pub(super) fn matching(&self, pattern: &Pattern, prefix: &str, first: usize) -> Vec<String> {
         let mut found: Vec<(Vec<u64>, String)> = Vec::new();
-        let mut address = String::new();
+        let cut = pattern.part_and_port();
         for declared in &self.declared[first..] {
             let (Declared::Part(path, _) | Declared::Port(path)) = declared;
             let Some(rest) = path.strip_prefix(prefix) else {
                 continue;
             };
-            if !pattern.may_begin(rest) {
+            let Declared::Part(_, ports) = declared else {
+                if let Some(numbers) = pattern.matches(rest) {
+                    found.push((numbers, path.as_ref().to_owned()));
+                }
                 continue;
-            }
-            let mut look_at = |address: &str| {
-                if let Some(numbers) = pattern.matches(address) {
-                    found.push((numbers, format!("{prefix}{address}")));
-                }
             };
-            match declared {
-                Declared::Port(_) => look_at(rest),
-                Declared::Part(_, ports) => {
-                    address.clear();
-                    address.push_str(rest);
-                    address.push('.');
-                    let length = address.len();
-                    for name in ports.connectable() {
-                        address.truncate(length);
-                        address.push_str(name);
-                        look_at(&address);
-                    }
+            let Some(cut) = &cut else { continue };
+            let Some(mut numbers) = cut.matches_part(rest) else {
+                continue;
+            };
+            let of_part = numbers.len();
+            for port in ports.connectable() {
+                if cut.matches_port(port, &mut numbers) {
+                    found.push((numbers.clone(), [path, ".", port].concat()));
                 }
+                numbers.truncate(of_part);
             }
         }
-        found.sort();
+        if !found.is_sorted() {
+            found.sort();
+        }
         found.into_iter().map(|(_, address)| address).collect()
     }
 }

@@ -97,6 +97,7 @@ pub(crate) fn elaborate(
         resolved_wires: Vec::new(),
         resolved_unwired: Vec::new(),
         modules_used: BTreeSet::new(),
+        texts: Default::default(),
     };
     elaborator.run()
 }
@@ -128,6 +129,8 @@ struct Elaborator<'a> {
     resolved_wires: Vec<(Arc<str>, Arc<str>, Arc<Node>)>,
     resolved_unwired: Vec<String>,
     modules_used: BTreeSet<&'a str>,
+    /// Room to put addresses together.
+    texts: [String; 2],
 }
 
 /// Where a part or wire is described.

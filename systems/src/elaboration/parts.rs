@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warpweave_framework::Built;
+use warpweave_framework::{Built, PortList, Specification};
 use warpweave_params::{
     Diagnostic, Diagnostics, NESTING_MAX, Name, Node, Placed, from_node, name_hint, names_in,
     nested_too_deep,
@@ -36,6 +36,17 @@ const PART_BYTES: u64 = 2 << 10;
 
 /// Times that the path of a part is kept: for itself, its ports and its wires.
 const PART_PATHS: u64 = 12;
+
+/// What is known of a part once an instance of it was made.
+#[derive(Default)]
+struct Made {
+    /// The clock that it names.
+    clock: Option<Arc<str>>,
+    /// What the other repetitions have in common with it, as written.
+    written: Option<Node>,
+    /// Of a component, what was read of its description, and its ports.
+    read: Option<(Specification, Arc<PortList>)>,
+}
 
 impl<'a> Elaborator<'a> {
     /// Makes every instance that the address of part `number` of its scope names.
@@ -86,12 +97,14 @@ impl<'a> Elaborator<'a> {
         }
         let mut assignments = names.assignments(used, counts);
         while let Some(names) = assignments.next() {
-            let path = pattern.address(&at.prefix, &names.env, key);
-            let Some(path) = self.problems.take(path) else {
+            let [path, _] = &mut self.texts;
+            let named = pattern.address(path, &at.prefix, &names.env, key);
+            let path: Arc<str> = path.as_str().into();
+            if self.problems.take(named).is_none() {
                 return;
-            };
+            }
             let errors_before = self.problems.len();
-            self.instance(path.into(), key, value, at, names, template);
+            self.instance(path, key, value, at, names, template);
             if self.problems.len() > errors_before {
                 // The other repetitions would say the same.
                 return;
@@ -166,22 +179,27 @@ impl<'a> Elaborator<'a> {
                 .problems
                 .push(problem.hint("write `Kind(field: value, ...)`"));
         };
-        let remember = |node: &Node, clock: Option<Arc<str>>, written: Option<Node>| {
-            let known =
-                written.and_then(|w| Template::new(&kind.text, condition, clock, w, node, names));
-            if known.is_some() {
-                *template = known;
-            }
+        let is_module = self.file.modules.get(&kind.text).is_some();
+        let mut made = Made {
+            written,
+            ..Made::default()
         };
-        if self.file.modules.get(&kind.text).is_some() {
-            remember(&node, None, written);
-            self.module(&path, &kind, node, at, names);
-        } else {
-            let Some((clock, written)) = self.component(path, key, &mut node, written, at, names)
+        if !is_module {
+            let Some(component) = self.component(path.clone(), key, &mut node, made, at, names)
             else {
                 return;
             };
-            remember(&node, clock, written);
+            made = component;
+        }
+        let known = made.written.and_then(|written| {
+            let resolved = (&node, made.read);
+            Template::new(&kind.text, condition, made.clock, written, resolved, names)
+        });
+        if known.is_some() {
+            *template = known;
+        }
+        if is_module {
+            self.module(&path, &kind, node, at, names);
         }
     }
 
@@ -238,11 +256,12 @@ impl<'a> Elaborator<'a> {
         }
         let environment = self.environment.for_instance(Arc::clone(&path));
         let built = template.build(&mut description, self.registry, &environment);
-        let Some(built) = self.problems.take(built) else {
+        let Some((built, ports)) = self.problems.take(built) else {
             return;
         };
         let clock = template.clock.as_ref().unwrap_or(&at.clock);
-        self.add_part(path, key, &template.kind, clock, description, built);
+        let kind = &template.kind;
+        self.add_part(path, key, (kind, clock), description, built, ports);
     }
 
     /// Expands a module under `path`.
@@ -314,16 +333,16 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Makes the instance that `node` describes, of which the clock is taken out: that is returned, if it
-    /// is named, and what was `written` without it, unless an expression names the clock.
+    /// is named, and what was written without it, unless an expression names the clock.
     fn component(
         &mut self,
         path: Arc<str>,
         key: &Placed<String>,
         node: &mut Node,
-        mut written: Option<Node>,
+        Made { mut written, .. }: Made,
         at: &At<'a>,
         names: &Names,
-    ) -> Option<(Option<Arc<str>>, Option<Node>)> {
+    ) -> Option<Made> {
         let later = |name: &str, _: bool| !matches!(name, "if" | "preset");
         if !self.override_fields(&path, node, names, later) {
             return None;
@@ -359,13 +378,20 @@ impl<'a> Elaborator<'a> {
             return None;
         }
         let environment = self.environment.for_instance(Arc::clone(&path));
-        let built = self.registry.build(node, &environment);
+        let read = self.registry.read(node);
+        let read = self.problems.take(read)?;
+        let built = read.build(node, self.registry, &environment);
         let built = self.problems.take(built)?;
         let kind: Arc<str> = node.name().map_or("", |name| &name.text).into();
         let clock_name = clock.as_ref().unwrap_or(&at.clock);
         let description = Description::from(node.clone());
-        self.add_part(path, key, &kind, clock_name, description, built);
-        Some((clock, written))
+        let kind = (&kind, clock_name);
+        let ports = self.add_part(path, key, kind, description, built, None)?;
+        Some(Made {
+            clock,
+            written,
+            read: Some((read, ports)),
+        })
     }
 
     /// Charges what a part takes whose description takes `bytes`; if it is too much, the problem is
@@ -375,24 +401,30 @@ impl<'a> Elaborator<'a> {
         self.may_keep(path, bytes, key)
     }
 
+    /// Adds a part of this kind and clock; with its ports, if they are known. Returns them.
     fn add_part(
         &mut self,
         path: Arc<str>,
         key: &Placed<String>,
-        kind: &Arc<str>,
-        clock: &Arc<str>,
+        (kind, clock): (&Arc<str>, &Arc<str>),
         description: Description,
         built: Built,
-    ) {
-        let Some(clock_id) = self.clocks.get(&**clock).copied() else {
-            return;
-        };
+        ports: Option<Arc<PortList>>,
+    ) -> Option<Arc<PortList>> {
+        let clock_id = self.clocks.get(&**clock).copied()?;
         let origin = self.origin(key, Some(self.resolved_parts.len()));
         let Built { component, resolve } = built;
-        let ports = self
-            .builder
-            .add_boxed(&*path, kind, clock_id, component, Some(origin));
-        self.addresses.add_part(Arc::clone(&path), ports);
+        let (at, of_kind) = (Arc::clone(&path), Arc::clone(kind));
+        let builder = &mut self.builder;
+        let ports = match ports {
+            Some(ports) => {
+                builder.add_like(at, of_kind, clock_id, component, Some(origin), &ports);
+                ports
+            }
+            None => builder.add_boxed(at, of_kind, clock_id, component, Some(origin)),
+        };
+        self.addresses
+            .add_part(Arc::clone(&path), Arc::clone(&ports));
         self.resolved_parts.push(ResolvedPart {
             path,
             kind: Arc::clone(kind),
@@ -400,5 +432,6 @@ impl<'a> Elaborator<'a> {
             description,
             resolve,
         });
+        Some(ports)
     }
 }

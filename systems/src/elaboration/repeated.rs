@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use warpweave_framework::{Built, Environment, Origin, Registry, Specification};
+use warpweave_framework::{Built, Environment, Origin, PortList, Registry, Specification};
 use warpweave_params::{Diagnostics, Env, Field, Kind, Node, Struct, names_in};
 
 use super::address::Pattern;
@@ -149,8 +149,8 @@ pub(super) struct Template {
     /// About the bytes of a description.
     pub(super) bytes: u64,
     common: Arc<Node>,
-    /// What was read of `common`, once somebody needed it.
-    read: Option<Specification>,
+    /// What was read of `common`, and the ports of what was built from it; of a component.
+    read: Option<(Specification, Arc<PortList>)>,
     /// A copy of `common`, to put the fields of a repetition into.
     whole: Node,
     values: Values,
@@ -166,7 +166,7 @@ impl Template {
         condition: Option<Node>,
         clock: Option<Arc<str>>,
         written: Node,
-        resolved: &Node,
+        (resolved, read): (&Node, Option<(Specification, Arc<PortList>)>),
         names: &Names,
     ) -> Option<Self> {
         let values = Values::of(&written, &names.env);
@@ -192,7 +192,7 @@ impl Template {
             kind: kind.into(),
             bytes: resolved.bytes(),
             common: Arc::new(resolved.clone()),
-            read: None,
+            read,
             whole: resolved.clone(),
             values,
             varying,
@@ -206,13 +206,20 @@ impl Template {
             .collect();
         let mut numbers = Vec::new();
         let mut fields = Vec::new();
+        let mut own = Vec::new();
         for (number, used, field) in &self.varying {
-            if used.iter().any(|name| changed[*name]) {
-                numbers.push(*number);
-                fields.push(field.clone());
+            if !used.iter().any(|name| changed[*name]) {
+                continue;
+            }
+            // Most are a number.
+            match names.number(&field.value) {
+                Some(value) if fields.is_empty() => own.push((*number, value)),
+                _ => {
+                    numbers.push(*number);
+                    fields.push(field.clone());
+                }
             }
         }
-        let mut own = Vec::new();
         if !fields.is_empty() {
             // As deep as in the whole.
             let fields = Kind::Struct(Struct { name: None, fields });
@@ -220,7 +227,7 @@ impl Template {
             names.resolve(&mut part)?;
             if let Kind::Struct(Struct { fields, .. }) = part.kind {
                 let values = fields.into_iter().map(|field| field.value);
-                own = numbers.into_iter().zip(values).collect();
+                own.extend(numbers.into_iter().zip(values));
             }
         }
         Ok(Description {
@@ -229,20 +236,27 @@ impl Template {
         })
     }
 
-    /// Builds what a description that came from here describes.
+    /// Builds what a description that came from here describes; with its ports, if they are known to be the
+    /// same as those of the first repetition.
     pub(super) fn build(
         &mut self,
         description: &mut Description,
         registry: &Registry,
         environment: &Environment,
-    ) -> Result<Built, Diagnostics> {
-        if description.own.is_empty() {
-            let read = match self.read.take() {
-                Some(read) => read,
-                None => registry.read(&self.common)?,
-            };
-            return (self.read.insert(read)).build(&self.common, registry, environment);
+    ) -> Result<(Built, Option<Arc<PortList>>), Diagnostics> {
+        if let Some((read, ports)) = &self.read
+            && description.own.is_empty()
+        {
+            let built = read.build(&self.common, registry, environment)?;
+            return Ok((built, Some(Arc::clone(ports))));
         }
+        let own = description.own.iter().map(|(number, value)| {
+            let field = &self.common.fields()[*number];
+            (field.name.text.as_str(), value)
+        });
+        let own: Vec<_> = own.collect();
+        let varied = (self.read.as_ref())
+            .and_then(|(read, ports)| Some((read.varied(&own)?, Arc::clone(ports))));
         let mut swap = |whole: &mut Node| {
             if let Kind::Struct(Struct { fields, .. }) = &mut whole.kind {
                 for (number, value) in &mut description.own {
@@ -251,7 +265,12 @@ impl Template {
             }
         };
         swap(&mut self.whole);
-        let built = registry.build(&self.whole, environment);
+        let built = match varied {
+            Some((read, ports)) => read
+                .build(&self.whole, registry, environment)
+                .map(|built| (built, Some(ports))),
+            None => (registry.build(&self.whole, environment)).map(|built| (built, None)),
+        };
         swap(&mut self.whole);
         built
     }
@@ -282,7 +301,7 @@ mod tests {
         };
         let first = [1, 2];
         let (made, first) = (alone(first), names(first));
-        let template = Template::new("Kind", None, None, written.clone(), &made, &first);
+        let template = Template::new("Kind", None, None, written.clone(), (&made, None), &first);
         let template = template.expect("it has fields");
         for (values, own) in [
             ([1, 2], 0),

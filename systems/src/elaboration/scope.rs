@@ -1,10 +1,11 @@
 //! A scope of a system: what its names stand for, and what is in it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use warpweave_params::{
-    Diagnostic, Diagnostics, Env, Field, Kind, Node, is_keyword, resolve_expressions,
+    Diagnostic, Diagnostics, Env, Field, Kind, Node, eval, is_keyword, resolve_expressions,
 };
 
 use super::Elaborator;
@@ -20,6 +21,14 @@ impl Names {
     /// Replaces `"=expression"` by its value.
     pub(super) fn resolve(&self, node: &mut Node) -> Result<(), Diagnostics> {
         resolve_expressions(node, &self.env)
+    }
+
+    /// The value of an expression that gives a number.
+    pub(super) fn number(&self, written: &Node) -> Option<Node> {
+        let expression = written.as_str()?.strip_prefix('=')?;
+        let value = eval(expression, &self.env).ok();
+        let value = value.filter(|value| matches!(value, Kind::Int(_)));
+        value.map(|value| Node::new(value, written.span.clone()))
     }
 
     /// The value of a condition.
@@ -38,15 +47,15 @@ impl Names {
     }
 
     /// Every assignment of the index variables that `used` names, in row-major order.
-    pub(super) fn assignments(
-        &self,
+    pub(super) fn assignments<'n>(
+        &'n self,
         used: &BTreeSet<String>,
-        counts: &[(&str, i64)],
-    ) -> Assignments {
+        counts: &[(&'n str, i64)],
+    ) -> Assignments<'n> {
         let counts = counts.iter().filter(|(name, _)| used.contains(*name));
-        let counts: Vec<_> = counts.map(|(name, n)| ((*name).to_owned(), *n)).collect();
+        let counts: Vec<_> = counts.copied().collect();
         Assignments {
-            names: self.clone(),
+            names: Cow::Borrowed(self),
             indices: vec![0; counts.len()],
             left: counts.iter().all(|(_, count)| *count > 0),
             begun: false,
@@ -56,16 +65,16 @@ impl Names {
 }
 
 /// Assignments of index variables, one after the other.
-pub(super) struct Assignments {
-    names: Names,
-    counts: Vec<(String, i64)>,
+pub(super) struct Assignments<'n> {
+    names: Cow<'n, Names>,
+    counts: Vec<(&'n str, i64)>,
     indices: Vec<i64>,
     /// Whether there is one more.
     left: bool,
     begun: bool,
 }
 
-impl Assignments {
+impl Assignments<'_> {
     /// The names with the next assignment.
     pub(super) fn next(&mut self) -> Option<&Names> {
         if !self.left {
@@ -79,7 +88,7 @@ impl Assignments {
         self.begun = true;
         let pairs = self.counts.iter().zip(&self.indices);
         for ((name, _), index) in pairs.skip(changed) {
-            self.names.env.set(name.as_str(), *index);
+            self.names.to_mut().env.set(*name, *index);
         }
         Some(&self.names)
     }

@@ -47,21 +47,23 @@ impl Elaborator<'_> {
         }
         let mut assignments = names.assignments(&used, counts);
         while let Some(Names { env }) = assignments.next() {
+            let [from, to] = &mut self.texts;
             let ends = (
-                (self.problems).take(outer_pattern.address(&at.prefix, env, outer)),
-                (self.problems).take(inner_pattern.address(&at.prefix, env, inner)),
+                (self.problems).take(outer_pattern.address(from, &at.prefix, env, outer)),
+                (self.problems).take(inner_pattern.address(to, &at.prefix, env, inner)),
             );
-            let (Some(from), Some(to)) = ends else {
+            let (Some(()), Some(())) = ends else {
                 return;
             };
-            if self.is_left_out(&to) {
-                self.absent.insert(from.into());
+            let [from, to] = [&*from, &*to].map(|text| Arc::<str>::from(text.as_str()));
+            if self.is_left_out(&to, &at.prefix) {
+                self.absent.insert(from);
                 continue;
             }
             if !self.addresses.contains(&to) {
                 return self.unknown_address(&to[at.prefix.len()..], &at.prefix, inner);
             }
-            self.addresses.add_port(from.into(), to.into());
+            self.addresses.add_port(from, to);
         }
         self.memories[at.memory].ports[number] = patterns;
     }
@@ -159,22 +161,22 @@ impl Elaborator<'_> {
         };
         let problems_before = self.problems.len();
         if !left.has_wildcard() && !right.has_wildcard() {
-            let pair = (
-                (self.problems).take(left.address(&at.prefix, &names.env, ends)),
-                (self.problems).take(right.address(&at.prefix, &names.env, ends)),
+            let mut texts = std::mem::take(&mut self.texts);
+            let [a, b] = &mut texts;
+            let named = (
+                (self.problems).take(left.address(a, &at.prefix, &names.env, ends)),
+                (self.problems).take(right.address(b, &at.prefix, &names.env, ends)),
             );
-            let (Some(a), Some(b)) = pair else {
-                return false;
-            };
             // A wire goes with the part at its end.
-            if self.is_left_out(&a) || self.is_left_out(&b) {
-                return true;
-            }
-            if !self.may_add_wires(1, ends) {
-                return false;
-            }
-            self.connect((&a, &b), spec, ends, &terms, origin);
-            return self.problems.len() == problems_before;
+            let made = named == (Some(()), Some(()))
+                && (self.is_left_out(a, &at.prefix)
+                    || self.is_left_out(b, &at.prefix)
+                    || self.may_add_wires(1, ends) && {
+                        self.connect((a, b), spec, ends, &terms, origin);
+                        self.problems.len() == problems_before
+                    });
+            self.texts = texts;
+            return made;
         }
         let pair = (
             self.problems.take(left.evaluate(&names.env, ends)),
@@ -261,7 +263,7 @@ impl Elaborator<'_> {
             return false;
         }
         match (found, pattern.has_wildcard()) {
-            ([address], false) => self.is_left_out(address),
+            ([address], false) => self.is_left_out(address, prefix),
             ([], true) => {
                 let pattern = format!("{prefix}{}", pattern.text());
                 self.absent.iter().any(|absent| is_within(&pattern, absent))
@@ -270,13 +272,15 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether an address lies in a part that a condition leaves out.
-    fn is_left_out(&self, address: &str) -> bool {
+    /// Whether an address lies in a part that a condition leaves out; nothing leaves out what stands at
+    /// `prefix`, where the address begins.
+    fn is_left_out(&self, address: &str, prefix: &str) -> bool {
         if self.absent.is_empty() {
             return false;
         }
-        let dots = address.bytes().enumerate().filter(|(_, c)| *c == b'.');
-        let ends = dots.map(|(at, _)| at);
+        let behind = &address.as_bytes()[prefix.len()..];
+        let dots = behind.iter().enumerate().filter(|(_, c)| **c == b'.');
+        let ends = dots.map(|(at, _)| prefix.len() + at);
         ends.chain([address.len()])
             .any(|end| self.absent.contains(&address[..end]))
     }

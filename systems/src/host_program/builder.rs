@@ -90,7 +90,7 @@ impl HostProgramBuilder {
 
     /// Names an integer for expressions.
     pub fn param(mut self, name: impl Into<String>, value: i64) -> Self {
-        self.env.set(name, value);
+        self.env.set(name.into(), value);
         self
     }
 

@@ -1,9 +1,11 @@
 //! What the statistics of a run say by the roles they play, whatever component reports them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warpweave_components::roles;
-use warpweave_framework::{InstanceStatistics, Statistic, Value};
+use warpweave_framework::{InstanceStatistics, Label, Statistic, Value};
 
 use crate::elaboration::address::any_index;
 
@@ -59,38 +61,44 @@ pub(super) struct Shared {
 impl Slots {
     pub(super) fn of(statistics: &[InstanceStatistics]) -> Self {
         let mut slots = Self::default();
-        // Whole names of the parts. Most units report the same in the same order.
-        let mut part_names: Vec<&str> = Vec::new();
+        // Labels of the parts and of the slots. Most units report the same in the same order.
+        let mut labels: [Vec<&Arc<Label>>; 2] = Default::default();
         for instance in statistics {
-            let mut next = 0;
-            for (name, count) in playing_parts(instance) {
-                let at = place(&part_names, name, next).or_else(|| {
-                    let (reason, part) = name.split_once(PARTS)?;
-                    part_names.push(name);
-                    let of = (reason.to_owned(), part.to_owned(), 0);
-                    slots.parts.push(of);
-                    Some(slots.parts.len() - 1)
-                });
-                if let Some(at) = at {
-                    slots.parts[at].2 += count;
-                    next = at + 1;
+            let mut next = [0; 2];
+            let mut counts = Vec::new();
+            for statistic in &instance.values {
+                let (Some(role), Value::Counter(count)) = (statistic.role, &statistic.value) else {
+                    continue;
+                };
+                if role == roles::ISSUE_SLOT_PARTS {
+                    let at =
+                        place(&labels[0], &statistic.label, next[0], |name| name).or_else(|| {
+                            let (reason, part) = statistic.name.split_once(PARTS)?;
+                            labels[0].push(&statistic.label);
+                            let of = (reason.to_owned(), part.to_owned(), 0);
+                            slots.parts.push(of);
+                            Some(slots.parts.len() - 1)
+                        });
+                    if let Some(at) = at {
+                        slots.parts[at].2 += count;
+                        next[0] = at + 1;
+                    }
+                } else if role == roles::ISSUE_SLOTS {
+                    if counts.is_empty() {
+                        counts.resize(slots.names.len(), 0);
+                    }
+                    let at = place(&labels[1], &statistic.label, next[1], reason);
+                    let at = at.unwrap_or_else(|| {
+                        labels[1].push(&statistic.label);
+                        slots.names.push(reason(&statistic.name).to_owned());
+                        counts.push(0);
+                        slots.names.len() - 1
+                    });
+                    counts[at] = *count;
+                    next[1] = at + 1;
                 }
             }
-            let mut counts = vec![0; slots.names.len()];
-            let mut any = false;
-            let mut next = 0;
-            for (name, count) in playing_slots(instance) {
-                any = true;
-                let at = place(&slots.names, name, next);
-                let at = at.unwrap_or_else(|| {
-                    slots.names.push(name.to_owned());
-                    counts.push(0);
-                    slots.names.len() - 1
-                });
-                counts[at] = count;
-                next = at + 1;
-            }
-            if any {
+            if !counts.is_empty() {
                 slots.units.push((instance.path.clone(), counts));
             }
         }
@@ -129,58 +137,60 @@ impl Slots {
     }
 }
 
-/// Where `name` is among `names`, most likely at `next`.
-fn place(names: &[impl AsRef<str>], name: &str, next: usize) -> Option<usize> {
-    let is = |known: &dyn AsRef<str>| known.as_ref() == name;
-    if names.get(next).is_some_and(|known| is(known)) {
+/// The reason for which the slots were lost that a statistic of this name counts.
+fn reason(name: &str) -> &str {
+    name.strip_prefix(SLOTS).unwrap_or(name)
+}
+
+/// Where a label that is called the same is among `labels`, most likely at `next`.
+fn place(
+    labels: &[&Arc<Label>],
+    label: &Arc<Label>,
+    next: usize,
+    called: impl Fn(&str) -> &str,
+) -> Option<usize> {
+    let is = |known: &&Arc<Label>| {
+        Arc::ptr_eq(known, label) || called(&known.name) == called(&label.name)
+    };
+    if labels.get(next).is_some_and(is) {
         return Some(next);
     }
-    names.iter().position(|known| is(known))
-}
-
-/// Names and counts of the parts of the reasons for which slots were lost.
-fn playing_parts(instance: &InstanceStatistics) -> impl Iterator<Item = (&str, u64)> {
-    let values = instance.values.iter();
-    let parts = values.filter(|s| s.role == Some(roles::ISSUE_SLOT_PARTS));
-    parts.filter_map(|s| match s.value {
-        Value::Counter(count) => Some((&*s.name, count)),
-        _ => None,
-    })
-}
-
-fn playing_slots(instance: &InstanceStatistics) -> impl Iterator<Item = (&str, u64)> {
-    let values = instance.values.iter();
-    let slots = values.filter(|s| s.role == Some(roles::ISSUE_SLOTS));
-    slots.filter_map(|s| match s.value {
-        Value::Counter(count) => Some((s.name.strip_prefix(SLOTS).unwrap_or(&s.name), count)),
-        _ => None,
-    })
+    labels.iter().position(is)
 }
 
 /// Shares of what plays a role, in the order in which they are first met: the statistics of one name
 /// together.
-fn shares(
-    statistics: &[InstanceStatistics],
+fn shares<'s>(
+    statistics: &'s [InstanceStatistics],
     role: warpweave_framework::Role,
-    name: impl Fn(&InstanceStatistics, &Statistic) -> String,
+    name: impl Fn(&'s InstanceStatistics, &'s Statistic) -> Cow<'s, str>,
 ) -> Vec<(Share, Vec<f64>)> {
     let mut found: Vec<(Share, Vec<f64>)> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut places: BTreeMap<Cow<'s, str>, usize> = BTreeMap::new();
+    let mut next = 0;
     for instance in statistics {
         for statistic in instance.values.iter().filter(|s| s.role == Some(role)) {
             let Value::Ratio { part, whole } = statistic.value else {
                 continue;
             };
             let name = name(instance, statistic);
-            let at = *places.entry(name.clone()).or_insert_with(|| {
-                let share = Share {
-                    name,
-                    part: 0,
-                    whole: 0,
-                };
-                found.push((share, Vec::new()));
-                found.len() - 1
+            // Alike places report alike, one after the other.
+            let expected = [next, 0].into_iter().find(|at| {
+                let known = found.get(*at);
+                known.is_some_and(|(share, _)| *share.name == *name)
             });
+            let at = expected.unwrap_or_else(|| {
+                *places.entry(name).or_insert_with_key(|name| {
+                    let share = Share {
+                        name: name.clone().into_owned(),
+                        part: 0,
+                        whole: 0,
+                    };
+                    found.push((share, Vec::new()));
+                    found.len() - 1
+                })
+            });
+            next = at + 1;
             let (share, each) = &mut found[at];
             share.part += part;
             share.whole += whole;
@@ -193,7 +203,7 @@ fn shares(
 /// Hit rates by pattern of the caches' paths; those without a look-up are left out.
 pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(Share, usize)>> {
     let found = shares(statistics, roles::HIT_RATE, |instance, _| {
-        any_index(&instance.path)
+        any_index(&instance.path).into()
     });
     (!found.is_empty()).then(|| {
         let used = found.into_iter().filter(|(share, _)| share.whole > 0);
@@ -206,7 +216,7 @@ pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(Share,
 pub(super) fn latencies(statistics: &[InstanceStatistics]) -> Option<Vec<Share>> {
     let found = shares(statistics, roles::LOAD_LATENCY, |_, statistic| {
         let name = statistic.name.strip_prefix(LATENCY);
-        name.unwrap_or(&statistic.name).to_owned()
+        name.unwrap_or(&statistic.name).into()
     });
     (!found.is_empty()).then(|| {
         let shares = found.into_iter().map(|(share, _)| share);
@@ -219,7 +229,7 @@ pub(super) fn utilisations(statistics: &[InstanceStatistics]) -> Option<Vec<Shar
     let found = shares(statistics, roles::UTILISATION, |instance, statistic| {
         let name = statistic.name.split('[').next().unwrap_or_default();
         let name = name.strip_suffix("_utilisation").unwrap_or(name);
-        format!("{} {}", any_index(&instance.path), name.replace('_', " "))
+        format!("{} {}", any_index(&instance.path), name.replace('_', " ")).into()
     });
     (!found.is_empty()).then(|| {
         let shared = found.into_iter().map(|(share, each)| Shared {

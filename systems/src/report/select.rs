@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warpweave_framework::{InstanceStatistics, Statistic, Value};
+use warpweave_framework::{InstanceStatistics, Label, Statistic, Value};
 use warpweave_params::printable_lines;
 use wildmatch::WildMatch;
 
@@ -38,7 +38,7 @@ impl Report {
                 let _ = write_total(&mut text, &alone(statistic), false);
                 if let Value::Series(series) = &statistic.value {
                     let sums: Vec<_> = series.sums().iter().map(u64::to_string).collect();
-                    let Statistic { name, unit, .. } = statistic;
+                    let Label { name, unit, .. } = &*statistic.label;
                     let sums = sums.join(" ");
                     let every = series.interval();
                     let _ = writeln!(text, "  {name:<36}{sums} {unit} every {every} cycles");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpweave_components::roles;
-use warpweave_framework::{InstanceStatistics, Reason, Role, Tick, Value};
+use warpweave_framework::{InstanceStatistics, Reason, Tick, Value};
 
 use super::Machine;
 use super::measure::LazyMeasured;
@@ -163,18 +163,19 @@ impl Machine {
             .enumerate()
             .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
             .collect();
+        let [issued, threads, held, slots] = totals(&statistics);
         let energy = self.energy.as_ref().map(|energy| {
             let seconds = simulation.time().seconds(Tick(cycles * period));
             energy.report(&statistics, seconds)
         });
         Simulated {
-            status: self.checked(status, &statistics),
+            status: self.checked(status, issued),
             cycles,
             energy,
             seconds: simulation.time().seconds(simulation.now()),
-            wavefront_instructions: sum(&statistics, roles::WAVEFRONT_INSTRUCTIONS),
-            thread_instructions: sum(&statistics, roles::THREAD_INSTRUCTIONS),
-            occupancy: share(&statistics, roles::OCCUPANCY),
+            wavefront_instructions: issued,
+            thread_instructions: threads,
+            occupancy: (slots > 0).then(|| held as f64 / slots as f64),
             kernels,
             region: self.region_result(),
             statistics,
@@ -186,10 +187,9 @@ impl Machine {
     }
 
     /// A run is not done before every instruction of the program was issued, and once only.
-    fn checked(&self, status: Status, statistics: &[InstanceStatistics]) -> Status {
+    fn checked(&self, status: Status, issued: u64) -> Status {
         let kernels = self.simulated_kernels();
         let expected: u64 = kernels.map(|(_, k)| k.wavefront_instructions()).sum();
-        let issued = sum(statistics, roles::WAVEFRONT_INSTRUCTIONS);
         if status != Status::Done || issued == expected {
             return status;
         }
@@ -242,27 +242,23 @@ impl Machine {
     }
 }
 
-/// The sum of the counters that play a role.
-pub(super) fn sum(statistics: &[InstanceStatistics], role: Role) -> u64 {
-    let values = statistics
-        .iter()
-        .flat_map(|instance| instance.playing(role));
-    let counts = values.map(|value| match value {
-        Value::Counter(count) => *count,
-        _ => 0,
-    });
-    counts.sum()
-}
-
-/// The parts of the ratios that play a role over their wholes, if there are any.
-fn share(statistics: &[InstanceStatistics], role: Role) -> Option<f64> {
-    let values = statistics
-        .iter()
-        .flat_map(|instance| instance.playing(role));
-    let ratios = values.filter_map(|value| match value {
-        Value::Ratio { part, whole } => Some((*part, *whole)),
-        _ => None,
-    });
-    let (part, whole) = ratios.fold((0, 0), |(p, w), (part, whole)| (p + part, w + whole));
-    (whole > 0).then(|| part as f64 / whole as f64)
+/// What the parts of the machine issued: wavefront instructions, thread instructions; and over all cycles
+/// their wavefront slots that were held, and all of these.
+pub(super) fn totals(statistics: &[InstanceStatistics]) -> [u64; 4] {
+    let [mut issued, mut threads, mut held, mut slots] = [0; 4];
+    for statistic in statistics.iter().flat_map(|instance| &instance.values) {
+        let Some(role) = statistic.role else {
+            continue;
+        };
+        match statistic.value {
+            Value::Counter(count) if role == roles::WAVEFRONT_INSTRUCTIONS => issued += count,
+            Value::Counter(count) if role == roles::THREAD_INSTRUCTIONS => threads += count,
+            Value::Ratio { part, whole } if role == roles::OCCUPANCY => {
+                held += part;
+                slots += whole;
+            }
+            _ => {}
+        }
+    }
+    [issued, threads, held, slots]
 }

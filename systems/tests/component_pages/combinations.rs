@@ -1,6 +1,6 @@
 //! How every statistic combines over instances, held against its unit, name and value.
 
-use warpweave_framework::{Combination, Statistic, Statistics, Tick, Value};
+use warpweave_framework::{Combination, Label, Statistic, Statistics, Tick, Value};
 use warpweave_systems::standard_registry;
 
 use super::tables::runs;
@@ -47,14 +47,14 @@ const CODES: [&str; 1] = ["relation"];
 /// What contradicts itself in a statistic.
 fn contradiction(statistic: &Statistic) -> Option<String> {
     use Combination as C;
-    let Statistic {
+    let Statistic { label, value } = statistic;
+    let Label {
         name,
         unit,
         meaning,
         combination,
-        value,
         ..
-    } = statistic;
+    } = &**label;
     let combination = *combination;
     let extreme = matches!(combination, C::Maximum | C::Minimum);
     let mean = matches!(combination, C::WeightedMean { .. });
@@ -106,12 +106,12 @@ fn every_statistic_of_every_kind_combines_as_its_unit_name_and_meaning_say() {
     for kind in registry.kinds() {
         for statistic in runs(kind.name).iter().flatten() {
             if let Some(problem) = contradiction(statistic) {
-                let Statistic {
+                let Label {
                     name,
                     unit,
                     meaning,
                     ..
-                } = statistic;
+                } = &*statistic.label;
                 problems.push(format!(
                     "{}.{name} ({unit}, {meaning}): {problem}",
                     kind.name

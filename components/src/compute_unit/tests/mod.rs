@@ -177,6 +177,36 @@ fn program(kernels: Vec<KernelTrace>) -> Environment {
     environment
 }
 
+#[test]
+fn a_unit_of_another_number_is_specified_as_if_it_were_read() {
+    let number = |text: &str| {
+        let source = warpweave_params::Source::new("index", text);
+        warpweave_params::parse(&source).unwrap()
+    };
+    let mut varied = spec();
+    assert!(ComputeUnit::vary(&mut varied, "index", &number("65535")));
+    assert_eq!(
+        varied,
+        ComputeUnitSpec {
+            index: 65535,
+            ..spec()
+        }
+    );
+    for (field, text) in [
+        ("index", "-1"),
+        ("index", "65536"),
+        ("index", "1.0"),
+        ("registers", "7"),
+    ] {
+        let mut kept = spec();
+        assert!(
+            !ComputeUnit::vary(&mut kept, field, &number(text)),
+            "{field}: {text}"
+        );
+        assert_eq!(kept, spec());
+    }
+}
+
 fn build(spec: ComputeUnitSpec, kernels: Vec<KernelTrace>) -> ComputeUnit {
     ComputeUnit::build(spec, &program(kernels)).expect("the specification is in range")
 }

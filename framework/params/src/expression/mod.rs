@@ -52,8 +52,12 @@ impl Env {
     }
 
     /// Defines an integer, hiding an earlier definition.
-    pub fn set(&mut self, name: impl Into<String>, value: i64) {
-        self.define(name, Kind::Int(value.into()));
+    pub fn set(&mut self, name: impl Into<String> + AsRef<str>, value: i64) {
+        let value = Kind::Int(value.into());
+        match self.own.get_mut(name.as_ref()) {
+            Some(known @ Kind::Int(_)) => *known = value,
+            _ => self.define(name, value),
+        }
     }
 
     /// Defines a value of any type, hiding an earlier definition. Expressions compute with integers
@@ -114,7 +118,7 @@ pub fn words(expression: &str) -> impl Iterator<Item = &str> {
         .filter(move |word| word.starts_with(begins))
 }
 
-impl<N: Into<String>> FromIterator<(N, i64)> for Env {
+impl<N: Into<String> + AsRef<str>> FromIterator<(N, i64)> for Env {
     fn from_iter<I: IntoIterator<Item = (N, i64)>>(values: I) -> Self {
         let mut env = Self::new();
         for (name, value) in values {
@@ -144,6 +148,9 @@ pub fn eval(text: &str, env: &Env) -> Result<Kind, ExpressionError> {
     if let Some(value) = env.named(text) {
         return Ok(value.clone());
     }
+    if let Some(value) = simple(text, env) {
+        return Ok(Kind::Int(value.into()));
+    }
     let mut reader = Reader::new(text, Some(env));
     Ok(match reader.whole()? {
         Value::Int(value) => Kind::Int(value.into()),
@@ -163,9 +170,41 @@ pub fn eval_index(text: &str, env: &Env) -> Result<i64, ExpressionError> {
     {
         return Ok(value);
     }
+    if let Some(value) = simple(text, env) {
+        return Ok(value);
+    }
     let mut reader = Reader::new(text, Some(env));
     let value = reader.whole()?;
     reader.integer(value, 0)
+}
+
+/// The value of a sum of products of names and numbers, as most indices of repeated parts are. None for
+/// whatever else there may be, and for whatever is wrong: [`Reader`] knows all of it.
+fn simple(text: &str, env: &Env) -> Option<i64> {
+    let mut sum: i64 = 0;
+    for product in text.split('+') {
+        let mut value: i64 = 1;
+        for factor in product.split('*') {
+            let factor = factor.trim_ascii();
+            if !factor
+                .bytes()
+                .all(|c| c.is_ascii_alphanumeric() || c == b'_')
+            {
+                return None;
+            }
+            let factor = if factor.starts_with(|c: char| c.is_ascii_digit()) {
+                factor.parse().ok()?
+            } else {
+                match env.named(factor)? {
+                    Kind::Int(value) => i64::try_from(*value).ok()?,
+                    _ => return None,
+                }
+            };
+            value = value.checked_mul(factor)?;
+        }
+        sum = sum.checked_add(value)?;
+    }
+    Some(sum)
 }
 
 /// Whether the text can be read as an expression, whatever its names stand for.

@@ -1,6 +1,9 @@
 //! Values and refusals of expressions.
 
 use insta::assert_snapshot;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::*;
 use crate::{Source, parse, to_ron};
@@ -33,6 +36,26 @@ fn expressions_follow_the_usual_precedence() {
         ("--3", 3),
     ] {
         assert_eq!(eval_index(text, &env()), Ok(value), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_sum_of_products_is_worth_what_the_whole_grammar_says(
+        tokens in vec(select(vec![
+            "+", "*", " ", "cus", "clusters", "3", "40", "9223372036854775807", "none", "true", "-", "(", "1_0", "",
+        ]), 1..9),
+    ) {
+        let text = tokens.concat();
+        let env = env();
+        let mut reader = Reader::new(&text, Some(&env));
+        let whole = reader.whole().and_then(|value| reader.integer(value, 0));
+        if let Some(value) = simple(&text, &env) {
+            prop_assert_eq!(whole, Ok(value), "{}", text);
+        } else if whole.is_ok() {
+            let more = ['-', '(', '_'];
+            prop_assert!(text.contains(more), "{} is a sum of products", text);
+        }
     }
 }
 

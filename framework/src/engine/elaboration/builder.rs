@@ -13,8 +13,8 @@ use crate::time::{ClockId, Frequency};
 use crate::world::{World, WorldDriver};
 
 pub(super) struct NewInstance {
-    pub(super) path: String,
-    pub(super) kind: String,
+    pub(super) path: Arc<str>,
+    pub(super) kind: Arc<str>,
     pub(super) clock: ClockId,
     pub(super) origin: Option<Origin>,
     pub(super) component: Box<dyn Component>,
@@ -37,7 +37,7 @@ pub struct SystemBuilder {
     pub(super) unwired: Vec<(String, Option<Origin>)>,
     pub(super) world: Option<WorldDriver>,
     /// The ports of the last instance of each kind, which the next one most often has too.
-    ports: BTreeMap<String, Arc<PortList>>,
+    ports: BTreeMap<Arc<str>, Arc<PortList>>,
 }
 
 impl SystemBuilder {
@@ -77,36 +77,50 @@ impl SystemBuilder {
             .rsplit("::")
             .next()
             .unwrap_or(kind);
-        let kind = kind.to_owned();
-        self.add_boxed(path, &kind, clock, Box::new(component), None);
+        self.add_boxed(path.into(), kind, clock, Box::new(component), None);
     }
 
     /// Adds an instance of a kind known at run time only; returns what its ports are called.
     pub fn add_boxed(
         &mut self,
-        path: impl Into<String>,
-        kind: &str,
+        path: impl Into<Arc<str>>,
+        kind: impl Into<Arc<str>>,
         clock: ClockId,
         mut component: Box<dyn Component>,
         origin: Option<Origin>,
     ) -> Arc<PortList> {
-        let like = self.ports.get_mut(kind);
+        let (path, kind) = (path.into(), kind.into());
+        let like = self.ports.get_mut(&kind);
         let ports = PortList::of(&mut *component, like.as_deref());
         match like {
             Some(like) => like.clone_from(&ports),
             None => {
-                self.ports.insert(kind.to_owned(), Arc::clone(&ports));
+                self.ports.insert(Arc::clone(&kind), Arc::clone(&ports));
             }
         }
+        self.add_like(path, kind, clock, component, origin, &ports);
+        ports
+    }
+
+    /// Adds an instance that names the same ports as another one, of which these are: one built from the
+    /// same specification, say.
+    pub fn add_like(
+        &mut self,
+        path: Arc<str>,
+        kind: Arc<str>,
+        clock: ClockId,
+        component: Box<dyn Component>,
+        origin: Option<Origin>,
+        ports: &Arc<PortList>,
+    ) {
         self.instances.push(NewInstance {
-            path: path.into(),
-            kind: kind.to_owned(),
+            path,
+            kind,
             clock,
             origin,
             component,
-            ports: Arc::clone(&ports),
+            ports: Arc::clone(ports),
         });
-        ports
     }
 
     /// Wires two ports or two bundles of ports, each named `instance.port`. Which of the two is

@@ -11,7 +11,7 @@ use crate::channel::{ChannelTerms, Direction, End, Link, Ports, Width};
 use crate::component::{Component, Origin};
 use crate::engine::elaboration::builder::{NewInstance, NewWire, SystemBuilder};
 use crate::engine::elaboration::error::{ElaborationError, ElaborationErrors};
-use crate::engine::elaboration::port_list::PortShape;
+use crate::engine::elaboration::port_list::{Member, PortShape};
 use crate::engine::partition::Place;
 use crate::engine::simulation::{ChannelInfo, Instance, Simulation};
 use crate::evaluation::Target;
@@ -36,9 +36,8 @@ pub(super) struct Channel {
     link: Link,
 }
 
-/// An instance and ports of it that an address means, each with where the name of the bundle ends in
-/// its own.
-type Meant = (usize, Vec<PortAt>);
+/// An instance and ports of it that an address means.
+type Meant = (usize, Arc<[Member]>);
 
 pub(super) struct Elaboration {
     clocks: Vec<(String, Frequency)>,
@@ -114,8 +113,8 @@ impl Elaboration {
 
     fn name_instances(&mut self) {
         for i in 0..self.instances.len() {
-            let (path, origin) = (&*self.instances[i].path, self.instances[i].origin);
-            if let Entry::Vacant(entry) = self.by_path.entry(path.into()) {
+            let (path, origin) = (&self.instances[i].path, self.instances[i].origin);
+            if let Entry::Vacant(entry) = self.by_path.entry(Arc::clone(path)) {
                 entry.insert(i);
             } else {
                 let path = &self.instances[i].path;
@@ -157,7 +156,7 @@ impl Elaboration {
             self.check_link(&a, &b, &link, origin);
             let ends = (self.find(&a, origin), self.find(&b, origin));
             for (instance, members) in [&ends.0, &ends.1].into_iter().flatten() {
-                for (at, _) in members {
+                for (at, _) in &**members {
                     self.use_mut((*instance, *at)).named = true;
                 }
             }
@@ -249,11 +248,7 @@ impl Elaboration {
             self.error(message, Some(hint), origin);
             return None;
         }
-        let members = members.into_iter().map(|(at, suffix)| {
-            let name = &ports.ports[at].name;
-            (at, name.len() - suffix.len())
-        });
-        Some((instance, members.collect()))
+        Some((instance, members))
     }
 
     fn pair(
@@ -278,9 +273,9 @@ impl Elaboration {
         let lists = [a, b].map(|instance| Arc::clone(&self.instances[instance].ports));
         let [a_suffix, b_suffix] = lists
             .each_ref()
-            .map(|list| |(at, from): (usize, usize)| -> &str { &list.ports[at].name[from..] });
-        for a_port in a_ports {
-            let suffix = a_suffix(a_port);
+            .map(|list| |(at, from): Member| -> &str { &list.ports[at].name[from..] });
+        for a_port in &*a_ports {
+            let suffix = a_suffix(*a_port);
             let Some(b_port) = b_ports.iter().find(|port| b_suffix(**port) == suffix) else {
                 let message = format!("`{b_name}` has no part `{suffix}` to join `{a_name}`'s");
                 self.error(message, None, origin);
@@ -430,7 +425,10 @@ impl Elaboration {
         ends.resize_with(terms.len(), || None);
         let mut outputs = outputs.into_iter();
         for instance in &mut self.instances {
-            instance.component.ports(&mut Ports::new(&mut |port| {
+            let mut shapes = instance.ports.ports.iter();
+            let mut as_listed = true;
+            instance.component.ports(&mut Ports::nameless(&mut |port| {
+                as_listed &= shapes.next().is_some_and(|shape| shape.is_alike(&port));
                 let mut next = outputs.next().flatten().map(|(first, _)| first);
                 while let Some(number) = next {
                     if let End::Output(output) = port.port.end() {
@@ -439,10 +437,16 @@ impl Elaboration {
                     next = another[number];
                 }
             }));
+            assert!(
+                as_listed && shapes.next().is_none(),
+                "`{}` ({}) names other ports than the instance that it was said to be like",
+                instance.path,
+                instance.kind
+            );
         }
         let mut inputs = inputs.into_iter();
         for instance in &mut self.instances {
-            instance.component.ports(&mut Ports::new(&mut |port| {
+            instance.component.ports(&mut Ports::nameless(&mut |port| {
                 if let Some(number) = inputs.next().flatten() {
                     let end = ends[number].take().expect("every output made its channel");
                     if let End::Input(input) = port.port.end() {

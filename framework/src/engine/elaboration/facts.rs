@@ -39,7 +39,7 @@ impl Elaboration {
             Beside::Instance(stated) => RelatedOrigin {
                 message,
                 origin: self.instances[stated.instance].origin,
-                field: stated.field,
+                field: stated.field.into_owned(),
             },
             Beside::Elsewhere(origin) => RelatedOrigin {
                 message,
@@ -150,9 +150,6 @@ impl Elaboration {
         let arrived = self.port(listener);
         // Most let nothing pass. Where facts go depends on the port alone.
         let mut nothing = Facts::new();
-        if component.passage(&arrived.name, &mut nothing).is_none() {
-            return;
-        }
         let mut facts = facts.clone();
         let Some(passage) = component.passage(&arrived.name, &mut facts) else {
             return;
@@ -234,13 +231,13 @@ impl Elaboration {
         let related = RelatedOrigin {
             message: format!("`{theirs_path}` has {}", named(theirs)),
             origin: self.instances[first].origin,
-            field: theirs.field.clone(),
+            field: theirs.field.clone().into_owned(),
         };
         ElaborationError {
             message,
             hint: None,
             origin: self.instances[later].origin,
-            field: claim.field.clone(),
+            field: claim.field.clone().into_owned(),
             related: vec![related],
         }
     }
@@ -280,11 +277,12 @@ impl Elaboration {
             let Some((instance, members)) = self.find(&address, origin) else {
                 continue;
             };
-            for (at, _) in members {
-                if self.port((instance, at)).optional {
-                    self.meant_unwired.insert((instance, at));
+            for (at, _) in &*members {
+                let at = (instance, *at);
+                if self.port(at).optional {
+                    self.meant_unwired.insert(at);
                 } else {
-                    let message = format!("`{}` needs a wire", self.name((instance, at)));
+                    let message = format!("`{}` needs a wire", self.name(at));
                     self.error(message, None, origin);
                     break;
                 }

@@ -35,21 +35,29 @@ impl PortShape {
     /// Whether `port` is such a one.
     fn is(&self, port: &Port<'_>) -> bool {
         *self.name == *port.name
-            && self.optional == port.optional
             && self.unwired == port.unwired
-            && self.direction == port.port.direction()
-            && self.message == port.port.message_type()
             && self.fans_out == port.port.fans_out()
+            && self.is_alike(port)
+    }
+
+    /// Whether `port`, whatever it is called, takes the same wires.
+    pub(super) fn is_alike(&self, port: &Port<'_>) -> bool {
+        self.optional == port.optional
+            && self.direction == port.port.direction()
+            && self.message.0 == port.port.message_type().0
     }
 }
+
+/// Number of a port that a name means, and where in its own name what follows that of a bundle begins.
+pub(super) type Member = (usize, usize);
 
 /// The ports of an instance, in the order its component names them.
 pub struct PortList {
     pub(crate) ports: Vec<PortShape>,
     /// First names, each once, in order.
     bundles: Vec<Arc<str>>,
-    /// The ports of each first name.
-    members: FxHashMap<Arc<str>, Vec<usize>>,
+    /// The ports of each first name; see [`PortList::find`].
+    members: FxHashMap<Arc<str>, Arc<[Member]>>,
     /// Names that more than one port has.
     named_twice: Vec<Arc<str>>,
 }
@@ -80,17 +88,27 @@ impl PortList {
 
     fn new(ports: Vec<PortShape>) -> Self {
         let mut bundles = Vec::new();
-        let mut members = FxHashMap::<Arc<str>, Vec<usize>>::default();
+        let mut members = FxHashMap::<Arc<str>, Vec<Member>>::default();
         for (number, port) in ports.iter().enumerate() {
             let first = first_name(&port.name);
+            let member = (number, (first.len() + 1).min(port.name.len()));
             if let Some(members) = members.get_mut(first) {
-                members.push(number);
+                members.push(member);
                 continue;
             }
             let first: Arc<str> = first.into();
             bundles.push(Arc::clone(&first));
-            members.insert(first, vec![number]);
+            members.insert(first, vec![member]);
         }
+        let members = members.into_iter().map(|(first, members)| {
+            let whole = |member: &&Member| *ports[member.0].name == *first;
+            let members = match members.iter().find(whole) {
+                Some(port) => vec![*port],
+                None => members,
+            };
+            (first, members.into())
+        });
+        let members = members.collect();
         let mut names: Vec<&Arc<str>> = ports.iter().map(|port| &port.name).collect();
         names.sort_unstable();
         let twice = names.windows(2).filter(|pair| pair[0] == pair[1]);
@@ -107,19 +125,22 @@ impl PortList {
         &self.bundles
     }
 
-    /// The ports that `name` means, each with what follows the name of a bundle; `name` of a single
-    /// port is followed by nothing. None if nothing has this name.
-    pub(super) fn find(&self, name: &str) -> Vec<(usize, &str)> {
-        let members = self.members.get(first_name(name)).into_iter().flatten();
-        let named = |number: &usize| *self.ports[*number].name == *name;
-        if let Some(number) = members.clone().find(|number| named(number)) {
-            return vec![(*number, "")];
+    /// The ports that `name` means: one of this name, or else all whose names begin with it and a dot. None
+    /// if nothing has this name.
+    pub(super) fn find(&self, name: &str) -> Arc<[Member]> {
+        if let Some(members) = self.members.get(name) {
+            return Arc::clone(members);
         }
-        members
-            .filter_map(|number| {
-                let suffix = self.ports[*number].name.strip_prefix(name)?;
-                Some((*number, suffix.strip_prefix('.')?))
-            })
+        let ports = || self.ports.iter().enumerate();
+        if let Some((number, port)) = ports().find(|(_, port)| *port.name == *name) {
+            return [(number, port.name.len())].into();
+        }
+        let begin_so = ports().filter(|(_, port)| {
+            let rest = port.name.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        });
+        begin_so
+            .map(|(number, _)| (number, name.len() + 1))
             .collect()
     }
 

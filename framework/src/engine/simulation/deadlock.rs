@@ -93,7 +93,7 @@ impl DeadlockReport {
             }
         }
         let cycle = closed_chain(simulation.instances.len(), &edges);
-        let path = |number: usize| simulation.instances[number].path.clone();
+        let path = |number: usize| simulation.instances[number].path.to_string();
         let mut waits: Vec<_> = edges
             .iter()
             .map(|(who, whom, port, what)| WaitEdge {

@@ -24,9 +24,7 @@ impl Simulation {
 
     /// Paths and kinds of all instances, in the order they were added.
     pub fn instances(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.instances
-            .iter()
-            .map(|i| (i.path.as_str(), i.kind.as_str()))
+        self.instances.iter().map(|i| (&*i.path, &*i.kind))
     }
 
     /// `from -> to` of channel `number`, as in [`crate::Probe::Sent`].

@@ -109,7 +109,7 @@ impl Simulation {
 
     /// Lets `decide` see what there is to divide.
     fn with_parts<R>(&self, decide: impl FnOnce(&Parts<'_>) -> R) -> R {
-        let paths: Vec<&str> = self.instances.iter().map(|i| i.path.as_str()).collect();
+        let paths: Vec<&str> = self.instances.iter().map(|i| &*i.path).collect();
         decide(&Parts {
             paths: &paths,
             weights: &self.weights(),

@@ -48,8 +48,8 @@ const USUAL_STATISTICS: usize = 64;
 
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
-    pub(crate) path: String,
-    pub(crate) kind: String,
+    pub(crate) path: Arc<str>,
+    pub(crate) kind: Arc<str>,
     /// Where it is now.
     pub(crate) place: Place,
 }
@@ -384,15 +384,15 @@ impl Simulation {
         // The last of each kind: most often the next one reports the same names.
         let mut of_kind: BTreeMap<&str, usize> = BTreeMap::new();
         for (number, Instance { path, kind, .. }) in self.instances.iter().enumerate() {
-            let like = of_kind.get(kind.as_str()).map(|last| &*all[*last].values);
+            let like = of_kind.get(&**kind).map(|last| &*all[*last].values);
             let values = self.values_of(number, like.unwrap_or_default());
             if values.is_empty() {
                 continue;
             }
             of_kind.insert(kind, all.len());
             all.push(InstanceStatistics {
-                path: path.clone(),
-                kind: kind.clone(),
+                path: path.as_ref().to_owned(),
+                kind: kind.as_ref().to_owned(),
                 values,
             });
         }

@@ -152,8 +152,8 @@ impl UntimedWires {
 fn error(simulation: &Simulation, instance: u32, port: &str, problem: String) -> UntimedError {
     let instance = &simulation.instances[instance as usize];
     UntimedError {
-        instance: instance.path.clone(),
-        kind: instance.kind.clone(),
+        instance: instance.path.to_string(),
+        kind: instance.kind.to_string(),
         port: port.to_owned(),
         problem,
     }

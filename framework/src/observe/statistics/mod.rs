@@ -16,7 +16,7 @@ mod level;
 mod role;
 mod series;
 
-use std::fmt::Write as _;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -28,11 +28,28 @@ pub use self::series::Series;
 use crate::observe::row::Row;
 use crate::time::{Cycle, Tick};
 
-/// One collected statistic.
+/// One collected statistic: its fields are those of its [`Label`] and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
-    /// Name within the instance, stable across versions. Shared by the copies of a statistic.
-    pub name: Arc<str>,
+    /// What it is. Shared by the copies of a statistic.
+    pub label: Arc<Label>,
+    /// The value.
+    pub value: Value,
+}
+
+impl Deref for Statistic {
+    type Target = Label;
+
+    fn deref(&self) -> &Label {
+        &self.label
+    }
+}
+
+/// What a statistic is, whatever its value.
+#[derive(Clone, Debug)]
+pub struct Label {
+    /// Name within the instance, stable across versions.
+    pub name: Box<str>,
     /// Unit of the value, such as `requests`, `cycles`, `bytes`; empty for a pure number.
     pub unit: &'static str,
     /// What it says, in one sentence.
@@ -44,8 +61,25 @@ pub struct Statistic {
     /// Whether it counts up from the start of the run, so that a part of it belongs to each part of the
     /// run.
     pub grows: bool,
-    /// The value.
-    pub value: Value,
+    /// What the name was put together from: how long its prefix is, the text of the program, the index.
+    written: (usize, &'static str, Option<usize>),
+}
+
+impl PartialEq for Label {
+    fn eq(&self, other: &Self) -> bool {
+        let all = |label: &Self| {
+            let Self {
+                unit,
+                meaning,
+                role,
+                combination,
+                grows,
+                ..
+            } = *label;
+            (unit, meaning, role, combination, grows)
+        };
+        self.name == other.name && all(self) == all(other)
+    }
 }
 
 /// The kinds of statistics.
@@ -89,11 +123,13 @@ enum Collector<'a> {
 
 struct List<'a> {
     statistics: &'a mut Vec<Statistic>,
-    /// Statistics of another component, whose names those of this one share where they are the same.
+    /// Statistics of another component, whose labels those of this one share where they are the same.
     like: &'a [Statistic],
     /// Role and index of the statistic reported next.
     role: Option<Role>,
     index: Option<usize>,
+    /// Nothing that is reported grows.
+    settled: bool,
     /// What names begin with.
     prefix: String,
 }
@@ -116,6 +152,7 @@ impl<'a> Statistics<'a> {
             like,
             role: None,
             index: None,
+            settled: false,
             prefix: String::new(),
         };
         Self {
@@ -375,15 +412,13 @@ impl<'a> Statistics<'a> {
     /// Reports what `report` does as it stands at the time of the report: nothing of it grows. `report` is not
     /// called when only what grows is wanted, so it may take its time.
     pub fn settled(&mut self, report: impl FnOnce(&mut Self)) {
-        let Collector::List(list) = &self.to else {
+        let Collector::List(list) = &mut self.to else {
             return;
         };
-        let before = list.statistics.len();
+        let before = std::mem::replace(&mut list.settled, true);
         report(self);
         if let Collector::List(list) = &mut self.to {
-            for statistic in &mut list.statistics[before..] {
-                statistic.grows = false;
-            }
+            list.settled = before;
         }
     }
 
@@ -406,19 +441,6 @@ impl<'a> Statistics<'a> {
 }
 
 impl List<'_> {
-    /// Whether `whole` is what a statistic is called here.
-    fn is_called(&self, whole: &str, name: &str, index: Option<usize>) -> bool {
-        let rest = whole.strip_prefix(&*self.prefix);
-        match (rest.and_then(|rest| rest.strip_prefix(name)), index) {
-            (Some(rest), None) => rest.is_empty(),
-            (Some(rest), Some(index)) => rest
-                .strip_prefix('[')
-                .and_then(|rest| rest.strip_suffix(']'))
-                .is_some_and(|digits| digits.parse() == Ok(index)),
-            (None, _) => false,
-        }
-    }
-
     #[inline(never)]
     fn push(
         &mut self,
@@ -429,37 +451,69 @@ impl List<'_> {
         value: Value,
     ) {
         let (role, index) = (self.role.take(), self.index.take());
+        let grows = !self.settled && !matches!(value, Value::Number(_) | Value::Gauge(_));
+        let new = (unit, meaning, role, combination, grows);
         let known = self.like.get(self.statistics.len());
-        let known = known.filter(|known| self.is_called(&known.name, name, index));
-        let name: Arc<str> = if let Some(known) = known {
-            Arc::clone(&known.name)
-        } else if self.prefix.is_empty() && index.is_none() {
-            name.into()
-        } else {
-            // Put together behind the prefix.
-            let length = self.prefix.len();
-            self.prefix.push_str(name);
-            if let Some(index) = index {
-                let _ = write!(self.prefix, "[{index}]");
+        let label = match known {
+            Some(Statistic { label, .. }) if self.is_labelled(label, (name, index), new) => {
+                Arc::clone(label)
             }
-            let name = self.prefix.as_str().into();
-            self.prefix.truncate(length);
-            name
+            _ => self.new_label((name, index), new),
         };
         debug_assert!(
-            self.statistics.iter().all(|s| s.name != name),
-            "statistic `{name}` reported twice"
+            self.statistics.iter().all(|s| s.name != label.name),
+            "statistic `{}` reported twice",
+            label.name
         );
-        self.statistics.push(Statistic {
-            name,
+        self.statistics.push(Statistic { label, value });
+    }
+
+    /// Whether `known` is the label of what is reported here.
+    #[inline]
+    fn is_labelled(
+        &self,
+        known: &Label,
+        (name, index): (&'static str, Option<usize>),
+        (unit, meaning, role, combination, grows): Meant,
+    ) -> bool {
+        let (prefix, text, known_index) = known.written;
+        prefix == self.prefix.len()
+            && is_same(text, name)
+            && known_index == index
+            && is_same(known.unit, unit)
+            && is_same(known.meaning, meaning)
+            && known.grows == grows
+            && known.combination == combination
+            && known.role == role
+            && (prefix == 0 || known.name[..prefix] == *self.prefix)
+    }
+
+    #[cold]
+    fn new_label(
+        &self,
+        (name, index): (&'static str, Option<usize>),
+        (unit, meaning, role, combination, grows): Meant,
+    ) -> Arc<Label> {
+        let number = index.map_or(String::new(), |index| format!("[{index}]"));
+        Arc::new(Label {
+            name: [&*self.prefix, name, &number].concat().into(),
             unit,
             meaning,
             role,
             combination,
-            grows: !matches!(value, Value::Number(_) | Value::Gauge(_)),
-            value,
-        });
+            grows,
+            written: (self.prefix.len(), name, index),
+        })
     }
+}
+
+/// Unit, meaning, role and combination of a statistic, and whether it grows.
+type Meant = (&'static str, &'static str, Option<Role>, Combination, bool);
+
+/// Whether two texts are the same; most often they are one.
+#[inline]
+fn is_same(one: &'static str, other: &'static str) -> bool {
+    std::ptr::eq(one, other) || one == other
 }
 
 fn without_trailing_zeros(amounts: &mut Vec<u64>) {
@@ -507,7 +561,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_the_same_whether_another_component_reported_them_before_or_not() {
+    fn labels_are_the_same_whether_another_component_reported_them_before_or_not() {
         fn report(statistics: &mut Statistics<'_>, parts: usize, more: bool) {
             for part in 0..parts {
                 statistics.at(part).counter("flits", "flits", "", 1);
@@ -531,7 +585,7 @@ mod tests {
             let list = reported(&like, parts, more);
             assert_eq!(list, reported(&[], parts, more));
             let pairs = list.iter().zip(&like);
-            let same = pairs.filter(|(one, other)| Arc::ptr_eq(&one.name, &other.name));
+            let same = pairs.filter(|(one, other)| Arc::ptr_eq(&one.label, &other.label));
             assert_eq!(same.count(), shared);
         }
     }

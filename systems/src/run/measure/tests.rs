@@ -210,10 +210,7 @@ fn the_kernels_of_a_program_share_out_its_instructions() {
     let simulated = run(&mut machine(&scenario, &program), 5000);
     let kernels = simulated.measured.kernels.as_ref().unwrap();
     for kernel in &simulated.kernels {
-        let issued = crate::run::results::sum(
-            &kernels[&kernel.number],
-            warpweave_components::roles::WAVEFRONT_INSTRUCTIONS,
-        );
+        let [issued, ..] = crate::run::results::totals(&kernels[&kernel.number]);
         assert_eq!(issued, kernel.wavefront_instructions, "{}", kernel.number);
     }
 }
