@@ -159,6 +159,15 @@ impl Banks {
 }
 
 impl ComputeUnit {
+    /// Whether the register file may keep one of these wavefronts back in cycle `now` or later, by what has issued.
+    #[inline]
+    pub(super) fn register_file_decides(&self, wavefronts: u64, now: Cycle) -> bool {
+        let Some(file) = &self.register_file else {
+            return false;
+        };
+        file.collector_at() > now || file.results.is_some() && self.have_results(wavefronts)
+    }
+
     /// Whether the next instruction of one of these wavefronts, which is known, has a result.
     pub(super) fn have_results(&self, wavefronts: u64) -> bool {
         let mut left = wavefronts;

@@ -39,7 +39,7 @@ impl Awaited {
     }
 
     /// Whether answers that came have not left.
-    pub(crate) fn has_come(&self) -> bool {
+    pub(crate) fn has_come(self) -> bool {
         self.to_come != self.to_leave
     }
 
