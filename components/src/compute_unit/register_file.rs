@@ -35,6 +35,8 @@ struct Results {
     per_cycle: u32,
     /// A ring of cycles, longer than any result takes: a cycle, and how many results come in it.
     due: Vec<Due>,
+    /// The last cycle in which as many come as may; derived from those above.
+    last_full: Cycle,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +61,7 @@ impl RegisterFile {
         let results = spec.results_per_cycle.map(|per_cycle| Results {
             per_cycle,
             due: vec![Due::default(); (horizon + 1) as usize],
+            last_full: 0,
         });
         Some(Box::new(Self { banks, results }))
     }
@@ -106,6 +109,9 @@ impl RegisterFile {
         }
         due.results += 1;
         debug_assert!(due.results <= results.per_cycle);
+        if due.results >= results.per_cycle {
+            results.last_full = results.last_full.max(at);
+        }
     }
 
     /// Whether as many results come in cycle `at` as may.
@@ -146,6 +152,11 @@ impl RegisterFile {
                 let mut counts = found.iter().map(|due| due.results as usize);
                 counts.try_for_each(|count| at_most("results of a cycle", count, most))
             });
+            let full = results
+                .due
+                .iter()
+                .filter(|due| due.results as usize >= most);
+            results.last_full = full.map(|due| due.cycle).max().unwrap_or(0);
         }
     }
 }
@@ -194,17 +205,15 @@ impl ComputeUnit {
             return wavefronts;
         }
         let mut behind = 0;
-        let mut left = if file.results.is_some() {
-            wavefronts
-        } else {
-            0
-        };
+        let last_full = file.results.as_ref().map_or(0, |results| results.last_full);
+        let mut left = if last_full > now { wavefronts } else { 0 };
         while left != 0 {
             let slot = left.trailing_zeros() as usize;
             left &= left - 1;
             let wavefront = &self.wavefronts[slot];
             let decoded = &self.decoded.instructions[wavefront.next as usize];
-            if !decoded.has_result {
+            // Most results come later than all that have issued.
+            if !decoded.has_result || now + u64::from(decoded.latency) > last_full {
                 continue;
             }
             let wait = file.wait(slot, self.decoded.sources(decoded), now);

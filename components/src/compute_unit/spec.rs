@@ -93,8 +93,8 @@ fn one() -> u32 {
 pub struct RegisterBanksSpec {
     /// Number of banks, 1 to 64: register `r` lies in bank `r mod banks`.
     pub banks: u32,
-    /// Whether register `r` of wavefront slot `s` lies in bank `(r + s) mod banks` instead. Source: off as in the machines
-    /// of GPGPU-Sim.
+    /// Whether register `r` of wavefront slot `s` lies in bank `(r + s) mod banks` instead. Source: off, own
+    /// choice; GPGPU-Sim shifts banks by the number of the warp.
     #[serde(default)]
     pub by_wavefront: bool,
     /// Instructions that wait for operands at a time, 1 to 64: each takes a collector from its issue until its last
