@@ -10,6 +10,9 @@ use crate::error::{InputError, Place};
 /// into memory whole.
 const MAX_LINE_BYTES: usize = 1 << 16;
 
+/// So many digits are a number of 32 bits for sure.
+const SHORT_DIGITS: usize = 9;
+
 /// Longest piece of the file quoted in a message.
 const MAX_QUOTE_BYTES: usize = 32;
 
@@ -71,15 +74,24 @@ impl<R: BufRead> Lines<R> {
         }
         self.buffer.clear();
         self.number += 1;
-        let mut bounded = self.input.by_ref().take(MAX_LINE_BYTES as u64 + 1);
-        if let Err(reason) = bounded.read_until(b'\n', &mut self.buffer) {
-            return Err(self.broken(reason));
-        }
-        if self.buffer.is_empty() {
-            return Ok(None);
-        }
-        if self.buffer.last() == Some(&b'\n') {
-            self.buffer.pop();
+        let whole = match self.input.fill_buf() {
+            Ok(text) => take_line(text, &mut self.buffer),
+            Err(reason) if reason.kind() == ErrorKind::Interrupted => None,
+            Err(reason) => return Err(self.broken(reason)),
+        };
+        if let Some(taken) = whole {
+            self.input.consume(taken);
+        } else {
+            let mut bounded = self.input.by_ref().take(MAX_LINE_BYTES as u64 + 1);
+            if let Err(reason) = bounded.read_until(b'\n', &mut self.buffer) {
+                return Err(self.broken(reason));
+            }
+            if self.buffer.is_empty() {
+                return Ok(None);
+            }
+            if self.buffer.last() == Some(&b'\n') {
+                self.buffer.pop();
+            }
         }
         let line = Line {
             file: &self.file,
@@ -208,7 +220,31 @@ impl<'a> Words<'a> {
         what: &str,
         range: RangeInclusive<u32>,
     ) -> Result<u32, InputError> {
-        self.number(what, &range, Word::whole)
+        match self.short_number() {
+            Some((value, end)) if range.contains(&value) => {
+                self.next = end;
+                Ok(value)
+            }
+            _ => self.number(what, &range, Word::whole),
+        }
+    }
+
+    /// The value of the next word and its end, if it is one of at most [`SHORT_DIGITS`] digits, as nearly always.
+    fn short_number(&self) -> Option<(u32, usize)> {
+        let text = self.line.text;
+        let rest = &text[self.next..];
+        let begin = self.next + rest.iter().position(|byte| !is_blank(*byte))?;
+        let mut value = 0;
+        for (at, byte) in text.iter().enumerate().skip(begin) {
+            match byte {
+                b'0'..=b'9' if at < begin + SHORT_DIGITS => {
+                    value = 10 * value + u32::from(byte - b'0');
+                }
+                byte if is_blank(*byte) => return Some((value, at)),
+                _ => return None,
+            }
+        }
+        Some((value, text.len()))
     }
 
     /// A number that is a weight: whole, perhaps written as a decimal fraction.
@@ -234,6 +270,9 @@ impl<'a> Words<'a> {
 
     /// Nothing but blanks up to the end of the line.
     pub(super) fn end(&mut self) -> Result<(), InputError> {
+        if self.next == self.line.text.len() {
+            return Ok(());
+        }
         match self.take() {
             None => Ok(()),
             word => Err(self.unexpected(word, "the end of the line")),
@@ -281,18 +320,20 @@ impl<'a> Word<'a> {
 
     /// A whole number of 32 bits.
     fn whole(self) -> Option<u32> {
-        // So few digits are one for sure.
-        let is_short = self.text.len() <= 9 && self.text.iter().all(u8::is_ascii_digit);
-        if !is_short || self.text.is_empty() {
-            return self.as_text()?.parse().ok();
-        }
-        let digits = self.text.iter().map(|digit| u32::from(digit - b'0'));
-        Some(digits.fold(0, |number, digit| 10 * number + digit))
+        self.as_text()?.parse().ok()
     }
 
     fn as_text(self) -> Option<&'a str> {
         std::str::from_utf8(self.text).ok()
     }
+}
+
+/// Puts the first line of `text` into `line`, if all of it is there, as nearly always: the bytes taken.
+fn take_line(text: &[u8], line: &mut Vec<u8>) -> Option<usize> {
+    let text = &text[..text.len().min(MAX_LINE_BYTES)];
+    let length = text.iter().position(|byte| *byte == b'\n')?;
+    line.extend_from_slice(&text[..length]);
+    Some(length + 1)
 }
 
 /// Whether a byte separates words.
