@@ -29,6 +29,12 @@ impl Above {
         (address & u64::from(self.line_bytes - 1)) as u32
     }
 
+    /// A part of the request at the head was accepted.
+    #[inline]
+    fn take(&mut self, part: &MemRequest) {
+        self.taken |= part.words << (self.offset(part.line) / 4);
+    }
+
     /// The first part of a request that was not accepted: a request for one line here. None if the request is
     /// not for one line of the level above.
     #[inline]
@@ -82,7 +88,7 @@ impl Cache {
         };
         let request = self.up.request.peek(ctx).expect(PEEKED);
         let part = above.part(request).expect(PEEKED);
-        above.taken |= part.words << (above.offset(part.line) / 4);
+        above.take(&part);
         if request.words & !above.taken == 0 {
             above.taken = 0;
             self.up.request.pop(ctx);
@@ -99,7 +105,7 @@ impl Cache {
         above.taken = 0;
         while request.words & !above.taken != 0 || parts.is_empty() {
             let part = above.part(request)?;
-            above.taken |= part.words << (above.offset(part.line) / 4);
+            above.take(&part);
             parts.push(part);
         }
         Some(parts)

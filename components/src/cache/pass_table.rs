@@ -105,9 +105,14 @@ impl PassTable {
 
     /// Whether a request for part of this line is in the table.
     pub fn holds(&self, line: u64, line_bytes: u32) -> bool {
+        !self.is_empty() && self.of_line(line, line_bytes).next().is_some()
+    }
+
+    /// The requests in the table for parts of this line.
+    pub fn of_line(&self, line: u64, line_bytes: u32) -> impl Iterator<Item = &Passed> {
         let mask = !u64::from(line_bytes - 1);
-        let same = |passed: &Passed| passed.request.line & mask == line;
-        !self.is_empty() && self.requests.values().any(same)
+        let passing = self.requests.values();
+        passing.filter(move |passed| passed.request.line & mask == line)
     }
 
     /// Takes out the request of this id, if it is in the table.

@@ -315,9 +315,8 @@ impl Cache {
                 return Err(Blocked::LineBusy);
             }
         }
-        // Pieces are answered in any order: one request that passes per line at a time.
         if self.in_parts
-            && (self.overtakes(access)
+            && (self.mixes_parts(request, access)
                 || self
                     .other_halves(access.line)
                     .any(|l| self.mshrs.find(l).is_some()))
@@ -477,6 +476,24 @@ impl Cache {
         self.passing
             .holds(access.line & !self.offset_mask, self.spec.line_bytes)
             || self.mshrs.holds_closed(access.line)
+    }
+
+    /// Whether the answer to a request that is handed down may come before that to one for its line that was: parts of a
+    /// line are answered in any order, but requests for one part in theirs.
+    fn mixes_parts(&self, request: &MemRequest, access: Access) -> bool {
+        let part = self.only_part(request);
+        let (line, bytes) = (access.line & !self.offset_mask, self.spec.line_bytes);
+        let mut passing = self.passing.of_line(line, bytes);
+        passing.any(|passed| part.is_none() || self.only_part(&passed.request) != part)
+            || self.mshrs.holds_closed(access.line)
+    }
+
+    /// Address of the part that answers a request, if that is one part.
+    fn only_part(&self, request: &MemRequest) -> Option<u64> {
+        let part_words = self.spec.answer_bytes() / 4;
+        let first = request.words.trailing_zeros() / part_words * part_words;
+        let is_one = u64::from(request.words) >> first >> part_words == 0;
+        is_one.then(|| request.line + u64::from(first * 4))
     }
 
     #[inline]

@@ -116,3 +116,29 @@ fn a_read_that_joins_late_is_answered_from_the_fill_that_brought_its_words() {
     assert_eq!(rig.above_at(28, 1, Level::L2).write_sequence, 0);
     assert_eq!(rig.above_at(30, 2, Level::DRAM).write_sequence, 5);
 }
+
+#[test]
+fn atomics_of_one_part_pass_one_after_the_other_and_requests_for_others_wait_for_them() {
+    let mut rig = Rig::new(CacheSpec {
+        below_line_bytes: Some(64),
+        ..l1()
+    });
+    rig.atomic_at(10, 1, 0);
+    rig.atomic_at(11, 2, 0);
+    rig.request.send_at(
+        12,
+        MemRequest {
+            flags: flags::BYPASS_L1,
+            ..MemRequest::read(3, 0, ALL)
+        },
+    );
+    let first = rig.below_at(12, RequestKind::Atomic, 0, 1);
+    let second = rig.below_at(13, RequestKind::Atomic, 0, 1);
+    rig.answer_at(20, &first);
+    rig.answer_at(21, &second);
+    rig.above_at(23, 1, Level::DRAM);
+    rig.above_at(24, 2, Level::DRAM);
+    rig.below_at(27, RequestKind::Read, 0, LOW);
+    rig.below_at(28, RequestKind::Read, 64, LOW);
+    assert_eq!(rig.count("blocked_line_busy"), 25 - 12);
+}

@@ -298,11 +298,7 @@ fn unit(machine: &Machine) -> String {
         "    line_bytes: {}, requests_per_cycle: {}, pipe: InOrder, issues_per_cycle: {}, queue_depth: {},",
         unit.line_bytes, unit.requests_per_cycle, front_end.accesses, front_end.places
     ));
-    // A first level that takes its lines apart serves atomics to one of them a round trip after the other.
-    let l1 = machine.caches.l1.as_ref();
-    let cut = l1.is_some_and(|l1| l1.below_line_bytes < l1.line_bytes);
-    let atomics = if cut { "Together" } else { "Apart" };
-    line(format!("    atomics: {atomics},"));
+    line("    atomics: Apart,".to_owned());
     line("),".to_owned());
     line(format!(
         "private_memory: (bytes_per_thread: {}),",
