@@ -1,7 +1,7 @@
 //! Gaps between kernels, and what a unit holds.
 
-use super::super::harness::{REGISTERS, Step, named};
-use super::{Hand, MACHINES, SMALL};
+use super::super::harness::{REGISTERS, Step, named, scenario_of_text, scenarios, sum};
+use super::{Hand, IN_TURN, MACHINES, NO_FETCH, Ran, SMALL, Work, word};
 
 #[test]
 fn kernels_of_a_stream_follow_each_other_after_the_latency_of_a_launch() {
@@ -24,6 +24,48 @@ fn kernels_of_a_stream_follow_each_other_after_the_latency_of_a_launch() {
             + hand.cu("classes.exit.latency")
             + control;
         assert_eq!(three.all - one.all, 2 * gap, "{}", machine.file);
+    }
+}
+
+#[test]
+fn each_work_group_of_a_kernel_adds_its_latency_to_that_of_the_launch() {
+    for machine in &MACHINES {
+        let after = |latency: u64| {
+            let latency = format!("gmu.work_group_latency_cycles={latency}");
+            let sets = [&SMALL[..], &[&*latency]].concat();
+            machine.run(&sets, &[(5, 1, vec![])]).cycles
+        };
+        assert_eq!(after(7) - after(0), 5 * 7, "{}", machine.file);
+    }
+}
+
+/// Its slices are told after the first level, over wires of three cycles, and the kernel is done when they have answered.
+#[test]
+fn a_second_level_that_drops_its_lines_delays_the_next_kernel_and_lets_it_miss() {
+    for machine in &MACHINES {
+        let file = scenarios().join(format!("systems/accelsim/{}.ron", machine.file));
+        let system = format!(
+            "System(
+                extends: {file:?},
+                parts: {{ \"scheduler\": (second_level: (slices: \"=channels * slices\", invalidate_at: KernelEnd)) }},
+                wires: {{ \"scheduler.caches[k] <-> l2[k].control\": (latency: 3) }},
+            )"
+        );
+        let sets = [&SMALL[..], &[IN_TURN, NO_FETCH]].concat();
+        let dropping = scenario_of_text(&system, "vector_add.ron", &sets);
+        let run = |steps: Vec<Step>| {
+            let steps = move |_: u32, _: u32| steps.clone();
+            let kernels: [Work<'_>; 2] = [(1, 1, &steps), (1, 1, &steps)];
+            let kept = machine.run_work(&[&SMALL[..], &[NO_FETCH]].concat(), &kernels);
+            (kept, machine.run_scenario(&dropping, &kernels))
+        };
+        let (kept, dropped) = run(Vec::new());
+        assert_eq!(dropped.cycles - kept.cycles, 2 * 3, "{}", machine.file);
+        assert_eq!(dropped.all - kept.all, 2 * 2 * 3, "{}", machine.file);
+
+        let (kept, dropped) = run(vec![word(0), Step::Use]);
+        let read = |ran: &Ran| sum(&named(&ran.simulated, "dram"), "reads");
+        assert_eq!(read(&dropped), 2 * read(&kept), "{}", machine.file);
     }
 }
 

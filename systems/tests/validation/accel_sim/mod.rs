@@ -9,6 +9,8 @@ mod launching;
 mod registers;
 mod slots;
 
+use warpweave_systems::Scenario;
+
 use super::harness::{
     Numbers, Places, Step, kernel, machine, program, run, scenario_beside_others,
 };
@@ -86,13 +88,18 @@ impl Machine {
     fn run_work(&self, sets: &[&str], kernels: &[Work<'_>]) -> Ran {
         let path = format!("systems/accelsim/{}.ron", self.file);
         let scenario = scenario_beside_others(&path, &[&[IN_TURN], sets].concat());
+        self.run_scenario(&scenario, kernels)
+    }
+
+    /// Runs kernels on the machine of a scenario, which has the clocks of this one.
+    fn run_scenario(&self, scenario: &Scenario, kernels: &[Work<'_>]) -> Ran {
         let kernels = kernels.iter().map(|(work_groups, wavefronts, steps)| {
             kernel(*work_groups, *wavefronts, |work_group, wavefront| {
                 let steps = steps(work_group, wavefront).into_iter();
                 steps.chain([Step::Exit]).collect()
             })
         });
-        let mut machine = machine(&scenario, &program(kernels.collect()));
+        let mut machine = machine(scenario, &program(kernels.collect()));
         let simulated = run(&mut machine);
         let completed = |number: usize| simulated.kernels[number].completed.expect("it is done");
         Ran {
