@@ -437,8 +437,8 @@ impl Component for ComputeUnit {
     }
 
     fn evaluation_cost(&self) -> u64 {
-        // 1200 instructions where memory is the limit, 2000 where arithmetic is.
-        15
+        // About 700 instructions.
+        7
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
