@@ -12,7 +12,10 @@
 //! of theirs: a component says which of its statistics play one.
 
 mod histogram;
+mod instance;
+mod label;
 mod level;
+mod list;
 mod role;
 mod series;
 
@@ -22,7 +25,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::histogram::Histogram;
+pub use self::instance::InstanceStatistics;
+pub use self::label::Label;
 pub use self::level::Level;
+use self::list::List;
 pub use self::role::{Combination, Role};
 pub use self::series::Series;
 use crate::observe::row::Row;
@@ -42,43 +48,6 @@ impl Deref for Statistic {
 
     fn deref(&self) -> &Label {
         &self.label
-    }
-}
-
-/// What a statistic is, whatever its value.
-#[derive(Clone, Debug)]
-pub struct Label {
-    /// Name within the instance, stable across versions.
-    pub name: Box<str>,
-    /// Unit of the value, such as `requests`, `cycles`, `bytes`; empty for a pure number.
-    pub unit: &'static str,
-    /// What it says, in one sentence.
-    pub meaning: &'static str,
-    /// What it stands for in the system, if anything.
-    pub role: Option<Role>,
-    /// How it is combined with that of other instances.
-    pub combination: Combination,
-    /// Whether it counts up from the start of the run, so that a part of it belongs to each part of the
-    /// run.
-    pub grows: bool,
-    /// What the name was put together from: how long its prefix is, the text of the program, the index.
-    written: (usize, &'static str, Option<usize>),
-}
-
-impl PartialEq for Label {
-    fn eq(&self, other: &Self) -> bool {
-        let all = |label: &Self| {
-            let Self {
-                unit,
-                meaning,
-                role,
-                combination,
-                grows,
-                ..
-            } = *label;
-            (unit, meaning, role, combination, grows)
-        };
-        self.name == other.name && all(self) == all(other)
     }
 }
 
@@ -121,19 +90,6 @@ enum Collector<'a> {
     Row(&'a mut Row),
 }
 
-struct List<'a> {
-    statistics: &'a mut Vec<Statistic>,
-    /// Statistics of another component, whose labels those of this one share where they are the same.
-    like: &'a [Statistic],
-    /// Role and index of the statistic reported next.
-    role: Option<Role>,
-    index: Option<usize>,
-    /// Nothing that is reported grows.
-    settled: bool,
-    /// What names begin with.
-    prefix: String,
-}
-
 impl<'a> Statistics<'a> {
     /// A collector for a component whose clock stands at `cycle`.
     pub fn new(cycle: Cycle, now: Tick, list: &'a mut Vec<Statistic>) -> Self {
@@ -147,18 +103,10 @@ impl<'a> Statistics<'a> {
         now: Tick,
         list: &'a mut Vec<Statistic>,
     ) -> Self {
-        let list = List {
-            statistics: list,
-            like,
-            role: None,
-            index: None,
-            settled: false,
-            prefix: String::new(),
-        };
         Self {
             cycle,
             now,
-            to: Collector::List(list),
+            to: Collector::List(List::named_like(like, list)),
         }
     }
 
@@ -440,155 +388,14 @@ impl<'a> Statistics<'a> {
     }
 }
 
-impl List<'_> {
-    #[inline(never)]
-    fn push(
-        &mut self,
-        name: &'static str,
-        unit: &'static str,
-        meaning: &'static str,
-        combination: Combination,
-        value: Value,
-    ) {
-        let (role, index) = (self.role.take(), self.index.take());
-        let grows = !self.settled && !matches!(value, Value::Number(_) | Value::Gauge(_));
-        let new = (unit, meaning, role, combination, grows);
-        let known = self.like.get(self.statistics.len());
-        let label = match known {
-            Some(Statistic { label, .. }) if self.is_labelled(label, (name, index), new) => {
-                Arc::clone(label)
-            }
-            _ => self.new_label((name, index), new),
-        };
-        debug_assert!(
-            self.statistics.iter().all(|s| s.name != label.name),
-            "statistic `{}` reported twice",
-            label.name
-        );
-        self.statistics.push(Statistic { label, value });
-    }
-
-    /// Whether `known` is the label of what is reported here.
-    #[inline]
-    fn is_labelled(
-        &self,
-        known: &Label,
-        (name, index): (&'static str, Option<usize>),
-        (unit, meaning, role, combination, grows): Meant,
-    ) -> bool {
-        let (prefix, text, known_index) = known.written;
-        prefix == self.prefix.len()
-            && is_same(text, name)
-            && known_index == index
-            && is_same(known.unit, unit)
-            && is_same(known.meaning, meaning)
-            && known.grows == grows
-            && known.combination == combination
-            && known.role == role
-            && (prefix == 0 || known.name[..prefix] == *self.prefix)
-    }
-
-    #[cold]
-    fn new_label(
-        &self,
-        (name, index): (&'static str, Option<usize>),
-        (unit, meaning, role, combination, grows): Meant,
-    ) -> Arc<Label> {
-        let number = index.map_or(String::new(), |index| format!("[{index}]"));
-        Arc::new(Label {
-            name: [&*self.prefix, name, &number].concat().into(),
-            unit,
-            meaning,
-            role,
-            combination,
-            grows,
-            written: (self.prefix.len(), name, index),
-        })
-    }
-}
-
-/// Unit, meaning, role and combination of a statistic, and whether it grows.
-type Meant = (&'static str, &'static str, Option<Role>, Combination, bool);
-
-/// Whether two texts are the same; most often they are one.
-#[inline]
-fn is_same(one: &'static str, other: &'static str) -> bool {
-    std::ptr::eq(one, other) || one == other
-}
-
 fn without_trailing_zeros(amounts: &mut Vec<u64>) {
     let last = amounts.iter().rposition(|amount| *amount > 0);
     amounts.truncate(last.map_or(0, |last| last + 1));
 }
 
-/// The statistics of one instance.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InstanceStatistics {
-    /// Hierarchical path.
-    pub path: String,
-    /// Kind of component, as the builder was told.
-    pub kind: String,
-    /// Its statistics, in the order the component reports them.
-    pub values: Vec<Statistic>,
-}
-
-impl InstanceStatistics {
-    /// The statistic of this name.
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        self.values
-            .iter()
-            .find(|s| &*s.name == name)
-            .map(|s| &s.value)
-    }
-
-    /// The values of the statistics that play a role, in the order reported.
-    pub fn playing(&self, role: Role) -> impl Iterator<Item = &Value> {
-        let playing = self.values.iter().filter(move |s| s.role == Some(role));
-        playing.map(|s| &s.value)
-    }
-
-    /// The counter of this name, or the whole number of another sort.
-    pub fn counter(&self, name: &str) -> Option<u64> {
-        match self.get(name) {
-            Some(Value::Counter(value) | Value::Number(value)) => Some(*value),
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_are_the_same_whether_another_component_reported_them_before_or_not() {
-        fn report(statistics: &mut Statistics<'_>, parts: usize, more: bool) {
-            for part in 0..parts {
-                statistics.at(part).counter("flits", "flits", "", 1);
-            }
-            if more {
-                statistics.counter("flits", "flits", "", 1);
-            }
-            statistics.under("part", |part| {
-                part.counter("hits", "hits", "", 1);
-                part.at(12).counter("hits", "hits", "", 1);
-            });
-        }
-        let reported = |like: &[Statistic], parts, more| {
-            let mut list = Vec::new();
-            let mut statistics = Statistics::named_like(like, 1, Tick(1), &mut list);
-            report(&mut statistics, parts, more);
-            list
-        };
-        let like = reported(&[], 2, true);
-        for (parts, more, shared) in [(2, true, 5), (1, true, 1), (3, false, 4), (0, false, 0)] {
-            let list = reported(&like, parts, more);
-            assert_eq!(list, reported(&[], parts, more));
-            let pairs = list.iter().zip(&like);
-            let same = pairs.filter(|(one, other)| Arc::ptr_eq(&one.label, &other.label));
-            assert_eq!(same.count(), shared);
-        }
-    }
 
     #[test]
     fn a_role_is_played_by_what_is_reported_next() {

@@ -1,0 +1,145 @@
+//! The collector of a report: statistics with their labels, which components that report the same share.
+
+use std::sync::Arc;
+
+use super::{Combination, Label, Role, Statistic, Value};
+
+/// Collects statistics with their labels.
+pub(super) struct List<'a> {
+    statistics: &'a mut Vec<Statistic>,
+    /// Statistics of another component, whose labels those of this one share where they are the same.
+    like: &'a [Statistic],
+    /// Role and index of the statistic reported next.
+    pub(super) role: Option<Role>,
+    pub(super) index: Option<usize>,
+    /// Nothing that is reported grows.
+    pub(super) settled: bool,
+    /// What names begin with.
+    pub(super) prefix: String,
+}
+
+impl<'a> List<'a> {
+    /// Of a component that probably reports what another has reported, `like`.
+    pub(super) fn named_like(like: &'a [Statistic], statistics: &'a mut Vec<Statistic>) -> Self {
+        Self {
+            statistics,
+            like,
+            role: None,
+            index: None,
+            settled: false,
+            prefix: String::new(),
+        }
+    }
+
+    /// Adds what is reported, under the role and the index given before.
+    #[inline(never)]
+    pub(super) fn push(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        combination: Combination,
+        value: Value,
+    ) {
+        let (role, index) = (self.role.take(), self.index.take());
+        let grows = !self.settled && !matches!(value, Value::Number(_) | Value::Gauge(_));
+        let new = (unit, meaning, role, combination, grows);
+        let known = self.like.get(self.statistics.len());
+        let label = match known {
+            Some(Statistic { label, .. }) if self.is_labelled(label, (name, index), new) => {
+                Arc::clone(label)
+            }
+            _ => self.new_label((name, index), new),
+        };
+        debug_assert!(
+            self.statistics.iter().all(|s| s.name != label.name),
+            "statistic `{}` reported twice",
+            label.name
+        );
+        self.statistics.push(Statistic { label, value });
+    }
+
+    /// Whether `known` is the label of what is reported here.
+    #[inline]
+    fn is_labelled(
+        &self,
+        known: &Label,
+        (name, index): (&'static str, Option<usize>),
+        (unit, meaning, role, combination, grows): Meant,
+    ) -> bool {
+        let (prefix, text, known_index) = known.written;
+        prefix == self.prefix.len()
+            && is_same(text, name)
+            && known_index == index
+            && is_same(known.unit, unit)
+            && is_same(known.meaning, meaning)
+            && known.grows == grows
+            && known.combination == combination
+            && known.role == role
+            && (prefix == 0 || known.name[..prefix] == *self.prefix)
+    }
+
+    #[cold]
+    fn new_label(
+        &self,
+        (name, index): (&'static str, Option<usize>),
+        (unit, meaning, role, combination, grows): Meant,
+    ) -> Arc<Label> {
+        let number = index.map_or(String::new(), |index| format!("[{index}]"));
+        Arc::new(Label {
+            name: [&*self.prefix, name, &number].concat().into(),
+            unit,
+            meaning,
+            role,
+            combination,
+            grows,
+            written: (self.prefix.len(), name, index),
+        })
+    }
+}
+
+/// Unit, meaning, role and combination of a statistic, and whether it grows.
+type Meant = (&'static str, &'static str, Option<Role>, Combination, bool);
+
+/// Whether two texts are the same; most often they are one.
+#[inline]
+fn is_same(one: &'static str, other: &'static str) -> bool {
+    std::ptr::eq(one, other) || one == other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::statistics::Statistics;
+    use crate::time::Tick;
+
+    #[test]
+    fn labels_are_the_same_whether_another_component_reported_them_before_or_not() {
+        fn report(statistics: &mut Statistics<'_>, parts: usize, more: bool) {
+            for part in 0..parts {
+                statistics.at(part).counter("flits", "flits", "", 1);
+            }
+            if more {
+                statistics.counter("flits", "flits", "", 1);
+            }
+            statistics.under("part", |part| {
+                part.counter("hits", "hits", "", 1);
+                part.at(12).counter("hits", "hits", "", 1);
+            });
+        }
+        let reported = |like: &[Statistic], parts, more| {
+            let mut list = Vec::new();
+            let mut statistics = Statistics::named_like(like, 1, Tick(1), &mut list);
+            report(&mut statistics, parts, more);
+            list
+        };
+        let like = reported(&[], 2, true);
+        for (parts, more, shared) in [(2, true, 5), (1, true, 1), (3, false, 4), (0, false, 0)] {
+            let list = reported(&like, parts, more);
+            assert_eq!(list, reported(&[], parts, more));
+            let pairs = list.iter().zip(&like);
+            let same = pairs.filter(|(one, other)| Arc::ptr_eq(&one.label, &other.label));
+            assert_eq!(same.count(), shared);
+        }
+    }
+}
