@@ -194,16 +194,9 @@ mod tests {
         let mut log = StateLog::new(500);
         let status = machine.advance(1000, &Arc::new(AtomicBool::new(false)));
         log.record(&mut machine).unwrap();
-        let report = Report {
-            scenario: scenario.path.display().to_string(),
-            summary: scenario.summary.clone(),
-            overrides: scenario.applied.clone(),
-            status: status.clone().unwrap(),
-            verified: executed.verified,
-            checks: executed.checks,
-            simulated: machine.results(status.unwrap()),
-            host: Host::default(),
-        };
+        let simulated = machine.results(status.unwrap());
+        let results = (executed.verified, executed.checks);
+        let report = Report::of(&scenario, simulated, results, Host::default());
         let folder = tempfile::tempdir().unwrap();
         let whole = folder.path().join("whole");
         let write = |folder: &Path| {

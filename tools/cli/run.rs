@@ -170,17 +170,8 @@ impl Job<'_> {
             peak_rss_bytes: peak_rss_bytes(),
             threads: machine.system().simulation.options().threads as u32,
         };
-        let status = simulated.status.given(executed.verified);
-        let report = Report {
-            scenario: scenario.path.display().to_string(),
-            summary: scenario.summary.clone(),
-            overrides: scenario.applied.clone(),
-            status,
-            verified: executed.verified,
-            checks: executed.checks,
-            simulated,
-            host,
-        };
+        let checked = (executed.verified, executed.checks);
+        let report = Report::of(scenario, simulated, checked, host);
         // The report first: no file that cannot be written may lose it. Then every file, whether or
         // not those before it, or standard output, could be written.
         let told = match arguments.format {

@@ -27,7 +27,7 @@ pub use self::record::{
 pub use self::select::chooses_nothing;
 use crate::host_program::CheckResult;
 use crate::run::{Simulated, Status};
-use crate::scenario::AppliedOverride;
+use crate::scenario::{AppliedOverride, Scenario};
 
 /// Version of the JSON object; it grows when a key changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -53,6 +53,25 @@ pub struct Report {
 }
 
 impl Report {
+    /// Of a simulation of the scenario's program, which gave these results when it was emulated.
+    pub fn of(
+        scenario: &Scenario,
+        simulated: Simulated,
+        (verified, checks): (Option<bool>, Vec<CheckResult>),
+        host: Host,
+    ) -> Self {
+        Self {
+            scenario: scenario.path.display().to_string(),
+            summary: scenario.summary.clone(),
+            overrides: scenario.applied.clone(),
+            status: simulated.status.given(verified),
+            verified,
+            checks,
+            simulated,
+            host,
+        }
+    }
+
     /// What `verified` means beside a status that is not well: results come from emulation, before any
     /// timing.
     pub fn verified_note(&self) -> Option<&'static str> {

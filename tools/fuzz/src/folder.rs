@@ -373,16 +373,12 @@ fn report_of(folder: &Path, scenario: &str) -> (String, String) {
     let machine = scenario.machine(&registry(), &program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
-    let report = Report {
-        scenario: scenario.path.display().to_string(),
-        summary: scenario.summary,
-        overrides: scenario.applied,
-        status: simulated.status.clone(),
-        verified: Some(true),
-        checks: Vec::new(),
+    let report = Report::of(
+        &scenario,
         simulated,
-        host: Host::default(),
-    };
+        (Some(true), Vec::new()),
+        Host::default(),
+    );
     let system = to_ron(&machine.system().resolved.to_node());
     (report.to_json(), system)
 }

@@ -93,18 +93,9 @@ pub(super) fn simulated(
     if simulated.status == Status::Interrupted {
         return Ok(None);
     }
-    let status = simulated.status.given(emulated.verified);
-    let passed = status == Status::Done;
-    let report = Report {
-        scenario: scenario.path.display().to_string(),
-        summary: scenario.summary.clone(),
-        overrides: scenario.applied.clone(),
-        status,
-        verified: emulated.verified,
-        checks: emulated.checks.clone(),
-        simulated,
-        host: Host::default(),
-    };
+    let results = (emulated.verified, emulated.checks.clone());
+    let report = Report::of(scenario, simulated, results, Host::default());
+    let passed = report.status == Status::Done;
     Ok(Some(Made {
         json: report.to_json_without_host(),
         passed,
