@@ -41,6 +41,50 @@ fn lines_of_different_lengths_are_refused_with_both_places() {
     assert_snapshot!(checked(&bench, &["crossbar.interleave.granule_bytes=64"]));
 }
 
+/// The tiny machine whose units have a cache for constants, with `up_ports` of the cluster and these wires beside that from
+/// the unit to the first cache.
+fn with_constant_cache(up_ports: u32, wires: &str) -> Bench {
+    let tiny = "systems/tiny.ron";
+    let cache =
+        r#""l1c": Cache(preset: "fermi_l1", level: Named("Constant")), "port": ClusterPort("#;
+    Bench::new()
+        .edit(tiny, r#""port": ClusterPort("#, cache)
+        .edit(tiny, "up_ports: 1", &format!("up_ports: {up_ports}"))
+        .edit(tiny, r#""l1.down <-> port.up[0]": (latency: 1),"#, wires)
+}
+
+const BESIDE: &str = r#""l1.down <-> port.up[0]": (latency: 1), "l1c.down <-> port.up[1]": (latency: 1),
+                "cu.constants <-> l1c.up": (latency: 1),"#;
+
+const CONSTANTS: &str = "unit[*].cu.constants=(arguments: 70368744177664, line_bytes: 128, queue_depth: 4, \
+                         requests_per_cycle: 1, outstanding_max: 64, writeback_latency: 1)";
+
+#[test]
+fn a_path_without_its_wire_and_a_wire_without_its_path_are_refused() {
+    let textures = "unit[0].cu.textures=(loads: Textures, line_bytes: 128, queue_depth: 4, \
+                    requests_per_cycle: 1, outstanding_max: 64, writeback_latency: 1)";
+    assert_snapshot!(checked(&Bench::new(), &[textures]));
+    assert_snapshot!(checked(&with_constant_cache(2, BESIDE), &[]));
+    let control = r#""l1.down <-> l1c.up": (latency: 1), "l1c.down <-> port.up[0]": (latency: 1),
+                "cu.constants_control <-> l1c.control": (latency: 1),"#;
+    assert_snapshot!(checked(&with_constant_cache(1, control), &[]));
+}
+
+#[test]
+fn a_path_that_does_not_fit_its_cache_or_the_address_space_is_refused() {
+    let bench = with_constant_cache(2, BESIDE);
+    let set = |field: &str| format!("unit[0].cu.constants.{field}");
+    assert_snapshot!(checked(&bench, &[CONSTANTS, &set("line_bytes=64")]));
+    // How many arguments there are is known with the program, when it has run: where private memory and buffers begin.
+    for base in ["1099511627776", "268435456"] {
+        let base = set(&format!("arguments={base}"));
+        let run = [
+            "--quiet", "run", "test.ron", "--set", CONSTANTS, "--set", &base,
+        ];
+        assert_snapshot!(bench.warpweave(&run).refusal());
+    }
+}
+
 #[test]
 fn slices_that_the_machine_has_not_are_refused_with_both_places() {
     let bench = Bench::new();

@@ -20,15 +20,15 @@ pub enum IssueSlot {
     PipeBusy,
     /// A wavefront could issue, but the local memory serves bank conflicts.
     LocalMemoryBusy,
-    /// A wavefront could issue, but the load/store queue is full.
+    /// A wavefront could issue, but the load/store queue is full, or that of constants or textures.
     LoadStoreFull,
     /// A wavefront is held back by the policy of the scheduler alone, or by that and a busy unit.
     HeldBack,
     /// A wavefront lacks nothing but its instruction.
     Fetch,
-    /// A wait for a result of an execution unit, local or constant memory.
+    /// A wait for a result of an execution unit, of local memory, or of constant memory at a fixed latency.
     Scoreboard,
-    /// A wait for load data, or of a fence for stores.
+    /// A wait for load data, also of constants and textures that left the unit, or of a fence for stores.
     Memory,
     /// The latency of a start, branch, fence, exit or barrier release.
     Control,
@@ -94,7 +94,7 @@ const NAMES: [(&str, &str, &str); 12] = [
     (
         "slots_load_store_full",
         "slots",
-        "issue slots lost because a wavefront could issue but the load/store queue is full",
+        "issue slots lost because a wavefront could issue but the load/store queue, or that of constants or textures, is full",
     ),
     (
         "slots_held_back",
@@ -109,7 +109,7 @@ const NAMES: [(&str, &str, &str); 12] = [
     (
         "slots_scoreboard",
         "slots",
-        "issue slots lost to a wait for a result of an execution unit, local or constant memory",
+        "issue slots lost to a wait for a result of an execution unit, of local memory, or of constant memory at a fixed latency",
     ),
     (
         "slots_memory",

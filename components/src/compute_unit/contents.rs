@@ -25,9 +25,12 @@ impl ComputeUnit {
                     .waits(self.wavefront_waits(slot));
             }
         }
-        self.load_store.show(contents);
+        self.load_store.show("request", contents);
         contents.level("wavefronts", u64::from(self.masks.present.count_ones()));
         contents.level("queued_accesses", self.load_store.queued() as u64);
+        self.read_paths.show(contents);
+        let holdup = self.load_store.holdup();
+        contents.blocked(holdup.or_else(|| self.read_paths.holdup()));
     }
 
     /// Why a wavefront cannot issue, by what is known of it alone: an issued wavefront that

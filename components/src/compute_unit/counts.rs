@@ -183,7 +183,7 @@ impl ComputeUnit {
             requests,
             unit.accesses,
         );
-        let meaning = "cycles from issue of a load or atomic to its last response";
+        let meaning = "cycles from issue of a load or atomic to its last response; without loads of constants";
         s.histogram("load_latency", "cycles", meaning, &counts.load_latency);
         counts.load_latency_by_level.report(s);
         let meaning = "accesses of wavefronts to local memory";
@@ -200,6 +200,7 @@ impl ComputeUnit {
         if let Some(stage) = &self.fetch {
             stage.report(s);
         }
+        self.read_paths.report(s);
         if let Some(monitor) = &self.reuse_monitor {
             monitor.report(s);
         }

@@ -8,6 +8,7 @@ use super::scoreboard::{Hazard, UNKNOWN};
 use super::wavefront::touches_memory;
 use super::wheel::Event;
 use super::{ComputeUnit, Wavefront};
+use crate::memory::RequestKind;
 
 impl ComputeUnit {
     /// Checks what was loaded.
@@ -77,7 +78,8 @@ impl ComputeUnit {
         let instructions = kernel.code.instructions.len() as u64;
         below("instruction", wavefront.record.pc, instructions)?;
         let accesses = touches_memory(&wavefront.record, &wavefront.lanes);
-        let next_accesses = self.masks.next_load_store | self.masks.next_local;
+        let mut next_accesses = self.masks.next_load_store | self.masks.next_local;
+        next_accesses |= self.read_paths.next();
         if next_accesses >> slot & 1 == 1 && !accesses {
             return Err("it accesses nothing next".to_owned());
         }
@@ -200,7 +202,7 @@ impl ComputeUnit {
         if resumed != self.masks.paused {
             return Err("those that go on are not those that pause".to_owned());
         }
-        for access in self.load_store.accesses() {
+        for access in self.load_store.accesses().chain(self.read_paths.accesses()) {
             let slot = access.source.wavefront_slot;
             below("wavefront slot", slot, self.wavefronts.len() as u64)?;
             under_way[usize::from(slot)] += 1;
@@ -231,6 +233,14 @@ impl ComputeUnit {
         if let Some((slot, _)) = other {
             return Err(format!("wavefront slot {slot} waits for other stores"));
         }
+        for access in self.read_paths.accesses() {
+            let instructions = self.decoded.instructions.len() as u64;
+            below("instruction", access.instruction, instructions)?;
+            if access.kind != RequestKind::Read || access.local_cycles > 0 {
+                return Err("a load by a path of its own is none".to_owned());
+            }
+        }
+        self.read_paths.check()?;
         let most = self.decoded.conflicts_max;
         let mut accesses = self.load_store.accesses();
         if accesses.any(|access| access.local_cycles > most) || !self.load_store.kinds_fit() {
@@ -242,7 +252,7 @@ impl ComputeUnit {
 
 impl super::load_store::LoadStoreUnit {
     /// Whether queue, accesses and requests fit each other.
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         let most = self.outstanding_most() as usize;
         at_most(
             "requests without an answer",

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use warpweave_framework::Environment;
-use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program};
+use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program, ReadPath};
 
 use super::scoreboard::{Numbering, Registers, Writes};
 use super::spec::{ClassTimings, ComputeUnitSpec};
@@ -58,6 +58,8 @@ pub(super) struct Decoded {
     pub(super) bytes: u8,
     /// Policy bits of requests.
     pub(super) flags: u16,
+    /// By which path a load may read.
+    pub(super) path: ReadPath,
     /// Kind of unit that executes it, a bit.
     pub(super) unit: u8,
     /// Exit: the wavefront ends after the latency if nothing follows.
@@ -239,6 +241,7 @@ fn decode(
         } else {
             0
         },
+        path: instruction.hints.path,
         unit: UnitKind::of(class).bit(),
         ends: class == Class::Exit,
         sources: (first as u32, (sources.len() - first) as u16),

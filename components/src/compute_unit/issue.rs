@@ -224,6 +224,7 @@ impl ComputeUnit {
         if self.load_store.is_full() {
             short &= !self.next_queues();
         }
+        short &= !self.read_paths.behind_full();
         short |= masks.paused | masks.fetched & masks.hazard & !masks.hazard_memory;
         if last & short == 0 {
             issuer.slots
@@ -333,6 +334,9 @@ impl ComputeUnit {
         if let Some(kind) = decoded.access {
             if !is_plain(WAY) {
                 self.note_access(1 << slot, now);
+                if self.read_aside(slot, wait, now) {
+                    return false;
+                }
             }
             self.access(slot, kind, wait, now);
             return false;
@@ -354,7 +358,8 @@ impl ComputeUnit {
     /// An access to a memory issues, if the wavefront given by its bit has such: of a limit on them it takes its part.
     fn note_access(&mut self, bit: u64, now: Cycle) {
         if self.spec.load_store.issues_per_cycle.is_some()
-            && (self.masks.next_load_store | self.masks.next_local) & bit != 0
+            && (self.masks.next_load_store | self.masks.next_local | self.read_paths.next()) & bit
+                != 0
         {
             let before = if self.accesses_issued.0 == now {
                 self.accesses_issued.1
@@ -414,6 +419,11 @@ impl ComputeUnit {
         if let Some(cycle) = self.load_store.next_send(now) {
             wake = wake.min(cycle);
         }
+        if !is_plain(WAY)
+            && let Some(cycle) = self.read_paths.next_send(now)
+        {
+            wake = wake.min(cycle);
+        }
         if WAY != PLAIN
             && self.fetch.is_some()
             && let Some(cycle) = self.next_fetch(now)
@@ -455,10 +465,12 @@ impl ComputeUnit {
                 .fetch
                 .as_ref()
                 .is_some_and(|stage| stage.awaits_answers())
+            || !is_plain(WAY) && self.read_paths.await_answers()
         {
             Next::Message
         } else if self.load_store.is_blocked
             || self.fetch.as_ref().is_some_and(|stage| stage.is_blocked())
+            || !is_plain(WAY) && self.read_paths.are_blocked()
             || !self.completions.is_empty()
             || !self.launching.is_empty()
         {

@@ -93,14 +93,23 @@ pub(super) struct LoadStoreUnit {
 
 impl LoadStoreUnit {
     pub(super) fn new(spec: &LoadStoreSpec) -> Self {
+        Self::of(
+            spec.queue_depth,
+            spec.requests_per_cycle,
+            spec.outstanding_max,
+        )
+    }
+
+    /// A unit for so many waiting accesses, requests in a cycle and requests without an answer.
+    pub(super) fn of(queue_depth: u32, requests_per_cycle: u32, outstanding_max: u32) -> Self {
         Self {
-            queue: vec![Queued::default(); spec.queue_depth as usize].into(),
+            queue: vec![Queued::default(); queue_depth as usize].into(),
             head: 0,
             length: 0,
             accesses: IdTable::default(),
             requests: IdTable::default(),
-            outstanding_max: spec.outstanding_max,
-            requests_per_cycle: spec.requests_per_cycle,
+            outstanding_max,
+            requests_per_cycle,
             write_sequence: 0,
             local_until: 0,
             holds_place: false,
@@ -325,25 +334,34 @@ impl LoadStoreUnit {
         self.requests.len() as u32
     }
 
-    /// Shows every request that was sent and not answered.
-    pub(super) fn show(&self, contents: &mut Contents<'_>) {
+    /// Whether a request of this number was sent and not answered.
+    pub(super) fn is_under_way(&self, id: u32) -> bool {
+        self.requests.get(Id::from_bits(id)).is_some()
+    }
+
+    /// Shows every request that was sent and not answered as a thing of this name.
+    pub(super) fn show(&self, name: &'static str, contents: &mut Contents<'_>) {
         for (id, &(owner, line)) in self.requests.iter() {
             let source = &self.accesses[owner].source;
             contents
-                .thing("request", id.place() as u64)
+                .thing(name, id.place() as u64)
                 .flow(Some(transaction(line, source)))
                 .number("line", line)
                 .number("wavefront", u64::from(source.wavefront_slot))
                 .number("instruction", u64::from(source.pc));
         }
+    }
+
+    /// Why requests do not leave, in words of the hardware.
+    pub(super) fn holdup(&self) -> Option<&'static str> {
         let full = self.length > 0 && self.outstanding() >= self.outstanding_max;
-        contents.blocked(if self.is_blocked {
+        if self.is_blocked {
             Some("no room below for a request")
         } else if full {
             Some("as many requests as may be are unanswered")
         } else {
             None
-        });
+        }
     }
 
     /// Most requests without an answer.

@@ -91,7 +91,7 @@ impl ComputeUnit {
     }
 
     /// Whose accesses those of the wavefront's record are.
-    fn source(&self, slot: usize) -> Source {
+    pub(super) fn source(&self, slot: usize) -> Source {
         let wavefront = &self.wavefronts[slot];
         Source {
             kernel: wavefront.kernel,

@@ -30,6 +30,10 @@
 //! | `memory.response` | in | [`MemResponse`](crate::memory::MemResponse) | always taken |
 //! | `instructions.request` | out, optional | [`MemRequest`](crate::memory::MemRequest) | fetching waits |
 //! | `instructions.response` | in, optional | [`MemResponse`](crate::memory::MemResponse) | always taken |
+//! | `constants.request`, `textures.request` | out, optional | [`MemRequest`](crate::memory::MemRequest) | requests wait in a queue of their own; when that is full loads that take it do not issue |
+//! | `constants.response`, `textures.response` | in, optional | [`MemResponse`](crate::memory::MemResponse) | always taken |
+//! | `constants_control.command`, `textures_control.command` | out, optional | [`CacheCommand`] | the command waits |
+//! | `constants_control.done`, `textures_control.done` | in, optional | [`CacheCommandDone`] | always taken |
 //! | `cache_control.command` | out, optional | [`CacheCommand`] | the command waits |
 //! | `cache_control.done` | in, optional | [`CacheCommandDone`] | always taken |
 //! | `locality` | in, optional | [`CacheEvent`] | always taken |
@@ -51,15 +55,18 @@
 //!   ends), all go on in `c + T.latency`.
 //! - Local memory: an access issued in `c` with `n` conflict cycles (see
 //!   [`LocalMemorySpec`]) occupies the memory for cycles `c .. c + n`; a dependent instruction
-//!   issues in `c + latency + n - 1`. Constant and argument memory: `c + constant_latency`.
+//!   issues in `c + latency + n - 1`. Constant and argument memory: `c + constant_latency`, if they do not leave the
+//!   unit.
 //! - Global and private memory: an access issued in `c` sends its first request in
 //!   `c + T.latency` if the queue before it is empty, then `requests_per_cycle` per cycle. When
 //!   the last response of a load is readable in cycle `r`, a dependent instruction issues in
 //!   `r + writeback_latency`.
 //! - An exit issued in `c` ends its wavefront in `c + T.latency`; the completion of a work-group
 //!   leaves in the cycle in which its last wavefront ended or its last result or response came.
-//! - An invalidation readable in `c` sends its command in `c`; its answer leaves in the cycle in
-//!   which the cache's is readable, or in `c` when `cache_control` is not connected.
+//! - Loads that leave by `constants` and `textures`: as from global memory, with the numbers of [`ConstantsSpec`] and
+//!   [`TexturesSpec`]; see `docs/components/compute_unit.md`.
+//! - An invalidation readable in `c` sends its commands in `c`; its answer leaves in the cycle in
+//!   which the last cache's is readable, or in `c` when no cache is wired to be told.
 //! - A launch from the device issued in `c` leaves in `c`, or in the first later cycle with room, in the order
 //!   of issue; its wavefront goes on `T.latency` after that.
 //! - A memory instruction without active lanes behaves as a computation of `T.latency`.
@@ -73,7 +80,7 @@
 //!
 //! # Not modelled
 //!
-//! Fetch from a wrong path, misses of the constant cache, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes fall in several
+//! Fetch from a wrong path, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes fall in several
 //! spaces issue one after the other, each in a slot of its own unless a scheduler issues several instructions per cycle.
 
 mod accounting;
@@ -92,6 +99,7 @@ mod local_memory;
 mod memory_access;
 mod occupied;
 mod open;
+mod read_paths;
 mod register_file;
 mod scheduler;
 mod scoreboard;
@@ -128,6 +136,10 @@ use self::launching::Launching;
 use self::load_store::LoadStoreUnit;
 use self::local_memory::BankConflicts;
 use self::open::OpenScheduler;
+use self::read_paths::ReadPaths;
+pub use self::read_paths::{
+    ConstantLanes, ConstantsSpec, TextureAnswers, TextureLoads, TexturesSpec,
+};
 use self::register_file::RegisterFile;
 use self::scheduler::Turn;
 pub use self::scheduler::{
@@ -179,6 +191,7 @@ pub struct ComputeUnit {
     /// None: as many operands are read and results written as there are.
     register_file: Option<Box<RegisterFile>>,
     load_store: LoadStoreUnit,
+    read_paths: ReadPaths,
     bank_conflicts: BankConflicts,
     /// The local memory takes the next access in this cycle.
     local_memory_free_at: Cycle,
@@ -290,6 +303,7 @@ impl ComputeUnit {
                 spec.start_latency,
                 spec.constant_latency + spec.operand_latency,
                 spec.load_store.writeback_latency,
+                ReadPaths::longest_writeback(&spec),
                 spec.local_memory.latency + spec.operand_latency + conflicts_max,
             ])
             .max();
@@ -328,6 +342,7 @@ impl ComputeUnit {
             wheel: Wheel::new(horizon),
             register_file: RegisterFile::of(&spec, sources, horizon),
             load_store: LoadStoreUnit::new(&spec.load_store),
+            read_paths: ReadPaths::new(&spec, &program),
             bank_conflicts: BankConflicts::new(spec.local_memory.banks),
             local_memory_free_at: 0,
             accesses_issued: (0, 0),
@@ -360,6 +375,7 @@ impl Component for ComputeUnit {
         });
         ports.optional(|ports| ports.input("locality", &mut self.locality));
         ports.optional(|ports| ports.output("launches", &mut self.launches));
+        self.read_paths.ports(ports);
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -386,6 +402,7 @@ impl Component for ComputeUnit {
         {
             facts.publish_from("fetch.line_bytes", LineBytes(stage.line_bytes()));
         }
+        self.read_paths.facts(port, facts);
         if port == "memory.request" {
             let bytes = self.spec.load_store.line_bytes;
             facts.publish_from("load_store.line_bytes", LineBytes(bytes));
@@ -421,10 +438,9 @@ impl Component for ComputeUnit {
                            `fetch`, or leave the wire out";
             return Err(Unfit::at("fetch", message));
         }
-        match &self.demands {
-            Some(demands) => demands.fit(&self.spec),
-            None => Ok(()),
-        }
+        let demands = self.demands.as_deref();
+        self.read_paths.fit(&self.spec, demands)?;
+        demands.map_or(Ok(()), |demands| demands.fit(&self.spec))
     }
 
     fn untimed(
@@ -466,6 +482,7 @@ impl Component for ComputeUnit {
             let what = format!("{} accesses wait to be sent", self.load_store.queued());
             waits.inside(what);
         }
+        self.read_paths.waits(waits);
         for (slot, group) in self.work_groups.iter().enumerate() {
             if group.arrived > 0 {
                 waits.inside(format!(
@@ -476,12 +493,7 @@ impl Component for ComputeUnit {
             }
         }
         self.waits_open(waits);
-        if self.invalidation.is_some_and(|i| i.is_commanded) {
-            waits.on_port(
-                "cache_control.done",
-                "the first-level cache is to drop its lines",
-            );
-        }
+        self.waits_for_caches(waits);
         if !self.launching.is_empty() {
             let what = format!(
                 "{} launches from the device wait to be sent",
@@ -509,6 +521,9 @@ impl ComputeUnit {
             self.take_response(ctx, now);
             changed = true;
         }
+        if !way::is_plain(WAY) {
+            changed |= self.take_read_answers(ctx, now);
+        }
         if WAY != way::PLAIN && self.instructions_have_come(ctx, now) {
             self.take_instructions(ctx, now);
             changed = true;
@@ -525,6 +540,9 @@ impl ComputeUnit {
         }
         if self.load_store.has_work() {
             changed |= self.send_requests(ctx, now);
+        }
+        if !way::is_plain(WAY) {
+            self.read_paths.send(ctx);
         }
         let issued = if way::is_plain(WAY) && self.is_settled && !changed {
             false

@@ -78,6 +78,7 @@ impl ComputeUnit {
         if is_plain(WAY) {
             return occupied;
         }
+        occupied.load_store |= self.read_paths.behind_full();
         if let Some(file) = &self.register_file {
             occupied.pipe |= self.behind_register_file(file, candidates, now);
         }
@@ -86,6 +87,7 @@ impl ComputeUnit {
             && self.accesses_issued.1 >= most
         {
             occupied.load_store |= self.masks.next_load_store | self.masks.next_local;
+            occupied.load_store |= self.read_paths.next();
         }
         occupied
     }

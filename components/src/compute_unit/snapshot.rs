@@ -50,6 +50,7 @@ impl ComputeUnit {
             state.part("register_file", |state| file.state(state));
         }
         state.part("load_store", |state| self.load_store.state(state));
+        self.read_paths.state(state);
         state.field("local_memory_free_at", &mut self.local_memory_free_at);
         state.field("accesses_issued", &mut self.accesses_issued);
         state.field("registers_used", &mut self.registers_used);

@@ -8,6 +8,7 @@ use warpweave_framework::{Policy, SpecError};
 use warpweave_trace::Class;
 
 use super::fetch::FetchSpec;
+use super::read_paths::{ConstantsSpec, TexturesSpec};
 use super::{Gto, SchedulerSite, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
@@ -71,8 +72,14 @@ pub struct ComputeUnitSpec {
     /// The local memory of resident work-groups.
     pub local_memory: LocalMemorySpec,
     /// Cycles from issue of a load from constant or argument memory to issue of an instruction
-    /// that needs its result, at least 1.
+    /// that needs its result, at least 1. It says nothing where there are `constants`.
     pub constant_latency: u32,
+    /// The path of loads from constant and argument memory to a cache; absent: they take `constant_latency`.
+    #[serde(default)]
+    pub constants: Option<ConstantsSpec>,
+    /// The path of reads of textures to a cache; absent: they go with other loads.
+    #[serde(default)]
+    pub textures: Option<TexturesSpec>,
     /// The path to the first-level cache.
     pub load_store: LoadStoreSpec,
     /// Where private memory of threads lies in the address space.
@@ -252,8 +259,8 @@ pub struct LoadStoreSpec {
     /// collectors are the queue.
     #[serde(default)]
     pub pipe: MemoryPipe,
-    /// Accesses to local, global and private memory that all schedulers together issue per cycle at
-    /// most, 1 to 8; absent: as many as there are schedulers.
+    /// Accesses to local, global and private memory, and by `constants`, that all schedulers together issue per
+    /// cycle at most, 1 to 8; absent: as many as there are schedulers.
     #[serde(default)]
     pub issues_per_cycle: Option<u32>,
     /// What becomes of lanes of an atomic operation on global memory that update the same word. Source: own choice;
@@ -325,6 +332,12 @@ impl ComputeUnitSpec {
         SpecError::in_range("results_per_cycle", results, 1..=32)?;
         SpecError::in_range("start_latency", self.start_latency, 1..=LATENCY_MAX)?;
         SpecError::in_range("constant_latency", self.constant_latency, 1..=LATENCY_MAX)?;
+        if let Some(constants) = &self.constants {
+            constants.check()?;
+        }
+        if let Some(textures) = &self.textures {
+            textures.check()?;
+        }
         for &class in Class::ALL {
             let ClassTiming { latency, interval } = self.classes.of(class);
             for (part, cycles) in [("latency", latency), ("interval", interval)] {

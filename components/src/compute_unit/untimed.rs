@@ -62,8 +62,8 @@ impl ComputeUnit {
                 Ok(())
             }
             Dispatch::Invalidate { .. } => {
-                if self.cache_control.command.is_connected() {
-                    onward.send("cache_control.command", 0, CacheCommand::Invalidate);
+                for port in self.caches_told() {
+                    onward.send(port, 0, CacheCommand::Invalidate);
                 }
                 Ok(())
             }
@@ -112,7 +112,11 @@ impl ComputeUnit {
             }
             let bytes = u32::from(decoded.bytes);
             lines.clear();
+            let aside = self
+                .read_paths
+                .untimed(kernel, decoded, (&record, &lanes), lines);
             match record.space {
+                _ if aside.is_some() => {}
                 Space::Global => coalesce(&lanes, record.mask, bytes, line_bytes, lines),
                 Space::Local => {
                     // As if the wavefront had the slot of its number.
@@ -137,7 +141,7 @@ impl ComputeUnit {
                     flags: decoded.flags,
                     ..MemRequest::read(0, line, words)
                 };
-                onward.send("memory.request", 0, request);
+                onward.send(aside.unwrap_or("memory.request"), 0, request);
             }
             return true;
         }

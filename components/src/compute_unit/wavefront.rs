@@ -8,7 +8,7 @@ use warpweave_trace::{Cursor, Lanes, Record, Shape, Space};
 use super::ComputeUnit;
 use super::instruction::{Action, NO_PIPE};
 use super::scoreboard::{Hazard, Scoreboard, UNKNOWN, Writes};
-use super::way::PLAIN;
+use super::way::{PLAIN, is_plain};
 use super::wheel::{Event, Stamp, Wheel};
 use crate::memory::Level;
 
@@ -242,6 +242,7 @@ impl ComputeUnit {
             }
             match decoded.action {
                 Action::Memory(_) if touches_memory(record, lanes) => match record.space {
+                    space if !is_plain(WAY) && self.read_paths.take(bit, decoded, space) => {}
                     Space::Global | Space::Local => self.masks.next_load_store |= bit,
                     Space::Shared => self.masks.next_local |= bit,
                     _ => {}

@@ -8,7 +8,7 @@ pub(super) const PLAIN: u8 = 0;
 /// As above, and instructions are fetched.
 pub(super) const FETCHING: u8 = 1;
 /// As above, but the register file or accesses per cycle are limited, a scheduler issues several instructions or stays
-/// with one wavefront, or the first-level cache tells something.
+/// with one wavefront, loads of constants or textures have paths of their own, or the first-level cache tells something.
 pub(super) const LIMITED: u8 = 2;
 /// As above, and the policies of the schedulers are not built in.
 pub(super) const OPEN: u8 = 3;
@@ -24,7 +24,9 @@ pub(super) fn of(spec: &ComputeUnitSpec) -> u8 {
     let is_limited = spec.issues_per_cycle > 1
         || spec.register_banks.is_some()
         || spec.results_per_cycle.is_some()
-        || spec.load_store.issues_per_cycle.is_some();
+        || spec.load_store.issues_per_cycle.is_some()
+        || spec.constants.is_some()
+        || spec.textures.is_some();
     match (is_limited, spec.fetch.is_some()) {
         (true, _) => LIMITED,
         (false, true) => FETCHING,

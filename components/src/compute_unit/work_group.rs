@@ -53,10 +53,7 @@ impl ComputeUnit {
             }
             Some(Dispatch::Invalidate { kernel, ran }) => {
                 self.accounting.kernel_ended(u64::from(ran), now);
-                self.invalidation = Some(Invalidation {
-                    kernel,
-                    is_commanded: false,
-                });
+                self.invalidation = Some(Invalidation::new(kernel));
                 self.carry_out_invalidation(ctx);
             }
             None => {}

@@ -228,10 +228,22 @@ pub enum Operand {
 pub struct Hints {
     /// The access may not be merged, moved or served from a stale copy.
     pub volatile: bool,
-    /// The data are read-only for the kernel's lifetime (PTX `.nc`).
-    pub non_coherent: bool,
+    /// By which path a load may read.
+    pub path: ReadPath,
     /// Cache operator.
     pub cache: CacheOperator,
+}
+
+/// By which path a load may read: what a machine may give a cache of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReadPath {
+    /// That of all loads.
+    #[default]
+    Coherent,
+    /// That of data which are read-only for the kernel's lifetime (PTX `.nc`).
+    NonCoherent,
+    /// That of textures.
+    Texture,
 }
 
 /// Cache operators of loads and stores (PTX ISA, "Cache Operators").

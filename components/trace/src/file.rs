@@ -25,7 +25,7 @@ use crate::{
 
 static LAYOUT: Layout = Layout {
     magic: *b"WWTRACE\n",
-    version: 2,
+    version: 3,
     what: "a program trace",
     again: "record the trace again",
 };

@@ -66,7 +66,9 @@ mod window;
 mod writer;
 
 pub use ahead::Ahead;
-pub use code::{CacheOperator, Class, Code, Hints, Instruction, Operand, RegisterSet, Space};
+pub use code::{
+    CacheOperator, Class, Code, Hints, Instruction, Operand, ReadPath, RegisterSet, Space,
+};
 pub use cursor::Cursor;
 pub use error::TraceError;
 pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};

@@ -135,6 +135,14 @@ const COMPUTE_UNIT_WITH_EVERYTHING: &str = compute_unit!(
         base: 35184372088832, instruction_bytes: 8, bytes: 16, line_bytes: 128, buffer: 2,
         latency: 2,
     ),
+    constants: (
+        arguments: 70368744177664, line_bytes: 64, queue_depth: 2, requests_per_cycle: 1,
+        outstanding_max: 16, writeback_latency: 1,
+    ),
+    textures: (
+        loads: NonCoherent, line_bytes: 128, queue_depth: 2, requests_per_cycle: 1,
+        outstanding_max: 16, writeback_latency: 1,
+    ),
     reuse_monitor: (
         filter: (bits: 4840, hashes: 3), key: LineOwner, threshold_percent: 50,
         warm_up_children: 2, warm_up_lookups: 64, self_all: true,

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order};
 use warpweave_random::nth;
+use warpweave_trace::ReadPath;
 
 use super::dispatcher::Dispatcher;
 use super::open_schedulers::Capricious;
@@ -34,7 +35,7 @@ fn parts(statistics: &InstanceStatistics, prefix: &str) -> u64 {
 #[derive(Debug, PartialEq)]
 struct Seen {
     completions: Vec<(Cycle, Completion)>,
-    requests: Vec<(Cycle, MemRequest)>,
+    requests: [Vec<(Cycle, MemRequest)>; 3],
     statistics: InstanceStatistics,
     /// What the unit waited for.
     activity: Vec<u64>,
@@ -42,18 +43,19 @@ struct Seen {
 
 const RUN_CYCLES: Cycle = 30_000;
 
+/// What left for data, constants and textures.
+pub(super) type Requests = [Log<MemRequest>; 3];
+
 /// Runs every work-group of a kernel on the unit `cu`, two at a time, in front of a random memory.
 pub(super) fn surround(
     bench: &mut TestBench,
     spec: &ComputeUnitSpec,
     kernel: &KernelTrace,
     (seed, delay_max): (u64, u64),
-    (completions, requests): (&Log<Completion>, &Log<MemRequest>),
+    (completions, requests): (&Log<Completion>, &Requests),
 ) {
-    bench.add(
-        "memory",
-        RandomMemory::new(seed, delay_max, requests.clone()),
-    );
+    let [memory, constants, textures] = requests;
+    bench.add("memory", RandomMemory::new(seed, delay_max, memory.clone()));
     let dispatcher = Dispatcher {
         down: DispatchMaster::default(),
         work_groups: kernel.work_groups(),
@@ -65,6 +67,18 @@ pub(super) fn surround(
     let builder = bench.builder();
     builder.connect("cu.memory", "memory.up", Link::latency(1));
     builder.connect("dispatcher.down", "cu.dispatch", Link::latency(1));
+    for (path, is_there, log) in [
+        ("constants", spec.constants.is_some(), constants),
+        ("textures", spec.textures.is_some(), textures),
+    ] {
+        if is_there {
+            let memory = RandomMemory::new(seed ^ 2, delay_max, log.clone());
+            bench.add(path, memory);
+            let builder = bench.builder();
+            let (from, to) = (format!("cu.{path}"), format!("{path}.up"));
+            builder.connect(&from, &to, Link::latency(1));
+        }
+    }
     if spec.fetch.is_some_and(|fetch| fetch.latency == 1) {
         let memory = RandomMemory::new(seed ^ 1, delay_max, Arc::default());
         bench.add("code", memory);
@@ -78,7 +92,7 @@ fn bench(
     spec: &ComputeUnitSpec,
     kernel: &KernelTrace,
     memory: (u64, u64),
-    logs: (&Log<Completion>, &Log<MemRequest>),
+    logs: (&Log<Completion>, &Requests),
 ) -> TestBench {
     let mut bench = TestBench::new();
     bench.add("cu", build(spec.clone(), vec![kernel.clone()]));
@@ -95,7 +109,7 @@ fn run(
     memory: (u64, u64),
     options: EngineOptions,
 ) -> Seen {
-    let (completions, requests): (Log<Completion>, Log<MemRequest>) = Default::default();
+    let (completions, requests): (Log<Completion>, Requests) = Default::default();
     let mut bench = bench(spec, kernel, memory, (&completions, &requests));
     bench.set_options(options);
     bench.step(RUN_CYCLES);
@@ -103,7 +117,10 @@ fn run(
     let activity = bench.simulation().activity(0).to_vec();
     let take = |log: &mut Vec<_>| std::mem::take(log);
     let completions = take(&mut completions.lock().expect("nobody panics with the log"));
-    let requests = std::mem::take(&mut *requests.lock().expect("nobody panics with the log"));
+    let requests = requests.map(|log| {
+        let mut log = log.lock().expect("nobody panics with the log");
+        std::mem::take(&mut *log)
+    });
     Seen {
         completions,
         requests,
@@ -139,6 +156,12 @@ fn any_step() -> impl Strategy<Value = Step> {
         Space::Shared,
         Space::Local,
         Space::Const,
+        Space::Param,
+    ]);
+    let path = proptest::sample::select(vec![
+        ReadPath::Coherent,
+        ReadPath::NonCoherent,
+        ReadPath::Texture,
     ]);
     let at = prop_oneof![
         (0u64..4000).prop_map(|address| [address; LANES]),
@@ -147,16 +170,19 @@ fn any_step() -> impl Strategy<Value = Step> {
             std::array::from_fn(|lane| base + nth(seed, lane as u64) % 3000)
         }),
     ];
-    let memory =
-        (class, space, at, 0u16..6, 0u16..6).prop_map(|(class, space, at, write, read)| {
+    let memory = (class, (space, path), at, 0u16..6, 0u16..6).prop_map(
+        |(class, (space, path), at, write, read)| {
             let at = if space == Space::Local {
                 at.map(|offset| offset % 60)
             } else {
                 at
             };
             let writes: &[u16] = if class == Class::Store { &[] } else { &[write] };
-            access(class, writes, &[read], space, at)
-        });
+            let mut step = access(class, writes, &[read], space, at);
+            step.instruction.hints.path = path;
+            step
+        },
+    );
     let mask = prop_oneof![Just(ALL), any::<u32>(), Just(0)];
     (prop_oneof![2 => compute, 3 => memory], mask).prop_map(|(step, mask)| Step { mask, ..step })
 }
@@ -196,6 +222,8 @@ pub(super) struct Mechanisms {
     pipe: MemoryPipe,
     accesses: Option<u32>,
     fetch: Option<FetchSpec>,
+    constants: Option<ConstantsSpec>,
+    textures: Option<TexturesSpec>,
 }
 
 impl Mechanisms {
@@ -209,6 +237,8 @@ impl Mechanisms {
         spec.load_store.pipe = self.pipe;
         spec.load_store.issues_per_cycle = self.accesses;
         spec.fetch = self.fetch;
+        spec.constants = self.constants;
+        spec.textures = self.textures;
     }
 }
 
@@ -245,6 +275,58 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
         prop::option::weighted(0.4, banks),
         prop::option::weighted(0.4, 1u32..3),
     );
+    let constants = (any_queue(), any::<bool>()).prop_map(|(queue, together)| {
+        let [
+            line,
+            queue_depth,
+            requests_per_cycle,
+            outstanding_max,
+            writeback_latency,
+        ] = queue;
+        ConstantsSpec {
+            arguments: 1 << 44,
+            lanes: if together {
+                ConstantLanes::Together
+            } else {
+                ConstantLanes::Apart
+            },
+            line_bytes: line,
+            queue_depth,
+            requests_per_cycle,
+            outstanding_max,
+            writeback_latency,
+        }
+    });
+    let textures = (any_queue(), any::<bool>(), any::<bool>()).prop_map(|(queue, all, ordered)| {
+        let [
+            line,
+            queue_depth,
+            requests_per_cycle,
+            outstanding_max,
+            writeback_latency,
+        ] = queue;
+        TexturesSpec {
+            loads: if all {
+                TextureLoads::NonCoherent
+            } else {
+                TextureLoads::Textures
+            },
+            answers: if ordered {
+                TextureAnswers::InOrder
+            } else {
+                TextureAnswers::AsTheyCome
+            },
+            line_bytes: line,
+            queue_depth,
+            requests_per_cycle,
+            outstanding_max,
+            writeback_latency,
+        }
+    });
+    let asides = (
+        prop::option::weighted(0.4, constants),
+        prop::option::weighted(0.4, textures),
+    );
     let atomics = prop_oneof![2 => Just(AtomicLanes::Together), 1 => Just(AtomicLanes::Apart)];
     (
         issues,
@@ -252,10 +334,11 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
         registers,
         (pipe, atomics),
         accesses,
-        prop::option::of(fetch),
+        (prop::option::of(fetch), asides),
     )
         .prop_map(
-            |(issues, together, registers, (pipe, atomics), accesses, fetch)| {
+            |(issues, together, registers, (pipe, atomics), accesses, (fetch, asides))| {
+                let (constants, textures) = asides;
                 let (operands, banks, results) = registers;
                 Mechanisms {
                     issues,
@@ -267,9 +350,18 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
                     pipe,
                     accesses,
                     fetch,
+                    constants,
+                    textures,
                 }
             },
         )
+}
+
+/// Line bytes, depth, requests in a cycle, requests under way and time to the registers of a path of its own.
+fn any_queue() -> impl Strategy<Value = [u32; 5]> {
+    let line = proptest::sample::select(vec![32u32, 64, 128]);
+    (line, 1u32..4, 1u32..4, 2u32..40, 0u32..3)
+        .prop_map(|(line, depth, per_cycle, most, later)| [line, depth, per_cycle, most, later])
 }
 
 pub(super) fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
@@ -324,7 +416,11 @@ proptest! {
         prop_assert!(settled("no_wavefront_slots_") <= counter("slots_no_wavefront"));
         prop_assert_eq!(slots(&seen.statistics), u64::from(spec.schedulers) * (RUN_CYCLES + 1));
         let requests = ["read_requests", "write_requests", "atomic_requests"].map(counter);
-        prop_assert_eq!(requests.iter().sum::<u64>(), seen.requests.len() as u64);
+        prop_assert_eq!(requests.iter().sum::<u64>(), seen.requests[0].len() as u64);
+        for (name, log) in ["constant_requests", "texture_requests"].iter().zip(&seen.requests[1..]) {
+            let count = seen.statistics.counter(name).unwrap_or(0);
+            prop_assert_eq!(count, log.len() as u64);
+        }
 
         let always_awake = EngineOptions { sleeping: false, ..EngineOptions::default() };
         prop_assert_eq!(&run(&spec, &kernel, memory, always_awake), &seen);
@@ -360,7 +456,7 @@ proptest! {
         spec in any_spec(), kernel in any_kernel(), seed in any::<u64>(),
         cuts in prop::collection::btree_set(0..1500u64, 3),
     ) {
-        let build = || bench(&spec, &kernel, (seed, 60), (&Arc::default(), &Arc::default()));
+        let build = || bench(&spec, &kernel, (seed, 60), (&Arc::default(), &Default::default()));
         TestBench::check_state(build, &cuts.into_iter().collect::<Vec<_>>(), 4000);
     }
 }

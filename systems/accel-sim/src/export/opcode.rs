@@ -1,6 +1,6 @@
 //! Which opcode stands for an instruction.
 
-use warpweave_trace::{CacheOperator, Class, Instruction, Space};
+use warpweave_trace::{CacheOperator, Class, Instruction, ReadPath, Space};
 
 use super::losses::Losses;
 use crate::opcodes::{Architecture, Reach, look_up};
@@ -120,7 +120,7 @@ pub(super) fn written(
         if passes || hints.volatile {
             opcode.push_str(".STRONG.GPU");
         }
-        if hints.non_coherent || !(passes || operator == CacheOperator::Default) {
+        if hints.path != ReadPath::Coherent || !(passes || operator == CacheOperator::Default) {
             losses.add("instructions with other hints to caches", times);
         }
     }

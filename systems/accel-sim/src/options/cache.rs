@@ -20,6 +20,9 @@ pub(super) struct CacheText {
     pub(super) mshr_entries: u32,
     pub(super) mshr_merges: u32,
     pub(super) miss_queue: u32,
+    /// A queue between tags and data, in which hits wait behind misses: that of `mshr_entries` places; `mshr_merges`
+    /// misses wait to be sent, and `miss_queue` lines are under way.
+    pub(super) in_order: bool,
 }
 
 /// What becomes of writes.
@@ -93,7 +96,8 @@ impl CacheText {
         let [mshr_kind, entries, merges, ..] = &mshr[..] else {
             return Err(mshrs.refuse("kind, entries and requests of a miss, as in `A:64:8`"));
         };
-        letter(mshr_kind, &[("A", ()), ("S", ()), ("F", ()), ("T", ())])?;
+        let kinds = [("A", false), ("S", false), ("F", true), ("T", true)];
+        let in_order = letter(mshr_kind, &kinds)?;
         let queue = queues.split(':');
         if let [_, fifo] = &queue[..] {
             fifo.number::<u32>("the depth of a queue")?;
@@ -114,6 +118,7 @@ impl CacheText {
             mshr_entries: entries.within(1..=4096, "misses under way")?,
             mshr_merges: merges.within(1..=1024, "requests of a miss")?,
             miss_queue: queue[0].within(1..=1024, "misses that wait")?,
+            in_order,
         }))
     }
 

@@ -34,8 +34,20 @@ pub(super) struct Cache {
     pub(super) banks: u32,
 }
 
-/// What describes the cache of instructions.
+/// What describes the caches of instructions, constants and textures.
 const INSTRUCTIONS: &str = "-gpgpu_cache:il1";
+const CONSTANTS: &str = "-gpgpu_const_cache:l1";
+const TEXTURES: &str = "-gpgpu_tex_cache:l1";
+
+/// A cache that is read alone, and what waits for its answers.
+#[derive(Debug)]
+pub(super) struct ReadCache {
+    pub(super) cache: Cache,
+    /// Requests that wait for data at most.
+    pub(super) under_way: u32,
+    /// Whether hits wait behind misses.
+    pub(super) in_order: bool,
+}
 
 /// The caches of a machine.
 #[derive(Debug)]
@@ -44,6 +56,10 @@ pub(super) struct Caches {
     pub(super) l1: Option<Cache>,
     /// None: instructions come without a cache.
     pub(super) l1i: Option<Cache>,
+    /// None: constants take a fixed time.
+    pub(super) l1c: Option<ReadCache>,
+    /// None: textures go with other loads.
+    pub(super) l1t: Option<ReadCache>,
     pub(super) l2: Cache,
 }
 
@@ -71,12 +87,65 @@ impl Caches {
             };
             said.cache(&described, lines, 1, 1, notes)
         });
+        let l1i = l1i.transpose()?;
+        let first = l1.as_ref();
+        let mut beside = |name| read_cache(given, name, first, &l2, notes);
+        let l1c = if given.flag("-gpgpu_perfect_inst_const_cache")? {
+            None
+        } else {
+            beside(CONSTANTS)?
+        };
+        let l1t = beside(TEXTURES)?;
         Ok(Self {
             l1,
-            l1i: l1i.transpose()?,
+            l1i,
+            l1c,
+            l1t,
             l2,
         })
     }
+}
+
+/// A cache for constants or textures over the second level, if it is there.
+fn read_cache(
+    given: &Given,
+    name: &'static str,
+    first: Option<&Cache>,
+    second: &Cache,
+    notes: &mut Vec<String>,
+) -> Result<Option<ReadCache>, Diagnostic> {
+    let text = given.value(name)?;
+    let Some(mut described) = CacheText::read(&text)? else {
+        return Ok(None);
+    };
+    // All that asks the second level asks for lines of one length: those of the first level, if they are taken apart.
+    let unit = unit_of(&described, &text)?;
+    let apart = first.filter(|_| second.above_line_bytes.is_some());
+    let own = apart.map_or(unit.max(second.line_bytes), |first| first.line_bytes);
+    let way = u64::from(described.sets) * u64::from(described.line_bytes);
+    if !way.is_multiple_of(u64::from(own)) {
+        return Err(text.refuse(&format!("ways of a multiple of {own} bytes")));
+    }
+    let (entries, merges) = (described.mshr_entries, described.mshr_merges);
+    let in_order = described.in_order;
+    let under_way = if in_order { entries } else { entries * merges };
+    if in_order {
+        // Any number of the requests that wait may be for one line.
+        described.mshr_entries = described.miss_queue;
+        described.mshr_merges = entries.min(1024);
+        described.miss_queue = merges;
+    }
+    let said = Said { name, text: &text };
+    let lines = Lines {
+        own,
+        down: second.line_bytes,
+        apart: apart.is_some(),
+    };
+    Ok(Some(ReadCache {
+        cache: said.cache(&described, lines, 1, 1, notes)?,
+        under_way: under_way.min(1 << 16),
+        in_order,
+    }))
 }
 
 /// First and second level, which is also below a cache of lines of `beside` bytes.
@@ -218,7 +287,12 @@ impl Said<'_> {
         if text.line_bytes > own {
             note("what is fetched together is a line of its own, in as many more sets");
         }
-        let sets = text.sets * (text.line_bytes / own);
+        if text.unit_bytes() < own {
+            note(
+                "its lines are as long as all that the second level is asked for, in as many fewer sets",
+            );
+        }
+        let sets = text.sets * text.line_bytes / own;
         let set_hash = match text.index {
             Index::Linear => "Modulo",
             Index::Polynomial => "Polynomial",
@@ -236,8 +310,8 @@ impl Said<'_> {
                 .refuse("a power of two of sets, which a hash needs"));
         }
         let (write, write_allocate) = match (text.write, text.write_allocate) {
-            // Nothing is written to instructions.
-            (Write::ReadOnly, _) if self.name == INSTRUCTIONS => ("WriteEvict", false),
+            // Nothing is written to instructions, constants and textures.
+            _ if [INSTRUCTIONS, CONSTANTS, TEXTURES].contains(&self.name) => ("WriteEvict", false),
             (Write::ReadOnly, _) => return Err(self.text.refuse("a cache that takes writes")),
             (Write::Evict | Write::LocalBack, allocate) => {
                 if text.write == Write::LocalBack {

@@ -177,6 +177,7 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
         "-gpgpu_operand_collector_num_units_int",
     ];
     const FETCH: [&str; 2] = ["-gpgpu_cache:il1", "-gpgpu_inst_fetch_throughput"];
+    const CONSTANTS: [&str; 1] = ["-gpgpu_const_cache:l1"];
     let is_there = CacheText::read(&given.value("-gpgpu_cache:dl1")?)?.is_some();
     let has_l1 = is_there && !given.flag("-gpgpu_gmem_skip_L1D")?;
     let adapts = has_l1 && given.flag("-gpgpu_adaptive_cache_config")?;
@@ -184,7 +185,8 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
     let separate = given.flag("-dram_seperate_write_queue_enable")?;
     let alone = front_end.issues == 1;
     let shared = !given.flag("-gpgpu_enable_specialized_operand_collector")?;
-    let groups: [(bool, &[&str]); 9] = [
+    let perfect = given.flag("-gpgpu_perfect_inst_const_cache")?;
+    let groups: [(bool, &[&str]); 10] = [
         (of_traces(given), &PTX),
         (packets, &["-icnt_flit_size", "-inter_config_file"]),
         (!packets, &PACKETS),
@@ -192,6 +194,7 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
         (!adapts, &ADAPTIVE),
         (!separate, &["-dram_write_queue_size"]),
         (front_end.fetch.is_none(), &FETCH),
+        (perfect, &CONSTANTS),
         (alone, &["-gpgpu_dual_issue_diff_exec_units"]),
         (shared, &SPECIALIZED),
     ];

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::caches::Cache;
+use super::caches::{Cache, ReadCache};
 use super::given::Given;
 use super::machine::{Machine, Network};
 
@@ -136,21 +136,11 @@ fn body(machine: &Machine) -> String {
     if machine.caches.l1.is_none() {
         unwired.push("\"cu[u].cache_control\"");
     }
-    let mut ports = "units";
-    let mut l1i = String::new();
-    if let Some(instructions) = &machine.caches.l1i {
-        ports = "2 * units";
+    let caches = &machine.caches;
+    if caches.l1i.is_some() {
         unwired.push("\"l1i[u].control\"");
-        l1i = format!(
-            "\"l1i[u]\": Cache(\n{}                ),\n                ",
-            cache("fermi_l1", instructions, "                    ")
-        );
-        wires.push_str(
-            "
-                \"cu[u].instructions <-> l1i[u].up\": (latency: 1),
-                \"l1i[u].down <-> port.up[units + u]\": (latency: 1),",
-        );
     }
+    let (read_alone, ports) = read_alone(machine, &mut wires);
     let unwired = match unwired.join(", ") {
         ports if ports.is_empty() => ports,
         ports => format!("\n            unwired: [{ports}],"),
@@ -199,7 +189,7 @@ fn body(machine: &Machine) -> String {
             parts: {{
                 "cu[u]": ComputeUnit(
 {unit}                ),
-                {l1}{l1i}"port": ClusterPort(preset: "fermi", up_ports: "={ports}", response_depth: {response_depth}),
+                {l1}{read_alone}"port": ClusterPort(preset: "fermi", up_ports: "={ports}", response_depth: {response_depth}),
             }},
             wires: {{
                 {wires}
@@ -249,8 +239,44 @@ fn body(machine: &Machine) -> String {
     )
 }
 
+/// The caches beside that of data, whose wires are added, and how many ports a cluster has.
+fn read_alone(machine: &Machine, wires: &mut String) -> (String, String) {
+    let caches = &machine.caches;
+    let (l1c, l1t) = (caches.l1c.as_ref(), caches.l1t.as_ref());
+    let (l1c, l1t) = (l1c.map(|read| &read.cache), l1t.map(|read| &read.cache));
+    let mut parts = String::new();
+    let mut ports = "units".to_owned();
+    let beside = [
+        ("l1i", "instructions", "L1", caches.l1i.as_ref()),
+        ("l1c", "constants", "Named(\"Constant\")", l1c),
+        ("l1t", "textures", "Named(\"Texture\")", l1t),
+    ];
+    let there = beside.iter().filter_map(|(name, port, level, described)| {
+        described.map(|described| (name, port, level, described))
+    });
+    for (count, (name, port, level, described)) in there.enumerate() {
+        let fields = cache("fermi_l1", described, "                    ");
+        parts += &format!(
+            "\"{name}[u]\": Cache(
+                    level: {level},
+{fields}                ),
+                "
+        );
+        *wires += &format!(
+            "
+                \"cu[u].{port} <-> {name}[u].up\": (latency: 1),
+                \"{name}[u].down <-> port.up[{ports} + u]\": (latency: 1),"
+        );
+        ports = format!("{} * units", count + 2);
+    }
+    (parts, ports)
+}
+
 /// Where that simulator has the code of kernels.
 const CODE: u64 = 0xf000_0000;
+
+/// Where arguments of kernels are, beyond all other data.
+const ARGUMENTS: u64 = 1 << 46;
 
 fn unit(machine: &Machine) -> String {
     let unit = &machine.unit;
@@ -285,6 +311,29 @@ fn unit(machine: &Machine) -> String {
         front_end.banks, front_end.collectors
     ));
     line(format!("results_per_cycle: {},", front_end.results));
+    let queue = |read: &ReadCache| {
+        format!(
+            "line_bytes: {}, queue_depth: {}, requests_per_cycle: 1, outstanding_max: {}, writeback_latency: 1",
+            read.cache.line_bytes, front_end.places, read.under_way
+        )
+    };
+    if let Some(constants) = &machine.caches.l1c {
+        line("constants: (".to_owned());
+        line(format!("    arguments: {ARGUMENTS}, lanes: Together,"));
+        line(format!("    {},", queue(constants)));
+        line("),".to_owned());
+    }
+    if let Some(textures) = &machine.caches.l1t {
+        let answers = if textures.in_order {
+            "InOrder"
+        } else {
+            "AsTheyCome"
+        };
+        line("textures: (".to_owned());
+        line(format!("    loads: Textures, answers: {answers},"));
+        line(format!("    {},", queue(textures)));
+        line("),".to_owned());
+    }
     line("classes: (".to_owned());
     for (class, pace) in &unit.classes {
         line(format!("    {class}: {pace},"));

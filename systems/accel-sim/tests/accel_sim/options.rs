@@ -304,6 +304,8 @@ fn malformed_caches_are_refused_with_what_was_expected() {
             "\"S:64:128:4,L:B:m:L:L,A:128:4,4:0,32\"",
             "none",
         ),
+        refusal("fermi.config", "N:64:64:2,L:R", "N:1:64:2,L:R"),
+        refusal("volta.config", "N:4:128:256,L:R", "N:4:256:256,L:R"),
     ];
     insta::assert_snapshot!(said.concat());
 }

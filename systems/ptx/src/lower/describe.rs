@@ -1,7 +1,7 @@
 //! The trace's view of an instruction: class, registers, operands, hints, control flow.
 
 use warpweave_trace::{
-    CacheOperator, Class, Hints, Instruction, Operand as TraceOperand, RegisterSet, Space,
+    CacheOperator, Class, Hints, Instruction, Operand as TraceOperand, ReadPath, RegisterSet, Space,
 };
 
 use crate::alloc::File;
@@ -48,6 +48,9 @@ pub(crate) fn instruction(
         _ => {}
     }
     described.hints = hints(resolved.opcode);
+    if matches!(op, Op::Texture(_)) {
+        described.hints.path = ReadPath::Texture;
+    }
     let effects = &body.effects[index];
     described.reads = registers(encoder, &effects.reads, base);
     described.writes = registers(encoder, &effects.writes, base);
@@ -146,11 +149,13 @@ fn hints(opcode: &str) -> Hints {
     if !matches!(base, "ld" | "ldu" | "st" | "atom" | "red") {
         return hints;
     }
-    hints.non_coherent = base == "ldu";
+    if base == "ldu" {
+        hints.path = ReadPath::NonCoherent;
+    }
     for modifier in opcode.split('.').skip(1) {
         match modifier {
             "volatile" | "mmio" => hints.volatile = true,
-            "nc" => hints.non_coherent = true,
+            "nc" => hints.path = ReadPath::NonCoherent,
             "ca" => hints.cache = CacheOperator::AllLevels,
             "cg" => hints.cache = CacheOperator::GlobalLevel,
             "cs" => hints.cache = CacheOperator::Streaming,

@@ -3,7 +3,7 @@
 use warpweave_ptx::{
     DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, launch,
 };
-use warpweave_trace::{CacheOperator, Class, KernelTrace, Lanes, Shape, Space};
+use warpweave_trace::{CacheOperator, Class, KernelTrace, Lanes, ReadPath, Shape, Space};
 
 use crate::harness::{fault, kernel, module, run, run_module};
 
@@ -189,6 +189,24 @@ fn addresses_in_the_trace_are_those_of_their_space() {
             ),
         ]
     );
+}
+
+#[test]
+fn loads_of_data_that_nobody_writes_are_told_from_others() {
+    let got = run(
+        "ld.global.nc.u32 %r1, [%rd0]; ldu.global.u32 %r2, [%rd0]; ld.global.u32 %r3, [%rd0];
+    ld.global.cg.nc.u32 %r4, [%rd0];",
+    );
+    let code = got.trace.code.instructions.iter();
+    let loads = code.filter(|instruction| instruction.space == Space::Global);
+    let paths = loads.map(|load| load.hints.path).collect::<Vec<_>>();
+    let expected = [
+        ReadPath::NonCoherent,
+        ReadPath::NonCoherent,
+        ReadPath::Coherent,
+        ReadPath::NonCoherent,
+    ];
+    assert_eq!(paths[..4], expected);
 }
 
 /// Half of the lanes point behind the allocation; a prefetch is no access that could be wrong.

@@ -5,7 +5,7 @@ use warpweave_ptx::{
     AddressMode, DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig,
     Module, TexelType, Texture, TextureFilter, TextureShape, launch,
 };
-use warpweave_trace::{Class, KernelTrace, Lanes, Shape, Space};
+use warpweave_trace::{Class, KernelTrace, Lanes, ReadPath, Shape, Space};
 
 use crate::harness::{HEADER, errors, module};
 
@@ -560,6 +560,18 @@ fn a_filtered_read_is_a_record_for_each_texel_around() {
         records.iter().map(|record| record.1).collect::<Vec<_>>(),
         [true, true, true, false]
     );
+}
+
+#[test]
+fn reads_of_textures_are_told_from_other_loads() {
+    let got = run(&read("2d", "f32", "f32"), &ramp(), filtered, &[[0; 4]]);
+    let code = got.trace.code.instructions.iter();
+    let loads = code.filter(|instruction| instruction.class == Class::Load);
+    let paths = loads.map(|load| (load.space, load.hints.path));
+    let others = [Space::Param, Space::Param, Space::Param, Space::Global];
+    let others = others.map(|space| (space, ReadPath::Coherent));
+    let texture = [(Space::Global, ReadPath::Texture)];
+    assert_eq!(paths.collect::<Vec<_>>(), [&others[..], &texture].concat());
 }
 
 #[test]

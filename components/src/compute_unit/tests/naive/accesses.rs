@@ -119,10 +119,13 @@ impl Naive {
             _ => RequestKind::Atomic,
         };
         let (outside, local) = self.accesses(self.wavefronts[slot].as_ref().expect("it issues"));
-        self.accesses_now += u32::from(outside || local);
+        let aside = self.aside(self.wavefronts[slot].as_ref().expect("it issues"));
+        self.accesses_now += u32::from(outside || local || aside.is_some());
         let operands = u64::from(self.spec.operand_latency) + wait;
         let ready_at = now + executes;
-        if outside {
+        if let Some(path) = aside {
+            self.read_aside(path, slot, bytes, ready_at);
+        } else if outside {
             let lines = memories::lines(&self.spec, &next, (bytes, kind), slot).into();
             let flight = self.starts_flight(slot, pc as usize, Some(kind));
             self.queue.push_back(Queued {

@@ -8,8 +8,9 @@ impl Naive {
         let (record, lanes) = wavefront.next();
         let class = self.kernel.code.instructions[wavefront.pc()].class;
         let touches = class.is_memory() && record.mask != 0 && lanes.iter(record.mask).count() > 0;
+        let aside = self.aside(wavefront).is_some();
         (
-            touches && matches!(record.space, Space::Global | Space::Local),
+            touches && !aside && matches!(record.space, Space::Global | Space::Local),
             touches && record.space == Space::Shared,
         )
     }
@@ -61,9 +62,11 @@ impl Naive {
             return Some(IssueSlot::LocalMemoryBusy);
         }
         let most = self.spec.load_store.issues_per_cycle;
-        let too_many = (outside || local) && most.is_some_and(|most| self.accesses_now >= most);
-        (self.queues(wavefront) && self.queue_is_full(now) || too_many)
-            .then_some(IssueSlot::LoadStoreFull)
+        let aside = self.aside(wavefront).is_some();
+        let too_many =
+            (outside || local || aside) && most.is_some_and(|most| self.accesses_now >= most);
+        let is_full = self.queues(wavefront) && self.queue_is_full(now);
+        (is_full || self.aside_is_full(wavefront) || too_many).then_some(IssueSlot::LoadStoreFull)
     }
 
     /// Slots among which the scheduler chooses.
@@ -85,6 +88,7 @@ impl Naive {
                     Some(from_memory) => !from_memory,
                     None if self.waits_for_stores(wavefront) => false,
                     None if self.lacks_instruction(wavefront) => false,
+                    None if self.aside_is_full(wavefront) => false,
                     None => !(self.queues(wavefront) && self.queue_is_full(now)),
                 },
             };

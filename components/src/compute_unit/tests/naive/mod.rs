@@ -2,6 +2,7 @@
 //! masked, filed by cycle or slept through. Written from `docs/components/compute_unit.md`.
 
 mod accesses;
+mod aside;
 mod fetch;
 mod issuing;
 mod memories;
@@ -9,6 +10,7 @@ mod registers;
 
 use warpweave_trace::{Lanes, Record};
 
+use self::aside::Aside;
 use self::fetch::Buffer;
 use super::*;
 
@@ -97,6 +99,7 @@ pub(super) struct Naive {
     dispatch: DispatchSlave,
     memory: MemMaster,
     instructions: MemMaster,
+    asides: [Aside; 2],
     spec: ComputeUnitSpec,
     kernel: KernelTrace,
     wavefronts: Vec<Option<Wavefront>>,
@@ -135,6 +138,7 @@ impl Naive {
             dispatch: DispatchSlave::default(),
             memory: MemMaster::default(),
             instructions: MemMaster::default(),
+            asides: Default::default(),
             kernel,
             wavefronts: (0..slots).map(|_| None).collect(),
             groups: (0..spec.work_group_slots).map(|_| None).collect(),
@@ -373,6 +377,9 @@ impl Component for Naive {
         ports.bundle("dispatch", &mut self.dispatch);
         ports.bundle("memory", &mut self.memory);
         ports.optional(|ports| ports.bundle("instructions", &mut self.instructions));
+        for (name, aside) in ["constants", "textures"].into_iter().zip(&mut self.asides) {
+            ports.optional(|ports| ports.bundle(name, &mut aside.port));
+        }
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -385,9 +392,11 @@ impl Component for Naive {
             }
         }
         self.take_responses(ctx, now);
+        self.take_aside(ctx, now);
         self.take_instructions(ctx, now);
         self.take_dispatch(ctx, now);
         self.send_requests(ctx, now);
+        self.send_aside(ctx, now);
         self.accesses_now = 0;
         let schedulers = self.spec.schedulers as usize;
         for step in 0..schedulers {
