@@ -200,6 +200,9 @@ impl ComputeUnit {
         if let Some(stage) = &self.fetch {
             stage.report(s);
         }
+        if let Some(split) = &self.split {
+            split.report(s);
+        }
         if let Some(monitor) = &self.reuse_monitor {
             monitor.report(s);
         }

@@ -1,5 +1,5 @@
 //! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`],
-//! [`work_groups`], [`mechanisms`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
+//! [`work_groups`], [`split`], [`mechanisms`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
 //! [`random_memory`] and beside a [`random_cache`], compared with a [`naive`] unit in [`differential`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
@@ -15,6 +15,7 @@ mod open_schedulers;
 mod random_cache;
 mod random_kernels;
 mod random_memory;
+mod split;
 mod work_groups;
 
 use std::sync::Mutex;
@@ -59,6 +60,7 @@ fn spec() -> ComputeUnitSpec {
             bytes: 4096,
             banks: 32,
             latency: 10,
+            shared_with_cache: None,
         },
         constant_latency: 5,
         load_store: LoadStoreSpec {
@@ -222,8 +224,12 @@ struct Bench {
 
 impl Bench {
     fn new(spec: ComputeUnitSpec, kernels: Vec<KernelTrace>) -> Self {
+        Self::around(build(spec, kernels))
+    }
+
+    fn around(unit: ComputeUnit) -> Self {
         let mut bench = TestBench::new();
-        bench.add("cu", build(spec, kernels));
+        bench.add("cu", unit);
         Self {
             dispatch: bench.source("cu.dispatch.dispatch"),
             completion: bench.sink("cu.dispatch.completion"),
