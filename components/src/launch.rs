@@ -207,7 +207,20 @@ pub enum Completion {
 pub enum CacheCommand {
     /// Drop every clean line (answered when done).
     Invalidate,
+    /// Have so many bytes from here on (answered when done).
+    Resize {
+        /// Whole ways: the first ones stay in use, and lines in others leave.
+        bytes: u32,
+    },
 }
+
+/// A fact that a compute unit states to its first-level cache: bytes that it may command it to have, the most first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheSizes(pub Vec<u32>);
+
+/// A fact that a cache states to who commands it: it carries out [`CacheCommand::Resize`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resizable;
 
 /// The cache has carried out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -54,6 +54,18 @@ pub struct UnitFacts {
     pub local_memory_bytes: u32,
 }
 
+/// What a work-group scheduler tells its compute units: among how many a kernel is shared, and how registers are
+/// allocated where it states that and they do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedulerFacts {
+    /// Compute units.
+    pub units: u32,
+    /// Equal partitions of the register file.
+    pub register_partitions: Option<u32>,
+    /// 32-bit registers that are allocated to a wavefront at once.
+    pub register_granularity: Option<u32>,
+}
+
 impl UnitFacts {
     /// The limits, with one partition and single registers where the unit does not say: the most that
     /// it can be asked to hold.
@@ -172,6 +184,18 @@ impl UnitLimits {
             work_groups: work_groups as u32,
             limiter,
         }
+    }
+}
+
+impl UnitLimits {
+    /// Bytes of local memory that a kernel of so many work-groups wants of each of so many units, at least one:
+    ///
+    /// ```text
+    /// min(work-groups that an empty unit holds, ceil(work-groups / units)) × local memory of a work-group
+    /// ```
+    pub fn local_bytes_wanted(&self, needs: &WorkGroupNeeds, work_groups: u32, units: u32) -> u64 {
+        let share = work_groups.div_ceil(units);
+        u64::from(self.occupancy(needs).work_groups.min(share)) * needs.local_bytes
     }
 }
 

@@ -1,11 +1,11 @@
-//! Invalidation, and when the cache has something to do.
+//! Commands, invalidation among them, and when the cache has something to do.
 
 use warpweave_framework::{Context, Cycle};
 
 use super::Cache;
 use super::policy::{Cause, Eviction};
 use super::statistics::Blocked;
-use crate::launch::CacheCommandDone;
+use crate::launch::{CacheCommand, CacheCommandDone};
 
 impl Cache {
     pub(super) fn command_pending(&self, ctx: &Context<'_>) -> bool {
@@ -21,13 +21,22 @@ impl Cache {
             && self.returns.is_empty()
     }
 
-    /// Carries out a pending invalidation when its time has come.
-    pub(super) fn invalidate(&mut self, ctx: &mut Context<'_>) -> bool {
+    /// Carries out a pending command, or a part of it, when its time has come. Whether it did.
+    pub(super) fn obey(&mut self, ctx: &mut Context<'_>) -> bool {
         if !self.command_pending(ctx) || !self.is_drained() || !self.control.done.can_send(ctx) {
             return false;
         }
+        if let Some(&CacheCommand::Resize { bytes }) = self.control.command.peek(ctx) {
+            return self.resize(ctx, bytes);
+        }
         self.control.command.pop(ctx);
-        let now = ctx.cycle();
+        self.invalidate(ctx.cycle());
+        self.control.done.send(ctx, CacheCommandDone);
+        true
+    }
+
+    /// Drops every clean line.
+    fn invalidate(&mut self, now: Cycle) {
         self.stats.invalidations += 1;
         let mut dropped = self
             .victims
@@ -54,8 +63,6 @@ impl Cache {
             }
         });
         self.stats.lines_invalidated += dropped;
-        self.control.done.send(ctx, CacheCommandDone);
-        true
     }
 
     /// When the bank that the head request waits for is free.
@@ -74,7 +81,7 @@ impl Cache {
         &mut self,
         ctx: &Context<'_>,
         accepted: bool,
-        invalidated: bool,
+        commanded: bool,
         moved: bool,
         now: Cycle,
     ) -> bool {
@@ -91,11 +98,11 @@ impl Cache {
             return true;
         }
         let pending = self.command_pending(ctx);
-        if invalidated && pending {
+        if commanded && pending {
             return true;
         }
         match self.up.request.peek(ctx) {
-            Some(_) if accepted || invalidated => true,
+            Some(_) if accepted || commanded => true,
             // What happened after the look-up may have made room, or have left another reason to wait.
             Some(request) if moved && !pending && !self.is_still_refused(request, now + 1) => {
                 let mut part = None;

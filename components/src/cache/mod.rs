@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `request.rs` decides about a request, `perform.rs` carries that out, `send.rs` sends down, `returns.rs` deals with what
-//! comes from below, and `control.rs` with invalidations, `policy_wishes.rs` with what
+//! comes from below, `control.rs` with invalidations, `resize.rs` with changes of the size, and `policy_wishes.rs` with what
 //! policies ask for, `prefetch.rs` with what prefetchers want. `untimed.rs` plays accesses of no time. `tag_array.rs` (with `set_index.rs` and
 //! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` and `copy_back_buffer.rs` are plain data with tests of
 //! their own, `ids_below.rs` names what waits for an answer. `policy/` holds the hooks of policies.
@@ -23,7 +23,7 @@
 //! | `up.response` | out | [`MemResponse`] | hits wait in their pipeline, fills in their MSHR |
 //! | `down.request` | out | [`MemRequest`] | requests wait in the miss queue |
 //! | `down.response` | in | [`MemResponse`] | never: one per cycle is always taken |
-//! | `control.command` | in | [`CacheCommand`] | an invalidation is being carried out (optional) |
+//! | `control.command` | in | [`CacheCommand`] | a command is being carried out (optional) |
 //! | `control.done` | out | [`CacheCommandDone`](crate::launch::CacheCommandDone) | its answer waits (optional) |
 //! | `locality` | out | [`CacheEvent`] | events of policies wait, see [`policy::Moment::tell`] (optional) |
 //! | `published` | out, no credits | [`policy::PublishedValues`] | - (optional) |
@@ -74,6 +74,8 @@
 //! * **Invalidation**: no request is accepted while one is pending. When every request accepted
 //!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
 //!   stay) and the command is answered in the same cycle.
+//! * **Another size**: a command to have `k` ways waits like an invalidation. Then lines in ways beyond the first `k` are
+//!   dropped, dirty ones sent down before, and the command is answered; ways that come into use are empty.
 //!
 //! Order: answers for one line leave in the order of its requests, whatever their source, provided
 //! the level below keeps that order for what it is sent. Lines above may be shorter than those of
@@ -96,7 +98,8 @@
 //! * fill or acknowledgement readable in `f`: first answer in `f + fill_latency_cycles`, but never
 //!   before a hit accepted in `c` would be; further waiters follow at `responses_per_cycle`. Fills
 //!   are answered one after the other, in order of arrival;
-//! * invalidation: answered in the cycle of its arrival if nothing is in flight.
+//! * invalidation: answered in the cycle of its arrival if nothing is in flight; another size: too, and with dirty lines in ways that go
+//!   in the cycle in which the last of them leaves.
 //!
 //! The response whose turn came first leaves first; at equal turns hits leave before fills. Zero-load
 //! latency of a miss, from readable above to answered:
@@ -182,6 +185,7 @@ pub mod prefetcher;
 mod refusal;
 pub mod replacement;
 mod request;
+mod resize;
 mod returns;
 mod send;
 mod set_index;
@@ -219,7 +223,7 @@ pub use self::spec::{
 use self::statistics::{Blocked, CacheStats};
 pub use self::tag_array::{Geometry, LineState, Slot, TagArray};
 pub use self::victim_cache::{Victim, VictimCache};
-use crate::launch::{CacheCommand, CacheControlSlave};
+use crate::launch::{CacheCommand, CacheControlSlave, CacheSizes, Resizable};
 use crate::memory::{
     CacheEvent, Level, LineBytes, MemMaster, MemRequest, MemResponse, MemSlave, PartBytes,
     RequestKind, Slices, Source, agree_on_lines, flags, is_request, untimed_stranger,
@@ -379,7 +383,7 @@ impl Component for Cache {
             self.send_policies_copy_backs(now);
         }
         let down = self.send_down(ctx, now);
-        let invalidated = self.invalidate(ctx);
+        let commanded = self.obey(ctx);
         if !self.policies.is_empty() {
             self.publish_and_tell(ctx);
         }
@@ -387,7 +391,7 @@ impl Component for Cache {
             ctx.fail(format!("the replacement policy {broken}"));
         }
         let moved = moves != self.moves;
-        if self.has_work(ctx, accepted, invalidated, moved, now) {
+        if self.has_work(ctx, accepted, commanded, moved, now) {
             return Next::Busy;
         }
         let ahead = if prefetches {
@@ -420,6 +424,9 @@ impl Component for Cache {
                 facts.publish_from("below_line_bytes", PartBytes(bytes));
             }
         }
+        if port == "control.command" {
+            facts.publish(Resizable);
+        }
     }
 
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
@@ -430,6 +437,11 @@ impl Component for Cache {
                 None => ("line_bytes", None),
             };
             agree_on_lines(facts, field, self.spec.above_line(), parts)?;
+        }
+        if port == "control.command"
+            && let Some(sizes) = facts.get::<CacheSizes>()
+        {
+            self.agree_on_sizes(sizes, facts.stated::<CacheSizes>())?;
         }
         Ok(())
     }
@@ -484,11 +496,12 @@ impl Component for Cache {
         if let Some(request) = message.downcast_ref::<MemRequest>() {
             return self.untimed_request(request, onward);
         }
-        if let Some(CacheCommand::Invalidate) = message.downcast_ref() {
-            self.untimed_invalidation();
-            return Ok(());
+        match message.downcast_ref() {
+            Some(CacheCommand::Invalidate) => self.untimed_invalidation(),
+            Some(&CacheCommand::Resize { bytes }) => self.untimed_resize(bytes, onward)?,
+            None => return Err(untimed_stranger(port)),
         }
-        Err(untimed_stranger(port))
+        Ok(())
     }
 
     fn evaluation_cost(&self) -> u64 {

@@ -207,7 +207,7 @@ impl Cache {
         }
     }
 
-    fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause, now: Cycle) {
+    pub(super) fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause, now: Cycle) {
         if self.is_watched {
             let eviction = self.eviction(slot, line, cause);
             self.policies.on_evict(&eviction, now);

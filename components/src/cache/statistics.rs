@@ -232,7 +232,7 @@ const LINES: [Row; 8] = [
     (
         "lines_invalidated",
         "lines",
-        "lines dropped by invalidations",
+        "lines that left because of invalidations or with the ways that a change of the size took",
     ),
 ];
 

@@ -89,12 +89,14 @@ pub struct TagArray {
 /// many caches of a large machine never get one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Content {
+    /// Ways of each set in use, the first ones.
+    ways: u32,
     tags: Vec<u64>,
     states: Vec<LineState>,
     sets: Vec<SetUse>,
 }
 
-/// Ways of a set in use.
+/// Ways of a set that take no line: those with a line, and those with a locked one. Ways out of use are among both.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct SetUse {
     occupied: u32,
@@ -126,11 +128,16 @@ impl Content {
         as_many("lines", self.states.len(), built.states.len())?;
         as_many("sets", self.sets.len(), built.sets.len())?;
         let ways = self.tags.len() / self.sets.len();
+        if self.ways == 0 || self.ways as usize > ways {
+            return Err(format!("{} of {ways} ways in use", self.ways));
+        }
         let lines = self.tags.chunks(ways).zip(self.states.chunks(ways));
+        let unused = ways - self.ways as usize;
         for (set, (used, (tags, states))) in self.sets.iter().zip(lines).enumerate() {
             let occupied = tags.iter().filter(|tag| **tag != EMPTY).count();
             let locked = states.iter().filter(|state| state.mshr.is_some()).count();
-            if (occupied, locked) != (used.occupied as usize, used.locked as usize) {
+            let found = (occupied + unused, locked + unused);
+            if found != (used.occupied as usize, used.locked as usize) {
                 return Err(format!("set {set} was counted otherwise"));
             }
         }
@@ -151,6 +158,9 @@ impl TagArray {
                 continue;
             }
             self.check_line(*tag)?;
+            if slot as u32 % ways >= self.content.ways {
+                return Err(format!("slot {slot} is out of use and holds a line"));
+            }
             if self.set_of(*tag) != slot as u32 / ways {
                 return Err(format!("slot {slot} holds a line of another set"));
             }
@@ -191,6 +201,7 @@ impl TagArray {
             line_shift: geometry.line_bytes.trailing_zeros(),
             index: SetIndex::new(geometry.hash, geometry.sets, geometry.line_bytes),
             content: Content {
+                ways: geometry.ways,
                 tags: Vec::new(),
                 states: Vec::new(),
                 sets: vec![SetUse::default(); sets],
@@ -214,6 +225,34 @@ impl TagArray {
         self.content.make_places(self.lines());
         state.fitting("content", &mut self.content, Content::is_like);
         state.part("replacement", |state| self.replacement.state(state));
+        self.replacement.use_ways(self.content.ways as usize);
+    }
+
+    /// Lines in ways from `first` on, with their places and states.
+    pub fn lines_from(&self, first: u32) -> impl Iterator<Item = (Slot, u64, LineState)> {
+        let ways = self.geometry.ways;
+        let lines = self.content.tags.iter().zip(&self.content.states);
+        let lines = (0..).zip(lines);
+        lines
+            .filter(move |(slot, (tag, _))| slot % ways >= first && **tag != EMPTY)
+            .map(|(slot, (tag, state))| (Slot(slot), *tag, *state))
+    }
+
+    /// So many ways of each set are in use from here on, the first ones, at least one. Those beyond hold no lines.
+    pub fn use_ways(&mut self, ways: u32) {
+        let all = self.geometry.ways;
+        assert!(
+            (1..=all).contains(&ways) && self.lines_from(ways).next().is_none(),
+            "{ways} of {all} ways are used, and others are empty"
+        );
+        let content = &mut self.content;
+        for set in &mut content.sets {
+            for count in [&mut set.occupied, &mut set.locked] {
+                *count = *count + content.ways - ways;
+            }
+        }
+        content.ways = ways;
+        self.replacement.use_ways(ways as usize);
     }
 
     /// Reports what the replacement policy counted, if it is an open one.
@@ -283,8 +322,9 @@ impl TagArray {
             None
         } else {
             let states = &self.content.states[base..];
+            let used = self.content.ways as usize;
             self.replacement
-                .victim(set, |way| states[way].mshr.is_none())
+                .victim(set, |way| way < used && states[way].mshr.is_none())
         };
         way.map(|way| Slot((base + way) as u32))
     }
@@ -368,6 +408,9 @@ impl TagArray {
     /// Drops every unlocked line without dirty words, telling each to `dropped`.
     pub fn drop_clean(&mut self, mut dropped: impl FnMut(Slot, u64, LineState)) {
         let ways = self.geometry.ways as usize;
+        if self.content.tags.is_empty() {
+            return;
+        }
         for set in 0..self.content.sets.len() {
             if self.content.sets[set].occupied == 0 {
                 continue;

@@ -204,7 +204,7 @@ impl Cache {
         }
     }
 
-    fn drop_at_once(&mut self, slot: Slot, onward: &mut Onward) {
+    pub(super) fn drop_at_once(&mut self, slot: Slot, onward: &mut Onward) {
         if let Some(line) = self.tags.line(slot) {
             let victim = Victim {
                 line,

@@ -201,6 +201,9 @@ impl ComputeUnit {
             stage.report(s);
         }
         self.read_paths.report(s);
+        if let Some(split) = &self.split {
+            split.report(s);
+        }
         if let Some(monitor) = &self.reuse_monitor {
             monitor.report(s);
         }

@@ -436,7 +436,9 @@ impl ComputeUnit {
             wake = wake.min(cycle);
         }
         let has_dispatch = || self.dispatch.dispatch.peek(ctx).is_some();
-        if wake == now + 1 || self.invalidation.is_none() && has_dispatch() {
+        if wake == now + 1
+            || self.invalidation.is_none() && has_dispatch() && !self.split_is_under_way()
+        {
             return Next::Busy;
         }
         // With nobody open in this cycle, and nobody now, what was charged in it goes on.
@@ -475,6 +477,8 @@ impl ComputeUnit {
             || !self.launching.is_empty()
         {
             Next::Credit
+        } else if self.split_is_under_way() {
+            Next::Message
         } else {
             Next::Idle
         }

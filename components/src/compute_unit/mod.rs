@@ -14,7 +14,7 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
-//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scoreboard.rs` and `occupied.rs`, finds
+//! `work_group.rs` and `wavefront.rs` hold who is resident, and `split.rs` gives them their local memory. `issue.rs`, with `scoreboard.rs` and `occupied.rs`, finds
 //! who can issue, and a policy of `scheduler/` (asked by way of `open.rs` if it is not built in) who
 //! does; `memory_access.rs` hands an access to `load_store.rs`, through
 //! `coalescer.rs`, or to `local_memory.rs`; `register_file.rs` limits operands and results, and `wheel.rs` files results by their cycle. What is shown
@@ -24,7 +24,7 @@
 //!
 //! | Name | Direction | Message | Back-pressure |
 //! |---|---|---|---|
-//! | `dispatch.dispatch` | in | [`Dispatch`] | one per cycle is taken; none while an invalidation is carried out |
+//! | `dispatch.dispatch` | in | [`Dispatch`] | one per cycle is taken; none while the first-level cache carries out a command |
 //! | `dispatch.completion` | out | [`Completion`] | completions wait inside, at most one per work-group slot |
 //! | `memory.request` | out | [`MemRequest`](crate::memory::MemRequest) | requests wait in the load/store queue; when that is full memory instructions do not issue |
 //! | `memory.response` | in | [`MemResponse`](crate::memory::MemResponse) | always taken |
@@ -67,6 +67,8 @@
 //!   [`TexturesSpec`]; see `docs/components/compute_unit.md`.
 //! - An invalidation readable in `c` sends its commands in `c`; its answer leaves in the cycle in
 //!   which the last cache's is readable, or in `c` when no cache is wired to be told.
+//! - A dispatch for another split, readable in `c`, sends a command in `c`, and is taken in the cycle in which the cache's answer is
+//!   readable ([`SharedMemorySpec`]).
 //! - A launch from the device issued in `c` leaves in `c`, or in the first later cycle with room, in the order
 //!   of issue; its wavefront goes on `T.latency` after that.
 //! - A memory instruction without active lanes behaves as a computation of `T.latency`.
@@ -105,6 +107,7 @@ mod scheduler;
 mod scoreboard;
 mod snapshot;
 mod spec;
+mod split;
 mod unit_kind;
 mod untimed;
 mod wavefront;
@@ -151,6 +154,8 @@ pub use self::spec::{
     AtomicLanes, ClassTiming, ClassTimings, ComputeUnitSpec, IssueTogether, LoadStoreSpec,
     LocalMemorySpec, MemoryPipe, PrivateMemorySpec, RegisterBanksSpec,
 };
+pub use self::split::SharedMemorySpec;
+use self::split::Split;
 use self::wavefront::{Masks, Wavefront};
 use self::wheel::Wheel;
 use self::work_group::WorkGroup;
@@ -159,6 +164,7 @@ use crate::demands::Demands;
 use crate::launch::{CacheCommand, CacheCommandDone, Dispatch};
 use crate::launch::{CacheControlMaster, Completion, DeviceLaunch, DispatchSlave, UnitNumber};
 use crate::memory::{CacheEvent, LineBytes, MemMaster, PrivateFrom};
+use crate::occupancy::SchedulerFacts;
 use crate::reuse_monitor::ReuseMonitor;
 
 /// A compute unit.
@@ -203,6 +209,8 @@ pub struct ComputeUnit {
     completions: VecDeque<Completion>,
     launching: VecDeque<Launching>,
     invalidation: Option<Invalidation>,
+    /// None: the first-level cache has its size.
+    split: Option<Box<Split>>,
     reuse_monitor: Option<ReuseMonitor>,
     /// What the trace or a neighbour did wrong, to be reported at the end of the evaluation.
     failure: Option<String>,
@@ -351,6 +359,7 @@ impl ComputeUnit {
             completions: VecDeque::with_capacity(spec.work_group_slots as usize + 1),
             launching: VecDeque::new(),
             invalidation: None,
+            split: Split::of(&spec.local_memory).map(Box::new),
             reuse_monitor,
             failure: None,
             way: way::of(&spec),
@@ -409,12 +418,25 @@ impl Component for ComputeUnit {
             let base = self.spec.private_memory.base;
             facts.publish_from("private_memory.base", PrivateFrom(base));
         }
+        if port == "cache_control.command"
+            && let Some(split) = &self.split
+        {
+            split.tell(facts);
+        }
+    }
+
+    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        if let Some(split) = &mut self.split {
+            split.learn(port, facts);
+        }
+        Ok(())
     }
 
     /// By which port of a network requests leave is told to the work-group scheduler.
     fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
         facts.withdraw::<PrivateFrom>();
         facts.withdraw::<LineBytes>();
+        facts.withdraw::<SchedulerFacts>();
         matches!(port, "memory.request" | "dispatch.dispatch").then_some(0)
     }
 
@@ -437,6 +459,9 @@ impl Component for ComputeUnit {
             let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
                            `fetch`, or leave the wire out";
             return Err(Unfit::at("fetch", message));
+        }
+        if let Some(split) = &self.split {
+            split.check_wire(self.cache_control.command.is_connected())?;
         }
         let demands = self.demands.as_deref();
         self.read_paths.fit(&self.spec, demands)?;
@@ -494,6 +519,12 @@ impl Component for ComputeUnit {
         }
         self.waits_open(waits);
         self.waits_for_caches(waits);
+        if self.split_is_under_way() {
+            waits.on_port(
+                "cache_control.done",
+                "the first-level cache is to have another size",
+            );
+        }
         if !self.launching.is_empty() {
             let what = format!(
                 "{} launches from the device wait to be sent",

@@ -58,6 +58,9 @@ impl ComputeUnit {
         state.field("completions", &mut self.completions);
         state.field("launching", &mut self.launching);
         state.field("invalidation", &mut self.invalidation);
+        if let Some(split) = &mut self.split {
+            state.part("split", |state| split.state(state));
+        }
         if let Some(monitor) = &mut self.reuse_monitor {
             state.part("reuse_monitor", |state| monitor.state(state));
         }

@@ -9,7 +9,7 @@ use warpweave_trace::Class;
 
 use super::fetch::FetchSpec;
 use super::read_paths::{ConstantsSpec, TexturesSpec};
-use super::{Gto, SchedulerSite, WavefrontScheduling};
+use super::{Gto, SchedulerSite, SharedMemorySpec, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
 
@@ -234,7 +234,7 @@ class_timings! {
 }
 
 /// The local memory of a compute unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalMemorySpec {
     /// Size in bytes.
@@ -244,6 +244,9 @@ pub struct LocalMemorySpec {
     /// Cycles from issue of a load without bank conflicts to issue of a dependent instruction, at
     /// least 1.
     pub latency: u32,
+    /// The memory that local memory and the first-level cache are parts of; absent: each has its own, of one size.
+    #[serde(default)]
+    pub shared_with_cache: Option<SharedMemorySpec>,
 }
 
 /// The load/store unit: coalescer, queue of accesses, outstanding requests.
@@ -350,6 +353,9 @@ impl ComputeUnitSpec {
         SpecError::in_range("local_memory.bytes", local.bytes, 0..=1 << 28)?;
         SpecError::in_range("local_memory.banks", local.banks, 1..=128)?;
         SpecError::in_range("local_memory.latency", local.latency, 1..=LATENCY_MAX)?;
+        if let Some(shared) = &local.shared_with_cache {
+            shared.check(local.bytes)?;
+        }
         let unit = &self.load_store;
         SpecError::require(
             [32, 64, 128].contains(&unit.line_bytes),

@@ -49,6 +49,8 @@ impl ComputeUnit {
                     format!("there is no work-group {work_group} of kernel {kernel}")
                 })?;
                 let wavefronts = 0..trace.wavefronts_per_work_group();
+                self.split_at_once(kernel, onward);
+                let trace = &self.program.kernels[kernel as usize];
                 let cursors = wavefronts.map(|wavefront| {
                     let cursor = trace.cursor(work_group, wavefront);
                     (wavefront, cursor)

@@ -32,7 +32,7 @@ pub(super) struct WorkGroup {
 
 impl ComputeUnit {
     pub(super) fn take_dispatch(&mut self, ctx: &mut Context<'_>, now: Cycle) {
-        if self.invalidation.is_some() {
+        if self.invalidation.is_some() || self.awaits_split(ctx, now) {
             return;
         }
         match self.dispatch.dispatch.pop(ctx) {

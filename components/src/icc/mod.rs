@@ -207,8 +207,15 @@ impl Component for IccUnit {
         Ok(())
     }
 
+    /// Commands of a unit go to its cache alone.
     fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
-        is_request(port).then_some(0)
+        let commands = ["control_up[", "control_down["];
+        let rest = commands
+            .iter()
+            .find_map(|control| port.strip_prefix(control));
+        let unit = rest.and_then(|rest| rest.strip_suffix("].command")?.parse::<u32>().ok());
+        unit.map(|unit| unit + 1)
+            .or_else(|| is_request(port).then_some(0))
     }
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
@@ -281,7 +288,8 @@ impl Component for IccUnit {
         let Some(command) = message.downcast_ref::<CacheCommand>() else {
             return hand_on_untimed(port, message, ("down.request", 0), onward);
         };
-        if self.drops_lines_at_kernel_end()
+        if *command == CacheCommand::Invalidate
+            && self.drops_lines_at_kernel_end()
             && let Some(cache) = &mut self.cache
         {
             cache.clear();
@@ -347,12 +355,14 @@ impl IccUnit {
                 && let Some(command) = above.command.pop(ctx)
             {
                 below.command.send(ctx, command);
-                self.counters.invalidations += 1;
-                self.counters.open_at_invalidation += self.table.len() as u64;
-                if drops && let Some(cache) = &mut self.cache {
-                    self.counters.cache_dropped += cache.clear();
+                if command == CacheCommand::Invalidate {
+                    self.counters.invalidations += 1;
+                    self.counters.open_at_invalidation += self.table.len() as u64;
+                    if drops && let Some(cache) = &mut self.cache {
+                        self.counters.cache_dropped += cache.clear();
+                    }
+                    self.table.close_all();
                 }
-                self.table.close_all();
             }
             if below.done.peek(ctx).is_some()
                 && above.done.can_send(ctx)

@@ -236,6 +236,12 @@ impl Component for WorkGroupScheduler {
         }
     }
 
+    fn facts(&self, port: &str, facts: &mut Facts) {
+        if port.starts_with("units[") {
+            facts.publish_from("unit", self.spec.facts());
+        }
+    }
+
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
         self.said.learn(port, facts)
     }

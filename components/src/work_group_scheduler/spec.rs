@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Policy, SpecError};
 
 use super::{StatedLimits, WorkGroupPlacement};
+use crate::occupancy::SchedulerFacts;
 
 /// Compute units a machine may have.
 const UNITS_MAX: u64 = 1 << 16;
@@ -91,6 +92,15 @@ impl InvalidateAt {
 }
 
 impl WorkGroupSchedulerSpec {
+    /// What the scheduler tells its units.
+    pub(super) fn facts(&self) -> SchedulerFacts {
+        SchedulerFacts {
+            units: self.clusters * self.units_per_cluster,
+            register_partitions: self.unit.register_partitions,
+            register_granularity: self.unit.register_granularity,
+        }
+    }
+
     /// Checks every number.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         SpecError::in_range("clusters", self.clusters, 1..)?;

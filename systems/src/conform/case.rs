@@ -29,6 +29,8 @@ pub(super) struct Case {
     seed: u32,
     /// First-level lines live to the end of a family of kernels, and units hear of it; else to that of a kernel.
     families: bool,
+    /// The first level and local memory share one memory; else each has its own.
+    shares: bool,
     launches: Vec<Launch>,
 }
 
@@ -76,18 +78,18 @@ impl Case {
                 select(vec![Levels::First, Levels::Second, Levels::Both]),
             ),
             0u32..1000,
-            any::<bool>(),
+            (any::<bool>(), any::<bool>()),
         );
         let launches = prop::collection::vec(Launch::any(), 1..4);
         (machine, launches).prop_map(|(machine, launches)| {
-            let (grid, unit, memory, seed, families) = machine;
+            let (grid, unit, memory, seed, (families, shares)) = machine;
             Self {
                 clusters: grid.0,
                 units_per_cluster: grid.1,
                 wavefront_slots: grid.2,
                 work_group_slots: grid.3,
                 schedulers: unit.0,
-                l1_sets: unit.1,
+                l1_sets: if shares { 8 } else { unit.1 },
                 l1_ways: unit.2,
                 l2_sets: memory.0,
                 mshr_entries: memory.1,
@@ -96,6 +98,7 @@ impl Case {
                 at: memory.4,
                 seed,
                 families,
+                shares,
                 launches,
             }
         })
@@ -170,6 +173,7 @@ impl Case {
         } else {
             ("KernelEnd", "Never")
         };
+        text = text.replace("@LOCAL_MEMORY@", &self.local_memory());
         text = text.replace("@INVALIDATE_AT@", invalidate);
         text = text.replace("@ANNOUNCE@", announce);
         for (name, here, level) in [
@@ -188,6 +192,17 @@ impl Case {
             text = text.replace(&format!("@{name}@"), &chosen(here, level));
         }
         text
+    }
+
+    /// The size of local memory, where it is shared with the first level a way of that for each work-group.
+    fn local_memory(&self) -> String {
+        if !self.shares {
+            return "bytes: \"=16 * 1024\"".to_owned();
+        }
+        let way = self.l1_sets * 128;
+        let splits: Vec<u32> = (1..=self.l1_ways).map(|ways| ways * way).collect();
+        let (local, both) = (self.l1_ways * way, (self.l1_ways + 1) * way);
+        format!("bytes: {local}, shared_with_cache: (bytes: {both}, splits: {splits:?})")
     }
 
     fn workload(&self) -> String {

@@ -6,13 +6,14 @@ use warpweave_systems::standard_registry;
 use super::tables::runs;
 
 /// Units of amounts, which may be added up.
-const AMOUNTS: [&str; 29] = [
+const AMOUNTS: [&str; 30] = [
     "MSHR cycles",
     "MSHRs",
     "accesses",
     "barriers",
     "bits",
     "bytes",
+    "changes",
     "commands",
     "copies",
     "cycles",

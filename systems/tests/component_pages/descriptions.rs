@@ -95,7 +95,7 @@ const ICC_WITH_CACHE: &str = "IccUnit(
 )";
 
 macro_rules! compute_unit {
-    ($scheduler:literal, $rest:literal) => {
+    ($scheduler:literal, $local_memory:literal, $rest:literal) => {
         concat!(
             "ComputeUnit(
     index: 0, wavefront_slots: 8, work_group_slots: 2, registers: 1024, schedulers: 1,
@@ -114,12 +114,15 @@ macro_rules! compute_unit {
         load: (latency: 4, interval: 1), store: (latency: 4, interval: 1),
         atomic: (latency: 4, interval: 1), exit: (latency: 1, interval: 1),
     ),
-    local_memory: (bytes: 1024, banks: 32, latency: 26), constant_latency: 8,
+    constant_latency: 8,
     load_store: (
         line_bytes: 128, queue_depth: 2, requests_per_cycle: 1, outstanding_max: 16,
         writeback_latency: 1,
     ),
     private_memory: (base: 1099511627776, bytes_per_thread: 512),
+    local_memory: (bytes: 1024, banks: 32, latency: 26",
+            $local_memory,
+            "),
 ",
             $rest,
             ")"
@@ -127,10 +130,11 @@ macro_rules! compute_unit {
     };
 }
 
-const COMPUTE_UNIT: &str = compute_unit!("Lrr", "");
+const COMPUTE_UNIT: &str = compute_unit!("Lrr", "", "");
 
 const COMPUTE_UNIT_WITH_EVERYTHING: &str = compute_unit!(
     "Ccws",
+    ", shared_with_cache: (bytes: 2048, splits: [0, 512, 1024])",
     "fetch: (
         base: 35184372088832, instruction_bytes: 8, bytes: 16, line_bytes: 128, buffer: 2,
         latency: 2,

@@ -54,7 +54,7 @@ pub enum Cause {
     Passed,
     /// It answered a read and a policy dropped it.
     Dropped,
-    /// An invalidation.
+    /// An invalidation, or its way went out of use.
     Invalidated,
 }
 

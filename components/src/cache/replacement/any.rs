@@ -71,6 +71,11 @@ impl AnyReplacement {
         with!(self, policy => policy.removed(set, way));
     }
 
+    /// So many ways of each set are in use from here on, the first ones.
+    pub(crate) fn use_ways(&mut self, ways: usize) {
+        with!(self, policy => policy.use_ways(ways));
+    }
+
     /// The way whose line leaves next among those that may, if any may.
     #[inline]
     pub(crate) fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {

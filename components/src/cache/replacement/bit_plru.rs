@@ -12,6 +12,7 @@ const WAYS_MAX: u32 = 64;
 /// clears the others. Up to 64 ways. Source: the MRU approximation of Al-Zoubi et al., "Performance
 /// Evaluation of Cache Replacement Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
 pub struct BitPlru {
+    /// In use.
     ways: usize,
     marks: Vec<u64>,
 }
@@ -54,6 +55,13 @@ impl Order for BitPlru {
     #[inline]
     fn installed(&mut self, set: usize, way: usize) {
         self.used(set, way);
+    }
+
+    fn use_ways(&mut self, ways: usize) {
+        self.ways = ways;
+        for marks in &mut self.marks {
+            *marks &= u64::MAX >> (64 - ways);
+        }
     }
 
     #[inline]

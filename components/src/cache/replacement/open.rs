@@ -21,8 +21,12 @@ pub trait ReplacementPolicy: Send {
     /// asked for.
     fn removed(&mut self, _set: usize, _way: usize) {}
 
+    /// So many ways of each set are in use from here on, the first ones; those beyond hold nothing and may not leave. All are
+    /// in use before this is called, and it is called again when a checkpoint has been loaded.
+    fn use_ways(&mut self, _ways: usize) {}
+
     /// The way whose line leaves next: one that may leave, or none when none may. Every way of the
-    /// set holds a line; those that may not leave are being filled or still answer requests. Another
+    /// set in use holds a line; those that may not leave are being filled, still answer requests, or are out of use. Another
     /// answer ends the run.
     fn victim(&self, set: usize, may_leave: &dyn Fn(usize) -> bool) -> Option<usize>;
 
@@ -73,6 +77,10 @@ impl Order for OpenReplacement {
 
     fn removed(&mut self, set: usize, way: usize) {
         self.policy.removed(set, way);
+    }
+
+    fn use_ways(&mut self, ways: usize) {
+        self.policy.use_ways(ways);
     }
 
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {

@@ -19,6 +19,7 @@ pub struct RandomSpec {
 /// Any line leaves, by a sequence of random numbers: a function of the seed, the set and the number of
 /// lines installed so far.
 pub struct Random {
+    /// In use.
     ways: usize,
     seed: u64,
     installed: u64,
@@ -55,6 +56,10 @@ impl Order for Random {
     #[inline]
     fn installed(&mut self, _set: usize, _way: usize) {
         self.installed += 1;
+    }
+
+    fn use_ways(&mut self, ways: usize) {
+        self.ways = ways;
     }
 
     #[inline]

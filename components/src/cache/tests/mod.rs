@@ -1,5 +1,5 @@
 //! The cache on a test bench, between a scripted requester and a scripted level below: exact cycles
-//! of [`reads`] and [`writes`], of the optional [`features`] and of [`partial_lines`], of [`copy_backs`]; what is
+//! of [`reads`] and [`writes`], of the optional [`features`] and of [`partial_lines`], of [`copy_backs`] and [`resize`]; what is
 //! refused ([`refusals`]); and [`random_traffic`] in front of a memory that answers late and out of
 //! order.
 
@@ -10,6 +10,7 @@ mod random_traffic;
 mod reads;
 mod refusals;
 mod replacement;
+mod resize;
 mod writes;
 
 use warpweave_framework::{Link, Outcome as RunOutcome, Policy, Sink, Source, TestBench, Value};

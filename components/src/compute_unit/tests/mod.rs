@@ -1,5 +1,5 @@
 //! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`],
-//! [`work_groups`], [`mechanisms`], [`read_paths`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
+//! [`work_groups`], [`split`], [`mechanisms`], [`read_paths`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
 //! [`random_memory`] and beside a [`random_cache`], compared with a [`naive`] unit in [`differential`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
@@ -16,6 +16,7 @@ mod random_cache;
 mod random_kernels;
 mod random_memory;
 mod read_paths;
+mod split;
 mod work_groups;
 
 use std::sync::Mutex;
@@ -60,6 +61,7 @@ fn spec() -> ComputeUnitSpec {
             bytes: 4096,
             banks: 32,
             latency: 10,
+            shared_with_cache: None,
         },
         constant_latency: 5,
         constants: None,
@@ -225,8 +227,12 @@ struct Bench {
 
 impl Bench {
     fn new(spec: ComputeUnitSpec, kernels: Vec<KernelTrace>) -> Self {
+        Self::around(build(spec, kernels))
+    }
+
+    fn around(unit: ComputeUnit) -> Self {
         let mut bench = TestBench::new();
-        bench.add("cu", build(spec, kernels));
+        bench.add("cu", unit);
         Self {
             dispatch: bench.source("cu.dispatch.dispatch"),
             completion: bench.sink("cu.dispatch.completion"),

@@ -3,11 +3,11 @@
 use warpweave_params::Diagnostic;
 
 use super::cache::{Allocate, CacheText, Index, Write, WriteAllocate};
-use super::form::counts;
 use super::front_end::Fetch;
 use super::given::Given;
 use super::machine::{CYCLES_MAX, in_clock};
 use super::piece::Piece;
+use super::shared::Shared;
 
 /// A cache of a system file.
 #[derive(Debug)]
@@ -54,6 +54,8 @@ pub(super) struct ReadCache {
 pub(super) struct Caches {
     /// None: loads go to the network.
     pub(super) l1: Option<Cache>,
+    /// The memory that the first level shares with local memory, if it does.
+    pub(super) shared: Option<Shared>,
     /// None: instructions come without a cache.
     pub(super) l1i: Option<Cache>,
     /// None: constants take a fixed time.
@@ -74,7 +76,7 @@ impl Caches {
         let text = given.value(INSTRUCTIONS)?;
         let described = CacheText::read(&text)?.filter(|_| fetch.is_some_and(|it| it.has_cache));
         let own = described.as_ref().map(CacheText::unit_bytes);
-        let (l1, l2) = levels(given, frequencies, own, notes)?;
+        let (l1, shared, l2) = levels(given, frequencies, own, notes)?;
         let said = Said {
             name: INSTRUCTIONS,
             text: &text,
@@ -98,6 +100,7 @@ impl Caches {
         let l1t = beside(TEXTURES)?;
         Ok(Self {
             l1,
+            shared,
             l1i,
             l1c,
             l1t,
@@ -154,7 +157,7 @@ fn levels(
     frequencies: [f64; 4],
     beside: Option<u32>,
     notes: &mut Vec<String>,
-) -> Result<(Option<Cache>, Cache), Diagnostic> {
+) -> Result<(Option<Cache>, Option<Shared>, Cache), Diagnostic> {
     const L1: &str = "-gpgpu_cache:dl1";
     const L2: &str = "-gpgpu_cache:dl2";
     let l2 = given.value(L2)?;
@@ -192,11 +195,9 @@ fn levels(
     let apart = first.is_some() && unit > down && beside.is_none_or(|bytes| bytes == unit);
     second.above_line_bytes = apart.then_some(unit);
     let Some(mut first) = first else {
-        return Ok((None, second));
+        return Ok((None, None, second));
     };
-    if given.flag("-gpgpu_adaptive_cache_config")? {
-        adapt(given, &mut first, &l1, notes)?;
-    }
+    let shared = Shared::of(given, &mut first, &l1)?;
     let delay = given
         .count("-gpgpu_l1_latency", 0..=CYCLES_MAX, "cycles")?
         .max(1);
@@ -212,7 +213,7 @@ fn levels(
         apart,
     };
     let first = said.cache(&first, lines, delay, banks, notes)?;
-    Ok((Some(first), second))
+    Ok((Some(first), shared, second))
 }
 
 /// Bytes that a cache fetches together.
@@ -221,29 +222,6 @@ fn unit_of(cache: &CacheText, text: &Piece) -> Result<u32, Diagnostic> {
         bytes @ (32 | 64 | 128) => Ok(bytes),
         _ => Err(text.refuse("lines of 32, 64 or 128 bytes")),
     }
-}
-
-/// Gives a first level the room that the smallest local memory leaves.
-fn adapt(
-    given: &Given,
-    cache: &mut CacheText,
-    text: &Piece,
-    notes: &mut Vec<String>,
-) -> Result<(), Diagnostic> {
-    let whole = given.count("-gpgpu_unified_l1d_size", 1..=1 << 16, "KB")?;
-    let options = given.value("-gpgpu_shmem_option")?;
-    let taken = counts(&options, ',', None)?.into_iter().min().unwrap_or(0);
-    let way = u64::from(cache.sets) * u64::from(cache.line_bytes);
-    let bytes = u64::from(whole.saturating_sub(taken)) * 1024;
-    if bytes == 0 || !bytes.is_multiple_of(way) || bytes / way > 1 << 16 {
-        let message = format!("{bytes} bytes are left for a first level with ways of {way} bytes");
-        return Err(text.blame(&message));
-    }
-    cache.ways = (bytes / way) as u32;
-    notes.push(format!(
-        "-gpgpu_adaptive_cache_config 1: the first level has {bytes} bytes, whatever local memory a kernel takes"
-    ));
-    Ok(())
 }
 
 /// Bytes of the lines of a cache and of those that come from below, and whether one request asks for a line.

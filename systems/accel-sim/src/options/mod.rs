@@ -18,6 +18,7 @@ mod interconnect;
 mod machine;
 mod memory;
 mod piece;
+mod shared;
 mod table;
 mod tokens;
 mod write;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::caches::{Cache, ReadCache};
 use super::given::Given;
 use super::machine::{Machine, Network};
+use super::shared::Shared;
 
 /// The text of the system file for a machine that these files described.
 pub(super) fn system(files: &[String], given: &Given, machine: &Machine) -> String {
@@ -339,9 +340,18 @@ fn unit(machine: &Machine) -> String {
         line(format!("    {class}: {pace},"));
     }
     line("),".to_owned());
-    line(format!(
-        "local_memory: (bytes: {bytes}, banks: {banks}, latency: {latency}),"
-    ));
+    let own = format!("bytes: {bytes}, banks: {banks}, latency: {latency}");
+    match &machine.caches.shared {
+        None => line(format!("local_memory: ({own}),")),
+        Some(Shared { bytes, splits }) => {
+            line("local_memory: (".to_owned());
+            line(format!("    {own},"));
+            line(format!(
+                "    shared_with_cache: (bytes: {bytes}, splits: {splits:?}),"
+            ));
+            line("),".to_owned());
+        }
+    }
     line("load_store: (".to_owned());
     line(format!(
         "    line_bytes: {}, requests_per_cycle: {}, pipe: InOrder, issues_per_cycle: {}, queue_depth: {},",

@@ -52,6 +52,10 @@ impl ReplacementPolicy for Opened {
         self.0.removed(set, way);
     }
 
+    fn use_ways(&mut self, ways: usize) {
+        self.0.use_ways(ways);
+    }
+
     fn victim(&self, set: usize, may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
         self.0.victim(set, may_leave)
     }

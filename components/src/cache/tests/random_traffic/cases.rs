@@ -21,7 +21,7 @@ pub(super) struct Case {
     pub(super) second: Option<CacheSpec>,
     /// Gap in cycles before each request, and the request.
     pub(super) requests: Vec<(u64, MemRequest)>,
-    pub(super) commands: Vec<Cycle>,
+    pub(super) commands: Vec<(Cycle, CacheCommand)>,
     pub(super) stall: u32,
     pub(super) seed: u64,
     pub(super) delay_max: u64,
@@ -298,7 +298,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
     (
         (spec(), prop::option::of(spec())),
         prop::collection::vec(request(), 1..120),
-        prop::collection::vec(1u64..400, 0..3),
+        prop::collection::vec((1u64..400, 0u32..8), 0..4),
         0u32..14,
         any::<u64>(),
         1u64..60,
@@ -306,6 +306,18 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
         .prop_map(|(specs, mut requests, commands, stall, seed, delay_max)| {
             number(&mut requests);
             let (spec, mut second) = specs;
+            // Half of the commands change the size.
+            let way = spec.size_bytes / spec.ways;
+            let commands = commands.into_iter().map(|(gap, choice)| match choice {
+                0..4 => (gap, CacheCommand::Invalidate),
+                _ => (
+                    gap,
+                    CacheCommand::Resize {
+                        bytes: way * (1 + choice % spec.ways),
+                    },
+                ),
+            });
+            let commands = commands.collect();
             flush(&spec, &mut requests);
             if let Some(second) = &mut second {
                 second.level = CacheLevel::L2;

@@ -93,7 +93,7 @@ pub(super) fn check_answers(case: &Case, observed: &Observed) {
             );
         }
     }
-    assert_eq!(observed.invalidations, case.commands.len());
+    assert_eq!(observed.commands, case.commands.len());
 }
 
 /// Written words arrive below, no others, with the sequence of the last write.

@@ -28,7 +28,7 @@ use crate::launch::{CacheCommand, CacheCommandDone};
 #[derive(Clone, Debug, PartialEq)]
 struct Observed {
     responses: Vec<(Cycle, MemResponse)>,
-    invalidations: usize,
+    commands: usize,
     below: Record,
     statistics: InstanceStatistics,
 }
@@ -84,15 +84,15 @@ fn observe(case: &Case, options: EngineOptions, renewed_at: Option<Cycle>) -> Ob
         requests.send_at(cycle, *request);
     }
     let mut at = 1;
-    for gap in &case.commands {
+    for (gap, command) in &case.commands {
         at += gap;
-        commands.send_at(at, CacheCommand::Invalidate);
+        commands.send_at(at, *command);
     }
     assert_eq!(bench.run_until_quiet(), RunOutcome::Done);
     let below = record.lock().clone();
     Observed {
         responses: responses.take_all(),
-        invalidations: done.take_all().len(),
+        commands: done.take_all().len(),
         below,
         statistics: bench.statistics("cache"),
     }
@@ -114,5 +114,38 @@ proptest! {
         compare(&observe(&case, shuffled, None), &usual);
         let renewed_at = Some(1 + case.seed % 300);
         compare(&observe(&case, EngineOptions::default(), renewed_at), &usual);
+    }
+}
+
+/// What a case shows in a cache of `more` ways more per set, of which those of the case are in use; the order of lines in the part
+/// that is used is the case's own.
+fn with_ways_out_of_use(case: &Case, more: u32) -> Case {
+    let mut larger = case.clone();
+    let spec = &mut larger.spec;
+    let way = spec.size_bytes / spec.ways;
+    spec.ways += more;
+    spec.size_bytes = way * spec.ways;
+    larger
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_cache_told_to_use_some_of_its_ways_does_what_one_built_with_them_does(
+        case in case(), more in 1u32..5,
+    ) {
+        let mut case = case;
+        let bytes = case.spec.size_bytes;
+        case.commands.retain(|(_, command)| *command == CacheCommand::Invalidate);
+        case.commands.insert(0, (0, CacheCommand::Resize { bytes }));
+        // The tree needs a power of two of ways.
+        let doubles = case.spec.replacement.name() == "PseudoLru";
+        let more = if doubles { case.spec.ways } else { more };
+        let larger = with_ways_out_of_use(&case, more);
+        let built = observe(&case, EngineOptions::default(), None);
+        compare(&observe(&larger, EngineOptions::default(), None), &built);
+        let renewed_at = Some(2 + case.seed % 300);
+        compare(&observe(&larger, EngineOptions::default(), renewed_at), &built);
     }
 }

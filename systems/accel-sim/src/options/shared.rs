@@ -1,0 +1,59 @@
+//! The memory that the first level and local memory are parts of, where the first level is adaptive.
+
+use warpweave_params::Diagnostic;
+
+use super::cache::CacheText;
+use super::form::counts;
+use super::given::Given;
+use super::piece::Piece;
+
+/// One memory, and how much of it may be local.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) bytes: u32,
+    /// Bytes of local memory, ascending.
+    pub(super) splits: Vec<u32>,
+}
+
+impl Shared {
+    /// What the options say, if the first level is adaptive. That, described by `text`, gets what the smallest local memory
+    /// leaves.
+    pub(super) fn of(
+        given: &Given,
+        first: &mut CacheText,
+        text: &Piece,
+    ) -> Result<Option<Self>, Diagnostic> {
+        if !given.flag("-gpgpu_adaptive_cache_config")? {
+            return Ok(None);
+        }
+        let whole = given.count("-gpgpu_unified_l1d_size", 1..=1 << 16, "KB")? * 1024;
+        let options = given.value("-gpgpu_shmem_option")?;
+        let mut splits = Vec::new();
+        for kilobytes in counts(&options, ',', None)? {
+            splits.push(kilobytes.saturating_mul(1024));
+        }
+        splits.sort_unstable();
+        splits.dedup();
+        let most = given.count("-gpgpu_shmem_size", 0..=1 << 28, "bytes")?;
+        if splits.last() != Some(&most) || splits.len() > 64 {
+            let expected =
+                format!("up to 64 sizes, the largest that of -gpgpu_shmem_size, {most} bytes");
+            return Err(options.refuse(&expected));
+        }
+        let way = u64::from(first.sets) * u64::from(first.line_bytes);
+        for local in splits.iter().rev() {
+            let bytes = u64::from(whole.saturating_sub(*local));
+            if bytes == 0 || !bytes.is_multiple_of(way) || bytes / way > 1 << 16 {
+                let message = format!(
+                    "{bytes} bytes are left for a first level with ways of {way} bytes, beside {local} of local memory"
+                );
+                return Err(text.blame(&message));
+            }
+            first.ways = (bytes / way) as u32;
+        }
+        Ok(Some(Self {
+            bytes: whole,
+            splits,
+        }))
+    }
+}
