@@ -7,7 +7,7 @@ use warpweave_trace::{FrontEnd, WorkGroupOrder};
 /// Version of what emulation makes of a program. It grows whenever the trace of any program becomes another
 /// one, so that no trace that was kept is taken for what the emulator would give now: a test compares the traces
 /// of the shipped workloads with those of this version.
-pub const EMULATOR_VERSION: u32 = 2;
+pub const EMULATOR_VERSION: u32 = 3;
 
 /// How emulation interleaves work-groups and when it gives up. Part of the identity of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use warpweave_framework::Unfit;
 
 use super::ReadPaths;
+use super::queue::ReadQueue;
 use crate::compute_unit::ComputeUnitSpec;
 use crate::demands::Demands;
 
@@ -47,7 +48,7 @@ impl ReadPaths {
         spec: &ComputeUnitSpec,
         demands: Option<&Demands>,
     ) -> Result<(), Unfit> {
-        let mut ranges = self.queues().filter_map(|queue| queue.arguments());
+        let mut ranges = self.queues().filter_map(ReadQueue::arguments);
         let Some(arguments) = ranges.next() else {
             return Ok(());
         };

@@ -257,17 +257,21 @@ fn read_alone(machine: &Machine, wires: &mut String) -> (String, String) {
     });
     for (count, (name, port, level, described)) in there.enumerate() {
         let fields = cache("fermi_l1", described, "                    ");
-        parts += &format!(
+        let part = write!(
+            parts,
             "\"{name}[u]\": Cache(
                     level: {level},
 {fields}                ),
                 "
         );
-        *wires += &format!(
+        part.expect("writing to a string succeeds");
+        let wired = write!(
+            wires,
             "
                 \"cu[u].{port} <-> {name}[u].up\": (latency: 1),
                 \"{name}[u].down <-> port.up[{ports} + u]\": (latency: 1),"
         );
+        wired.expect("writing to a string succeeds");
         ports = format!("{} * units", count + 2);
     }
     (parts, ports)
