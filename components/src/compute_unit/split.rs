@@ -163,7 +163,7 @@ impl Split {
     fn settle(&mut self, now: Cycle) {
         self.cache_bytes.set(now, u64::from(self.cache_size()));
         if let Some(since) = self.waits_since.take() {
-            self.wait_cycles += now - since;
+            self.wait_cycles += now.saturating_sub(since);
         }
     }
 
@@ -183,7 +183,7 @@ impl Split {
         s.level("cache_bytes_mean", "bytes", meaning, &self.cache_bytes);
         let meaning = "changes of the size of the first-level cache";
         s.counter("split_changes", "changes", meaning, self.changes);
-        let open = self.waits_since.map_or(0, |since| s.cycle() - since);
+        let open = self.waits_since.map_or(0, |since| s.cycle().saturating_sub(since));
         let meaning =
             "cycles in which a work-group waited for the first-level cache to have another size";
         let cycles = self.wait_cycles + open;

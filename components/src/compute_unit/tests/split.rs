@@ -22,13 +22,18 @@ struct Sharing {
 
 impl Sharing {
     fn new(units: u32, kernels: Vec<KernelTrace>) -> Self {
-        let mut unit = build(sharing(), kernels);
-        let mut facts = Facts::new();
-        facts.publish(SchedulerFacts {
+        let told = SchedulerFacts {
             units,
             register_partitions: None,
             register_granularity: None,
-        });
+        };
+        Self::told(told, kernels)
+    }
+
+    fn told(by_scheduler: SchedulerFacts, kernels: Vec<KernelTrace>) -> Self {
+        let mut unit = build(sharing(), kernels);
+        let mut facts = Facts::new();
+        facts.publish(by_scheduler);
         unit.learn("dispatch.dispatch", &facts).unwrap();
         let mut facts = Facts::new();
         facts.publish(Resizable);
@@ -130,16 +135,18 @@ fn the_split_is_the_smallest_that_holds_what_a_kernel_may_have_on_a_unit() {
 
 #[test]
 fn registers_are_counted_as_the_scheduler_counts_them() {
-    let mut limits = sharing().facts().limits();
-    limits.register_granularity = 4096;
-    // A wavefront takes a quarter of the register file: four, of which two have 1024 bytes each.
-    let kernel = kernel(&vec![vec![exit()]; 2], 9, 1024);
-    let needs = crate::occupancy::WorkGroupNeeds::of(&kernel);
-    assert_eq!(limits.local_bytes_wanted(&needs, 9, 1), 2048);
-    let mut unit = Sharing::new(1, vec![kernel]);
-    unit.bench.start_at(5, 0, 0, 0);
-    // The unit itself counts single registers.
-    unit.resizes(5, 8192 - 4096);
+    // Four work-groups in single registers; in granules of a quarter of the register file two.
+    for (register_granularity, local) in [(None, 4096), (Some(4096), 2048)] {
+        let kernel = kernel(&vec![vec![exit()]; 2], 9, 1024);
+        let told = SchedulerFacts {
+            units: 1,
+            register_partitions: None,
+            register_granularity,
+        };
+        let mut unit = Sharing::told(told, vec![kernel]);
+        unit.bench.start_at(5, 0, 0, 0);
+        unit.resizes(5, 8192 - local);
+    }
 }
 
 #[test]
