@@ -63,7 +63,7 @@ fn constants_and_arguments_are_read_through_a_cache_of_their_own_and_hit_there()
     // A table of two lines, and a line of arguments for each of three launches.
     let missed = run.sum(".l1c", "read_misses");
     assert!(
-        missed >= 5 && missed <= 4 * (2 + 1) * 3,
+        (5..=4 * (2 + 1) * 3).contains(&missed),
         "{missed} of {reads}"
     );
     assert!(run.sum(".cu", "memory_slots_Constant") > 0);
