@@ -269,6 +269,7 @@ impl LoadStoreUnit {
         self.length -= 1;
     }
 
+    #[inline(always)]
     fn take_request(&mut self) -> MemRequest {
         let queued = &mut self.queue[self.head];
         let Transaction { line, words } = queued.lines[queued.next as usize];
@@ -306,7 +307,7 @@ impl LoadStoreUnit {
     ///
     /// # Errors
     /// An answer to nothing that was asked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, response: &MemResponse) -> Result<Option<Access>, String> {
         let Some((owner, line)) = self.requests.remove(Id::from_bits(response.id)) else {
             return Err(format!(

@@ -76,7 +76,7 @@ fn a_loop_that_fits_misses_once_per_line() {
 /// the hit bits of an independent simulator.
 #[test]
 fn hit_bits_equal_those_of_an_independent_simulator() {
-    let table = include_str!("testdata/hit_bits_16k_4w.csv");
+    let table = include_str!("../testdata/hit_bits_16k_4w.csv");
     let mut accesses = 0;
     for row in table.lines().skip(1) {
         let fields: Vec<_> = row.split(',').collect();
