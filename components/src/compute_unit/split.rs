@@ -183,7 +183,9 @@ impl Split {
         s.level("cache_bytes_mean", "bytes", meaning, &self.cache_bytes);
         let meaning = "changes of the size of the first-level cache";
         s.counter("split_changes", "changes", meaning, self.changes);
-        let open = self.waits_since.map_or(0, |since| s.cycle().saturating_sub(since));
+        let open = self
+            .waits_since
+            .map_or(0, |since| s.cycle().saturating_sub(since));
         let meaning =
             "cycles in which a work-group waited for the first-level cache to have another size";
         let cycles = self.wait_cycles + open;

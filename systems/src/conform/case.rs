@@ -194,14 +194,16 @@ impl Case {
         text
     }
 
-    /// The size of local memory, where it is shared with the first level a way of that for each work-group.
+    /// The size of local memory, where it is shared with the first level a way of that for each work-group. Two fit at
+    /// least, as policies may ask for.
     fn local_memory(&self) -> String {
         if !self.shares {
             return "bytes: \"=16 * 1024\"".to_owned();
         }
         let way = self.l1_sets * 128;
-        let splits: Vec<u32> = (1..=self.l1_ways).map(|ways| ways * way).collect();
-        let (local, both) = (self.l1_ways * way, (self.l1_ways + 1) * way);
+        let most = self.l1_ways.max(2);
+        let splits: Vec<u32> = (1..=most).map(|ways| ways * way).collect();
+        let (local, both) = (most * way, (most + 1) * way);
         format!("bytes: {local}, shared_with_cache: (bytes: {both}, splits: {splits:?})")
     }
 
