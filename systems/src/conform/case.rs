@@ -90,7 +90,8 @@ impl Case {
                 work_group_slots: grid.3,
                 schedulers: unit.0,
                 l1_sets: if shares { 8 } else { unit.1 },
-                l1_ways: unit.2,
+                // Two work-groups fit at least, as policies may ask for.
+                l1_ways: if shares { unit.2.max(2) } else { unit.2 },
                 l2_sets: memory.0,
                 mshr_entries: memory.1,
                 slices: memory.2,
@@ -194,16 +195,14 @@ impl Case {
         text
     }
 
-    /// The size of local memory, where it is shared with the first level a way of that for each work-group. Two fit at
-    /// least, as policies may ask for.
+    /// The size of local memory, where it is shared with the first level a way of that for each work-group.
     fn local_memory(&self) -> String {
         if !self.shares {
             return "bytes: \"=16 * 1024\"".to_owned();
         }
         let way = self.l1_sets * 128;
-        let most = self.l1_ways.max(2);
-        let splits: Vec<u32> = (1..=most).map(|ways| ways * way).collect();
-        let (local, both) = (most * way, (most + 1) * way);
+        let splits: Vec<u32> = (1..=self.l1_ways).map(|ways| ways * way).collect();
+        let (local, both) = (self.l1_ways * way, (self.l1_ways + 1) * way);
         format!("bytes: {local}, shared_with_cache: (bytes: {both}, splits: {splits:?})")
     }
 

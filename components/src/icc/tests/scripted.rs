@@ -411,12 +411,6 @@ fn the_end_of_a_kernel_drops_lines_and_lets_nothing_join() {
     answers.send_at(20, a.answer(Level::L2));
     above.send_at(22, read(2, B));
     let (_, b) = bench.receive(&below);
-    // Another size of the first level changes nothing here.
-    let resize = CacheCommand::Resize { bytes: 4096 };
-    command.send_at(25, resize);
-    bench.expect_at(&passed, 25, &resize);
-    carried_out.send_at(27, CacheCommandDone);
-    bench.expect_at(&done, 27, &CacheCommandDone);
     command.send_at(30, CacheCommand::Invalidate);
     bench.expect_at(&passed, 30, &CacheCommand::Invalidate);
     carried_out.send_at(33, CacheCommandDone);
