@@ -194,9 +194,23 @@ impl ComputeUnit {
                     .memory_answered(slot % self.issuers.len(), level, now);
             }
         }
+        let latency = self.spec.load_store.writeback_latency;
+        self.write_back_after(latency, access, level, now);
+    }
+
+    /// The last answer to an access has come, from `level`: its result is in the registers `latency` cycles from now.
+    #[inline(always)]
+    pub(super) fn write_back_after(
+        &mut self,
+        latency: u32,
+        access: &Access,
+        level: Level,
+        now: Cycle,
+    ) {
+        let slot = usize::from(access.source.wavefront_slot);
         if !self.decoded.instructions[access.instruction as usize].has_writes {
             self.finish_one(slot, now);
-        } else if self.spec.load_store.writeback_latency == 0 {
+        } else if latency == 0 {
             self.write_back(slot, access.instruction, level, now);
         } else {
             let event = Event::WriteBack {
@@ -204,7 +218,6 @@ impl ComputeUnit {
                 level,
                 instruction: access.instruction,
             };
-            let latency = self.spec.load_store.writeback_latency;
             self.wheel.push(now, u64::from(latency), event);
         }
     }

@@ -31,8 +31,8 @@ use crate::occupancy::{SchedulerFacts, UnitLimits, WorkGroupNeeds};
 pub struct SharedMemorySpec {
     /// Bytes of both together.
     pub bytes: u32,
-    /// Bytes that local memory can have, ascending, 1 to 64 of them; the last is `local_memory.bytes`. The cache has the rest, at
-    /// most its `size_bytes`, in whole ways. Before the first kernel the first holds.
+    /// Bytes that local memory can have, ascending, 1 to 64 of them; the last is `local_memory.bytes`. The cache has the rest, in
+    /// whole ways, beside the first all of its `size_bytes`. Before the first kernel the first holds.
     pub splits: Vec<u32>,
 }
 

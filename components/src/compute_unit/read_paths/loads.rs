@@ -5,7 +5,6 @@ use warpweave_framework::{Context, Cycle};
 use super::queue::ReadQueue;
 use crate::compute_unit::ComputeUnit;
 use crate::compute_unit::load_store::Access;
-use crate::compute_unit::wheel::Event;
 use crate::memory::{Level, MemResponse, RequestKind};
 
 impl ComputeUnit {
@@ -94,18 +93,6 @@ impl ComputeUnit {
         if self.is_open() {
             self.tell_response(slot, now);
         }
-        let later = queue.spec.writeback_latency;
-        if !self.decoded.instructions[access.instruction as usize].has_writes {
-            self.finish_one(slot, now);
-        } else if later == 0 {
-            self.write_back(slot, access.instruction, level, now);
-        } else {
-            let event = Event::WriteBack {
-                slot: slot as u8,
-                level,
-                instruction: access.instruction,
-            };
-            self.wheel.push(now, u64::from(later), event);
-        }
+        self.write_back_after(queue.spec.writeback_latency, access, level, now);
     }
 }
