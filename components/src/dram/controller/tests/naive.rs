@@ -36,6 +36,8 @@ pub(super) struct Naive {
     turn: u32,
     pub(super) commands: Vec<Issued>,
     done: Vec<(Cycle, u32)>,
+    /// The next cycle.
+    pub(super) clock: Cycle,
 }
 
 impl Naive {
@@ -60,6 +62,7 @@ impl Naive {
             turn: banks as u32 - 1,
             commands: Vec::new(),
             done: Vec::new(),
+            clock: 0,
         }
     }
 
@@ -380,14 +383,9 @@ impl Naive {
     pub(super) fn drive(&mut self, trace: &[Line]) -> Vec<(Cycle, Option<Cycle>)> {
         let mut result = vec![(0, None); trace.len()];
         let mut next = 0;
-        let mut cycle = 0;
         while next < trace.len() || self.has_work() {
-            self.tick(cycle);
-            if self.config.command_bus == CommandBus::RowAndColumn {
-                // One for the other pins, and after each command a look at whether writes are drained.
-                self.tick(cycle);
-                self.tick(cycle);
-            }
+            let cycle = self.clock;
+            self.decide();
             if next < trace.len()
                 && trace[next].arrival <= cycle
                 && self.offer(cycle, trace[next].request)
@@ -395,11 +393,30 @@ impl Naive {
                 result[next].0 = cycle;
                 next += 1;
             }
-            cycle += 1;
         }
         for &(done, tag) in &self.done {
             result[tag as usize].1 = Some(done);
         }
         result
+    }
+
+    /// So many cycles in which nothing is offered.
+    pub(super) fn rest(&mut self, cycles: Cycle) {
+        for _ in 0..cycles {
+            self.decide();
+        }
+    }
+
+    /// The commands of one cycle.
+    fn decide(&mut self) {
+        let ticks = match self.config.command_bus {
+            CommandBus::Shared => 1,
+            // One for the other pins, and after each command a look at whether writes are drained.
+            CommandBus::RowAndColumn => 3,
+        };
+        for _ in 0..ticks {
+            self.tick(self.clock);
+        }
+        self.clock += 1;
     }
 }
