@@ -236,16 +236,15 @@ fn random_timings_break_no_rule_and_every_rule_binds_in_some() {
     for (rule, cases) in &exact {
         eprintln!("{cases:>6} of {number} cases: {rule}");
     }
+    // For these see `rules_no_controller_meets_alone_are_kept_to_the_cycle`; more cases may meet them.
+    let rare = [
+        "REF -> PRE rank (tRFC)",
+        "refresh (at most 8 intervals late)",
+    ];
     let never = exact.iter().filter(|(_, cases)| **cases == 0);
-    let never: Vec<_> = never.map(|(rule, _)| *rule).collect();
-    // For these see `rules_no_controller_meets_alone_are_kept_to_the_cycle`.
-    assert_eq!(
-        never,
-        [
-            "REF -> PRE rank (tRFC)",
-            "refresh (at most 8 intervals late)"
-        ]
-    );
+    let never = never.map(|(rule, _)| *rule);
+    let never: Vec<_> = never.filter(|rule| !rare.contains(rule)).collect();
+    assert_eq!(never, [""; 0]);
 }
 
 proptest! {
