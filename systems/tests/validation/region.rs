@@ -14,9 +14,14 @@ use warpweave_trace::Program;
 
 /// A workload at its smallest size on the tiny machine.
 fn try_scenario(workload: &str, sets: &[&str]) -> Result<Scenario, Diagnostics> {
+    scenario_on("tiny", workload, sets)
+}
+
+/// A workload at its smallest size on a machine of `scenarios/systems`.
+fn scenario_on(system: &str, workload: &str, sets: &[&str]) -> Result<Scenario, Diagnostics> {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let text = format!(
-        "Scenario(system: \"{0}/systems/tiny.ron\", workload: \"{0}/workloads/{workload}.ron\", size: \"T\", \
+        "Scenario(system: \"{0}/systems/{system}.ron\", workload: \"{0}/workloads/{workload}.ron\", size: \"T\", \
          measure: (kernels: true))",
         files.display(),
     );
@@ -141,6 +146,22 @@ fn warming_brings_misses_closer_to_the_whole_run_than_skipping() {
             "{workload}: {whole}, skipped {skipped}, warmed {warmed}"
         );
     }
+}
+
+#[test]
+fn launches_of_no_time_leave_the_split_of_their_work_groups() {
+    let program = emulate("lud");
+    let changes = |outside: &str| {
+        let outside = format!("region.outside={outside}");
+        // The second launch of a kernel of one work-group, and the first of its machine unless those before are replayed.
+        let sets = ["region.launches=[3]", &outside, "params.clusters=2"];
+        let scenario = scenario_on("accelsim/titanv", "lud", &sets);
+        let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+        let simulated = simulate(&mut machine(&scenario, &program));
+        grew(&simulated, 3, "ComputeUnit", "", "split_changes")
+    };
+    assert_eq!(changes("Skip"), 1);
+    assert_eq!(changes("Warm"), 0);
 }
 
 #[test]

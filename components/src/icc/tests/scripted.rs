@@ -411,10 +411,16 @@ fn the_end_of_a_kernel_drops_lines_and_lets_nothing_join() {
     answers.send_at(20, a.answer(Level::L2));
     above.send_at(22, read(2, B));
     let (_, b) = bench.receive(&below);
-    command.send_at(30, CacheCommand::Invalidate);
-    bench.expect_at(&passed, 30, &CacheCommand::Invalidate);
-    carried_out.send_at(33, CacheCommandDone);
-    bench.expect_at(&done, 33, &CacheCommandDone);
+    // Another size of the caches above or below is no matter of its own lines.
+    let resize = CacheCommand::Resize { bytes: 4096 };
+    command.send_at(30, resize);
+    bench.expect_at(&passed, 30, &resize);
+    carried_out.send_at(32, CacheCommandDone);
+    bench.expect_at(&done, 32, &CacheCommandDone);
+    command.send_at(35, CacheCommand::Invalidate);
+    bench.expect_at(&passed, 35, &CacheCommand::Invalidate);
+    carried_out.send_at(38, CacheCommandDone);
+    bench.expect_at(&done, 38, &CacheCommandDone);
     // A was kept and is not there any more; B is under way, read before the invalidation.
     above.send_at(40, read(3, A));
     assert_eq!(bench.receive(&below).1.line, A);
