@@ -398,7 +398,8 @@ impl ComputeUnit {
             if self.accounting.is_otherwise_occupied(scheduler, reason) {
                 return Next::Busy;
             }
-            let keeps_back = !is_plain(WAY) && self.register_file_decides(candidates, now + 1);
+            let keeps_back =
+                !is_plain(WAY) && self.register_file_decides(scheduler, candidates, now + 1);
             if keeps_back || candidates & occupied.by_two() != 0 {
                 let changes = self.first_change(scheduler, candidates, reason, now + 2);
                 wake = wake.min(changes.unwrap_or(Cycle::MAX));

@@ -80,7 +80,7 @@ impl ComputeUnit {
         }
         occupied.load_store |= self.read_paths.behind_full();
         if let Some(file) = &self.register_file {
-            occupied.pipe |= self.behind_register_file(file, candidates, now);
+            occupied.pipe |= self.behind_register_file(file, scheduler, candidates, now);
         }
         if let Some(most) = self.spec.load_store.issues_per_cycle
             && self.accesses_issued.0 == now

@@ -2,18 +2,25 @@
 //!
 //! ```text
 //!   issue ──► a collector until its last operand is read ──► execution ──► result
-//!                 │ one register per bank and cycle                  │ so many per cycle
+//!                 │ so many registers per bank and cycle             │ so many per cycle
 //! ```
 //!
 //! Registers of one instruction in one bank are read one after the other, and behind those of instructions that
 //! issued before. An instruction issues only when a collector is free, and when its result has room in the cycle in
 //! which it comes. Source: operand collectors and result buses as in GPGPU-Sim, there with an arbiter among them.
+//!
+//! Time is counted in steps here, of which a cycle has as many as a bank reads registers.
 
+use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, as_many, at_most};
+use warpweave_trace::RegisterSet;
 
 use super::ComputeUnit;
 use super::spec::ComputeUnitSpec;
+
+/// A bank, and a step in which it reads, or from which on it can, for each register of an instruction.
+type Reads = ArrayVec<(usize, u64), { RegisterSet::FIRST_PREDICATE as usize }>;
 
 /// What of the register file is limited, none in a unit without limits.
 pub(super) struct RegisterFile {
@@ -23,10 +30,17 @@ pub(super) struct RegisterFile {
 
 struct Banks {
     by_wavefront: bool,
-    /// By bank, the first cycle in which it reads for somebody else.
-    free_at: Vec<Cycle>,
-    /// By collector, the first cycle in which it takes an instruction again.
+    one_by_one: bool,
+    /// Steps of a cycle.
+    steps: u64,
+    /// Equal parts of banks and of collectors, of which a slot has the one of its number modulo these.
+    parts: usize,
+    /// By bank, the first step in which it reads for somebody else. Those of a part lie together.
+    free_at: Vec<u64>,
+    /// By collector, the first cycle in which it takes an instruction again. Those of a part lie together.
     collectors: Vec<Cycle>,
+    /// By part, the first cycle in which one of its collectors does; derived from those above.
+    collector_at: Vec<Cycle>,
     /// The longest that an instruction waits; what comes from a damaged checkpoint does not wait longer.
     wait_max: u64,
 }
@@ -52,11 +66,18 @@ impl RegisterFile {
         if spec.register_banks.is_none() && spec.results_per_cycle.is_none() {
             return None;
         }
-        let banks = spec.register_banks.map(|banks| Banks {
-            free_at: vec![0; banks.banks as usize],
-            collectors: vec![0; banks.collectors as usize],
-            wait_max: u64::from(banks.longest_wait(sources)),
-            by_wavefront: banks.by_wavefront,
+        let banks = spec.register_banks.map(|banks| {
+            let parts = banks.parts(spec.schedulers) as usize;
+            Banks {
+                by_wavefront: banks.by_wavefront,
+                one_by_one: banks.one_by_one,
+                steps: banks.reads_per_cycle.into(),
+                parts,
+                free_at: vec![0; banks.banks as usize],
+                collectors: vec![0; banks.collectors as usize],
+                collector_at: vec![0; parts],
+                wait_max: banks.longest_wait(sources).into(),
+            }
         });
         let results = spec.results_per_cycle.map(|per_cycle| Results {
             per_cycle,
@@ -68,29 +89,23 @@ impl RegisterFile {
 
     /// How much later than `now` the last of these registers of a wavefront slot is read.
     fn wait(&self, slot: usize, sources: &[u8], now: Cycle) -> u32 {
-        let Some(banks) = &self.banks else { return 0 };
-        let mut last = now;
-        for (number, source) in sources.iter().enumerate() {
-            let bank = banks.of(slot, *source);
-            let before = sources[..number].iter();
-            let before = before.filter(|other| banks.of(slot, **other) == bank);
-            last = last.max(now.max(banks.free_at[bank]) + before.count() as u64);
+        match &self.banks {
+            Some(banks) => banks.waits(slot, sources, now, |_, _| ()),
+            None => 0,
         }
-        (last - now).min(banks.wait_max) as u32
     }
 
     /// An instruction issues: reads its registers, and gives back how much later than `now` the last is.
     pub(super) fn read(&mut self, slot: usize, sources: &[u8], now: Cycle) -> u32 {
-        let wait = self.wait(slot, sources, now);
         let Some(banks) = &mut self.banks else {
-            return wait;
+            return 0;
         };
-        for source in sources {
-            let bank = banks.of(slot, *source);
-            banks.free_at[bank] = now.max(banks.free_at[bank]).saturating_add(1);
+        let mut reads = Reads::new();
+        let wait = banks.waits(slot, sources, now, |bank, step| reads.push((bank, step)));
+        for (bank, step) in reads {
+            banks.free_at[bank] = step.saturating_add(1);
         }
-        let free = banks.collectors.iter_mut().find(|at| **at <= now);
-        *free.expect("no instruction issues without a collector") = now + u64::from(wait) + 1;
+        banks.collect(slot, now, now + u64::from(wait) + 1);
         wait
     }
 
@@ -122,11 +137,12 @@ impl RegisterFile {
         })
     }
 
-    /// The first cycle in which a collector takes an instruction; now, where there are none.
-    fn collector_at(&self) -> Cycle {
+    /// The first cycle in which a collector takes an instruction of this scheduler; 0, where there are none.
+    #[inline]
+    fn collector_at(&self, scheduler: usize) -> Cycle {
         let banks = self.banks.as_ref();
-        let first = banks.and_then(|banks| banks.collectors.iter().min());
-        first.copied().unwrap_or(0)
+        // Parts are those of schedulers, or there is one.
+        banks.map_or(0, |banks| banks.collector_at[scheduler % banks.parts])
     }
 
     /// A cycle from which on nobody is kept back by what has issued until `now`, of instructions with a result or
@@ -144,6 +160,9 @@ impl RegisterFile {
         if let Some(banks) = &mut self.banks {
             state.array("bank_free_at", &mut banks.free_at);
             state.array("collectors", &mut banks.collectors);
+            for part in 0..banks.parts {
+                banks.find_collector(part);
+            }
         }
         if let Some(results) = &mut self.results {
             let most = results.per_cycle as usize;
@@ -163,20 +182,85 @@ impl RegisterFile {
 
 impl Banks {
     /// The bank that holds a register of a wavefront slot.
+    #[inline]
     fn of(&self, slot: usize, register: u8) -> usize {
         let shift = if self.by_wavefront { slot } else { 0 };
-        (usize::from(register) + shift) % self.free_at.len()
+        let each = self.free_at.len() / self.parts;
+        slot % self.parts * each + (usize::from(register) + shift) % each
+    }
+
+    /// How much later than `now` the last of these registers is read; says of each the bank and the step in which it is.
+    #[inline]
+    fn waits(
+        &self,
+        slot: usize,
+        sources: &[u8],
+        now: Cycle,
+        mut reads: impl FnMut(usize, u64),
+    ) -> u32 {
+        let first = now * self.steps;
+        let mut last = first;
+        if self.one_by_one {
+            let banks = sources.iter().map(|source| self.of(slot, *source));
+            let mut left: Reads = banks.map(|bank| (bank, self.free_at[bank])).collect();
+            // The step from which on the collector takes a register: the first of those that can be read first.
+            let mut open = first;
+            let next = |left: &Reads, open: u64| {
+                let can = left.iter().map(|(_, free_at)| open.max(*free_at));
+                can.enumerate().min_by_key(|(_, step)| *step)
+            };
+            while let Some((number, step)) = next(&left, open) {
+                let (bank, _) = left.remove(number);
+                last = step;
+                open = step.saturating_add(1);
+                let same = left.iter_mut().filter(|other| other.0 == bank);
+                same.for_each(|other| other.1 = open);
+                reads(bank, step);
+            }
+        } else {
+            for (number, source) in sources.iter().enumerate() {
+                let bank = self.of(slot, *source);
+                let before = sources[..number].iter();
+                let before = before.filter(|other| self.of(slot, **other) == bank);
+                let step = first.max(self.free_at[bank]) + before.count() as u64;
+                last = last.max(step);
+                reads(bank, step);
+            }
+        }
+        (last / self.steps - now).min(self.wait_max) as u32
+    }
+
+    /// An instruction of a slot takes a collector that is free in cycle `now`, until `end`.
+    fn collect(&mut self, slot: usize, now: Cycle, end: Cycle) {
+        let part = slot % self.parts;
+        let each = self.collectors.len() / self.parts;
+        let mut own = self.collectors[part * each..][..each].iter_mut();
+        let free = own.find(|at| **at <= now);
+        *free.expect("no instruction issues without a collector") = end;
+        self.find_collector(part);
+    }
+
+    fn find_collector(&mut self, part: usize) {
+        let each = self.collectors.len() / self.parts;
+        let own = &self.collectors[part * each..][..each];
+        self.collector_at[part] = own.iter().copied().fold(Cycle::MAX, Cycle::min);
     }
 }
 
 impl ComputeUnit {
-    /// Whether the register file may keep one of these wavefronts back in cycle `now` or later, by what has issued.
+    /// Whether the register file may keep one of these wavefronts of a scheduler back in cycle `now` or later, by what has issued.
     #[inline]
-    pub(super) fn register_file_decides(&self, wavefronts: u64, now: Cycle) -> bool {
+    pub(super) fn register_file_decides(
+        &self,
+        scheduler: usize,
+        wavefronts: u64,
+        now: Cycle,
+    ) -> bool {
         let Some(file) = &self.register_file else {
             return false;
         };
-        file.collector_at() > now || file.results.is_some() && self.have_results(wavefronts)
+        file.collector_at(scheduler) > now
+            || file.results.is_some() && self.have_results(wavefronts)
     }
 
     /// Whether the next instruction of one of these wavefronts, which is known, has a result.
@@ -192,16 +276,17 @@ impl ComputeUnit {
         false
     }
 
-    /// Those of `wavefronts`, whose next instruction is known, that the register file keeps from issuing in cycle
+    /// Those of a scheduler's `wavefronts`, whose next instruction is known, that the register file keeps from issuing in cycle
     /// `now`.
     #[inline(never)]
     pub(super) fn behind_register_file(
         &self,
         file: &RegisterFile,
+        scheduler: usize,
         wavefronts: u64,
         now: Cycle,
     ) -> u64 {
-        if file.collector_at() > now {
+        if file.collector_at(scheduler) > now {
             return wavefronts;
         }
         let mut behind = 0;

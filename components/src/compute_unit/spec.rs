@@ -93,8 +93,8 @@ fn one() -> u32 {
     1
 }
 
-/// Banks of the register file. Each reads one register per cycle; those of one instruction in one bank are
-/// read one after the other, and behind those of instructions that issued before.
+/// Banks of the register file, and collectors that operands go to. A bank reads one register after the other, those of one
+/// instruction behind those of instructions that issued before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterBanksSpec {
@@ -104,16 +104,50 @@ pub struct RegisterBanksSpec {
     /// choice; GPGPU-Sim shifts banks by the number of the warp.
     #[serde(default)]
     pub by_wavefront: bool,
+    /// Registers that a bank reads per cycle, 1 to 8. Source: one port, as in operand collectors of GPGPU-Sim.
+    #[serde(default = "one")]
+    pub reads_per_cycle: u32,
     /// Instructions that wait for operands at a time, 1 to 64: each takes a collector from its issue until its last
     /// register is read, one cycle at least, and none issues without one.
     pub collectors: u32,
+    /// Whether a collector takes one register after the other, as many in a cycle as a bank reads. Source: off, own choice;
+    /// GPGPU-Sim gives a collector one register at a time.
+    #[serde(default)]
+    pub one_by_one: bool,
+    /// Whether each scheduler has an equal part of banks and collectors, which serve its wavefronts alone, as the sub-cores
+    /// of Volta have. Source: off, own choice.
+    #[serde(default)]
+    pub by_scheduler: bool,
 }
 
 impl RegisterBanksSpec {
+    fn check(&self, schedulers: u32) -> Result<(), SpecError> {
+        SpecError::in_range("register_banks.banks", self.banks, 1..=64)?;
+        SpecError::in_range("register_banks.collectors", self.collectors, 1..=64)?;
+        SpecError::in_range(
+            "register_banks.reads_per_cycle",
+            self.reads_per_cycle,
+            1..=8,
+        )?;
+        let parts = self.parts(schedulers);
+        for (part, count) in [("banks", self.banks), ("collectors", self.collectors)] {
+            let field = format!("register_banks.{part}");
+            SpecError::require(count.is_multiple_of(parts), &field, || {
+                format!("{count} cannot be dealt to {parts} schedulers, as `by_scheduler` says")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Parts that serve nobody else's wavefronts.
+    pub(super) fn parts(&self, schedulers: u32) -> u32 {
+        if self.by_scheduler { schedulers } else { 1 }
+    }
+
     /// The most cycles for which an instruction waits for its last operand, if no instruction reads more than
     /// `sources` registers: all collectors wait for one bank.
     pub(super) fn longest_wait(&self, sources: u32) -> u32 {
-        self.collectors * sources
+        (self.collectors * sources).div_ceil(self.reads_per_cycle)
     }
 }
 
@@ -328,8 +362,7 @@ impl ComputeUnitSpec {
         }
         SpecError::in_range("operand_latency", self.operand_latency, 0..=LATENCY_MAX)?;
         if let Some(banks) = &self.register_banks {
-            SpecError::in_range("register_banks.banks", banks.banks, 1..=64)?;
-            SpecError::in_range("register_banks.collectors", banks.collectors, 1..=64)?;
+            banks.check(self.schedulers)?;
         }
         let results = self.results_per_cycle.unwrap_or(1);
         SpecError::in_range("results_per_cycle", results, 1..=32)?;

@@ -191,20 +191,30 @@ fn banked(collectors: u32) -> ComputeUnitSpec {
         register_banks: Some(RegisterBanksSpec {
             banks: 4,
             by_wavefront: false,
+            reads_per_cycle: 1,
             collectors,
+            one_by_one: false,
+            by_scheduler: false,
         }),
         ..spec()
     }
 }
 
+fn with_banks(mut spec: ComputeUnitSpec, change: fn(&mut RegisterBanksSpec)) -> ComputeUnitSpec {
+    change(spec.register_banks.as_mut().expect("it has banks"));
+    spec
+}
+
+/// A wavefront that computes from these registers, and ends with the result.
+fn reading(registers: &[u16]) -> Vec<Step> {
+    vec![
+        step(op(Class::IntAdd, &[1], registers)),
+        step(op(Class::Exit, &[], &[1])),
+    ]
+}
+
 #[test]
 fn registers_of_one_bank_are_read_one_after_the_other() {
-    let reading = |registers: &[u16]| {
-        vec![
-            step(op(Class::IntAdd, &[1], registers)),
-            step(op(Class::Exit, &[], &[1])),
-        ]
-    };
     // Predicates lie in no bank.
     let predicate = RegisterSet::FIRST_PREDICATE;
     for (registers, conflicts) in [
@@ -225,6 +235,76 @@ fn registers_of_one_bank_are_read_one_after_the_other() {
         let both = [reading(&[0]), reading(&[0])];
         Bench::completes_at(spec, &both, 3 + 4 + conflicts + 1);
     }
+}
+
+#[test]
+fn a_bank_reads_so_many_registers_in_a_cycle() {
+    for (reads_per_cycle, cycles) in [(1, 3), (2, 1), (3, 1), (4, 0)] {
+        let mut spec = banked(8);
+        let banks = spec.register_banks.as_mut().expect("it has banks");
+        banks.reads_per_cycle = reads_per_cycle;
+        let end = 3 + 4 + cycles + 1;
+        Bench::completes_at(spec, &[reading(&[3, 7, 11, 15])], end);
+    }
+}
+
+#[test]
+fn a_collector_takes_registers_one_by_one_if_it_says_so() {
+    for (registers, cycles) in [
+        (&[][..], 0),
+        (&[2], 0),
+        (&[0, 1], 1),
+        (&[0, 1, 2, 3], 3),
+        (&[0, 4, 8], 2),
+    ] {
+        let spec = with_banks(banked(8), |banks| banks.one_by_one = true);
+        let end = 3 + 4 + cycles + 1;
+        Bench::completes_at(spec.clone(), &[reading(registers)], end);
+        // Two in a cycle.
+        let spec = with_banks(spec, |banks| banks.reads_per_cycle = 2);
+        Bench::completes_at(spec, &[reading(registers)], 3 + 4 + cycles / 2 + 1);
+    }
+    // The second wavefront reads from each bank a cycle after the first.
+    let mut spec = with_banks(banked(8), |banks| banks.one_by_one = true);
+    spec.schedulers = 2;
+    let both = [reading(&[0, 1]), reading(&[0, 1])];
+    Bench::completes_at(spec, &both, 3 + 4 + 2 + 1);
+}
+
+#[test]
+fn schedulers_have_banks_and_collectors_of_their_own_if_it_says_so() {
+    // Both wavefronts issue in 3. One bank reads four registers, or two banks two each.
+    for (by_scheduler, cycles) in [(false, 3), (true, 1)] {
+        let mut spec = banked(8);
+        spec.schedulers = 2;
+        let banks = spec.register_banks.as_mut().expect("it has banks");
+        banks.by_scheduler = by_scheduler;
+        let both = [reading(&[0, 4]), reading(&[0, 4])];
+        Bench::completes_at(spec, &both, 3 + 4 + cycles + 1);
+    }
+    // Register 2 is in the bank of register 0 where each scheduler has two banks.
+    let mut spec = with_banks(banked(8), |banks| banks.by_scheduler = true);
+    spec.schedulers = 2;
+    Bench::completes_at(spec.clone(), &[reading(&[0, 2])], 3 + 4 + 1 + 1);
+    // One collector for each: a wavefront waits for that of its scheduler although the other is free.
+    let steps = vec![
+        step(op(Class::IntAdd, &[1], &[0, 4, 8])),
+        step(op(Class::IntAdd, &[2], &[])),
+        exit(),
+    ];
+    let spec = with_banks(spec, |banks| banks.collectors = 2);
+    let mut bench = Bench::new(spec, vec![kernel(std::slice::from_ref(&steps), 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    bench.expect_completion(10, 0, 0);
+    assert_eq!(bench.counter("slots_pipe_busy"), 2);
+}
+
+#[test]
+#[should_panic(expected = "6 cannot be dealt to 4 schedulers")]
+fn collectors_that_cannot_be_dealt_to_schedulers_are_refused() {
+    let mut spec = with_banks(banked(6), |banks| banks.by_scheduler = true);
+    spec.schedulers = 4;
+    build(spec, vec![kernel(&[vec![exit()]], 1, 0)]);
 }
 
 #[test]

@@ -231,7 +231,18 @@ impl Mechanisms {
         spec.issues_per_cycle = self.issues;
         spec.issue_together = self.together;
         spec.operand_latency = self.operands;
-        spec.register_banks = self.banks;
+        spec.register_banks = self.banks.map(|banks| {
+            let parts = if banks.by_scheduler {
+                spec.schedulers
+            } else {
+                1
+            };
+            RegisterBanksSpec {
+                banks: banks.banks * parts,
+                collectors: banks.collectors * parts,
+                ..banks
+            }
+        });
         spec.results_per_cycle = self.results;
         spec.load_store.atomics = self.atomics;
         spec.load_store.pipe = self.pipe;
@@ -263,13 +274,19 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
     let accesses = prop::option::weighted(0.3, 1u32..3);
     let issues = prop_oneof![2 => Just(1u32), 1 => 2u32..4];
     let operands = prop_oneof![2 => Just(0u32), 1 => 1u32..5];
-    let banks = (1u32..6, any::<bool>(), 1u32..5).prop_map(|(banks, by_wavefront, collectors)| {
-        RegisterBanksSpec {
-            banks,
-            by_wavefront,
-            collectors,
-        }
-    });
+    let habits = prop::array::uniform3(any::<bool>());
+    let banks = (1u32..6, 1u32..4, 1u32..5, habits).prop_map(
+        |(banks, reads_per_cycle, collectors, [by_wavefront, one_by_one, by_scheduler])| {
+            RegisterBanksSpec {
+                banks,
+                by_wavefront,
+                reads_per_cycle,
+                collectors,
+                one_by_one,
+                by_scheduler,
+            }
+        },
+    );
     let registers = (
         operands,
         prop::option::weighted(0.4, banks),

@@ -20,10 +20,13 @@ pub(super) struct FrontEnd {
     pub(super) accesses: u32,
     /// Places for accesses whose requests have not been sent.
     pub(super) places: u32,
-    /// Banks of registers.
+    /// Banks of registers, and what each reads in a cycle.
     pub(super) banks: u32,
+    pub(super) reads_per_cycle: u32,
     /// Instructions that wait for operands.
     pub(super) collectors: u32,
+    /// Each scheduler has its part of both.
+    pub(super) sub_cores: bool,
     /// Results of execution units that are written back in a cycle.
     pub(super) results: u32,
 }
@@ -46,8 +49,12 @@ const COLLECTOR_STEPS: u32 = 3;
 /// Most that a scheduler issues in a cycle.
 const ISSUES_MAX: u32 = 4;
 
-/// Most banks of registers, collectors, and results in a cycle of a compute unit.
+/// Number of banks of registers.
+const BANKS: &str = "-gpgpu_num_reg_banks";
+
+/// Most banks of registers, reads of one in a cycle, collectors, and results in a cycle of a compute unit.
 const BANKS_MAX: u32 = 64;
+const STEPS_MAX: u32 = 8;
 const COLLECTORS_MAX: u32 = 64;
 const RESULTS_MAX: u32 = 32;
 
@@ -64,7 +71,7 @@ impl FrontEnd {
             let what = "integers, single precision and branches issue together, although they have one unit";
             notes.push(format!("-gpgpu_dual_issue_diff_exec_units 1: {what}"));
         }
-        let steps = given.count("-gpgpu_reg_file_port_throughput", 1..=1024, "steps")?;
+        let steps = given.count("-gpgpu_reg_file_port_throughput", 1..=STEPS_MAX, "steps")?;
         let widths = Widths::of(given)?;
         let collectors = Collectors::of(given)?;
         Ok(Self {
@@ -74,8 +81,10 @@ impl FrontEnd {
             operand_latency: COLLECTOR_STEPS.div_ceil(steps),
             accesses: widths.before.min(8),
             places: widths.before + collectors.of_accesses + widths.after + 1,
-            banks: banks(given, steps, notes)?,
+            banks: given.count(BANKS, 1..=BANKS_MAX, "banks")?,
+            reads_per_cycle: steps,
             collectors: collectors.of_any,
+            sub_cores: sub_cores(given, schedulers, collectors.of_any)?,
             results: widths.results,
         })
     }
@@ -151,17 +160,17 @@ impl Collectors {
     }
 }
 
-/// Banks of registers: each reads one register in each of the steps that a cycle has.
-fn banks(given: &Given, steps: u32, notes: &mut Vec<String>) -> Result<u32, Diagnostic> {
-    const BANKS: &str = "-gpgpu_num_reg_banks";
+/// Whether each scheduler has its part of banks and collectors, which both must then be dealt evenly.
+fn sub_cores(given: &Given, schedulers: u32, collectors: u32) -> Result<bool, Diagnostic> {
+    let sub_cores = given.flag("-gpgpu_sub_core_model")?;
     let banks = given.count(BANKS, 1..=BANKS_MAX, "banks")?;
-    let read = (banks * steps).min(BANKS_MAX);
-    if steps > 1 {
-        notes.push(format!(
-            "{BANKS} {banks}: {read} banks that read one register in a cycle, rather than {steps}"
-        ));
+    if sub_cores && !(banks.is_multiple_of(schedulers) && collectors.is_multiple_of(schedulers)) {
+        let model = given.value("-gpgpu_sub_core_model")?;
+        return Err(model.blame(&format!(
+            "{banks} banks of registers and {collectors} collectors cannot be dealt to {schedulers} schedulers"
+        )));
     }
-    Ok(read)
+    Ok(sub_cores)
 }
 
 /// How instructions come where up to `issued` of them leave in a cycle.

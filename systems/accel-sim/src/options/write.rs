@@ -312,8 +312,8 @@ fn unit(machine: &Machine) -> String {
     }
     line(format!("operand_latency: {},", front_end.operand_latency));
     line(format!(
-        "register_banks: (banks: {}, by_wavefront: true, collectors: {}),",
-        front_end.banks, front_end.collectors
+        "register_banks: (banks: {}, by_wavefront: true, reads_per_cycle: {}, collectors: {}, one_by_one: true, by_scheduler: {}),",
+        front_end.banks, front_end.reads_per_cycle, front_end.collectors, front_end.sub_cores
     ));
     line(format!("results_per_cycle: {},", front_end.results));
     let queue = |read: &ReadCache| {

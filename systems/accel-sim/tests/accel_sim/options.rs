@@ -250,6 +250,14 @@ fn malformed_values_are_refused_with_what_was_expected() {
         ),
         fermi(
             "-gpgpu_num_sp_units 2",
+            "-gpgpu_num_sp_units 2 -gpgpu_num_reg_banks 7 -gpgpu_sub_core_model 1",
+        ),
+        fermi(
+            "-gpgpu_num_sp_units 2",
+            "-gpgpu_num_sp_units 2 -gpgpu_reg_file_port_throughput 9",
+        ),
+        fermi(
+            "-gpgpu_num_sp_units 2",
             "-gpgpu_num_sp_units 2 -gpgpu_enable_specialized_operand_collector 0",
         ),
         fermi("-gpgpu_n_mem 3", "-gpgpu_n_mem -1"),

@@ -4,37 +4,77 @@ use super::*;
 
 #[derive(Default)]
 pub(super) struct File {
-    /// Bank and cycle of each read.
-    reads: Vec<(usize, Cycle)>,
-    /// The last cycle of each instruction in a collector.
-    collecting: Vec<Cycle>,
+    /// Bank and step of each read, in the order in which they were asked for.
+    reads: Vec<(Bank, u64)>,
+    /// The part, and the last cycle, of each instruction in a collector.
+    collecting: Vec<(usize, Cycle)>,
     /// The cycle of each result of an execution unit.
     results: Vec<Cycle>,
 }
 
+/// A part of the register file, and a bank of that.
+type Bank = (usize, usize);
+
 impl Naive {
-    /// The cycles in which the registers of an instruction would be read if it issued now, with their banks.
-    fn reads(&self, slot: usize, pc: usize, now: Cycle) -> Vec<(usize, Cycle)> {
-        let mut reads = Vec::new();
+    /// The schedulers' part of the register file that a slot has.
+    fn part(&self, slot: usize) -> usize {
+        match &self.spec.register_banks {
+            Some(banks) if banks.by_scheduler => slot % self.spec.schedulers as usize,
+            _ => 0,
+        }
+    }
+
+    /// What each part has of so many.
+    fn each(&self, all: u32) -> usize {
+        match &self.spec.register_banks {
+            Some(banks) if banks.by_scheduler => (all / self.spec.schedulers) as usize,
+            _ => all as usize,
+        }
+    }
+
+    /// The steps in which the registers of an instruction would be read if it issued now, with their banks. A cycle has
+    /// as many steps as a bank reads registers.
+    fn reads(&self, slot: usize, pc: usize, now: Cycle) -> Vec<(Bank, u64)> {
+        let mut reads: Vec<(Bank, u64)> = Vec::new();
         let Some(banks) = &self.spec.register_banks else {
             return reads;
         };
         let predicates = RegisterSet::FIRST_PREDICATE;
         let sources = self.kernel.code.instructions[pc].reads.iter();
-        for register in sources.filter(|register| *register < predicates) {
-            let shift = if banks.by_wavefront { slot } else { 0 };
-            let bank = (usize::from(register) + shift) % banks.banks as usize;
-            let mut read = (bank, now);
-            while self.registers.reads.contains(&read) || reads.contains(&read) {
-                read.1 += 1;
-            }
-            reads.push(read);
+        let sources = sources.filter(|register| *register < predicates);
+        let mut left: Vec<Bank> = sources
+            .map(|register| {
+                let shift = if banks.by_wavefront { slot } else { 0 };
+                let bank = (usize::from(register) + shift) % self.each(banks.banks);
+                (self.part(slot), bank)
+            })
+            .collect();
+        while !left.is_empty() {
+            // A bank reads in the order in which it was asked, and so does a collector, if one by one.
+            let possible = |bank: Bank, reads: &[(Bank, u64)]| {
+                let of_bank = self.registers.reads.iter().chain(reads);
+                let of_bank = of_bank.filter(|read| read.0 == bank);
+                let before = of_bank.chain(reads.iter().filter(|_| banks.one_by_one));
+                let first = now * u64::from(banks.reads_per_cycle);
+                before.map(|read| read.1 + 1).fold(first, u64::max)
+            };
+            let steps: Vec<u64> = left.iter().map(|bank| possible(*bank, &reads)).collect();
+            let first = *steps.iter().min().expect("some are left");
+            let next = steps.iter().position(|step| *step == first);
+            let bank = left.remove(next.expect("one of them"));
+            reads.push((bank, first));
         }
         reads
     }
 
-    fn last_read(reads: &[(usize, Cycle)], now: Cycle) -> Cycle {
-        reads.iter().map(|read| read.1).fold(now, Cycle::max)
+    /// The cycle of the last of these reads.
+    fn last_read(&self, reads: &[(Bank, u64)], now: Cycle) -> Cycle {
+        let banks = self.spec.register_banks;
+        let steps = banks.map_or(1, |banks| u64::from(banks.reads_per_cycle));
+        reads
+            .iter()
+            .map(|read| read.1 / steps)
+            .fold(now, Cycle::max)
     }
 
     /// When the result of an execution unit would come if the instruction issued now.
@@ -50,15 +90,17 @@ impl Naive {
             _ => self.spec.operand_latency,
         };
         let latency = u64::from(self.spec.classes.of(class).latency + operands);
-        Some(Self::last_read(&self.reads(slot, pc, now), now) + latency)
+        Some(self.last_read(&self.reads(slot, pc, now), now) + latency)
     }
 
     /// Whether there is no collector for an instruction, or no room for its result.
     pub(super) fn registers_keep_back(&self, slot: usize, pc: usize, now: Cycle) -> bool {
         let file = &self.registers;
-        let collecting = file.collecting.iter().filter(|last| **last >= now).count();
+        let part = self.part(slot);
+        let collecting = file.collecting.iter();
+        let collecting = collecting.filter(|(of, last)| *of == part && *last >= now);
         let collectors = self.spec.register_banks.map(|banks| banks.collectors);
-        if collectors.is_some_and(|collectors| collecting >= collectors as usize) {
+        if collectors.is_some_and(|collectors| collecting.count() >= self.each(collectors)) {
             return true;
         }
         let (Some(most), Some(at)) = (self.spec.results_per_cycle, self.result_at(slot, pc, now))
@@ -71,14 +113,11 @@ impl Naive {
     /// An instruction issues: how many cycles late its last register is read.
     pub(super) fn read_registers(&mut self, slot: usize, pc: usize, now: Cycle) -> u64 {
         let reads = self.reads(slot, pc, now);
-        let last = Self::last_read(&reads, now);
+        let last = self.last_read(&reads, now);
         let result = self.result_at(slot, pc, now);
         self.registers.results.extend(result);
         self.registers.reads.extend(reads);
-        self.registers.collecting.push(last);
-        // What is over is of no use.
-        self.registers.reads.retain(|read| read.1 >= now);
-        self.registers.collecting.retain(|last| *last >= now);
+        self.registers.collecting.push((self.part(slot), last));
         last - now
     }
 }
