@@ -19,8 +19,11 @@ use warpweave_trace::RegisterSet;
 use super::ComputeUnit;
 use super::spec::ComputeUnitSpec;
 
-/// A bank, and a step in which it reads, or from which on it can, for each register of an instruction.
-type Reads = ArrayVec<(usize, u64), { RegisterSet::FIRST_PREDICATE as usize }>;
+/// Most banks of a register file.
+pub(super) const BANKS_MAX: usize = 64;
+
+/// Most registers that an instruction reads.
+const MOST: usize = RegisterSet::FIRST_PREDICATE as usize;
 
 /// What of the register file is limited, none in a unit without limits.
 pub(super) struct RegisterFile {
@@ -29,18 +32,27 @@ pub(super) struct RegisterFile {
 }
 
 struct Banks {
-    by_wavefront: bool,
-    one_by_one: bool,
-    /// Steps of a cycle.
-    steps: u64,
-    /// Equal parts of banks and of collectors, of which a slot has the one of its number modulo these.
-    parts: usize,
+    layout: Layout,
     /// By bank, the first step in which it reads for somebody else. Those of a part lie together.
     free_at: Vec<u64>,
     /// By collector, the first cycle in which it takes an instruction again. Those of a part lie together.
     collectors: Vec<Cycle>,
     /// By part, the first cycle in which one of its collectors does; derived from those above.
     collector_at: Vec<Cycle>,
+}
+
+/// Where registers lie and how they are read.
+#[derive(Clone, Copy)]
+struct Layout {
+    by_wavefront: bool,
+    one_by_one: bool,
+    /// Steps of a cycle.
+    steps: u64,
+    /// Equal parts of banks and of collectors, of which a slot has the one of its number modulo these.
+    parts: usize,
+    /// Banks and collectors of each.
+    banks: usize,
+    collectors: usize,
     /// The longest that an instruction waits; what comes from a damaged checkpoint does not wait longer.
     wait_max: u64,
 }
@@ -68,15 +80,20 @@ impl RegisterFile {
         }
         let banks = spec.register_banks.map(|banks| {
             let parts = banks.parts(spec.schedulers) as usize;
+            let (count, collectors) = (banks.banks as usize, banks.collectors as usize);
             Banks {
-                by_wavefront: banks.by_wavefront,
-                one_by_one: banks.one_by_one,
-                steps: banks.reads_per_cycle.into(),
-                parts,
-                free_at: vec![0; banks.banks as usize],
-                collectors: vec![0; banks.collectors as usize],
+                layout: Layout {
+                    by_wavefront: banks.by_wavefront,
+                    one_by_one: banks.one_by_one,
+                    steps: banks.reads_per_cycle.into(),
+                    parts,
+                    banks: count / parts,
+                    collectors: collectors / parts,
+                    wait_max: banks.longest_wait(sources).into(),
+                },
+                free_at: vec![0; count],
+                collectors: vec![0; collectors],
                 collector_at: vec![0; parts],
-                wait_max: banks.longest_wait(sources).into(),
             }
         });
         let results = spec.results_per_cycle.map(|per_cycle| Results {
@@ -89,10 +106,11 @@ impl RegisterFile {
 
     /// How much later than `now` the last of these registers of a wavefront slot is read.
     fn wait(&self, slot: usize, sources: &[u8], now: Cycle) -> u32 {
-        match &self.banks {
-            Some(banks) => banks.waits(slot, sources, now, |_, _| ()),
-            None => 0,
-        }
+        let Some(banks) = &self.banks else { return 0 };
+        let mut free_at = [0; BANKS_MAX];
+        let free_at = &mut free_at[..banks.free_at.len()];
+        free_at.copy_from_slice(&banks.free_at);
+        banks.layout.read(free_at, slot, sources, now)
     }
 
     /// An instruction issues: reads its registers, and gives back how much later than `now` the last is.
@@ -100,11 +118,7 @@ impl RegisterFile {
         let Some(banks) = &mut self.banks else {
             return 0;
         };
-        let mut reads = Reads::new();
-        let wait = banks.waits(slot, sources, now, |bank, step| reads.push((bank, step)));
-        for (bank, step) in reads {
-            banks.free_at[bank] = step.saturating_add(1);
-        }
+        let wait = banks.layout.read(&mut banks.free_at, slot, sources, now);
         banks.collect(slot, now, now + u64::from(wait) + 1);
         wait
     }
@@ -142,7 +156,9 @@ impl RegisterFile {
     fn collector_at(&self, scheduler: usize) -> Cycle {
         let banks = self.banks.as_ref();
         // Parts are those of schedulers, or there is one.
-        banks.map_or(0, |banks| banks.collector_at[scheduler % banks.parts])
+        banks.map_or(0, |banks| {
+            banks.collector_at[scheduler % banks.collector_at.len()]
+        })
     }
 
     /// A cycle from which on nobody is kept back by what has issued until `now`, of instructions with a result or
@@ -160,7 +176,7 @@ impl RegisterFile {
         if let Some(banks) = &mut self.banks {
             state.array("bank_free_at", &mut banks.free_at);
             state.array("collectors", &mut banks.collectors);
-            for part in 0..banks.parts {
+            for part in 0..banks.layout.parts {
                 banks.find_collector(part);
             }
         }
@@ -181,69 +197,80 @@ impl RegisterFile {
 }
 
 impl Banks {
-    /// The bank that holds a register of a wavefront slot.
-    #[inline]
-    fn of(&self, slot: usize, register: u8) -> usize {
-        let shift = if self.by_wavefront { slot } else { 0 };
-        let each = self.free_at.len() / self.parts;
-        slot % self.parts * each + (usize::from(register) + shift) % each
-    }
-
-    /// How much later than `now` the last of these registers is read; says of each the bank and the step in which it is.
-    #[inline]
-    fn waits(
-        &self,
-        slot: usize,
-        sources: &[u8],
-        now: Cycle,
-        mut reads: impl FnMut(usize, u64),
-    ) -> u32 {
-        let first = now * self.steps;
-        let mut last = first;
-        if self.one_by_one {
-            let banks = sources.iter().map(|source| self.of(slot, *source));
-            let mut left: Reads = banks.map(|bank| (bank, self.free_at[bank])).collect();
-            // The step from which on the collector takes a register: the first of those that can be read first.
-            let mut open = first;
-            let next = |left: &Reads, open: u64| {
-                let can = left.iter().map(|(_, free_at)| open.max(*free_at));
-                can.enumerate().min_by_key(|(_, step)| *step)
-            };
-            while let Some((number, step)) = next(&left, open) {
-                let (bank, _) = left.remove(number);
-                last = step;
-                open = step.saturating_add(1);
-                let same = left.iter_mut().filter(|other| other.0 == bank);
-                same.for_each(|other| other.1 = open);
-                reads(bank, step);
-            }
-        } else {
-            for (number, source) in sources.iter().enumerate() {
-                let bank = self.of(slot, *source);
-                let before = sources[..number].iter();
-                let before = before.filter(|other| self.of(slot, **other) == bank);
-                let step = first.max(self.free_at[bank]) + before.count() as u64;
-                last = last.max(step);
-                reads(bank, step);
-            }
-        }
-        (last / self.steps - now).min(self.wait_max) as u32
-    }
-
     /// An instruction of a slot takes a collector that is free in cycle `now`, until `end`.
     fn collect(&mut self, slot: usize, now: Cycle, end: Cycle) {
-        let part = slot % self.parts;
-        let each = self.collectors.len() / self.parts;
-        let mut own = self.collectors[part * each..][..each].iter_mut();
+        let part = slot % self.layout.parts;
+        let mut own = self.of_part(part).iter_mut();
         let free = own.find(|at| **at <= now);
         *free.expect("no instruction issues without a collector") = end;
         self.find_collector(part);
     }
 
     fn find_collector(&mut self, part: usize) {
-        let each = self.collectors.len() / self.parts;
-        let own = &self.collectors[part * each..][..each];
-        self.collector_at[part] = own.iter().copied().fold(Cycle::MAX, Cycle::min);
+        let mut first = Cycle::MAX;
+        for at in self.of_part(part) {
+            first = first.min(*at);
+        }
+        self.collector_at[part] = first;
+    }
+
+    /// The collectors of a part.
+    #[inline]
+    fn of_part(&mut self, part: usize) -> &mut [Cycle] {
+        let count = self.layout.collectors;
+        &mut self.collectors[part * count..][..count]
+    }
+}
+
+/// Reads a register from a bank that is free from some step on, not before `open`; gives back the step.
+#[inline]
+fn take(free_at: &mut u64, open: u64) -> u64 {
+    let step = (*free_at).max(open);
+    *free_at = step.saturating_add(1);
+    step
+}
+
+impl Layout {
+    /// The bank that holds a register of a wavefront slot.
+    #[inline]
+    fn bank(self, slot: usize, register: u8) -> usize {
+        let shift = if self.by_wavefront { slot } else { 0 };
+        slot % self.parts * self.banks + (usize::from(register) + shift) % self.banks
+    }
+
+    /// Reads these registers from banks that are free from the steps `free_at` on, which become those of what comes
+    /// after; gives back how much later than cycle `now` the last one is read.
+    #[inline]
+    fn read(self, free_at: &mut [u64], slot: usize, sources: &[u8], now: Cycle) -> u32 {
+        // The first step in which the collector takes a register.
+        let mut open = now * self.steps;
+        let mut last = open;
+        match sources {
+            [] => return 0,
+            [source] => last = take(&mut free_at[self.bank(slot, *source)], open),
+            _ if !self.one_by_one => {
+                for source in sources {
+                    last = last.max(take(&mut free_at[self.bank(slot, *source)], open));
+                }
+            }
+            _ => {
+                let banks = sources.iter().map(|source| self.bank(slot, *source));
+                let mut left: ArrayVec<usize, MOST> = banks.collect();
+                while !left.is_empty() {
+                    // The first of those that can be read first.
+                    let (mut first, mut number) = (u64::MAX, 0);
+                    for (other, bank) in left.iter().enumerate() {
+                        let step = free_at[*bank].max(open);
+                        if step < first {
+                            (first, number) = (step, other);
+                        }
+                    }
+                    last = take(&mut free_at[left.remove(number)], open);
+                    open = last.saturating_add(1);
+                }
+            }
+        }
+        (last / self.steps - now).min(self.wait_max) as u32
     }
 }
 

@@ -9,6 +9,7 @@ use warpweave_trace::Class;
 
 use super::fetch::FetchSpec;
 use super::read_paths::{ConstantsSpec, TexturesSpec};
+use super::register_file::BANKS_MAX;
 use super::{Gto, SchedulerSite, SharedMemorySpec, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
@@ -122,7 +123,7 @@ pub struct RegisterBanksSpec {
 
 impl RegisterBanksSpec {
     fn check(&self, schedulers: u32) -> Result<(), SpecError> {
-        SpecError::in_range("register_banks.banks", self.banks, 1..=64)?;
+        SpecError::in_range("register_banks.banks", self.banks, 1..=BANKS_MAX as u32)?;
         SpecError::in_range("register_banks.collectors", self.collectors, 1..=64)?;
         SpecError::in_range(
             "register_banks.reads_per_cycle",
