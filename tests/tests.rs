@@ -35,7 +35,6 @@ mod outputs;
 mod own_kernel;
 mod read_caches;
 mod recordings;
-mod regions;
 mod report;
 mod reuse;
 mod third_party;

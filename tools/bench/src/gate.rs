@@ -11,7 +11,7 @@ use warpweave_bench::{Implementation, Workload};
 
 use crate::callgrind;
 use crate::rounds::one_run;
-use crate::system::{self, MEASURED, SCENARIOS};
+use crate::system::{self, COUNTED, MEASURED, SCENARIOS};
 
 /// By how much the count of a kernel's workload may exceed the table, in percent: a change of
 /// compiler or library within it is no regression.
@@ -80,7 +80,7 @@ impl Gate {
     /// What could not be counted or written, as text.
     pub(crate) fn write(&self, table: &Path) -> Result<String, String> {
         let kernel = Workload::ALL.into_iter().map(Subject::Kernel);
-        let systems = SCENARIOS.into_iter().chain(MEASURED);
+        let systems = SCENARIOS.into_iter().chain(COUNTED).chain(MEASURED);
         let systems = systems.map(|scenario| Subject::System(scenario.to_owned()));
         let subjects: Vec<_> = kernel.chain(systems).collect();
         let counts = self.count_all(&subjects)?;

@@ -16,6 +16,14 @@ use crate::callgrind;
 pub(crate) const SCENARIOS: [&str; 2] =
     ["scenarios/matrix_multiply_60.ron", "scenarios/bfs_60.ron"];
 
+/// What the table of instructions counts besides: a machine in the manner of Accel-Sim, and a kernel of one work-group on 60
+/// units and on one, whose difference is what units cost that have nothing to do.
+pub(crate) const COUNTED: [&str; 3] = [
+    "scenarios/vector_add_gtx480.ron",
+    "scenarios/matrix_multiply_60.ron workload.n=16",
+    "scenarios/matrix_multiply_60.ron workload.n=16 params.clusters=1 params.units_per_cluster=1",
+];
+
 /// The last of the table: the same with statistics by kernel, by interval or both. They show what these cost.
 pub(crate) const MEASURED: [&str; 2] = [
     "scenarios/matrix_multiply_60.ron measure.kernels=true measure.every_cycles=10000",
