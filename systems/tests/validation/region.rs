@@ -14,14 +14,19 @@ use warpweave_trace::Program;
 
 /// A workload at its smallest size on the tiny machine.
 fn try_scenario(workload: &str, sets: &[&str]) -> Result<Scenario, Diagnostics> {
-    scenario_on("tiny", workload, sets)
+    scenario_on("tiny", (workload, Some("T")), sets)
 }
 
-/// A workload at its smallest size on a machine of `scenarios/systems`.
-fn scenario_on(system: &str, workload: &str, sets: &[&str]) -> Result<Scenario, Diagnostics> {
+/// A workload, at a size if it has any, on a machine of `scenarios/systems`.
+fn scenario_on(
+    system: &str,
+    (workload, size): (&str, Option<&str>),
+    sets: &[&str],
+) -> Result<Scenario, Diagnostics> {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let size = size.map_or_else(String::new, |size| format!("size: \"{size}\", "));
     let text = format!(
-        "Scenario(system: \"{0}/systems/{system}.ron\", workload: \"{0}/workloads/{workload}.ron\", size: \"T\", \
+        "Scenario(system: \"{0}/systems/{system}.ron\", workload: \"{0}/workloads/{workload}.ron\", {size}\
          measure: (kernels: true))",
         files.display(),
     );
@@ -155,7 +160,7 @@ fn launches_of_no_time_leave_the_split_of_their_work_groups() {
         let outside = format!("region.outside={outside}");
         // The second launch of a kernel of one work-group, and the first of its machine unless those before are replayed.
         let sets = ["region.launches=[3]", &outside, "params.clusters=2"];
-        let scenario = scenario_on("accelsim/titanv", "lud", &sets);
+        let scenario = scenario_on("accelsim/titanv", ("lud", Some("T")), &sets);
         let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
         let simulated = simulate(&mut machine(&scenario, &program));
         grew(&simulated, 3, "ComputeUnit", "", "split_changes")
@@ -302,14 +307,18 @@ fn warming_leaves_the_tags_and_the_order_of_replacement_that_a_simulation_leaves
         "partition[*].l2[*].size_bytes=256",
         "partition[*].l2[*].ways=2",
     ];
-    let program = scenario("bfs", &small).emulate().unwrap().program;
+    let scenario = |sets: &[&str]| {
+        let scenario = scenario_on("tiny", ("bfs", None), sets);
+        scenario.unwrap_or_else(|problems| panic!("{problems}"))
+    };
+    let program = scenario(&small).emulate().unwrap().program;
     let never = Arc::new(AtomicBool::new(false));
     for launch in [3, 7] {
         let number = format!("region.launches={launch}");
         let [mut warmed, mut simulated] = ["Warm", "Simulate"].map(|outside| {
             let outside = format!("region.outside={outside}");
             let sets = [&small[..], &[&number, &outside]].concat();
-            let scenario = scenario("bfs", &sets);
+            let scenario = scenario(&sets);
             // Up to where the launch begins.
             let ended = simulate(&mut machine(&scenario, &program));
             let kernel = ended.kernels.iter().find(|kernel| kernel.number == launch);

@@ -64,7 +64,7 @@ fn parts(log: &NaiveLog) -> [u64; 4] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn the_unit_does_in_every_cycle_what_a_naive_one_does(

@@ -220,6 +220,7 @@ fn registers_of_one_bank_are_read_one_after_the_other() {
     for (registers, conflicts) in [
         (&[0, 1, 2, 3][..], 0),
         (&[0, 4, 1], 1),
+        (&[0, 4, 9], 1),
         (&[3, 7, 11, 15], 3),
         (&[0, predicate, predicate + 4], 0),
     ] {

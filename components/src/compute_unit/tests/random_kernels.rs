@@ -289,7 +289,7 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
     );
     let registers = (
         operands,
-        prop::option::weighted(0.4, banks),
+        prop::option::weighted(0.5, banks),
         prop::option::weighted(0.4, 1u32..3),
     );
     let constants = (any_queue(), any::<bool>()).prop_map(|(queue, together)| {
