@@ -243,7 +243,7 @@ impl Layout {
     #[inline]
     fn read(self, free_at: &mut [u64], slot: usize, sources: &[u8], now: Cycle) -> u32 {
         // The first step in which the collector takes a register.
-        let mut open = now * self.steps;
+        let mut open = now.saturating_mul(self.steps);
         let mut last = open;
         match sources {
             [] => return 0,
@@ -270,7 +270,7 @@ impl Layout {
                 }
             }
         }
-        (last / self.steps - now).min(self.wait_max) as u32
+        (last / self.steps).saturating_sub(now).min(self.wait_max) as u32
     }
 }
 
