@@ -200,7 +200,10 @@ fn banked(collectors: u32) -> ComputeUnitSpec {
     }
 }
 
-fn with_banks(mut spec: ComputeUnitSpec, change: fn(&mut RegisterBanksSpec)) -> ComputeUnitSpec {
+fn with_banks(
+    mut spec: ComputeUnitSpec,
+    change: impl FnOnce(&mut RegisterBanksSpec),
+) -> ComputeUnitSpec {
     change(spec.register_banks.as_mut().expect("it has banks"));
     spec
 }
@@ -229,10 +232,8 @@ fn registers_of_one_bank_are_read_one_after_the_other() {
     }
     // Of two wavefronts that issue together the second reads behind the first, or another bank.
     for (by_wavefront, conflicts) in [(false, 1), (true, 0)] {
-        let mut spec = banked(8);
+        let mut spec = with_banks(banked(8), |banks| banks.by_wavefront = by_wavefront);
         spec.schedulers = 2;
-        let banks = spec.register_banks.as_mut().expect("it has banks");
-        banks.by_wavefront = by_wavefront;
         let both = [reading(&[0]), reading(&[0])];
         Bench::completes_at(spec, &both, 3 + 4 + conflicts + 1);
     }
@@ -241,9 +242,7 @@ fn registers_of_one_bank_are_read_one_after_the_other() {
 #[test]
 fn a_bank_reads_so_many_registers_in_a_cycle() {
     for (reads_per_cycle, cycles) in [(1, 3), (2, 1), (3, 1), (4, 0)] {
-        let mut spec = banked(8);
-        let banks = spec.register_banks.as_mut().expect("it has banks");
-        banks.reads_per_cycle = reads_per_cycle;
+        let spec = with_banks(banked(8), |banks| banks.reads_per_cycle = reads_per_cycle);
         let end = 3 + 4 + cycles + 1;
         Bench::completes_at(spec, &[reading(&[3, 7, 11, 15])], end);
     }
@@ -276,10 +275,8 @@ fn a_collector_takes_registers_one_by_one_if_it_says_so() {
 fn schedulers_have_banks_and_collectors_of_their_own_if_it_says_so() {
     // Both wavefronts issue in 3. One bank reads four registers, or two banks two each.
     for (by_scheduler, cycles) in [(false, 3), (true, 1)] {
-        let mut spec = banked(8);
+        let mut spec = with_banks(banked(8), |banks| banks.by_scheduler = by_scheduler);
         spec.schedulers = 2;
-        let banks = spec.register_banks.as_mut().expect("it has banks");
-        banks.by_scheduler = by_scheduler;
         let both = [reading(&[0, 4]), reading(&[0, 4])];
         Bench::completes_at(spec, &both, 3 + 4 + cycles + 1);
     }
@@ -411,9 +408,7 @@ fn lanes_that_update_one_word_share_a_request_or_go_apart() {
 #[test]
 #[should_panic(expected = "register_banks.banks")]
 fn a_register_file_without_banks_is_refused() {
-    let mut spec = banked(1);
-    let banks = spec.register_banks.as_mut().expect("it has banks");
-    banks.banks = 0;
+    let spec = with_banks(banked(1), |banks| banks.banks = 0);
     build(spec, vec![kernel(&[vec![exit()]], 1, 0)]);
 }
 

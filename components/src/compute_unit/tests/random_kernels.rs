@@ -232,11 +232,7 @@ impl Mechanisms {
         spec.issue_together = self.together;
         spec.operand_latency = self.operands;
         spec.register_banks = self.banks.map(|banks| {
-            let parts = if banks.by_scheduler {
-                spec.schedulers
-            } else {
-                1
-            };
+            let parts = banks.parts(spec.schedulers);
             RegisterBanksSpec {
                 banks: banks.banks * parts,
                 collectors: banks.collectors * parts,

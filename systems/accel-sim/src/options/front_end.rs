@@ -49,9 +49,6 @@ const COLLECTOR_STEPS: u32 = 3;
 /// Most that a scheduler issues in a cycle.
 const ISSUES_MAX: u32 = 4;
 
-/// Number of banks of registers.
-const BANKS: &str = "-gpgpu_num_reg_banks";
-
 /// Most banks of registers, reads of one in a cycle, collectors, and results in a cycle of a compute unit.
 const BANKS_MAX: u32 = 64;
 const STEPS_MAX: u32 = 8;
@@ -73,6 +70,7 @@ impl FrontEnd {
         }
         let steps = given.count("-gpgpu_reg_file_port_throughput", 1..=STEPS_MAX, "steps")?;
         let widths = Widths::of(given)?;
+        let banks = given.count("-gpgpu_num_reg_banks", 1..=BANKS_MAX, "banks")?;
         let collectors = Collectors::of(given)?;
         Ok(Self {
             fetch: fetch(given, schedulers * issues, notes)?,
@@ -81,10 +79,10 @@ impl FrontEnd {
             operand_latency: COLLECTOR_STEPS.div_ceil(steps),
             accesses: widths.before.min(8),
             places: widths.before + collectors.of_accesses + widths.after + 1,
-            banks: given.count(BANKS, 1..=BANKS_MAX, "banks")?,
+            banks,
             reads_per_cycle: steps,
             collectors: collectors.of_any,
-            sub_cores: sub_cores(given, schedulers, collectors.of_any)?,
+            sub_cores: sub_cores(given, schedulers, (banks, collectors.of_any))?,
             results: widths.results,
         })
     }
@@ -161,9 +159,12 @@ impl Collectors {
 }
 
 /// Whether each scheduler has its part of banks and collectors, which both must then be dealt evenly.
-fn sub_cores(given: &Given, schedulers: u32, collectors: u32) -> Result<bool, Diagnostic> {
+fn sub_cores(
+    given: &Given,
+    schedulers: u32,
+    (banks, collectors): (u32, u32),
+) -> Result<bool, Diagnostic> {
     let sub_cores = given.flag("-gpgpu_sub_core_model")?;
-    let banks = given.count(BANKS, 1..=BANKS_MAX, "banks")?;
     if sub_cores && !(banks.is_multiple_of(schedulers) && collectors.is_multiple_of(schedulers)) {
         let model = given.value("-gpgpu_sub_core_model")?;
         return Err(model.blame(&format!(

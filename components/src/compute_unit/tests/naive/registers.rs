@@ -16,19 +16,11 @@ pub(super) struct File {
 type Bank = (usize, usize);
 
 impl Naive {
-    /// The schedulers' part of the register file that a slot has.
-    fn part(&self, slot: usize) -> usize {
+    /// Parts of the register file, each of which serves one scheduler, or one that serves all.
+    fn parts(&self) -> usize {
         match &self.spec.register_banks {
-            Some(banks) if banks.by_scheduler => slot % self.spec.schedulers as usize,
-            _ => 0,
-        }
-    }
-
-    /// What each part has of so many.
-    fn each(&self, all: u32) -> usize {
-        match &self.spec.register_banks {
-            Some(banks) if banks.by_scheduler => (all / self.spec.schedulers) as usize,
-            _ => all as usize,
+            Some(banks) if banks.by_scheduler => self.spec.schedulers as usize,
+            _ => 1,
         }
     }
 
@@ -45,8 +37,8 @@ impl Naive {
         let mut left: Vec<Bank> = sources
             .map(|register| {
                 let shift = if banks.by_wavefront { slot } else { 0 };
-                let bank = (usize::from(register) + shift) % self.each(banks.banks);
-                (self.part(slot), bank)
+                let bank = (usize::from(register) + shift) % (banks.banks as usize / self.parts());
+                (slot % self.parts(), bank)
             })
             .collect();
         while !left.is_empty() {
@@ -96,11 +88,13 @@ impl Naive {
     /// Whether there is no collector for an instruction, or no room for its result.
     pub(super) fn registers_keep_back(&self, slot: usize, pc: usize, now: Cycle) -> bool {
         let file = &self.registers;
-        let part = self.part(slot);
+        let part = slot % self.parts();
         let collecting = file.collecting.iter();
         let collecting = collecting.filter(|(of, last)| *of == part && *last >= now);
         let collectors = self.spec.register_banks.map(|banks| banks.collectors);
-        if collectors.is_some_and(|collectors| collecting.count() >= self.each(collectors)) {
+        if collectors
+            .is_some_and(|collectors| collecting.count() >= collectors as usize / self.parts())
+        {
             return true;
         }
         let (Some(most), Some(at)) = (self.spec.results_per_cycle, self.result_at(slot, pc, now))
@@ -117,7 +111,10 @@ impl Naive {
         let result = self.result_at(slot, pc, now);
         self.registers.results.extend(result);
         self.registers.reads.extend(reads);
-        self.registers.collecting.push((self.part(slot), last));
+        let part = slot % self.parts();
+        self.registers.collecting.push((part, last));
+        // What is over is of no use.
+        self.registers.collecting.retain(|(_, last)| *last >= now);
         last - now
     }
 }

@@ -205,12 +205,15 @@ fn controller(config: &Config, order: BuiltInOrder) -> Controller {
     Controller::new(config, AnyRequestOrder::BuiltIn(order))
 }
 
+/// Cases of [`random_timings_break_no_rule_and_every_rule_binds_in_some`], unless more are asked for.
+const CASES: u32 = 1500;
+
 /// Prints in how many cases each rule was the one that bound; the same cases in every run.
 #[test]
 fn random_timings_break_no_rule_and_every_rule_binds_in_some() {
     let cases = ProptestConfig {
         failure_persistence: None,
-        ..cases(1500)
+        ..cases(CASES)
     };
     let number = cases.cases;
     let rng = TestRng::deterministic_rng(RngAlgorithm::default());
@@ -236,15 +239,15 @@ fn random_timings_break_no_rule_and_every_rule_binds_in_some() {
     for (rule, cases) in &exact {
         eprintln!("{cases:>6} of {number} cases: {rule}");
     }
-    // For these see `rules_no_controller_meets_alone_are_kept_to_the_cycle`; more cases may meet them.
-    let rare = [
+    let never = exact.iter().filter(|(_, cases)| **cases == 0);
+    let never: Vec<_> = never.map(|(rule, _)| *rule).collect();
+    // For these see `rules_no_controller_meets_alone_are_kept_to_the_cycle`. More cases may meet them.
+    let mut rare = vec![
         "REF -> PRE rank (tRFC)",
         "refresh (at most 8 intervals late)",
     ];
-    let never = exact.iter().filter(|(_, cases)| **cases == 0);
-    let never = never.map(|(rule, _)| *rule);
-    let never: Vec<_> = never.filter(|rule| !rare.contains(rule)).collect();
-    assert_eq!(never, [""; 0]);
+    rare.retain(|rule| number <= CASES || exact[rule] == 0);
+    assert_eq!(never, rare);
 }
 
 proptest! {
