@@ -233,6 +233,9 @@ impl TestBench {
 
     /// The next message at `sink` must be `message` and have left the device in `cycle`.
     ///
+    /// The sink reads it in `cycle + 1`, and that cycle is over then: what a source is given next
+    /// the device can read in `cycle + 3` at the earliest.
+    ///
     /// # Panics
     /// When it is another, in another cycle, or does not come.
     pub fn expect_at<T: Message + Clone + PartialEq + Debug>(

@@ -415,18 +415,18 @@ fn the_end_of_a_kernel_drops_lines_and_lets_nothing_join() {
     let resize = CacheCommand::Resize { bytes: 4096 };
     command.send_at(30, resize);
     bench.expect_at(&passed, 30, &resize);
-    carried_out.send_at(32, CacheCommandDone);
-    bench.expect_at(&done, 32, &CacheCommandDone);
-    command.send_at(35, CacheCommand::Invalidate);
-    bench.expect_at(&passed, 35, &CacheCommand::Invalidate);
-    carried_out.send_at(38, CacheCommandDone);
-    bench.expect_at(&done, 38, &CacheCommandDone);
+    carried_out.send_at(33, CacheCommandDone);
+    bench.expect_at(&done, 33, &CacheCommandDone);
+    command.send_at(36, CacheCommand::Invalidate);
+    bench.expect_at(&passed, 36, &CacheCommand::Invalidate);
+    carried_out.send_at(39, CacheCommandDone);
+    bench.expect_at(&done, 39, &CacheCommandDone);
     // A was kept and is not there any more; B is under way, read before the invalidation.
-    above.send_at(40, read(3, A));
+    above.send_at(42, read(3, A));
     assert_eq!(bench.receive(&below).1.line, A);
-    above.send_at(42, read(4, B));
+    above.send_at(50, read(4, B));
     assert_eq!(bench.receive(&below).1.flags & flags::TRACKED, 0);
-    answers.send_at(50, b.answer(Level::L2));
+    answers.send_at(60, b.answer(Level::L2));
     bench.step(20);
     let statistics = bench.statistics("icc");
     let counts = ["cache_dropped", "open_at_invalidation", "cache_fills"];
