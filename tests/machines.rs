@@ -75,13 +75,11 @@ fn a_path_that_does_not_fit_its_cache_or_the_address_space_is_refused() {
     let bench = with_constant_cache(2, BESIDE);
     let set = |field: &str| format!("unit[0].cu.constants.{field}");
     assert_snapshot!(checked(&bench, &[CONSTANTS, &set("line_bytes=64")]));
-    // How many arguments there are is known with the program, when it has run: where private memory and buffers begin.
     for base in ["1099511627776", "268435456"] {
         let base = set(&format!("arguments={base}"));
-        let run = [
-            "--quiet", "run", "test.ron", "--set", CONSTANTS, "--set", &base,
-        ];
-        assert_snapshot!(bench.warpweave(&run).refusal());
+        let refusal = checked(&bench, &[CONSTANTS, &base]);
+        assert_snapshot!(refusal);
+        assert_eq!(bench.run(&[CONSTANTS, &base]).refusal(), refusal);
     }
 }
 

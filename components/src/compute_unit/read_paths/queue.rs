@@ -8,7 +8,8 @@ use warpweave_trace::{Lanes, Program, Record, Space};
 use super::addresses::{blocks, coalesce_addresses, moved};
 use super::in_order::InOrder;
 use super::spec::{
-    ConstantLanes, ConstantsSpec, QueueSpec, TextureAnswers, TextureLoads, TexturesSpec,
+    BLOCK_BYTES, ConstantLanes, ConstantsSpec, QueueSpec, TextureAnswers, TextureLoads,
+    TexturesSpec,
 };
 use crate::compute_unit::coalescer::{Transaction, coalesce};
 use crate::compute_unit::instruction::Decoded;
@@ -169,11 +170,13 @@ impl ReadQueue {
         self.in_order.as_mut()?.next()
     }
 
-    /// Addresses of arguments.
+    /// Addresses of arguments, of one launch at least: what is checked before it has run has none yet.
     pub(super) fn arguments(&self) -> Option<Range<u64>> {
-        match &self.takes {
-            Takes::Constants { blocks, .. } => Some(*blocks.first()?..*blocks.last()?),
-            Takes::Textures(_) => None,
-        }
+        let Takes::Constants { blocks, .. } = &self.takes else {
+            return None;
+        };
+        let start = *blocks.first()?;
+        let end = *blocks.last()?;
+        Some(start..end.max(start.saturating_add(BLOCK_BYTES)))
     }
 }
