@@ -14,11 +14,11 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
-//! `work_group.rs` and `wavefront.rs` hold who is resident, and `split.rs` gives them their local memory. `issue.rs`, with `scoreboard.rs` and `occupied.rs`, finds
-//! who can issue, and a policy of `scheduler/` (asked by way of `open.rs` if it is not built in) who
-//! does; `memory_access.rs` hands an access to `load_store.rs`, through
-//! `coalescer.rs`, or to `local_memory.rs`; `register_file.rs` limits operands and results, and `wheel.rs` files results by their cycle. What is shown
-//! and saved stands in `accounting.rs`, `counts.rs`, `contents.rs` and `snapshot.rs`.
+//! `work_group.rs` and `wavefront.rs` hold who is resident, and `split.rs` gives them their local memory. `issue.rs`,
+//! with `scoreboard.rs` and `occupied.rs`, finds who can issue, and a policy of `scheduler/` (asked by way of `open.rs`
+//! if it is not built in) who does; `memory_access.rs` hands an access to `load_store.rs`, through `coalescer.rs`, or to
+//! `local_memory.rs`; `register_file.rs` limits operands and results, and `wheel.rs` files results by their cycle. What
+//! is shown and saved stands in `accounting.rs`, `counts.rs`, `contents.rs` and `snapshot.rs`.
 //!
 //! # Ports
 //!
@@ -67,8 +67,8 @@
 //!   [`TexturesSpec`]; see `docs/components/compute_unit.md`.
 //! - An invalidation readable in `c` sends its commands in `c`; its answer leaves in the cycle in
 //!   which the last cache's is readable, or in `c` when no cache is wired to be told.
-//! - A dispatch for another split, readable in `c`, sends a command in `c`, and is taken in the cycle in which the cache's answer is
-//!   readable ([`SharedMemorySpec`]).
+//! - A dispatch for another split, readable in `c`, sends a command in `c`, and is taken in the cycle in which the
+//!   cache's answer is readable ([`SharedMemorySpec`]).
 //! - A launch from the device issued in `c` leaves in `c`, or in the first later cycle with room, in the order
 //!   of issue; its wavefront goes on `T.latency` after that.
 //! - A memory instruction without active lanes behaves as a computation of `T.latency`.
@@ -82,8 +82,9 @@
 //!
 //! # Not modelled
 //!
-//! Fetch from a wrong path, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes fall in several
-//! spaces issue one after the other, each in a slot of its own unless a scheduler issues several instructions per cycle.
+//! Fetch from a wrong path, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes
+//! fall in several spaces issue one after the other, each in a slot of its own unless a scheduler issues several
+//! instructions per cycle.
 
 mod accounting;
 mod by_level;
@@ -491,53 +492,7 @@ impl Component for ComputeUnit {
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
-        let outstanding = self.load_store.outstanding();
-        if outstanding > 0 {
-            let what = format!("{outstanding} requests wait for responses");
-            waits.on_port("memory.response", what);
-        }
-        if self
-            .fetch
-            .as_ref()
-            .is_some_and(|stage| stage.awaits_answers())
-        {
-            waits.on_port("instructions.response", "fetches wait for instructions");
-        }
-        if self.load_store.queued() > 0 {
-            let what = format!("{} accesses wait to be sent", self.load_store.queued());
-            waits.inside(what);
-        }
-        self.read_paths.waits(waits);
-        for (slot, group) in self.work_groups.iter().enumerate() {
-            if group.arrived > 0 {
-                waits.inside(format!(
-                    "{} of {} wavefronts of work-group {} of kernel {} (slot {slot}) wait at a \
-                     barrier",
-                    group.arrived, group.alive, group.work_group, group.kernel
-                ));
-            }
-        }
-        self.waits_open(waits);
-        self.waits_for_caches(waits);
-        if self.split_is_under_way() {
-            waits.on_port(
-                "cache_control.done",
-                "the first-level cache is to have another size",
-            );
-        }
-        if !self.launching.is_empty() {
-            let what = format!(
-                "{} launches from the device wait to be sent",
-                self.launching.len()
-            );
-            waits.on_port("launches", what);
-        }
-        if !self.completions.is_empty() {
-            waits.inside(format!(
-                "{} completions wait to be sent",
-                self.completions.len()
-            ));
-        }
+        self.explain(waits);
     }
 }
 

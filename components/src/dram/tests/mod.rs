@@ -1,10 +1,11 @@
-//! Tests of the controller as a component (`component.rs`, `organisation.rs`, `open_orders.rs`), and the devices that these and those of
-//! the bare [controller](super::controller) use (`presets.rs`).
+//! Tests of the controller as a component (`component.rs`, `random_traffic.rs`, `organisation.rs`, `open_orders.rs`), and
+//! the devices that these and those of the bare [controller](super::controller) use (`presets.rs`).
 
 mod component;
 mod open_orders;
 mod organisation;
 pub(in crate::dram) mod presets;
+mod random_traffic;
 
 use proptest::prelude::ProptestConfig;
 

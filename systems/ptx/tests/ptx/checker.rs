@@ -1,5 +1,7 @@
 //! What the checker finds in a program, and what it leaves alone.
 
+mod meetings;
+
 use warpweave_ptx::{
     DeviceMemory, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig, Numbers,
     ProgramChecker, Verdict,
@@ -87,11 +89,21 @@ fn clean(body: &str, shape: Shape) {
     assert!(found.is_empty(), "{body}: {found:#?}");
 }
 
+/// Every thread writes its word of local memory and reads that of the thread `distance` away.
+fn neighbours(distance: u32, between: &str) -> String {
+    format!(
+        ".shared .b32 pool[64]; mov.u32 %r1, pool; mad.lo.u32 %r2, %r0, 4, %r1;
+         st.shared.u32 [%r2], %r0; {between}
+         mov.u32 %r5, %ntid.x; add.u32 %r3, %r0, {distance}; rem.u32 %r3, %r3, %r5;
+         mad.lo.u32 %r3, %r3, 4, %r1;
+         ld.shared.u32 %r4, [%r3]; st.global.u32 [%rd0], %r4;"
+    )
+}
+
 use FindingKind::{
-    DivisionByZero, GlobalRace, LocalRace, MissingReturn, OutsideAllocation, PartialBarrier,
-    UninitialisedMemory, UninitialisedRegister,
+    DivisionByZero, MissingReturn, OutsideAllocation, UninitialisedMemory, UninitialisedRegister,
 };
-use Verdict::{Error, Note, Undecided};
+use Verdict::{Error, Undecided};
 
 #[test]
 fn an_unwritten_register_is_found_where_it_is_used_first() {
@@ -245,209 +257,6 @@ fn initialised_and_zeroed_variables_of_the_module_count_as_written() {
     );
     let (found, failed) = examine(&text, ONE);
     assert!(found.is_empty() && failed.is_none(), "{found:#?}");
-}
-
-/// Every thread writes its word of local memory and reads that of the thread `distance` away.
-fn neighbours(distance: u32, between: &str) -> String {
-    format!(
-        ".shared .b32 pool[64]; mov.u32 %r1, pool; mad.lo.u32 %r2, %r0, 4, %r1;
-         st.shared.u32 [%r2], %r0; {between}
-         mov.u32 %r5, %ntid.x; add.u32 %r3, %r0, {distance}; rem.u32 %r3, %r3, %r5;
-         mad.lo.u32 %r3, %r3, 4, %r1;
-         ld.shared.u32 %r4, [%r3]; st.global.u32 [%rd0], %r4;"
-    )
-}
-
-#[test]
-fn threads_that_meet_in_local_memory_without_a_barrier_race() {
-    let found = found_in(&neighbours(32, ""), TWO_WAVEFRONTS);
-    let race = found.iter().find(|f| f.kind == LocalRace).expect("a race");
-    assert_eq!(
-        (race.verdict, race.spot.opcode.as_str()),
-        (Error, "ld.shared.u32")
-    );
-    let other = race.other.as_ref().expect("both accesses are shown");
-    assert_eq!(other.opcode, "st.shared.u32");
-    assert_eq!(race.spot.thread[0].abs_diff(other.thread[0]), 32);
-    assert_eq!(race.buffer.as_deref(), Some("pool"));
-    clean(&neighbours(32, "bar.sync 0;"), TWO_WAVEFRONTS);
-}
-
-#[test]
-fn lanes_of_a_wavefront_race_unless_they_meet() {
-    let found = only(LocalRace, Error, &neighbours(1, ""), ONE);
-    assert_eq!(found.count, 32);
-    clean(&neighbours(1, "bar.warp.sync 0xffffffff;"), ONE);
-    // That orders the lanes of one wavefront only.
-    let found = found_in(&neighbours(32, "bar.warp.sync 0xffffffff;"), TWO_WAVEFRONTS);
-    assert!(
-        found.iter().any(|finding| finding.kind == LocalRace),
-        "{found:#?}"
-    );
-}
-
-#[test]
-fn a_barrier_of_some_wavefronts_orders_only_those() {
-    let shape = Shape {
-        grid: 1,
-        threads: 96,
-    };
-    let body = |number: &str| {
-        neighbours(32, &format!("bar.sync 0; st.shared.u32 [%r2], 9; {number}"))
-            .replace("pool[64]", "pool[96]")
-    };
-    clean(&body("bar.sync 1, 96;"), shape);
-    // The third wavefront meets nobody.
-    let found = found_in(
-        &body(
-            "setp.lt.u32 %p1, %r0, 64; @%p1 bra pair; bar.sync 2, 32; bra on; pair: bar.sync 1, 64; on:",
-        ),
-        shape,
-    );
-    assert!(
-        found.iter().all(|f| f.kind == LocalRace) && !found.is_empty(),
-        "{found:#?}"
-    );
-}
-
-#[test]
-fn atomics_meet_atomics_without_a_race_but_not_plain_accesses() {
-    let body = |last: &str| {
-        format!(
-            ".shared .b32 sum; setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [sum], 0; bar.sync 0;
-             red.shared.add.u32 [sum], 1; {last}"
-        )
-    };
-    clean(
-        &body("atom.shared.max.u32 %r1, [sum], 3; st.global.u32 [%rd0], %r1;"),
-        TWO_WAVEFRONTS,
-    );
-    clean(
-        &body("bar.sync 0; ld.shared.u32 %r1, [sum]; st.global.u32 [%rd0], %r1;"),
-        TWO_WAVEFRONTS,
-    );
-    let found = found_in(
-        &body("ld.shared.u32 %r1, [sum]; st.global.u32 [%rd0], %r1;"),
-        TWO_WAVEFRONTS,
-    );
-    assert!(
-        found
-            .iter()
-            .any(|f| (f.kind, f.verdict) == (LocalRace, Error)),
-        "{found:#?}"
-    );
-}
-
-#[test]
-fn writes_of_one_value_by_several_threads_are_a_note() {
-    let body = |value: &str| format!(".shared .b32 flag; st.shared.u32 [flag], {value};");
-    only(LocalRace, Note, &body("1"), ONE);
-    only(LocalRace, Error, &body("%r0"), ONE);
-}
-
-#[test]
-fn work_groups_that_meet_in_global_memory_race() {
-    let body = |instruction: &str| {
-        format!(
-            "ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r0, 0;
-             @%p1 {instruction};"
-        )
-    };
-    let race = only(
-        GlobalRace,
-        Error,
-        &body("st.global.u32 [%rd1], %r1"),
-        TWO_GROUPS,
-    );
-    let other = race.other.as_ref().expect("both accesses are shown");
-    assert_eq!((race.spot.work_group[0], other.work_group[0]), (1, 0));
-    only(
-        GlobalRace,
-        Note,
-        &body("st.global.u32 [%rd1], 5"),
-        TWO_GROUPS,
-    );
-    clean(&body("st.volatile.global.u32 [%rd1], %r1"), TWO_GROUPS);
-}
-
-#[test]
-fn a_fence_and_a_flag_order_work_groups() {
-    // Group 0 writes and raises a flag; group 1 waits for it and reads.
-    let body = |fence: &str| {
-        format!(
-            "ld.param.u64 %rd1, [input]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %ctaid.x;
-             setp.ne.u32 %p1, %r1, 0; @%p1 bra wait;
-             st.global.u32 [%rd2], 42; {fence} st.volatile.global.u32 [%rd1], 2; bra done;
-             wait: ld.volatile.global.u32 %r2, [%rd1]; setp.ne.u32 %p2, %r2, 2; @%p2 bra wait;
-             ld.global.u32 %r3, [%rd2]; st.global.u32 [%rd2+512], %r3;
-             done:"
-        )
-    };
-    let one = |fence| {
-        let text =
-            kernel(&body(fence)).replace(".param .u64 out)", ".param .u64 out, .param .u64 input)");
-        examine(
-            &text,
-            Shape {
-                grid: 2,
-                threads: 1,
-            },
-        )
-        .0
-    };
-    let found = one("");
-    assert!(
-        found
-            .iter()
-            .any(|f| (f.kind, f.verdict) == (GlobalRace, Error)),
-        "{found:#?}"
-    );
-    let found = one("membar.gl;");
-    assert!(found.iter().all(|f| f.kind != GlobalRace), "{found:#?}");
-    let found = one("membar.cta;");
-    assert!(found.iter().any(|f| f.kind == GlobalRace), "{found:#?}");
-}
-
-#[test]
-fn a_barrier_reached_by_some_lanes_is_found_with_a_thread_that_is_missing() {
-    let found = only(
-        PartialBarrier,
-        Error,
-        "setp.lt.u32 %p1, %r0, 8; @!%p1 bra on; bar.sync 0; on: st.global.u32 [%rd0], %r0;",
-        ONE,
-    );
-    assert_eq!(
-        (found.spot.thread, found.spot.opcode.as_str()),
-        ([8, 0, 0], "bar.sync")
-    );
-    clean("bar.sync 0; st.global.u32 [%rd0], %r0;", ONE);
-}
-
-#[test]
-fn threads_that_end_before_a_barrier_have_not_reached_it() {
-    let body = |first: &str| format!("setp.ge.u32 %p1, %r0, {first}; @%p1 exit; bar.sync 0;");
-    let found = only(PartialBarrier, Error, &body("40"), TWO_WAVEFRONTS);
-    assert_eq!(found.spot.thread, [40, 0, 0]);
-    assert!(
-        found.detail.contains("without 24 of the 64"),
-        "{}",
-        found.detail
-    );
-    clean(&body("64"), TWO_WAVEFRONTS);
-}
-
-#[test]
-fn a_barrier_that_never_opens_is_found_and_ends_the_launch() {
-    let text = kernel(
-        "setp.lt.u32 %p1, %r0, 32; @%p1 bra other; bar.sync 1; bra end; other: bar.sync 2; end:",
-    );
-    let (found, failed) = examine(&text, TWO_WAVEFRONTS);
-    assert!(failed.is_some_and(|text| text.contains("stuck at barriers")));
-    assert_eq!(
-        found.iter().filter(|f| f.kind == PartialBarrier).count(),
-        2,
-        "{found:#?}"
-    );
 }
 
 #[test]
