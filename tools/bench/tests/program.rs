@@ -1,5 +1,6 @@
 //! The program as it is called: its JSON, and its gate.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,6 +16,34 @@ fn bench(arguments: &[&str]) -> Output {
 
 fn has_valgrind() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok()
+}
+
+/// What a package is built from: crates with the features that are asked of them.
+fn built_from(package: &str) -> BTreeSet<String> {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "--edges", "normal,build"])
+        .args(["--prefix", "none", "--format", "{p} {f}"])
+        .args(["--package", package])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo starts");
+    assert!(tree.status.success(), "{tree:?}");
+    let lines = String::from_utf8(tree.stdout).unwrap();
+    let lines = lines.lines().map(|line| line.trim_end_matches(" (*)"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_simulator_is_built_once_for_benchmarks_and_the_program() {
+    let program = built_from("warpweave");
+    let more: Vec<_> = built_from("warpweave-bench")
+        .into_iter()
+        .filter(|built| !program.contains(built))
+        .collect();
+    let [alone] = &more[..] else {
+        panic!("{more:#?}");
+    };
+    assert!(alone.starts_with("warpweave-bench "), "{alone}");
 }
 
 #[test]
