@@ -223,8 +223,12 @@ impl Outside {
     }
 
     pub(crate) fn cargo(&self, arguments: &[&str]) -> String {
+        // As in the workspace, whose tests this is to keep short.
+        let plain = ["warpweave", "warpweave-standalone", "warpweave-systems"]
+            .map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
         let output = Command::new(env!("CARGO"))
             .args(arguments)
+            .args(plain)
             .args(["--offline", "--quiet"])
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", &self.target)

@@ -46,7 +46,7 @@ impl Interval {
                 statistic(&mut drawn)
             })
             .collect();
-        found.sort_by(f64::total_cmp);
+        found.sort_unstable_by(f64::total_cmp);
         let at = |part: f64| found[(part * (found.len() - 1) as f64).round() as usize];
         Some(Self {
             low: at(0.025),
@@ -63,7 +63,7 @@ impl Interval {
 
 /// The middle value, or the mean of the two in the middle. Sorts the values.
 pub(super) fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
     Some(if values.len() % 2 == 1 {
