@@ -28,7 +28,7 @@ fn built_from(package: &str) -> BTreeSet<String> {
         .output()
         .expect("cargo starts");
     assert!(tree.status.success(), "{tree:?}");
-    let lines = String::from_utf8(tree.stdout).unwrap();
+    let lines = String::from_utf8(tree.stdout).expect("cargo speaks UTF-8");
     let lines = lines.lines().map(|line| line.trim_end_matches(" (*)"));
     lines.map(str::to_owned).collect()
 }
