@@ -223,9 +223,14 @@ impl Outside {
     }
 
     pub(crate) fn cargo(&self, arguments: &[&str]) -> String {
-        // As in the workspace, whose tests this is to keep short.
-        let plain = ["warpweave", "warpweave-standalone", "warpweave-systems"]
-            .map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
+        // What the workspace does not optimise is not optimised here either.
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let manifest = fs::read_to_string(manifest).unwrap();
+        let plain = manifest
+            .lines()
+            .filter_map(|line| line.strip_prefix("[profile.dev.package.warpweave"))
+            .filter_map(|rest| rest.strip_suffix(']'))
+            .map(|rest| format!("--config=profile.dev.package.warpweave{rest}.opt-level=0"));
         let output = Command::new(env!("CARGO"))
             .args(arguments)
             .args(plain)
