@@ -257,7 +257,7 @@ pub(crate) enum ReportFormat {
 }
 
 /// Does what the command line asks for, with the component kinds of `registry`, and returns the
-/// program's exit code: `warpweave --help` and the README say what there is.
+/// program's exit code. `docs/commands.md` lists commands and exit codes.
 ///
 /// It is all that the `main` of a program with component kinds of its own has to call:
 ///
