@@ -1,7 +1,7 @@
 //! Every policy that comes with Warpweave keeps what policies promise, on generated machines and
 //! programs.
 
-use warpweave_systems::conform::{Conformance, Finding, Promise};
+use warpweave_systems::conform::{Conformance, ConformanceProperty, Finding};
 use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or do more with other fields.
@@ -53,7 +53,7 @@ fn keep_what_policies_promise(role: &str) {
                 seed: 1,
                 out: out.path().join(policy.name),
             };
-            for promise in Promise::ALL {
+            for promise in ConformanceProperty::ALL {
                 let finding = conformance.check(promise);
                 let finding = finding.unwrap_or_else(|e| panic!("{role}/{description}: {e}"));
                 match finding {

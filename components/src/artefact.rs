@@ -115,7 +115,7 @@ mod tests {
     }
 
     /// Kernels by how often they are run.
-    struct Favourites(u32);
+    struct FrequentKernels(u32);
 
     struct Order;
 
@@ -134,7 +134,7 @@ mod tests {
         const SUMMARY: &'static str = "The favourite";
         type Spec = NoFields;
         fn build(_: NoFields, context: &PolicyContext<'_, Order>) -> Result<u32, SpecError> {
-            Ok(artefact::<Favourites>(context.environment, "a list of favourites")?.0)
+            Ok(artefact::<FrequentKernels>(context.environment, "a list of favourites")?.0)
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
     fn a_policy_gets_the_artefact_of_the_program_that_runs() {
         let program = program("this");
         let mut artefacts = Artefacts::of(Arc::clone(&program));
-        artefacts.add(program.hash(), Favourites(7));
+        artefacts.add(program.hash(), FrequentKernels(7));
         assert_eq!(built(Some(artefacts)), Ok(7));
     }
 
@@ -165,7 +165,7 @@ mod tests {
         artefacts.add(program("that").hash(), 7_u32);
         assert_eq!(built(Some(artefacts)), Err(none));
         let mut artefacts = Artefacts::of(program("this"));
-        artefacts.add(program("that").hash(), Favourites(7));
+        artefacts.add(program("that").hash(), FrequentKernels(7));
         let error = built(Some(artefacts)).unwrap_err();
         let (this, that) = (program("this").hash(), program("that").hash());
         assert!(

@@ -34,8 +34,8 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Facts, InPort, Kind, Level as Lasting, Message, Next,
-    Onward, OutPort, PortName, Ports, SpecError, State, Statistics, Waits,
+    Component, Context, Cycle, Environment, Facts, InPort, Kind, Message, Next, Onward, OutPort,
+    PortName, Ports, SpecError, State, Statistics, TimeWeighted, Waits,
 };
 
 use crate::building_blocks::DelayLine;
@@ -56,7 +56,7 @@ pub struct ClockCrossingSpec {
 struct Fifo<T> {
     line: DelayLine<T>,
     passed: u64,
-    occupancy: Lasting,
+    occupancy: TimeWeighted,
     /// The head was refused in the last evaluation.
     blocked: bool,
 }
@@ -66,7 +66,7 @@ impl<T> Default for Fifo<T> {
         Self {
             line: DelayLine::default(),
             passed: 0,
-            occupancy: Lasting::default(),
+            occupancy: TimeWeighted::default(),
             blocked: false,
         }
     }

@@ -16,7 +16,7 @@ use crate::launch::KernelLaunch;
 
 /// What becomes of a launch of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum LaunchMode {
     /// It runs.
     Runs,
     /// Its accesses are replayed through the caches, without time.
@@ -29,7 +29,7 @@ pub enum Fate {
 #[derive(Debug)]
 pub struct LaunchPlan {
     /// By number of the launch.
-    fates: Vec<Fate>,
+    fates: Vec<LaunchMode>,
     /// Ticks from a wish for a replay to the replay, that tick included.
     delay: AtomicU64,
     done: Mutex<Done>,
@@ -50,7 +50,7 @@ struct Done {
 
 impl LaunchPlan {
     /// A plan by number of the launch; those beyond run.
-    pub fn new(fates: Vec<Fate>) -> Self {
+    pub fn new(fates: Vec<LaunchMode>) -> Self {
         Self {
             fates,
             delay: AtomicU64::new(1),
@@ -65,11 +65,11 @@ impl LaunchPlan {
     }
 
     /// What becomes of a launch.
-    pub fn fate(&self, kernel: u32) -> Fate {
+    pub fn fate(&self, kernel: u32) -> LaunchMode {
         self.fates
             .get(kernel as usize)
             .copied()
-            .unwrap_or(Fate::Runs)
+            .unwrap_or(LaunchMode::Runs)
     }
 
     /// The tick at whose end the launches that wait are to be replayed, if the host waits for that.

@@ -6,13 +6,13 @@ use std::cell::OnceCell;
 /// ended; the component goes on with an answer of its own and ends the run at the end of the
 /// evaluation.
 #[derive(Debug)]
-pub(crate) struct Promise {
+pub(crate) struct PolicyContract {
     /// Name of the policy.
     policy: &'static str,
     broken: OnceCell<String>,
 }
 
-impl Promise {
+impl PolicyContract {
     /// That of the policy of this name.
     pub(crate) fn of(policy: &'static str) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl Promise {
     }
 
     /// It is broken by `deed`, which follows the name of the policy in the message; the first counts.
-    pub(crate) fn break_by(&self, deed: impl FnOnce() -> String) {
+    pub(crate) fn violate(&self, deed: impl FnOnce() -> String) {
         self.broken
             .get_or_init(|| format!("{} {}", self.policy, deed()));
     }
@@ -39,10 +39,10 @@ mod tests {
 
     #[test]
     fn the_first_deed_counts() {
-        let promise = Promise::of("Sly");
+        let promise = PolicyContract::of("Sly");
         assert_eq!(promise.broken(), None);
-        promise.break_by(|| "chose way 9".to_owned());
-        promise.break_by(|| "chose way 8".to_owned());
+        promise.violate(|| "chose way 9".to_owned());
+        promise.violate(|| "chose way 8".to_owned());
         assert_eq!(promise.broken(), Some("Sly chose way 9"));
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 /// What the profile is called in messages.
 pub const WHAT: &str = "a reuse profile";
@@ -55,7 +55,7 @@ impl From<ReuseProfile> for Saved {
 
 /// Each of some things and the one that takes its place.
 fn shuffled<T: Copy + Ord>(all: &[T], seed: u64, what: &str) -> BTreeMap<T, T> {
-    let dice = Dice::new(seed, what);
+    let dice = CounterRng::new(seed, what);
     let mut dealt = all.to_vec();
     for at in (1..dealt.len()).rev() {
         let other = dice.below(at as u64, at as u64 + 1) as usize;

@@ -159,7 +159,7 @@ pub use channel::{
     Published, Tap, Transit, Width,
 };
 pub use checkpoint::{
-    Checkpoint, CheckpointError, Description, Difference, FileError, PartedPlace, Parting,
+    Checkpoint, CheckpointError, Description, Difference, Divergence, DivergencePoint, FileError,
     StateHasher, Subject,
 };
 pub use component::{Claims, Component, Facts, Onward, Origin, PortName, Stated, Unfit};
@@ -170,13 +170,13 @@ pub use engine::{
 };
 pub use evaluation::{Context, Next};
 pub use observe::{
-    About, Amounts, Changes, Combination, Contents, Grown, Histogram, InstanceStatistics, Label,
-    Level, Look, Looks, Probe, ProbeSink, Reason, Role, Sample, Series, Shape, Statistic,
-    Statistics, Thing, Value, Wait, Waits,
+    About, Amounts, Changes, Combination, ContentItem, Contents, Histogram, InstanceStatistics,
+    Label, Look, Probe, ProbeSink, Reason, Role, Sample, Series, Shape, Statistic, StatisticDeltas,
+    StatisticSnapshots, Statistics, TimeWeighted, Value, Wait, Waits,
 };
 pub use registry::{
-    Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,
-    PolicyKind, PolicyRole, Preset, Registry, SpecError, Specification, WithoutEffect, field_at,
+    Built, Environment, FieldDoc, Kind, KindEntry, NeutralSpec, NoFields, Policy, PolicyContext,
+    PolicyEntry, PolicyKind, PolicyRole, Preset, Registry, SpecError, Specification, field_at,
 };
 pub use state::{Id, IdTable, State, StateError, as_many, at_most, below};
 pub use test_bench::{Sink, Source, TestBench};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_components::launch::{Completion, Dispatch, DispatchSlave};
 use warpweave_components::roles;
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, SpecError, Statistics,
+    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, Statistics, TimeWeighted,
 };
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
@@ -23,7 +23,7 @@ struct Sequencer {
     program: Arc<Program>,
     /// Answers with the cycles from which they may be sent, in order.
     answers: VecDeque<(Cycle, Completion)>,
-    resident: Level,
+    resident: TimeWeighted,
     issued: u64,
     threads: u64,
     spec: SequencerSpec,
@@ -124,7 +124,7 @@ impl Kind for Sequencer {
             scheduler: DispatchSlave::default(),
             program: program.expect("a run provides its program"),
             answers: VecDeque::new(),
-            resident: Level::default(),
+            resident: TimeWeighted::default(),
             issued: 0,
             threads: 0,
             spec,

@@ -74,7 +74,7 @@ pub(crate) fn accesses(arguments: &Arguments, budget: &Budget) -> CommandResult 
     match arguments.format {
         Form::Csv => table(&head, records)?,
         Form::Text => {
-            let mut counted = Counted::default();
+            let mut counted = LineCounts::default();
             for record in records {
                 counted.add(&head, &record.map_err(refused)?, &ledger)?;
             }
@@ -168,7 +168,7 @@ struct Tap {
 }
 
 #[derive(Default)]
-struct Counted {
+struct LineCounts {
     records: u64,
     first: Option<u64>,
     last: u64,
@@ -177,7 +177,7 @@ struct Counted {
     kernels: BTreeMap<(u32, String), u64>,
 }
 
-impl Counted {
+impl LineCounts {
     fn add(&mut self, head: &Head, record: &Record, ledger: &Ledger) -> Result<(), Failure> {
         self.records += 1;
         self.first.get_or_insert(record.tick);

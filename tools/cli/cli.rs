@@ -74,7 +74,7 @@ enum Command {
     /// List what there is.
     List {
         /// What to list.
-        what: list::What,
+        what: list::Listing,
         /// Folder of description files.
         #[arg(long, default_value = "scenarios")]
         folder: PathBuf,

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use warpweave_files::OutputFolder;
 use warpweave_framework::{PolicyEntry, Registry};
-use warpweave_systems::conform::{At, ConformError, Conformance, Finding, Promise};
+use warpweave_systems::conform::{
+    CallerPlace, ConformError, Conformance, ConformanceProperty, Finding,
+};
 
 use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 use crate::policies;
@@ -58,7 +60,7 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
         registry,
         policy,
         description,
-        at: at.map(|(scenario, path)| At { scenario, path }),
+        at: at.map(|(scenario, path)| CallerPlace { scenario, path }),
         cases: arguments.cases,
         seed: arguments.seed,
         out,
@@ -68,7 +70,7 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
     std::panic::set_hook(Box::new(|_| {}));
     let mut broken = false;
     let mut written = Ok(());
-    for promise in Promise::ALL {
+    for promise in ConformanceProperty::ALL {
         let finding = conformance.check(promise).map_err(failure)?;
         let line = match finding {
             Finding::Kept { tried, refused: 0 } => format!("  kept    {promise} ({tried} cases)\n"),

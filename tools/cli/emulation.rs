@@ -17,7 +17,7 @@ use crate::outcome::{CommandResult, Failure};
 const STACK_BYTES: usize = 8 << 20;
 
 /// What an emulation gave, and the CPU time that it took.
-type Ended = (Result<Executed, ExecuteError>, f64);
+type EmulationEnd = (Result<Executed, ExecuteError>, f64);
 
 /// An emulation that has ended well, or goes on beside the simulation.
 pub(crate) struct Emulation<'a> {
@@ -27,10 +27,10 @@ pub(crate) struct Emulation<'a> {
 }
 
 enum State<'a> {
-    Ended(Box<Executed>, f64),
+    EmulationEnd(Box<Executed>, f64),
     Ahead {
         ahead: Released<'a>,
-        ended: Receiver<Ended>,
+        ended: Receiver<EmulationEnd>,
         /// Runs since both began.
         both: Stopwatch,
     },
@@ -40,14 +40,14 @@ impl Emulation<'_> {
     fn ended(executed: Executed, cpu_s: f64) -> Self {
         Self {
             program: Arc::clone(&executed.program),
-            state: State::Ended(Box::new(executed), cpu_s),
+            state: State::EmulationEnd(Box::new(executed), cpu_s),
         }
     }
 
     /// What the program computed; `None`: that is not known yet.
     pub(crate) fn executed(&self) -> Option<&Executed> {
         match &self.state {
-            State::Ended(executed, _) => Some(executed),
+            State::EmulationEnd(executed, _) => Some(executed),
             State::Ahead { .. } => None,
         }
     }
@@ -59,7 +59,7 @@ impl Emulation<'_> {
     /// The emulation failed.
     pub(crate) fn finish(self, simulation_cpu_s: f64) -> Result<(Executed, [f64; 2]), Failure> {
         match self.state {
-            State::Ended(executed, cpu_s) => Ok((*executed, [cpu_s, simulation_cpu_s])),
+            State::EmulationEnd(executed, cpu_s) => Ok((*executed, [cpu_s, simulation_cpu_s])),
             State::Ahead { ahead, ended, both } => {
                 drop(ahead);
                 let Ok((executed, cpu_s)) = ended.recv() else {
@@ -90,7 +90,7 @@ pub(crate) fn emulate<U: Send>(
         let executed = scenario.emulate_watched(progress)?;
         return work(Emulation::ended(executed, clock.cpu_s()), using);
     };
-    let (tell, ended) = bounded::<Ended>(1);
+    let (tell, ended) = bounded::<EmulationEnd>(1);
     let beside = || {
         let Some(program) = ahead.begun() else {
             return Err((using, ended));

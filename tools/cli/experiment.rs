@@ -12,12 +12,15 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use warpweave_experiments::judge::{Needed, Study, check, check_patterns, judge, metrics_of};
+use warpweave_experiments::judge::{
+    RequiredStatistics, Study, check, check_patterns, judge, metrics_of,
+};
 use warpweave_experiments::model::{Outcome, Provenance, Runs};
 use warpweave_experiments::report::{self, Published};
 use warpweave_experiments::scale::{Scale, ScaleError};
 use warpweave_experiments::{
-    Collection, Experiment, Folder, MachineError, News, NotStored, Plan, Runner, SeriesError,
+    Collection, Experiment, FailureCounts, Folder, MachineError, Plan, RunEvent, Runner,
+    SeriesError,
 };
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
@@ -37,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    making: Making,
+    making: RunMode,
     /// Make only runs that fit `workload/variant/levels/pair`, in which `*` stands for anything; what is left
     /// out at the end stands for all.
     #[arg(long, value_name = "PATTERN")]
@@ -52,7 +55,7 @@ pub(crate) struct Arguments {
 
 /// How runs are made.
 #[derive(clap::Args)]
-pub(crate) struct Making {
+pub(crate) struct RunMode {
     /// Folder of traces, which experiments may share [default: `traces` beside the results].
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
@@ -61,7 +64,7 @@ pub(crate) struct Making {
     jobs: Option<u16>,
 }
 
-impl Making {
+impl RunMode {
     pub(crate) fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         self.jobs.map_or_else(cores, usize::from)
@@ -130,7 +133,7 @@ pub(crate) fn experiment(
     let not_stored = making.run(&plan, &wanted, &folder, &traces)?;
 
     let provenance = provenance(&experiment, &plan, arguments);
-    let needed = Needed::of(&experiment.file)?;
+    let needed = RequiredStatistics::of(&experiment.file)?;
     let mut study = None;
     let mut collection = Collection {
         series: &series,
@@ -212,7 +215,7 @@ impl Session<'_> {
         wanted: &[usize],
         folder: &Folder,
         traces: &Path,
-    ) -> Result<NotStored, Failure> {
+    ) -> Result<FailureCounts, Failure> {
         let runner = Runner {
             registry: self.registry,
             threads: self.threads,
@@ -225,13 +228,13 @@ impl Session<'_> {
         let bar = bar(self.quiet, missing.count());
         let mut failed = 0;
         let made = runner.run(plan, wanted, folder, traces, &mut |news| match news {
-            News::Begun(at) => bar.set_message(plan.runs[at].ids[0].to_string()),
-            News::Ended(_, passed) => {
+            RunEvent::Begun(at) => bar.set_message(plan.runs[at].ids[0].to_string()),
+            RunEvent::Ended(_, passed) => {
                 failed += u64::from(!passed);
                 bar.set_prefix(format!("{failed} failed"));
                 bar.inc(1);
             }
-            News::Failed(..) => {
+            RunEvent::Failed(..) => {
                 failed += 1;
                 bar.set_prefix(format!("{failed} failed"));
                 bar.inc(1);

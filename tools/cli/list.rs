@@ -14,7 +14,7 @@ use crate::{policies, stats};
 
 /// What can be listed.
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum What {
+pub(crate) enum Listing {
     /// Component kinds.
     Components,
     /// Policies of every role.
@@ -29,16 +29,16 @@ pub(crate) enum What {
 
 pub(crate) fn list(
     registry: &Registry,
-    what: What,
+    what: Listing,
     folder: &Path,
     budget: &Budget,
 ) -> CommandResult {
     let text = match what {
-        What::Components => components(registry),
-        What::Policies => policies::list(registry),
-        What::Systems => files(&folder.join("systems"), "System", budget)?,
-        What::Workloads => files(&folder.join("workloads"), "Workload", budget)?,
-        What::Stats => stats::list(registry),
+        Listing::Components => components(registry),
+        Listing::Policies => policies::list(registry),
+        Listing::Systems => files(&folder.join("systems"), "System", budget)?,
+        Listing::Workloads => files(&folder.join("workloads"), "Workload", budget)?,
+        Listing::Stats => stats::list(registry),
     };
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)

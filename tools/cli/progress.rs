@@ -21,7 +21,7 @@ use crate::host::Stopwatch;
 const PICTURES: Duration = Duration::from_millis(200);
 
 /// What the bar is told.
-enum News {
+enum ProgressEvent {
     Phase(&'static str),
     Emulating(Arc<EmulationProgress>),
     Simulated(Simulated),
@@ -42,7 +42,7 @@ pub(crate) struct Bar {
 }
 
 struct Drawing {
-    sender: Sender<News>,
+    sender: Sender<ProgressEvent>,
     thread: JoinHandle<()>,
     clock: Stopwatch,
     /// Seconds at which the simulation was asked last.
@@ -67,12 +67,12 @@ impl Bar {
 
     /// Says which phase has begun.
     pub(crate) fn phase(&self, name: &'static str) {
-        self.tell(News::Phase(name));
+        self.tell(ProgressEvent::Phase(name));
     }
 
     /// Says that the program is emulated, and where that leaves its numbers.
     pub(crate) fn emulating(&self, progress: &Arc<EmulationProgress>) {
-        self.tell(News::Emulating(Arc::clone(progress)));
+        self.tell(ProgressEvent::Emulating(Arc::clone(progress)));
     }
 
     /// Shows a simulation's progress, unless the last one has not been taken or is still new: asking
@@ -82,14 +82,14 @@ impl Bar {
         let now = drawing.clock.wall_s();
         if drawing.sender.is_empty() && now - drawing.asked.get() >= PICTURES.as_secs_f64() {
             drawing.asked.set(now);
-            let _ = drawing.sender.try_send(News::Simulated(Simulated {
+            let _ = drawing.sender.try_send(ProgressEvent::Simulated(Simulated {
                 progress: machine.progress(),
                 work_groups: machine.work_groups(),
             }));
         }
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: ProgressEvent) {
         if let Some(drawing) = &self.drawing {
             // Phases are few and each is shown; the drawer has gone only if its thread failed.
             let _ = drawing.sender.send(news);
@@ -105,16 +105,16 @@ impl Bar {
     }
 }
 
-fn draw(news: &Receiver<News>) {
+fn draw(news: &Receiver<ProgressEvent>) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let mut latest = News::Phase("starting");
+    let mut latest = ProgressEvent::Phase("starting");
     let mut since = Stopwatch::start();
     // Of the launch under emulation: its number, and since when.
     let mut launch = (0, Stopwatch::start());
     loop {
         match news.recv_timeout(PICTURES) {
             Ok(new) => {
-                if !matches!(new, News::Simulated(_)) {
+                if !matches!(new, ProgressEvent::Simulated(_)) {
                     since = Stopwatch::start();
                 }
                 latest = new;
@@ -123,14 +123,14 @@ fn draw(news: &Receiver<News>) {
             Err(RecvTimeoutError::Disconnected) => break,
         }
         let (words, done) = match &latest {
-            News::Phase(name) => ((*name).to_owned(), None),
-            News::Emulating(progress) => {
+            ProgressEvent::Phase(name) => ((*name).to_owned(), None),
+            ProgressEvent::Emulating(progress) => {
                 if progress.launches() != launch.0 {
                     launch = (progress.launches(), Stopwatch::start());
                 }
                 emulating(progress, launch.1.wall_s())
             }
-            News::Simulated(simulated) => simulating(*simulated, since.wall_s()),
+            ProgressEvent::Simulated(simulated) => simulating(*simulated, since.wall_s()),
         };
         let template = match done {
             Some((done, all)) => {

@@ -76,7 +76,7 @@ pub(crate) fn run(
 }
 
 /// The folder of what a program computes, and the program.
-type OfTheProgram<'s> = Option<(OutputFolder, &'s HostProgram)>;
+type ResultsFolder<'s> = Option<(OutputFolder, &'s HostProgram)>;
 
 /// What is simulated, and for whom.
 struct Job<'j> {
@@ -94,7 +94,7 @@ impl Job<'_> {
     fn simulate(
         &self,
         emulation: Emulation<'_>,
-        (bar, results, of_the_program): (Bar, Option<Results>, OfTheProgram<'_>),
+        (bar, results, of_the_program): (Bar, Option<Results>, ResultsFolder<'_>),
     ) -> CommandResult {
         let Self {
             registry,
@@ -269,7 +269,7 @@ fn claim_outputs(
 fn begin_results<'s>(
     arguments: &RunArguments,
     scenario: &'s Scenario,
-) -> Result<OfTheProgram<'s>, Failure> {
+) -> Result<ResultsFolder<'s>, Failure> {
     let Some(path) = &arguments.results else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use warpweave_experiments::judge::{Needed, check_patterns, metrics_of};
+use warpweave_experiments::judge::{RequiredStatistics, check_patterns, metrics_of};
 use warpweave_experiments::model::{Outcome, Runs};
 use warpweave_experiments::report::bars_of;
 use warpweave_experiments::{Experiment, Plan, SweepAxis};
@@ -12,7 +12,7 @@ use warpweave_files::{Budget, Output, Paths};
 use warpweave_framework::Registry;
 use warpweave_params::Diagnostics;
 
-use crate::experiment::{Making, Session, claimed, end_when_asked, failures};
+use crate::experiment::{RunMode, Session, claimed, end_when_asked, failures};
 use crate::outcome::{CommandResult, INTERRUPTED, ended, to_stderr, to_stdout};
 
 /// Characters of the longest bar.
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    making: Making,
+    making: RunMode,
     /// What is compared, an expression as in metrics of experiments; may be repeated.
     #[arg(long = "metric", value_name = "EXPR", default_values_t = ["cycles".to_owned(), "ipc".to_owned()])]
     metrics: Vec<String>,
@@ -58,7 +58,7 @@ pub(crate) fn sweep(
     problems.into_result(())?;
     let metrics = &arguments.metrics;
     let experiment = Experiment::sweep(&arguments.scenario, axes, arguments.zip, metrics)?;
-    let needed = Needed::of(&experiment.file)?;
+    let needed = RequiredStatistics::of(&experiment.file)?;
     let session = Session {
         registry,
         threads: arguments.making.threads(),

@@ -36,7 +36,7 @@ pub(crate) enum TraceCommand {
         out: PathBuf,
         /// Do as Accel-Sim's own reader does; may be repeated.
         #[arg(long = "quirk", value_name = "NAME", value_enum)]
-        quirks: Vec<Quirk>,
+        quirks: Vec<ImportNote>,
     },
     /// Write a trace as one of Accel-Sim's.
     ///
@@ -71,7 +71,7 @@ pub(crate) enum TraceCommand {
 
 /// What the reader of Accel-Sim does otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Quirk {
+pub(crate) enum ImportNote {
     /// The n-th block of a file is work-group n, whatever its number says.
     FileOrder,
     /// Bytes of each lane follow from the opcode.
@@ -102,9 +102,9 @@ pub(crate) fn trace(command: &TraceCommand, budget: &Budget) -> CommandResult {
         }
         TraceCommand::Import { file, out, quirks } => {
             let quirks = Quirks {
-                file_order: quirks.contains(&Quirk::FileOrder),
-                opcode_width: quirks.contains(&Quirk::OpcodeWidth),
-                generic_shared: quirks.contains(&Quirk::GenericShared),
+                file_order: quirks.contains(&ImportNote::FileOrder),
+                opcode_width: quirks.contains(&ImportNote::OpcodeWidth),
+                generic_shared: quirks.contains(&ImportNote::GenericShared),
             };
             let mut paths = Paths::new();
             for input in inputs(file)? {

@@ -48,7 +48,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Component, Context, Cycle, Next, Ports, SpecError, State, Waits};
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::DelayLine;
 use crate::memory::{Level, MemRequest, MemResponse, MemSlave};
@@ -89,7 +89,7 @@ impl EchoMemorySpec {
 pub struct EchoMemory {
     up: MemSlave,
     spec: EchoMemorySpec,
-    dice: Dice,
+    dice: CounterRng,
     answers: DelayLine<MemResponse>,
     /// Kept only if somebody asked for them; no state.
     arrivals: Option<Arrivals>,
@@ -122,7 +122,7 @@ impl EchoMemory {
         Ok(Self {
             up: MemSlave::default(),
             spec: *spec,
-            dice: Dice::new(spec.seed, "echo memory"),
+            dice: CounterRng::new(spec.seed, "echo memory"),
             answers: DelayLine::default(),
             arrivals: None,
         })

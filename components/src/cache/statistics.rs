@@ -1,7 +1,7 @@
 //! What a cache counts.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Histogram, Level, Statistics};
+use warpweave_framework::{Cycle, Histogram, Statistics, TimeWeighted};
 
 use super::spec::CacheSpec;
 use crate::memory::RequestKind;
@@ -264,7 +264,7 @@ pub(super) struct CacheStats {
     pub(super) blocked: BlockedTime,
     /// The oldest fill waited for room in the copy-back buffer.
     pub(super) fill_stalls: WaitTime,
-    pub(super) mshrs: Level,
+    pub(super) mshrs: TimeWeighted,
     pub(super) read_miss_latency: Histogram,
 }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, WithoutEffect};
+use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::LOST_LOCALITY;
 use super::victim_tags::VictimTags;
@@ -56,7 +56,7 @@ impl PolicyKind for CcwsVictimTags {
     type Role = CachePolicies;
     const NAME: &'static str = "CcwsVictimTags";
     const SUMMARY: &'static str = "Tells the compute unit, for its scheduler Ccws, when a wavefront misses on a line that it lost shortly before";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+    const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "CcwsVictimTags",
         like: "",
     });

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Cycle, PolicyContext, PolicyKind, SpecError, State, Statistics, WithoutEffect,
+    Cycle, NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics,
 };
 
 use super::LOST_LOCALITY;
@@ -73,7 +73,7 @@ impl PolicyKind for Ccws {
     const NAME: &'static str = "Ccws";
     const SUMMARY: &'static str = "Keeps wavefronts from issuing loads while others lose locality in the first-level cache, whose \
          policy CcwsVictimTags tells it; else greedy, then oldest";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+    const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "Ccws(k_throttle: 0)",
         like: "Gto",
     });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_framework::verify::{Dice, ExchangeRules, Respond, Rig, check_exchange};
+use warpweave_framework::verify::{CounterRng, ExchangeRules, Respond, Rig, check_exchange};
 use warpweave_framework::{Cycle, State};
 
 use super::freshness::check_freshness;
@@ -19,7 +19,7 @@ pub fn surround_with_memory(
     down: &[&str],
 ) {
     for (number, bundle) in up.iter().enumerate() {
-        let dice = Dice::new(rig.traffic().seed, bundle);
+        let dice = CounterRng::new(rig.traffic().seed, bundle);
         drive(rig, bundle, None, move |n| MemRequest {
             // A number for those that do not write means nothing.
             write_sequence: n as u32 + 1,
@@ -43,7 +43,7 @@ pub fn surround_with_kernel_ends(
     // Every fourth time of some requests: reads find lines in between.
     let ends: Vec<Cycle> = rig.times("kernel ends").into_iter().step_by(4).collect();
     for (number, (bundle, control)) in up.iter().enumerate() {
-        let dice = Dice::new(rig.traffic().seed, bundle);
+        let dice = CounterRng::new(rig.traffic().seed, bundle);
         drive(rig, bundle, Some(control), move |n| {
             mixed_request(dice, kinds, number as u16, n)
         });
@@ -124,7 +124,7 @@ fn check_bundle(rig: &mut Rig, request: String, response: String) {
 
 /// Request number `n` of a compute unit: any of `kinds`, few lines and mostly two of them, mostly a
 /// whole line, else any words of it. So lines are found again, and again after they were written.
-fn mixed_request(dice: Dice, kinds: &[RequestKind], compute_unit: u16, n: u64) -> MemRequest {
+fn mixed_request(dice: CounterRng, kinds: &[RequestKind], compute_unit: u16, n: u64) -> MemRequest {
     let pick = |what: u64, of: u64| dice.below(n * 8 + what, of);
     let lines = if pick(4, 4) == 0 { 12 } else { 2 };
     let line = pick(0, lines) * u64::from(LINE_BYTES_MAX);

@@ -41,14 +41,15 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Id, IdTable, Kind, Level as Lasting,
-    Message, Next, Onward, PortName, Ports, Preset, SpecError, State, Statistics, Waits, as_many,
+    Component, Contents, Context, Cycle, Environment, Facts, Id, IdTable, Kind, Message, Next,
+    Onward, PortName, Ports, Preset, SpecError, State, Statistics, TimeWeighted, Waits, as_many,
     at_most, below,
 };
 
 use crate::building_blocks::DelayLine;
 use crate::memory::{
-    Awaited, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, hand_on_untimed, is_request,
+    MemMaster, MemRequest, MemResponse, MemSlave, PendingWords, RequestKind, hand_on_untimed,
+    is_request,
 };
 
 /// Most up ports.
@@ -98,7 +99,7 @@ struct Entry {
     port: u32,
     /// Id of the request as it came from above.
     id: u32,
-    awaited: Awaited,
+    awaited: PendingWords,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -111,8 +112,8 @@ struct Counters {
     shared_responses: u64,
     /// Requests taken, per up port.
     taken: Vec<u64>,
-    injection_occupancy: Lasting,
-    response_occupancy: Lasting,
+    injection_occupancy: TimeWeighted,
+    response_occupancy: TimeWeighted,
 }
 
 /// The component; see the module.
@@ -437,7 +438,7 @@ impl ClusterPort {
             let entry = Entry {
                 port: port as u32,
                 id: request.id,
-                awaited: Awaited::of(&request),
+                awaited: PendingWords::of(&request),
             };
             self.entries.insert(entry).bits()
         } else {

@@ -2,14 +2,14 @@
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Histogram, Level, Statistics};
+use warpweave_framework::{Histogram, Statistics, TimeWeighted};
 use warpweave_trace::Class;
 
 use super::ComputeUnit;
 use super::accounting::IssueSlot;
 use super::by_level::ByLevel;
 use super::unit_kind::UnitKind;
-use crate::memory::Level as Supplier;
+use crate::memory::Level;
 use crate::roles;
 
 /// Counters of a compute unit; slots and requests are counted where they are kept.
@@ -22,8 +22,8 @@ pub(super) struct Counts {
     /// slot of another.
     pub(super) parts: [u64; UnitKind::COUNT],
     pub(super) in_slot_of_another: [u64; UnitKind::COUNT],
-    pub(super) wavefronts: Level,
-    pub(super) work_groups: Level,
+    pub(super) wavefronts: TimeWeighted,
+    pub(super) work_groups: TimeWeighted,
     pub(super) work_groups_completed: u64,
     pub(super) local_accesses: u64,
     pub(super) local_conflict_cycles: u64,
@@ -41,7 +41,7 @@ pub(super) struct Latency {
 
 impl ByLevel<Latency> {
     #[inline]
-    pub(super) fn record(&mut self, level: Supplier, cycles: u64) {
+    pub(super) fn record(&mut self, level: Level, cycles: u64) {
         let of = self.of(level);
         of.loads += 1;
         of.cycles += cycles;

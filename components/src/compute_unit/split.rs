@@ -12,7 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Context, Cycle, Facts, Level, Onward, SpecError, State, Statistics, Unfit, at_most,
+    Context, Cycle, Facts, Onward, SpecError, State, Statistics, TimeWeighted, Unfit, at_most,
 };
 
 use super::ComputeUnit;
@@ -81,7 +81,7 @@ pub(super) struct Split {
     waits_since: Option<Cycle>,
     changes: u64,
     wait_cycles: u64,
-    cache_bytes: Level,
+    cache_bytes: TimeWeighted,
 }
 
 impl Split {
@@ -100,7 +100,7 @@ impl Split {
             waits_since: None,
             changes: 0,
             wait_cycles: 0,
-            cache_bytes: Level::default(),
+            cache_bytes: TimeWeighted::default(),
             spec,
         };
         split.cache_bytes.set(0, u64::from(split.cache_size()));

@@ -79,7 +79,7 @@ pub(super) struct Flit {
 
 /// The packet before an input port.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Entering {
+struct IncomingPacket {
     /// The buffer it enters, or that of the packet before until its head does.
     buffer: u32,
     flits_left: u32,
@@ -93,7 +93,7 @@ pub(super) struct InputPorts {
     buffers_per_input: usize,
     choice: BufferChoice,
     wire_cycles: Cycle,
-    entering: Vec<Entering>,
+    entering: Vec<IncomingPacket>,
     /// Inputs with an entering packet.
     busy: PortBits,
     /// Inputs whose last packet finished entering in the last step; of use only until the next, and
@@ -119,7 +119,7 @@ pub(super) struct InputPortsSpec {
 impl InputPorts {
     pub(super) fn new(spec: &InputPortsSpec) -> Self {
         let per_input = spec.buffers_per_input;
-        let entering = |input: usize| Entering {
+        let entering = |input: usize| IncomingPacket {
             // The first packet takes the buffer after the last one: the first.
             buffer: ((input + 1) * per_input - 1) as u32,
             flits_left: 0,

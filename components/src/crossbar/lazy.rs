@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use warpweave_framework::Cycle;
 
 use super::network::Network;
-use super::traffic::Parcel;
+use super::traffic::PacketInfo;
 
 /// A [`Network`] whose steps are left out until something can happen: the component is evaluated for
 /// the other network and for its ports too.
@@ -42,7 +42,7 @@ impl<P> DerefMut for LazyNetwork<P> {
 impl<P: Copy> LazyNetwork<P> {
     /// As [`Network::offer`].
     #[inline]
-    pub(super) fn offer(&mut self, now: Cycle, parcel: Parcel, payload: P) {
+    pub(super) fn offer(&mut self, now: Cycle, parcel: PacketInfo, payload: P) {
         self.due = now;
         self.network.offer(now, parcel, payload);
     }

@@ -93,7 +93,7 @@ pub use network_spec::{NetworkPlace, NetworkSpec, PORTS_MAX, Queueing};
 pub use router::{Router, RouterSpec, VIRTUAL_CHANNELS_MAX};
 pub use spec::CrossbarSpec;
 pub use switch::{Switch, SwitchSpec};
-pub use traffic::Parcel;
+pub use traffic::PacketInfo;
 
 /// The component; see the module.
 pub struct Crossbar {
@@ -287,7 +287,7 @@ impl Crossbar {
                 continue;
             };
             let bytes = response.wire_bytes();
-            let parcel = Parcel {
+            let parcel = PacketInfo {
                 input: slice,
                 output: port,
                 flits: self.spec.reply.flits(bytes),
@@ -332,7 +332,7 @@ impl Crossbar {
                 u32::MAX
             };
             let bytes = request.wire_bytes();
-            let parcel = Parcel {
+            let parcel = PacketInfo {
                 input: port,
                 output: slice as usize,
                 flits: self.spec.request.flits(bytes),

@@ -9,7 +9,7 @@ use super::network_ports::NetworkPorts;
 use super::network_spec::{NetworkPlace, NetworkSpec};
 use super::router::Router;
 use super::switch::Switch;
-use super::traffic::Parcel;
+use super::traffic::PacketInfo;
 
 /// A [`Switch`] or a [`Router`]; `P` is what its packets carry.
 pub enum Network<P> {
@@ -77,7 +77,7 @@ impl<P: Copy> Network<P> {
     ///
     /// # Panics
     /// When the input does not accept, or the parcel names no port or has no flit.
-    pub fn offer(&mut self, now: Cycle, parcel: Parcel, payload: P) {
+    pub fn offer(&mut self, now: Cycle, parcel: PacketInfo, payload: P) {
         let ports = match self {
             Self::Switch(switch) => &mut switch.ports,
             Self::Router(router) => &mut router.ports,

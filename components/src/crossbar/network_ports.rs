@@ -7,7 +7,7 @@ use warpweave_framework::{Cycle, State};
 
 use super::input_ports::{InputPorts, InputPortsSpec, QueuedPacket};
 use super::output_ports::{LeavingFlit, OutputPorts};
-use super::traffic::{Parcel, Traffic};
+use super::traffic::{PacketInfo, Traffic};
 
 /// The ports of a network; `P` is what its packets carry.
 pub(super) struct NetworkPorts<P> {
@@ -29,8 +29,8 @@ impl<P: Copy> NetworkPorts<P> {
     ///
     /// # Panics
     /// When the input does not accept, or the parcel names no port or has no flit.
-    pub(super) fn offer(&mut self, now: Cycle, parcel: Parcel, payload: P) {
-        let Parcel {
+    pub(super) fn offer(&mut self, now: Cycle, parcel: PacketInfo, payload: P) {
+        let PacketInfo {
             input,
             output,
             flits,

@@ -5,7 +5,7 @@ use warpweave_framework::{Cycle, Id, IdTable, State, as_many, below};
 
 use super::port_bits::PortBits;
 use super::requests::ports;
-use crate::memory::{Awaited, MemRequest, MemResponse};
+use crate::memory::{MemRequest, MemResponse, PendingWords};
 
 /// Where a response belongs.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ struct Entry {
     id: u32,
     /// Slice the request went to.
     slice: u32,
-    awaited: Awaited,
+    awaited: PendingWords,
     /// Cycle in which the request left the network for its slice.
     sent: Cycle,
 }
@@ -88,7 +88,7 @@ impl Outstanding {
             port: port as u32,
             id: request.id,
             slice,
-            awaited: Awaited::of(request),
+            awaited: PendingWords::of(request),
             sent: 0,
         };
         self.entries.insert(entry).bits()

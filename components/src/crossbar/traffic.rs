@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Histogram, Level, State, Statistics, as_many, below};
+use warpweave_framework::{Cycle, Histogram, State, Statistics, TimeWeighted, as_many, below};
 
 use super::port_bits::PortBits;
 use super::requests::{PortMask, ports};
@@ -13,7 +13,7 @@ pub(super) type PacketPlace = u32;
 
 /// What a packet needs beside its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct PacketInfo {
     /// Input port.
     pub input: usize,
     /// Output port.
@@ -53,7 +53,7 @@ struct Counters {
     /// Cycles from offer to delivery.
     latency: Histogram,
     /// Flits inside.
-    occupancy: Level,
+    occupancy: TimeWeighted,
     /// Inputs whose entering flit found no credit, and since when.
     stalled_inputs: PortBits,
     stalled_since: Vec<Cycle>,

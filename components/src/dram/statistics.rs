@@ -1,6 +1,6 @@
 //! What a controller reports.
 
-use warpweave_framework::{Level, Statistics};
+use warpweave_framework::{Statistics, TimeWeighted};
 
 use super::{ChannelStats, Checker, Controller, GddrController};
 use crate::roles;
@@ -123,7 +123,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
         cycle * channels.len() as u64,
     );
     let mean = "mean accesses waiting, without those whose row is being opened";
-    let total = |of: fn(&ChannelStats) -> &Level| {
+    let total = |of: fn(&ChannelStats) -> &TimeWeighted| {
         let totals = channels.iter().map(|c| of(c.stats()).integral(cycle));
         totals.sum::<u64>()
     };
@@ -143,7 +143,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
         (writes, cycle),
     );
     let max = "most accesses waiting in a channel";
-    let max_of = |of: fn(&ChannelStats) -> &Level| {
+    let max_of = |of: fn(&ChannelStats) -> &TimeWeighted| {
         channels
             .iter()
             .map(|c| of(c.stats()).max())

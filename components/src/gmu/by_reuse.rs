@@ -77,7 +77,7 @@ impl OrderPolicy for ByReuse {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Waiting;
+    use super::super::PendingKernel;
     use super::*;
     use crate::launch::KernelLaunch;
 
@@ -85,7 +85,7 @@ mod tests {
     fn chosen(links: &[(u32, u32, f64)], heads: &[u32], pool: &[u32]) -> Option<u32> {
         let launch = |&kernel: &u32| KernelLaunch::plain(kernel, kernel);
         let heads: Vec<_> = heads.iter().map(launch).collect();
-        let waiting = |kernel| Waiting {
+        let waiting = |kernel| PendingKernel {
             launch: launch(kernel),
             arrived: 0,
         };

@@ -75,14 +75,15 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, InPort, Kind, Level,
-    Next, Onward, PortName, Ports, Preset, Registry, SpecError, State, Statistics, Waits, at_most,
+    Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, InPort, Kind, Next,
+    Onward, PortName, Ports, Preset, Registry, SpecError, State, Statistics, TimeWeighted, Waits,
+    at_most,
 };
 
 pub use self::by_reuse::ByReuse;
 use self::families::Families;
 pub use self::fcfs::Fcfs;
-pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, Waiting};
+pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, PendingKernel};
 pub use self::priority::{Priority, PrioritySpec};
 pub use self::spec::GmuSpec;
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
@@ -133,11 +134,11 @@ pub struct Gmu {
     through_pool: u64,
     launch_stalls: u64,
     /// 1 while a launch of the host, or of the device, waits for room.
-    stalled: [Level; 2],
-    queues_occupied: Level,
-    queued: Level,
-    pooled: Level,
-    running: Level,
+    stalled: [TimeWeighted; 2],
+    queues_occupied: TimeWeighted,
+    queued: TimeWeighted,
+    pooled: TimeWeighted,
+    running: TimeWeighted,
     waited: Histogram,
 }
 
@@ -184,10 +185,10 @@ impl Kind for Gmu {
             through_pool: 0,
             launch_stalls: 0,
             stalled: Default::default(),
-            queues_occupied: Level::default(),
-            queued: Level::default(),
-            pooled: Level::default(),
-            running: Level::default(),
+            queues_occupied: TimeWeighted::default(),
+            queued: TimeWeighted::default(),
+            pooled: TimeWeighted::default(),
+            running: TimeWeighted::default(),
             waited: Histogram::default(),
             spec,
         })

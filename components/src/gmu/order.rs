@@ -69,12 +69,12 @@ pub struct EmptyQueue<'a> {
     pub heads: &'a [KernelLaunch],
     /// Kernels that may be chosen: the first that waits of every stream without a queue, in the order
     /// of their arrival; never empty.
-    pub pool: &'a [Waiting],
+    pub pool: &'a [PendingKernel],
 }
 
 /// A kernel that waits for a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct PendingKernel {
     /// The kernel.
     pub launch: KernelLaunch,
     /// Cycle in which it was taken from the host; of one that still is at the door, this cycle.

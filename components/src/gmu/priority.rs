@@ -96,7 +96,7 @@ impl OrderPolicy for Priority {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Waiting;
+    use super::super::PendingKernel;
     use super::*;
     use crate::launch::KernelLaunch;
 
@@ -108,7 +108,7 @@ mod tests {
     fn served_by(mut policy: Priority, pool: &[(u32, u8)]) -> Vec<u32> {
         let mut pool: Vec<_> = pool
             .iter()
-            .map(|&(kernel, priority)| Waiting {
+            .map(|&(kernel, priority)| PendingKernel {
                 launch: KernelLaunch {
                     priority,
                     ..KernelLaunch::plain(kernel, kernel)

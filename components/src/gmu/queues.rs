@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use warpweave_framework::{Context, Cycle, Id};
 
-use super::{EmptyQueue, Gmu, InFlight, Waiting};
+use super::{EmptyQueue, Gmu, InFlight, PendingKernel};
 use crate::launch::KernelLaunch;
 
 /// Where launches come from.
 #[derive(Clone, Copy)]
-enum Door {
+enum LaunchSource {
     Host,
     Device,
 }
@@ -17,19 +17,19 @@ enum Door {
 impl Gmu {
     /// Takes what the host and the device launch; `moved` says whether a kernel has completed in this cycle.
     pub(super) fn take_launches(&mut self, ctx: &mut Context<'_>, moved: bool) {
-        self.take_launches_at(ctx, Door::Host, moved);
+        self.take_launches_at(ctx, LaunchSource::Host, moved);
         if self.device.is_connected() {
-            self.take_launches_at(ctx, Door::Device, moved);
+            self.take_launches_at(ctx, LaunchSource::Device, moved);
         }
     }
 
-    fn take_launches_at(&mut self, ctx: &mut Context<'_>, door: Door, moved: bool) {
+    fn take_launches_at(&mut self, ctx: &mut Context<'_>, door: LaunchSource, moved: bool) {
         let cycle = ctx.cycle();
         let at = door as usize;
         loop {
             let launch = match door {
-                Door::Host => self.host.launch.peek(ctx),
-                Door::Device => self.device.peek(ctx),
+                LaunchSource::Host => self.host.launch.peek(ctx),
+                LaunchSource::Device => self.device.peek(ctx),
             };
             let Some(&launch) = launch else {
                 return;
@@ -50,8 +50,8 @@ impl Gmu {
             }
             self.stalled[at].set(cycle, 0);
             match door {
-                Door::Host => self.host.launch.pop(ctx),
-                Door::Device => self.device.pop(ctx),
+                LaunchSource::Host => self.host.launch.pop(ctx),
+                LaunchSource::Device => self.device.pop(ctx),
             };
             self.accepted += 1;
             if !queued {
@@ -176,7 +176,7 @@ impl Gmu {
     }
 
     /// The kernels that may get an empty queue.
-    fn candidates(&self, cycle: Cycle, door: Option<KernelLaunch>) -> Vec<Waiting> {
+    fn candidates(&self, cycle: Cycle, door: Option<KernelLaunch>) -> Vec<PendingKernel> {
         let queues = self.queues.iter().filter(|q| !q.kernels.is_empty());
         let mut streams: BTreeSet<u32> = queues.map(|q| q.stream).collect();
         streams.extend(self.families.held().map(|(stream, _)| stream));
@@ -184,13 +184,13 @@ impl Gmu {
             let InFlight {
                 launch, arrived, ..
             } = self.kernels[key];
-            Waiting { launch, arrived }
+            PendingKernel { launch, arrived }
         });
-        let door = door.map(|launch| Waiting {
+        let door = door.map(|launch| PendingKernel {
             launch,
             arrived: cycle,
         });
-        let first_of_stream = |waiting: &Waiting| streams.insert(waiting.launch.stream);
+        let first_of_stream = |waiting: &PendingKernel| streams.insert(waiting.launch.stream);
         pool.chain(door).filter(first_of_stream).collect()
     }
 

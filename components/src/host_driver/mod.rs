@@ -45,14 +45,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Level, Next, Ports, Preset, SpecError,
-    State, Statistics, Waits, at_most, below,
+    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, Preset, SpecError, State,
+    Statistics, TimeWeighted, Waits, at_most, below,
 };
 use warpweave_trace::{HostCommand, Program};
 
 use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{KernelLaunch, LaunchMaster};
-use crate::launch_plan::{Fate, LaunchPlan};
+use crate::launch_plan::{LaunchMode, LaunchPlan};
 
 /// A host driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -140,7 +140,7 @@ pub struct HostDriver {
     /// Kernels in flight, oldest first.
     in_flight: Vec<u32>,
     activity: Option<Activity>,
-    activities: [Level; 5],
+    activities: [TimeWeighted; 5],
     counts: Counts,
 }
 
@@ -424,7 +424,7 @@ impl HostDriver {
         plan: &LaunchPlan,
     ) -> Option<Next> {
         match plan.fate(launch.kernel) {
-            Fate::Runs if plan.is_waiting() => {
+            LaunchMode::Runs if plan.is_waiting() => {
                 self.enter(ctx.cycle(), Activity::Wait);
                 if !self.in_flight.is_empty() {
                     return Some(Next::Message);
@@ -432,12 +432,12 @@ impl HostDriver {
                 self.step = Step::Replaying(plan.ask(ctx));
                 return None;
             }
-            Fate::Runs => self.launch(ctx.cycle(), launch),
-            Fate::Replayed => {
+            LaunchMode::Runs => self.launch(ctx.cycle(), launch),
+            LaunchMode::Replayed => {
                 plan.postpone(launch);
                 self.end_command();
             }
-            Fate::Skipped => self.end_command(),
+            LaunchMode::Skipped => self.end_command(),
         }
         plan.begin(ctx, launch.kernel);
         None

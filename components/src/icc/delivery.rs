@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id};
 
-use super::lookups::Staged;
+use super::lookups::LookupEntry;
 use super::spec::{BusPriority, Delivery, FillRule};
 use super::{IccUnit, Step};
 use crate::memory::{Level, MemResponse, flags};
@@ -180,8 +180,9 @@ impl IccUnit {
         };
         let several = units.count_ones() > 1 || spec.fill == FillRule::All;
         // A write between the two look-ups has dropped the line already and will close no entry.
-        let written =
-            |staged: &Staged| self.closes(&staged.request) && staged.request.line == reply.line;
+        let written = |staged: &LookupEntry| {
+            self.closes(&staged.request) && staged.request.line == reply.line
+        };
         if several
             && !closed
             && !self.requests.iter().any(written)

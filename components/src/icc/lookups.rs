@@ -12,7 +12,7 @@ use crate::memory::{MemRequest, RequestKind, flags};
 
 /// A request on its way through the look-ups.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Staged {
+pub(super) struct LookupEntry {
     /// Cycle of its look-up in the merge table.
     pub(super) at: Cycle,
     /// As it will leave.
@@ -54,7 +54,7 @@ impl IccUnit {
             return;
         }
         let at = now + u64::from(self.spec.request_delay());
-        self.requests.push_back(Staged { at, request, port });
+        self.requests.push_back(LookupEntry { at, request, port });
     }
 
     /// Looks for the read in the coalesced cache; a hit is queued for the bus.

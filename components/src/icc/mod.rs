@@ -77,7 +77,7 @@ use warpweave_framework::{
 
 use self::coalesced_cache::CoalescedCache;
 use self::delivery::{Bus, Hit, Repeat};
-use self::lookups::Staged;
+use self::lookups::LookupEntry;
 use self::merge_table::MergeTable;
 pub use self::spec::{
     ADDRESS_BITS, BusPriority, CoalescedCacheSpec, Cost, Delivery, FillRule, IccSpec, OnWrite,
@@ -101,7 +101,7 @@ pub struct IccUnit {
     table: MergeTable,
     cache: Option<CoalescedCache>,
     /// Requests between the probe and the look-up in the merge table.
-    requests: VecDeque<Staged>,
+    requests: VecDeque<LookupEntry>,
     /// Responses before their look-up, with the cycle of it.
     replies: VecDeque<(Cycle, MemResponse)>,
     /// Hits in the coalesced cache that wait for the bus.

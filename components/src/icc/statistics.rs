@@ -1,7 +1,7 @@
 //! What a coalescing unit counts.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Histogram, Level as Lasting, Statistics};
+use warpweave_framework::{Cycle, Histogram, Statistics, TimeWeighted};
 
 use super::merge_table::Lookup;
 use super::spec::Cost;
@@ -32,14 +32,14 @@ pub(super) struct Counters {
     pub(super) open_at_invalidation: u64,
     responses: u64,
     read_latency: Histogram,
-    pub(super) table_occupancy: Lasting,
+    pub(super) table_occupancy: TimeWeighted,
     /// 1 while a request that was looked up finds no room below.
     pub(super) held: Held,
 }
 
 /// Cycles in which something was so, without counting evaluations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Held(Lasting);
+pub(super) struct Held(TimeWeighted);
 
 impl Held {
     /// Whether it is so from `cycle` on; saying the same again changes nothing.

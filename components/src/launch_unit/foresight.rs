@@ -11,7 +11,7 @@ use crate::reuse_profile::ReuseProfile;
 ///
 /// A kernel is *near* when, by the profile, it shares lines with its parent or with another child of that: what the LASER
 /// paper's monitor is to find out before the child runs.
-pub(super) struct Foresight {
+pub(super) struct PredictionScore {
     profile: Arc<ReuseProfile>,
     /// By kernel: who launched it.
     parents: Vec<Option<u32>>,
@@ -19,7 +19,7 @@ pub(super) struct Foresight {
     counts: [[u64; 2]; 2],
 }
 
-impl Foresight {
+impl PredictionScore {
     pub(super) fn new(profile: Arc<ReuseProfile>, parents: Vec<Option<u32>>) -> Self {
         Self {
             profile,
@@ -107,7 +107,7 @@ mod tests {
         let near = |links: &[(u32, u32)], kernel| {
             let links = links.iter().map(|&(a, b)| (a, b, 0.5)).collect();
             let profile = Arc::new(ReuseProfile::new(links, Vec::new()));
-            Foresight::new(profile, parents.clone()).is_near(kernel)
+            PredictionScore::new(profile, parents.clone()).is_near(kernel)
         };
         assert!(near(&[(0, 1)], 1));
         assert!(!near(&[(0, 1)], 2));
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn each_launch_is_counted_where_it_belongs() {
         let profile = Arc::new(ReuseProfile::new(vec![(0, 1, 0.5)], Vec::new()));
-        let mut foresight = Foresight::new(profile, vec![None, Some(0), Some(0)]);
+        let mut foresight = PredictionScore::new(profile, vec![None, Some(0), Some(0)]);
         for (kernel, said) in [(1, true), (1, true), (1, false), (2, true), (2, false)] {
             foresight.count(kernel, said);
         }

@@ -37,12 +37,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, InPort, Kind, Level, Next,
-    OutPort, Ports, Preset, SpecError, State, Statistics, Waits, at_most,
+    Component, Contents, Context, Cycle, Environment, Histogram, InPort, Kind, Next, OutPort,
+    Ports, Preset, SpecError, State, Statistics, TimeWeighted, Waits, at_most,
 };
 use warpweave_trace::{LaunchGraph, Program};
 
-use self::foresight::{Foresight, parents};
+use self::foresight::{PredictionScore, parents};
 use crate::artefact::artefact_if_any;
 use crate::launch::{DeviceLaunch, KernelLaunch, LaunchHint};
 use crate::reuse_monitor::Relation;
@@ -82,14 +82,14 @@ pub struct LaunchUnit {
     spec: LaunchUnitSpec,
     graph: LaunchGraph,
     /// Where there is a profile to compare with.
-    foresight: Option<Foresight>,
+    foresight: Option<PredictionScore>,
     /// By the cycle in which they are due, then in the order in which they came.
     under_way: BTreeMap<(Cycle, u64), KernelLaunch>,
     /// Kernels taken.
     taken: u64,
     records: u64,
     sent: u64,
-    under_way_level: Level,
+    under_way_level: TimeWeighted,
     late: Histogram,
 }
 
@@ -117,12 +117,12 @@ impl Kind for LaunchUnit {
             gmu: OutPort::new(),
             spec,
             graph,
-            foresight: profile.map(|profile| Foresight::new(profile, parents)),
+            foresight: profile.map(|profile| PredictionScore::new(profile, parents)),
             under_way: BTreeMap::new(),
             taken: 0,
             records: 0,
             sent: 0,
-            under_way_level: Level::default(),
+            under_way_level: TimeWeighted::default(),
             late: Histogram::default(),
         })
     }

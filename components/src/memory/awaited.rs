@@ -7,12 +7,12 @@ use super::{MemRequest, MemResponse};
 /// The words of a request that no answer has brought to a block on its way up, and those that have not left
 /// it upward. A request of no words is kept as one of its first word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Awaited {
+pub(crate) struct PendingWords {
     to_come: u32,
     to_leave: u32,
 }
 
-impl Awaited {
+impl PendingWords {
     #[inline]
     pub(crate) fn of(request: &MemRequest) -> Self {
         let words = request.words.max(1);
@@ -64,19 +64,22 @@ mod tests {
             words,
             ..request.answer(Level::L2)
         };
-        let mut awaited = Awaited::of(&request);
+        let mut awaited = PendingWords::of(&request);
         assert!(awaited.come(&part(0b100)) && awaited.has_come());
         assert!(awaited.come(&part(0b011)) && !awaited.leave(&part(0b011)));
         assert!(!awaited.come(&part(0b001)), "it came before");
         assert!(awaited.leave(&part(0b100)) && !awaited.has_come());
         assert!(!awaited.take_out(&part(0b100)), "it has left");
-        assert!(!Awaited::of(&request).come(&part(0b1000)), "nobody asked");
+        assert!(
+            !PendingWords::of(&request).come(&part(0b1000)),
+            "nobody asked"
+        );
     }
 
     #[test]
     fn a_request_of_no_words_has_one_answer() {
         let request = MemRequest::read(1, 0, 0);
-        let mut awaited = Awaited::of(&request);
+        let mut awaited = PendingWords::of(&request);
         let answer = request.answer(Level::L2);
         assert!(awaited.come(&answer) && !awaited.come(&answer) && awaited.leave(&answer));
     }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Bundle, InPort, Message, Onward, OutPort, PortName, Ports, SpecError};
 use warpweave_random::GAMMA;
 
-pub(crate) use self::awaited::Awaited;
+pub(crate) use self::awaited::PendingWords;
 pub use self::event::CacheEvent;
 pub use self::facts::{LineBytes, NetworkPort, PartBytes, PrivateFrom, Slice};
 pub(crate) use self::facts::{

@@ -173,7 +173,7 @@ impl HitCounter {
 
 /// One filter with its counters.
 #[derive(Clone, Debug)]
-struct Watched {
+struct MonitoredFilter {
     filter: BloomFilter,
     counter: HitCounter,
 }
@@ -182,9 +182,9 @@ struct Watched {
 #[derive(Clone, Debug)]
 pub struct ReuseMonitor {
     spec: ReuseMonitorSpec,
-    parent_child: Watched,
-    sibling: Watched,
-    own: Watched,
+    parent_child: MonitoredFilter,
+    sibling: MonitoredFilter,
+    own: MonitoredFilter,
     /// Child kernels launched from this unit.
     children: u32,
     /// Predictions that went with launches: none, parent, sibling, self.
@@ -208,7 +208,7 @@ impl ReuseMonitor {
         spec.filter.check("filter")?;
         // No hit rate exceeds 100 %.
         SpecError::in_range("threshold_percent", spec.threshold_percent, ..=99)?;
-        let watched = Watched {
+        let watched = MonitoredFilter {
             filter: BloomFilter::new(spec.filter),
             counter: HitCounter::default(),
         };

@@ -5,8 +5,8 @@ use warpweave_framework::{Context, Id};
 
 use super::activity::Activity;
 use super::machine::Running;
-use super::queue_memory::Taking;
-use super::{Choice, Placement, WorkGroupScheduler};
+use super::queue_memory::PendingPlacement;
+use super::{Placement, PlacementChoice, WorkGroupScheduler};
 use crate::kernel_times::Moment;
 use crate::launch::{Dispatch, DispatchMaster, KernelReady};
 
@@ -38,13 +38,13 @@ impl WorkGroupScheduler {
     fn next_placement(&mut self, ctx: &mut Context<'_>) -> Result<(Id, Placement), Activity> {
         let placement = match &self.taking {
             Some(taking) if !taking.is_answered() => return Err(Activity::QueueMemory),
-            Some(Taking { placement, .. }) => *placement,
+            Some(PendingPlacement { placement, .. }) => *placement,
             None => self.choose(ctx)?,
         };
         if !sendable(&mut self.ports, &self.served, ctx, placement.unit) {
             // The policy has been told that it will be made.
             self.taking
-                .get_or_insert_with(|| Taking::new(placement, &[], 0));
+                .get_or_insert_with(|| PendingPlacement::new(placement, &[], 0));
             return Err(Activity::UnitBusy);
         }
         self.taking = None;
@@ -66,7 +66,7 @@ impl WorkGroupScheduler {
         } = self;
         let choice = policy.choose(machine, &mut |unit| sendable(ports, served, ctx, unit));
         match choice {
-            Choice::Place(placement) => {
+            PlacementChoice::Place(placement) => {
                 if let Err(problem) = self.machine.check(placement) {
                     let Placement {
                         kernel,
@@ -85,9 +85,9 @@ impl WorkGroupScheduler {
                 }
                 Ok(placement)
             }
-            Choice::UnitBusy => Err(Activity::UnitBusy),
-            Choice::HeldBack => Err(Activity::HeldBack),
-            Choice::UnitsFull => {
+            PlacementChoice::UnitBusy => Err(Activity::UnitBusy),
+            PlacementChoice::HeldBack => Err(Activity::HeldBack),
+            PlacementChoice::UnitsFull => {
                 let oldest = self
                     .waiting
                     .front()

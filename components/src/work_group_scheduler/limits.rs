@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, Unfit};
 
-use super::said::SaidLimits;
+use super::said::UnitReport;
 use crate::occupancy::{UnitFacts, UnitLimits};
 
 /// What every compute unit offers, as far as a description states it. The rest is what the units say;
@@ -90,7 +90,7 @@ impl StatedLimits {
     }
 
     /// Fails where a unit says something else than is stated.
-    pub(super) fn agree(&self, unit: &SaidLimits) -> Result<(), Unfit> {
+    pub(super) fn agree(&self, unit: &UnitReport) -> Result<(), Unfit> {
         let said = Self::from(unit.facts).named();
         for ((name, stated), (_, said)) in self.named().into_iter().zip(said) {
             if let (Some(stated), Some(said)) = (stated, said)
@@ -106,7 +106,7 @@ impl StatedLimits {
     }
 
     /// That two units say different things.
-    pub(super) fn unlike(one: &SaidLimits, other: &SaidLimits) -> Unfit {
+    pub(super) fn unlike(one: &UnitReport, other: &UnitReport) -> Unfit {
         let numbers = Self::from(one.facts).named().into_iter();
         let mut numbers = numbers.zip(Self::from(other.facts).named());
         let differing = numbers.find(|((_, one), (_, other))| one != other);
@@ -179,8 +179,8 @@ mod tests {
         local_memory_bytes: 16384,
     };
 
-    fn said(unit: u32, facts: UnitFacts) -> SaidLimits {
-        SaidLimits {
+    fn said(unit: u32, facts: UnitFacts) -> UnitReport {
+        UnitReport {
             unit,
             facts,
             stated: None,

@@ -99,8 +99,8 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Id, Kind, Level, Next, Onward, PortName,
-    Ports, Preset, SpecError, State, Statistics, Unfit, Waits, as_many, below,
+    Component, Contents, Context, Environment, Facts, Id, Kind, Next, Onward, PortName, Ports,
+    Preset, SpecError, State, Statistics, TimeWeighted, Unfit, Waits, as_many, below,
 };
 use warpweave_trace::Program;
 
@@ -113,10 +113,10 @@ use self::machine::Running;
 pub use self::machine::{Kernel, Machine};
 pub use self::oldest_first::{Assignment, OldestFirst, OneKernelPolicy};
 pub use self::policies::*;
-pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
-use self::queue_memory::{Entering, Taking};
+pub use self::policy::{Placement, PlacementChoice, PlacementPolicy, QueueAccess};
+use self::queue_memory::{Entering, PendingPlacement};
 pub use self::role::{PlacementSite, WorkGroupPlacement};
-use self::said::SaidByUnits;
+use self::said::ReportedLimits;
 use self::second_level::SecondLevel;
 pub use self::spec::{Announce, InvalidateAt, SecondLevelSpec, WorkGroupSchedulerSpec};
 use self::untimed::Replaying;
@@ -134,11 +134,11 @@ pub struct WorkGroupScheduler {
     machine: Machine,
     times: Option<Arc<KernelTimes>>,
     /// What the units say of themselves.
-    said: SaidByUnits,
+    said: ReportedLimits,
     /// Kernels with undispatched work-groups, oldest first.
     waiting: VecDeque<Id>,
     /// A placement that was chosen and is not made.
-    taking: Option<Taking>,
+    taking: Option<PendingPlacement>,
     entering: Entering,
     /// Id of the next access.
     next_id: u32,
@@ -156,8 +156,8 @@ pub struct WorkGroupScheduler {
     /// Units sent something in this cycle.
     served: FixedBitSet,
     activity: Activity,
-    activities: [Level; 9],
-    resident: Level,
+    activities: [TimeWeighted; 9],
+    resident: TimeWeighted,
     dispatched: u64,
     completed: u64,
     kernels_done: u64,
@@ -190,7 +190,7 @@ impl Kind for WorkGroupScheduler {
         };
         let policy = spec.policy.build("policy", environment, &site, 0)?;
         let units = site.units() as usize;
-        let mut activities: [Level; 9] = Default::default();
+        let mut activities: [TimeWeighted; 9] = Default::default();
         activities[Activity::NoWork as usize].set(0, 1);
         Ok(Self {
             gmu: ReadySlave::default(),
@@ -200,7 +200,7 @@ impl Kind for WorkGroupScheduler {
             families: Families::of(&program),
             machine: Machine::new(site, program),
             times: environment.resource::<KernelTimes>(),
-            said: SaidByUnits::default(),
+            said: ReportedLimits::default(),
             waiting: VecDeque::new(),
             taking: None,
             entering: Entering::default(),
@@ -214,7 +214,7 @@ impl Kind for WorkGroupScheduler {
             served: FixedBitSet::with_capacity(units),
             activity: Activity::NoWork,
             activities,
-            resident: Level::default(),
+            resident: TimeWeighted::default(),
             dispatched: 0,
             completed: 0,
             kernels_done: 0,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use warpweave_framework::{State, Statistics};
 
-use super::{Choice, Kernel, Machine, Placement, PlacementPolicy};
+use super::{Kernel, Machine, Placement, PlacementChoice, PlacementPolicy};
 use crate::occupancy::UnitLimits;
 
 /// A work-group of the current kernel and the unit that it goes to.
@@ -47,7 +47,7 @@ pub trait OneKernelPolicy: Send {
     /// The assignment to make next, if there is one that may be made now. `sendable` says whether a unit
     /// can be sent something in this cycle; a policy with one order over all units waits for the unit
     /// whose turn it is.
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment>;
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment>;
 
     /// The assignment just chosen has been made. [`update`](Self::update) for its unit follows.
     fn placed(&mut self, placed: Assignment);
@@ -122,9 +122,9 @@ impl<P: OneKernelPolicy + 'static> PlacementPolicy for OldestFirst<P> {
         &mut self,
         _machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement> {
+    ) -> PlacementChoice<Placement> {
         let Some(&kernel) = self.kernels.front() else {
-            return Choice::HeldBack;
+            return PlacementChoice::HeldBack;
         };
         let chosen = self.policy.choose(sendable);
         chosen.map(|Assignment { work_group, unit }| Placement {

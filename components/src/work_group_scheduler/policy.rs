@@ -55,12 +55,12 @@ pub trait PlacementPolicy: Send {
     /// The placement to make next, if there is one that may be made now. Asked only while there are
     /// work-groups to be placed. `sendable` says whether a unit can be sent something in this cycle; a
     /// policy that passes over a unit with room for this reason has asked, and answers
-    /// [`Choice::UnitBusy`] if it finds no other.
+    /// [`PlacementChoice::UnitBusy`] if it finds no other.
     fn choose(
         &mut self,
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement>;
+    ) -> PlacementChoice<Placement>;
 
     /// The placement just chosen will be made, and the policy is asked for no other before. Where the
     /// work-group is taken from a queue in memory, the policy names the accesses that must be answered
@@ -108,7 +108,7 @@ pub struct Placement {
 
 /// Answer of a policy that is asked for something to place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice<T> {
+pub enum PlacementChoice<T> {
     /// Place this.
     Place(T),
     /// A unit whose turn it is cannot be sent anything in this cycle.
@@ -119,14 +119,14 @@ pub enum Choice<T> {
     HeldBack,
 }
 
-impl<T> Choice<T> {
+impl<T> PlacementChoice<T> {
     /// The same answer with something else to place.
-    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Choice<U> {
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> PlacementChoice<U> {
         match self {
-            Self::Place(placed) => Choice::Place(of(placed)),
-            Self::UnitBusy => Choice::UnitBusy,
-            Self::UnitsFull => Choice::UnitsFull,
-            Self::HeldBack => Choice::HeldBack,
+            Self::Place(placed) => PlacementChoice::Place(of(placed)),
+            Self::UnitBusy => PlacementChoice::UnitBusy,
+            Self::UnitsFull => PlacementChoice::UnitsFull,
+            Self::HeldBack => PlacementChoice::HeldBack,
         }
     }
 }

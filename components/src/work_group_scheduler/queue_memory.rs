@@ -11,7 +11,7 @@ use crate::memory::{LINE_BYTES_MAX, MemRequest, Source, word_mask};
 
 /// A placement that was chosen and waits for memory, or for its unit.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Taking {
+pub(super) struct PendingPlacement {
     pub(super) placement: Placement,
     /// In the order in which they are sent, one per cycle.
     unsent: VecDeque<MemRequest>,
@@ -19,7 +19,7 @@ pub(super) struct Taking {
     unanswered: VecDeque<u32>,
 }
 
-impl Taking {
+impl PendingPlacement {
     pub(super) fn new(placement: Placement, accesses: &[QueueAccess], first_id: u32) -> Self {
         let source = Source {
             kernel: placement.kernel,
@@ -100,7 +100,7 @@ impl WorkGroupScheduler {
             ));
             return true;
         }
-        let taking = Taking::new(placement, &accesses, self.next_id);
+        let taking = PendingPlacement::new(placement, &accesses, self.next_id);
         self.next_id = self.next_id.wrapping_add(accesses.len() as u32);
         self.taking = Some(taking);
         self.send_access(ctx);

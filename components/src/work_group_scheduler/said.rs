@@ -11,13 +11,13 @@ use crate::occupancy::UnitFacts;
 
 /// What one unit says of its limits.
 #[derive(Clone, Debug)]
-pub(super) struct SaidLimits {
+pub(super) struct UnitReport {
     pub(super) unit: u32,
     pub(super) facts: UnitFacts,
     pub(super) stated: Option<Stated>,
 }
 
-impl SaidLimits {
+impl UnitReport {
     /// Where the unit says what is called `limit` among the limits.
     pub(super) fn place_of(&self, limit: &str) -> Option<Stated> {
         let field = match limit {
@@ -30,16 +30,16 @@ impl SaidLimits {
 
 /// What the scheduler has learnt of its units.
 #[derive(Debug, Default)]
-pub(super) struct SaidByUnits {
+pub(super) struct ReportedLimits {
     /// What the first of them said.
-    limits: Option<SaidLimits>,
+    limits: Option<UnitReport>,
     /// One that said something else.
-    unlike: Option<SaidLimits>,
+    unlike: Option<UnitReport>,
     /// Network port by which the requests of a unit leave; none where there are several.
     leaves_by: BTreeMap<u32, Option<(NetworkPort, Stated)>>,
 }
 
-impl SaidByUnits {
+impl ReportedLimits {
     /// Takes note of what is said at this port.
     pub(super) fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
         let unit = port
@@ -62,7 +62,7 @@ impl SaidByUnits {
                 .or_insert(Some(way.clone()));
         }
         if let Some(&facts_of_unit) = facts.get::<UnitFacts>() {
-            let said = SaidLimits {
+            let said = UnitReport {
                 unit,
                 facts: facts_of_unit,
                 stated: facts.stated::<UnitFacts>(),

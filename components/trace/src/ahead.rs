@@ -115,7 +115,7 @@ impl Ahead {
 
 /// The bytes of a stream that has come.
 #[derive(Debug)]
-pub(crate) enum Came {
+pub(crate) enum StreamStorage {
     /// With the padding.
     Memory(Vec<u8>),
     /// In a temporary file, read through a window.
@@ -132,7 +132,7 @@ pub(crate) enum Arrival {
     Wanted,
     /// It can be read.
     Here {
-        bytes: Came,
+        bytes: StreamStorage,
         length: u64,
         counts: WavefrontCounts,
         /// Somebody began to read it.
@@ -206,7 +206,7 @@ impl Arrivals {
         &self,
         stream: u32,
         counts: WavefrontCounts,
-        (bytes, length): (Came, u64),
+        (bytes, length): (StreamStorage, u64),
     ) -> bool {
         let mut state = self.ahead.locked();
         let mut slot = self.slot(stream);
@@ -219,7 +219,7 @@ impl Arrivals {
             // Whoever reads it all the same finds nothing.
             *slot = Arrival::Gone { length: 0, counts };
         } else {
-            if matches!(bytes, Came::Memory(_)) {
+            if matches!(bytes, StreamStorage::Memory(_)) {
                 state.held += length;
             }
             state.unread += length;
@@ -300,7 +300,7 @@ pub(crate) fn read_again(stream: u32) -> ! {
     panic!("stream {stream} of a launch was read to its end and dropped, and is read again")
 }
 
-impl Came {
+impl StreamStorage {
     /// Bytes of a stream in memory.
     pub(crate) fn padded(mut bytes: Vec<u8>) -> Self {
         bytes.reserve_exact(PADDING);

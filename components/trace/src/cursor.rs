@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ahead::{Arrival, Came, read_again};
+use crate::ahead::{Arrival, StreamStorage, read_again};
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
     SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, unzigzag,
@@ -149,7 +149,7 @@ impl Cursor {
         let stream = self.stream;
         match kernel.data() {
             Data::Memory(_) => None,
-            Data::Filed(filed) => {
+            Data::StoredStreams(filed) => {
                 let extent = kernel.extent(stream)?;
                 let load = |position| filed.load(stream, extent, position);
                 self.next_within(&mut filed.of(stream), extent.1, load, lanes)
@@ -168,10 +168,10 @@ impl Cursor {
                         ..
                     } => {
                         let (length, counts) = (*length, *counts);
-                        let in_memory = matches!(bytes, Came::Memory(_));
+                        let in_memory = matches!(bytes, StreamStorage::Memory(_));
                         let record = match bytes {
-                            Came::Memory(bytes) => self.next_token(bytes, length, lanes),
-                            Came::Spilled(stream, windows) => {
+                            StreamStorage::Memory(bytes) => self.next_token(bytes, length, lanes),
+                            StreamStorage::Spilled(stream, windows) => {
                                 let load = |position| {
                                     let window = stream.window(position);
                                     window.inspect_err(|error| arrivals.failed(error)).ok()

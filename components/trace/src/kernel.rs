@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ahead::{Ahead, Arrival, Arrivals};
-use crate::window::{Filed, Source};
+use crate::window::{Source, StoredStreams};
 use crate::{Code, Cursor, LANES, StreamWriter, TraceError, check, encoding};
 
 /// Everything one launch of a kernel did, independent of timing. Immutable; share it by [`Arc`].
@@ -39,7 +39,7 @@ pub(crate) enum Data {
     /// With the padding.
     Memory(Vec<u8>),
     /// In a file.
-    Filed(Arc<Filed>),
+    StoredStreams(Arc<StoredStreams>),
     /// They come while others are simulated.
     Arriving(Arc<Arrivals>),
 }
@@ -198,7 +198,7 @@ impl KernelTrace {
     pub fn bytes(&self) -> usize {
         let data = match &self.data {
             Data::Memory(data) => data.len(),
-            Data::Filed(_) | Data::Arriving(_) => 0,
+            Data::StoredStreams(_) | Data::Arriving(_) => 0,
         };
         data + size_of_val(self.streams.as_slice())
     }
@@ -213,13 +213,13 @@ impl KernelTrace {
 
     /// Whether the streams lie in a temporary file.
     pub fn is_spilled(&self) -> bool {
-        matches!(&self.data, Data::Filed(filed) if filed.is_spilled())
+        matches!(&self.data, Data::StoredStreams(filed) if filed.is_spilled())
     }
 
     /// Why a stream ended before its end: the file in which it lies could not be read.
     pub fn failure(&self) -> Option<&str> {
         match &self.data {
-            Data::Filed(filed) => filed.failure(),
+            Data::StoredStreams(filed) => filed.failure(),
             Data::Arriving(arrivals) => arrivals.failure(),
             Data::Memory(_) => None,
         }
@@ -283,7 +283,7 @@ impl KernelTrace {
                 let stream = numbers.next().unwrap_or_default();
                 match &self.data {
                     Data::Memory(data) => Cow::Borrowed(&data[start as usize..end as usize]),
-                    Data::Filed(filed) => {
+                    Data::StoredStreams(filed) => {
                         let read = filed.read(stream, (start, end - start));
                         Cow::Owned(read.expect("the file of the streams can be read"))
                     }
@@ -374,8 +374,8 @@ impl Launch {
 
     /// The whole trace, given where each stream lies in a file, in linear order.
     pub(crate) fn with_filed(self, streams: Vec<StreamEntry>, source: Source) -> KernelTrace {
-        let filed = Filed::new(source, streams.len());
-        self.with_data(streams, Data::Filed(Arc::new(filed)))
+        let filed = StoredStreams::new(source, streams.len());
+        self.with_data(streams, Data::StoredStreams(Arc::new(filed)))
     }
 
     /// Checks one wavefront's stream and gives its counts and bytes; `taken` are those that were taken before.

@@ -68,7 +68,7 @@ pub(crate) enum Source {
 
 /// The streams of a launch in a file.
 #[derive(Debug)]
-pub(crate) struct Filed {
+pub(crate) struct StoredStreams {
     source: Source,
     /// By number of the stream; none where nobody reads it.
     windows: Box<[Mutex<Windows>]>,
@@ -76,7 +76,7 @@ pub(crate) struct Filed {
     failure: OnceLock<String>,
 }
 
-impl Filed {
+impl StoredStreams {
     pub(crate) fn new(source: Source, streams: usize) -> Self {
         Self {
             source,

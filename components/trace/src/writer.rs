@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use warpweave_files::{Charge, Ledger};
 
-use crate::ahead::{Arrivals, Came};
+use crate::ahead::{Arrivals, StreamStorage};
 use crate::encoding::PADDING;
 use crate::kernel::{Data, Launch, StreamEntry};
 use crate::spill::{Part, SPILLS_FROM, SpillWriter};
@@ -238,7 +238,7 @@ impl KernelWriter {
             let came = match (parts, start.checked_sub(before), &self.spill) {
                 (None, Some(start), _) => {
                     let start = start as usize;
-                    Came::padded(data[start..start + length as usize].to_vec())
+                    StreamStorage::padded(data[start..start + length as usize].to_vec())
                 }
                 (parts, _, Some(file)) => {
                     let one = || {
@@ -248,7 +248,7 @@ impl KernelWriter {
                         }]
                     };
                     let parts = parts.unwrap_or_else(one);
-                    Came::Spilled(file.stream(length, parts.into()), Windows::default())
+                    StreamStorage::Spilled(file.stream(length, parts.into()), Windows::default())
                 }
                 (_, None, None) | (Some(_), _, None) => continue,
             };
@@ -272,9 +272,9 @@ impl KernelWriter {
         }
         let came = match (self.parts.remove(&place), &self.spill) {
             (Some(parts), Some(file)) => {
-                Came::Spilled(file.stream(length, parts.into()), Windows::default())
+                StreamStorage::Spilled(file.stream(length, parts.into()), Windows::default())
             }
-            _ => Came::padded(bytes),
+            _ => StreamStorage::padded(bytes),
         };
         self.hand_over(place, counts, (came, length))
     }
@@ -283,7 +283,7 @@ impl KernelWriter {
         &self,
         place: u64,
         counts: WavefrontCounts,
-        came: (Came, u64),
+        came: (StreamStorage, u64),
     ) -> Result<(), TraceError> {
         let arrivals = self.arrivals.as_ref();
         if arrivals.is_some_and(|arrivals| arrivals.arrive(place as u32, counts, came)) {

@@ -57,7 +57,7 @@ pub use files::Files;
 pub use merge::same_key;
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
 pub use number::Number;
-pub use overrides::{Absent, Override, repeated_paths};
+pub use overrides::{MissingField, Override, repeated_paths};
 pub use parse::{NESTING_MAX, begins_with_name, nested_too_deep, parse, parse_from};
 pub use placed::{OneOrMore, Placed};
 pub use print::{labelled_tree, serialize_tree, to_node, to_node_with, to_ron, to_ron_line};

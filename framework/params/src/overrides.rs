@@ -16,7 +16,7 @@ use crate::{Diagnostic, Diagnostics};
 
 /// What to do when the last name of a path is a field the description left to its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
+pub enum MissingField {
     /// Add the field; reading the struct later refuses a name it does not have, at the override.
     Insert,
     /// Refuse, naming the nearest field that is written.
@@ -135,14 +135,14 @@ impl Override {
     ///
     /// # Errors
     /// A step that leads nowhere; `root` is then unchanged.
-    pub fn apply(&self, root: &mut Node, absent: Absent) -> Result<(), Diagnostic> {
+    pub fn apply(&self, root: &mut Node, absent: MissingField) -> Result<(), Diagnostic> {
         let mut node = root;
         for (index, step) in self.path.iter().enumerate() {
             let last = index + 1 == self.path.len();
-            let insert = last && absent == Absent::Insert;
+            let insert = last && absent == MissingField::Insert;
             node = match find(node, step, insert)? {
                 Found::Value(node) => node,
-                Found::Absent(fields) => {
+                Found::MissingField(fields) => {
                     let name = Name {
                         text: step.key.to_string(),
                         span: step.span.clone(),
@@ -184,7 +184,7 @@ pub fn repeated_paths(overrides: &[Override]) -> Diagnostics {
 enum Found<'n> {
     Value(&'n mut Node),
     /// The struct has no such field yet.
-    Absent(&'n mut Vec<Field>),
+    MissingField(&'n mut Vec<Field>),
 }
 
 /// Follows one step of a path.
@@ -214,7 +214,7 @@ fn find<'n>(node: &'n mut Node, step: &Step, insert: bool) -> Result<Found<'n>, 
         (Kind::Struct(Struct { fields, .. }), Key::Name(name)) => {
             match fields.iter().position(|field| field.name.text == *name) {
                 Some(at) => Ok(Found::Value(&mut fields[at].value)),
-                None if insert => Ok(Found::Absent(fields)),
+                None if insert => Ok(Found::MissingField(fields)),
                 None => {
                     let names = fields.iter().map(|field| field.name.text.as_str());
                     let hint = name_hint(name, &format!("fields of {owner}"), names);

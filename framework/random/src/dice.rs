@@ -4,11 +4,11 @@ use crate::{FNV_START, fnv1a, nth};
 
 /// Random numbers of one place; the same count always gives the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dice {
+pub struct CounterRng {
     key: u64,
 }
 
-impl Dice {
+impl CounterRng {
     /// The dice of `place`, such as the path of a port, in a run with `seed`.
     pub fn new(seed: u64, place: &str) -> Self {
         Self {
@@ -38,15 +38,15 @@ mod tests {
 
     #[test]
     fn choices_repeat_and_differ_by_place() {
-        let (a, b) = (Dice::new(1, "a.input"), Dice::new(1, "b.input"));
-        assert_eq!(a.roll(5), Dice::new(1, "a.input").roll(5));
+        let (a, b) = (CounterRng::new(1, "a.input"), CounterRng::new(1, "b.input"));
+        assert_eq!(a.roll(5), CounterRng::new(1, "a.input").roll(5));
         assert_ne!(a.roll(5), b.roll(5));
         assert_ne!(a.roll(5), a.roll(6));
     }
 
     #[test]
     fn chances_are_about_what_they_say() {
-        let dice = Dice::new(7, "x");
+        let dice = CounterRng::new(7, "x");
         let hits = (0..16_000).filter(|n| dice.chance(*n, 4)).count();
         assert!((3_700..4_300).contains(&hits), "{hits}");
         assert!((0..1000).all(|n| dice.below(n, 7) < 7));

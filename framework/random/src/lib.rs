@@ -7,7 +7,7 @@
 mod dice;
 mod fnv;
 
-pub use dice::Dice;
+pub use dice::CounterRng;
 pub use fnv::{FNV_START, fnv1a};
 
 /// What the state of SplitMix64 advances by: the golden ratio, so that neighbouring counts lie far

@@ -11,16 +11,16 @@ use crate::channel::message::Message;
 use crate::channel::ring::Consumer;
 use crate::channel::stall::StallInjector;
 use crate::channel::tap::{Credit, Tap, Taps};
-use crate::channel::way::{UNBOUND, Way};
+use crate::channel::way::{DeliveryPath, UNBOUND};
 use crate::evaluation::Context;
 use crate::time::TICK_MAX;
 
 /// The receiving end of a channel.
 pub struct InPort<T> {
-    link: Option<In<T>>,
+    link: Option<Connected<T>>,
 }
 
-struct In<T> {
+struct Connected<T> {
     end: Consumer<T>,
     sender: Reach,
     credit_cycles: u64,
@@ -28,8 +28,8 @@ struct In<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
-    way: Way,
-    /// The sender on [`Way::Near`].
+    way: DeliveryPath,
+    /// The sender on [`DeliveryPath::Near`].
     neighbour: u32,
 }
 
@@ -39,21 +39,21 @@ impl<T> Default for InPort<T> {
     }
 }
 
-impl<T: Message> In<T> {
+impl<T: Message> Connected<T> {
     /// Finds out which way messages go.
     fn settle(&mut self) {
         let simple = self.taps.is_none();
-        (self.way, self.neighbour) = Way::to(&self.sender, self.credit_cycles, simple);
+        (self.way, self.neighbour) = DeliveryPath::to(&self.sender, self.credit_cycles, simple);
     }
 
     /// Takes the oldest message on a short way to which nobody listens; does what
-    /// [`In::pop_any`] does.
+    /// [`Connected::pop_any`] does.
     #[inline(always)]
     fn pop_short(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
         let value = self.end.pop(now, now + self.credit_ticks)?;
         self.messages += 1;
-        if self.way == Way::Across {
+        if self.way == DeliveryPath::CutActivity {
             self.tell_sender(ctx, now);
         } else if self.end.take_blocked() {
             ctx.wake_soon(self.neighbour, self.credit_cycles);
@@ -156,7 +156,7 @@ impl<T: Message> InPort<T> {
     #[inline(always)]
     pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let link = self.link.as_mut().expect(UNBOUND);
-        if link.way != Way::Long && ctx.is_unobserved() {
+        if link.way != DeliveryPath::Long && ctx.is_unobserved() {
             link.pop_short(ctx)
         } else if link.taps.is_none() && link.end.peek(ctx.now().0).is_none() {
             // Most looks find nothing.
@@ -261,7 +261,7 @@ impl<T: Message> InputEnd for InPort<T> {
         let end = end
             .downcast::<Consumer<T>>()
             .expect("elaboration compared the message types");
-        let link = self.link.insert(In {
+        let link = self.link.insert(Connected {
             end: *end,
             sender: Reach::within(terms.receiver, terms.sender),
             credit_cycles: u64::from(terms.credit_cycles),
@@ -269,7 +269,7 @@ impl<T: Message> InputEnd for InPort<T> {
             messages: 0,
             channel: terms.channel,
             taps: None,
-            way: Way::Long,
+            way: DeliveryPath::Long,
             neighbour: 0,
         });
         link.settle();

@@ -15,16 +15,16 @@ use crate::channel::message::Message;
 use crate::channel::ring::{Producer, Vacancy, ring};
 use crate::channel::stall::StallInjector;
 use crate::channel::tap::{Tap, Taps};
-use crate::channel::way::{UNBOUND, Way};
+use crate::channel::way::{DeliveryPath, UNBOUND};
 use crate::evaluation::Context;
 use crate::time::TICK_MAX;
 
 /// The sending end of a channel.
 pub struct OutPort<T> {
-    link: Option<Out<T>>,
+    link: Option<Connected<T>>,
 }
 
-struct Out<T> {
+struct Connected<T> {
     end: Producer<T>,
     receiver: Reach,
     /// Latency in the sender's cycles.
@@ -42,16 +42,16 @@ struct Out<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
-    way: Way,
-    /// The receiver on [`Way::Near`].
+    way: DeliveryPath,
+    /// The receiver on [`DeliveryPath::Near`].
     neighbour: u32,
 }
 
-impl<T> Out<T> {
+impl<T> Connected<T> {
     /// Finds out which way messages go.
     fn settle(&mut self) {
         let simple = self.taps.is_none() && self.width == Width::Messages(1);
-        (self.way, self.neighbour) = Way::to(&self.receiver, self.latency_cycles, simple);
+        (self.way, self.neighbour) = DeliveryPath::to(&self.receiver, self.latency_cycles, simple);
     }
 
     /// Whether the sender waits for a credit that is not on its way.
@@ -98,9 +98,9 @@ impl<T> Out<T> {
     }
 }
 
-impl<T: Message> Out<T> {
+impl<T: Message> Connected<T> {
     /// Writes the next slot, which is free, on a short way to which nobody listens; does what
-    /// [`Out::push_any`] does.
+    /// [`Connected::push_any`] does.
     #[inline(always)]
     fn push_short(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
@@ -108,7 +108,7 @@ impl<T: Message> Out<T> {
         ctx.count_message();
         let first = self.end.push(now, message, now + self.latency_ticks);
         self.messages += 1;
-        if self.way == Way::Across {
+        if self.way == DeliveryPath::CutActivity {
             self.tell_across(ctx);
         } else if first {
             ctx.wake_soon(self.neighbour, self.latency_cycles);
@@ -193,7 +193,7 @@ impl<T: Message> Out<T> {
         }
     }
 
-    /// As [`Out::push_any`] through the taps. What they add beyond the message itself uses no width.
+    /// As [`Connected::push_any`] through the taps. What they add beyond the message itself uses no width.
     #[cold]
     fn push_tapped(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
@@ -272,7 +272,7 @@ impl<T: Message> OutPort<T> {
     #[inline(always)]
     fn push(&mut self, ctx: &mut Context<'_>, message: T) {
         let link = self.link.as_mut().expect(UNBOUND);
-        if link.way != Way::Long && ctx.is_unobserved() {
+        if link.way != DeliveryPath::Long && ctx.is_unobserved() {
             link.push_short(ctx, message);
         } else {
             link.push_any(ctx, message);
@@ -420,7 +420,7 @@ impl<T: Message> AnyPort for OutPort<T> {
 impl<T: Message> OutputEnd for OutPort<T> {
     fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
         let (producer, consumer) = ring::<T>(terms.capacity as usize);
-        let link = self.link.insert(Out {
+        let link = self.link.insert(Connected {
             end: producer,
             receiver: Reach::within(terms.sender, terms.receiver),
             latency_cycles: u64::from(terms.latency_cycles),
@@ -434,7 +434,7 @@ impl<T: Message> OutputEnd for OutPort<T> {
             messages: 0,
             channel: terms.channel,
             taps: None,
-            way: Way::Long,
+            way: DeliveryPath::Long,
             neighbour: 0,
         });
         link.settle();

@@ -1,6 +1,6 @@
 //! A tap that stalls: a correct system must survive it.
 
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use crate::channel::tap::{Credit, Tap, Transit};
 use crate::evaluation::Context;
@@ -9,7 +9,7 @@ use crate::evaluation::Context;
 /// loses and reorders nothing.
 #[derive(Clone, Debug)]
 pub struct StallInjector {
-    dice: Dice,
+    dice: CounterRng,
     count: u64,
     sixteenths: u32,
     longest: u64,
@@ -19,7 +19,7 @@ impl StallInjector {
     /// Disturbs about `sixteenths` of 16 messages of `place` by 1 to `longest` cycles.
     pub fn new(seed: u64, place: &str, sixteenths: u32, longest: u64) -> Self {
         Self {
-            dice: Dice::new(seed, place),
+            dice: CounterRng::new(seed, place),
             count: 0,
             sixteenths,
             longest: longest.max(1),

@@ -19,6 +19,6 @@ mod state_hash;
 
 pub use description::{Description, Difference, Subject};
 pub use file::FileError;
-pub use parting::{PartedPlace, Parting};
+pub use parting::{Divergence, DivergencePoint};
 pub use saving::{Checkpoint, CheckpointError};
 pub use state_hash::StateHasher;

@@ -13,16 +13,16 @@ use crate::time::Tick;
 
 /// Where and when two runs part.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parting {
+pub struct Divergence {
     /// The tick after whose evaluation they differ; none: they differ before anything happened.
     pub tick: Option<Tick>,
     /// Everything that differs then, in the order of instances and channels.
-    pub places: Vec<PartedPlace>,
+    pub places: Vec<DivergencePoint>,
 }
 
 /// A component or channel that differs between two runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PartedPlace {
+pub struct DivergencePoint {
     /// Path of the instance, or `from -> to` of the channel.
     pub name: String,
     /// Kind of component, or `channel`.
@@ -32,13 +32,13 @@ pub struct PartedPlace {
     pub fields: Vec<(String, Option<Value>, Option<Value>)>,
 }
 
-impl fmt::Display for Parting {
+impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.tick {
             Some(tick) => writeln!(f, "the two part at {tick}:")?,
             None => writeln!(f, "the two differ to begin with:")?,
         }
-        for PartedPlace { name, kind, fields } in &self.places {
+        for DivergencePoint { name, kind, fields } in &self.places {
             writeln!(f, "  `{name}` ({kind})")?;
             for (field, a, b) in fields {
                 let shown = |v: &Option<Value>| {
@@ -52,7 +52,7 @@ impl fmt::Display for Parting {
     }
 }
 
-impl Parting {
+impl Divergence {
     /// Lets two systems of the same parts run side by side, edge by edge, until their states
     /// differ or `until` has passed.
     ///
@@ -116,20 +116,20 @@ fn parted_places(
     a: &mut Simulation,
     b: &mut Simulation,
     [of_a, of_b]: &[StateHasher; 2],
-) -> Result<Vec<PartedPlace>, CheckpointError> {
+) -> Result<Vec<DivergencePoint>, CheckpointError> {
     let mut places = Vec::new();
     for number in 0..of_a.components.len() {
         if of_a.components[number] != of_b.components[number] {
             let (path, kind) = a.instances().nth(number).unwrap_or_default();
             let (name, kind) = (path.to_owned(), kind.to_owned());
             let fields = differences(list(a, number)?, list(b, number)?);
-            places.push(PartedPlace { name, kind, fields });
+            places.push(DivergencePoint { name, kind, fields });
         }
     }
     for channel in 0..of_a.channels.len() {
         if of_a.channels[channel] != of_b.channels[channel] {
             let [in_a, in_b] = [&mut *a, &mut *b].map(|s| list_channel(s, channel));
-            places.push(PartedPlace {
+            places.push(DivergencePoint {
                 name: a.channel_name(channel as u32),
                 kind: "channel".to_owned(),
                 fields: differences(in_a, in_b),

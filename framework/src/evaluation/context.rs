@@ -1,7 +1,7 @@
 //! What a component may ask of the engine during its evaluation.
 
 use crate::evaluation::schedule::{DomainSchedule, Target};
-use crate::evaluation::shared::{Across, Failure, Shared};
+use crate::evaluation::shared::{CutActivity, Failure, Shared};
 use crate::observe::Probe;
 use crate::time::{Cycle, TICK_MAX, Tick};
 
@@ -240,7 +240,7 @@ impl Context<'_> {
 
     /// The cuts of this component's partition.
     #[inline]
-    pub(crate) fn across(&mut self) -> &mut Across {
+    pub(crate) fn across(&mut self) -> &mut CutActivity {
         &mut self.shared.across
     }
 }

@@ -11,7 +11,7 @@ use crate::time::Tick;
 
 /// What the evaluations of a window asked of the run.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Wish {
+pub(crate) struct RunRequest {
     /// When the event world asked for its end.
     pub(crate) end: Option<Tick>,
     /// Whether a component asked for a pause; see [`crate::Context::pause`].
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     /// What went wrong since the coordinator last looked.
     pub(crate) failures: Vec<Failure>,
     /// What somebody asked for since the coordinator last looked.
-    pub(crate) wish: Option<Wish>,
+    pub(crate) wish: Option<RunRequest>,
     /// Tick of the last progress: of a message, of what [`crate::Context::made_progress`] told, of
     /// a timer. One to come is that of a timer that is set.
     pub(crate) last_progress: Tick,
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) process_ports: Vec<u32>,
     pub(crate) sink: Option<Sink>,
     /// Where this partition notes it: lent by the thread that runs it.
-    pub(crate) across: Box<Across>,
+    pub(crate) across: Box<CutActivity>,
 }
 
 /// A model found wrong by one instance.
@@ -63,7 +63,7 @@ pub(crate) enum Sink {
 /// What happened at the cuts to other partitions since the coordinator last looked. Nothing is
 /// woken across a cut during a window.
 #[derive(Default)]
-pub(crate) struct Across {
+pub(crate) struct CutActivity {
     /// Number of the window, from 1.
     pub(crate) window: u64,
     /// First tick of the next window: what other partitions do in this one is not visible before.
@@ -78,7 +78,7 @@ pub(crate) struct Across {
     pub(crate) published: Vec<(u32, u64)>,
 }
 
-impl Across {
+impl CutActivity {
     /// Takes over what `other` lists.
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.sent.append(&mut other.sent);

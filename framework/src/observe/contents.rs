@@ -13,7 +13,7 @@ pub struct Contents<'a> {
 
 /// Something that is in a component for a while: a work-group, a miss, a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Thing {
+pub struct ContentItem {
     name: &'static str,
     id: u64,
     about: About,
@@ -23,7 +23,7 @@ pub struct Thing {
 /// All that a component shows at a time.
 #[derive(Default)]
 struct Picture {
-    things: Vec<Thing>,
+    things: Vec<ContentItem>,
     levels: Vec<(&'static str, u64)>,
     because: Option<&'static str>,
 }
@@ -41,9 +41,9 @@ impl Contents<'_> {
     ///
     /// One that has left and one of the same kind, number and description that came in the same
     /// evaluation are taken for the same.
-    pub fn thing(&mut self, name: &'static str, id: u64) -> &mut Thing {
+    pub fn thing(&mut self, name: &'static str, id: u64) -> &mut ContentItem {
         let things = &mut self.picture.things;
-        things.push(Thing {
+        things.push(ContentItem {
             name,
             id,
             about: About::default(),
@@ -63,7 +63,7 @@ impl Contents<'_> {
     }
 }
 
-impl Thing {
+impl ContentItem {
     /// The transaction it belongs to, as [`crate::Message::flow`].
     pub fn flow(&mut self, flow: Option<u64>) -> &mut Self {
         self.about.flow = flow;
@@ -102,7 +102,7 @@ impl Shown {
         next.levels.clear();
         next.because = None;
         show(&mut Contents { picture: next });
-        next.things.sort_by_key(Thing::key);
+        next.things.sort_by_key(ContentItem::key);
 
         let mut levels = last.levels.iter();
         for level in &next.levels {
@@ -136,9 +136,9 @@ pub(crate) enum Blocked {
 }
 
 /// Both lists are in the order of their keys.
-fn compare(last: &[Thing], next: &[Thing], report: &mut impl FnMut(Probe)) {
-    let stays = |of: &[Thing], thing: &Thing| {
-        let found = of.binary_search_by_key(&thing.key(), Thing::key);
+fn compare(last: &[ContentItem], next: &[ContentItem], report: &mut impl FnMut(Probe)) {
+    let stays = |of: &[ContentItem], thing: &ContentItem| {
+        let found = of.binary_search_by_key(&thing.key(), ContentItem::key);
         found.ok().filter(|at| of[*at].about == thing.about)
     };
     for thing in last {

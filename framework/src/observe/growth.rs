@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::observe::looks::{Changes, Looks};
+use crate::observe::looks::{Changes, StatisticSnapshots};
 use crate::observe::statistics::{Histogram, InstanceStatistics, Series, Statistic, Value};
 
 /// Growth added up over any number of looks.
@@ -40,7 +40,7 @@ impl Amounts {
 
 /// Where statistics are among the words of looks.
 #[derive(Debug)]
-pub struct Grown<'t> {
+pub struct StatisticDeltas<'t> {
     totals: &'t [InstanceStatistics],
     /// Words by instance and statistic. One whose instance changed its shape is in several places.
     places: Vec<Vec<Vec<Range<usize>>>>,
@@ -48,9 +48,9 @@ pub struct Grown<'t> {
     of_word: Vec<Option<(u32, u32)>>,
 }
 
-impl Looks {
+impl StatisticSnapshots {
     /// Finds the statistics that a whole run ended with, of which looks saw the growth.
-    pub fn grown<'t>(&self, totals: &'t [InstanceStatistics]) -> Grown<'t> {
+    pub fn grown<'t>(&self, totals: &'t [InstanceStatistics]) -> StatisticDeltas<'t> {
         let mut of_word = vec![None; self.seen.len()];
         let mut next = 0;
         let places = totals.iter().enumerate().map(|(i, total)| {
@@ -76,7 +76,7 @@ impl Looks {
             }
             places
         });
-        Grown {
+        StatisticDeltas {
             totals,
             places: places.collect(),
             of_word,
@@ -91,7 +91,7 @@ fn find(statistics: &[Statistic], expected: usize, name: &str) -> Option<usize> 
     rest.chain(0..expected).find(is_it)
 }
 
-impl Grown<'_> {
+impl StatisticDeltas<'_> {
     /// Everything that grows, by nothing where it did not grow.
     pub fn all(&self, amounts: &Amounts) -> Vec<InstanceStatistics> {
         let of_instance = self.totals.iter().enumerate().map(|(i, total)| {
@@ -375,7 +375,7 @@ mod tests {
         #[test]
         fn looks_find_what_lists_by_name_differ_by(steps in steps()) {
             let mut units = vec![all_modelled(); 3];
-            let mut looks = Looks::default();
+            let mut looks = StatisticSnapshots::default();
             let mut seen = ByName::new();
             let mut found = Vec::new();
             for (step_number, step) in steps.iter().enumerate() {
@@ -445,7 +445,7 @@ mod tests {
         s.maximum("most", "", "", 3);
         s.code("choice", "", "", 2);
         let totals = totals(values);
-        let mut looks = Looks::default();
+        let mut looks = StatisticSnapshots::default();
         let mut look = looks.look();
         look.at_collected(&totals[0]);
         let changes = look.end();
@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn a_part_of_a_distribution_knows_extremes_if_it_is_all_of_it() {
         let mut histogram = Histogram::default();
-        let mut looks = Looks::default();
+        let mut looks = StatisticSnapshots::default();
         let mut look = |histogram: &Histogram| {
             let mut look = looks.look();
             let report = |s: &mut Statistics<'_>| s.histogram("latency", "", "", histogram);

@@ -11,7 +11,7 @@ use std::mem::take;
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::row::{Row, Sort};
+use crate::observe::row::{Layout, Row};
 use crate::observe::statistics::{InstanceStatistics, Statistic, Statistics};
 use crate::time::{Cycle, Tick};
 
@@ -20,7 +20,7 @@ const CHUNK: usize = 8;
 
 /// What the looks at a system found so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Looks {
+pub struct StatisticSnapshots {
     pub(super) instances: Vec<Instance>,
     pub(super) shapes: Vec<Shape>,
     /// What the last look found, by word.
@@ -64,7 +64,7 @@ pub(super) struct Shape {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) name: String,
-    pub(super) sort: Sort,
+    pub(super) sort: Layout,
     /// Where they begin in a row.
     pub(super) start: u32,
 }
@@ -99,7 +99,7 @@ impl Shape {
         let parts = growing.filter_map(|statistic| {
             let part = Part {
                 name: statistic.name.to_string(),
-                sort: Sort::of(&statistic.value)?,
+                sort: Layout::of(&statistic.value)?,
                 start: words,
             };
             words += part.sort.words() as u32;
@@ -121,7 +121,7 @@ impl Shape {
     }
 }
 
-impl Looks {
+impl StatisticSnapshots {
     /// Begins a look, which ends with [`Look::end`].
     pub fn look(&mut self) -> Look<'_> {
         Look {
@@ -194,7 +194,7 @@ impl Looks {
 /// A look at the statistics of a system that grow, instance by instance.
 #[derive(Debug)]
 pub struct Look<'l> {
-    looks: &'l mut Looks,
+    looks: &'l mut StatisticSnapshots,
     row: Row,
     /// Words, and what they grew by.
     changed: (Vec<u32>, Vec<u64>),

@@ -23,15 +23,15 @@ mod sample;
 mod statistics;
 mod waits;
 
-pub use contents::{Contents, Thing};
-pub use growth::{Amounts, Grown};
-pub use looks::{Changes, Look, Looks};
+pub use contents::{ContentItem, Contents};
+pub use growth::{Amounts, StatisticDeltas};
+pub use looks::{Changes, Look, StatisticSnapshots};
 pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};
 pub use statistics::{
-    Combination, Histogram, InstanceStatistics, Label, Level, Role, Series, Statistic, Statistics,
-    Value,
+    Combination, Histogram, InstanceStatistics, Label, Role, Series, Statistic, Statistics,
+    TimeWeighted, Value,
 };
 pub use waits::{Wait, Waits};
 

@@ -13,7 +13,7 @@ const ROOM: usize = 16;
 
 /// What a statistic that grows consists of, which decides its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Sort {
+pub(super) enum Layout {
     /// The count.
     Counter,
     /// Part and whole.
@@ -24,7 +24,7 @@ pub(super) enum Sort {
     Series(u32),
 }
 
-impl Sort {
+impl Layout {
     /// That of a value; `None` for what does not grow.
     pub(super) fn of(value: &Value) -> Option<Self> {
         Some(match value {
@@ -262,7 +262,7 @@ mod tests {
         for value in values {
             let mut row = Row::default();
             row.push(&value);
-            let sort = Sort::of(&value).unwrap();
+            let sort = Layout::of(&value).unwrap();
             assert_eq!(row.words().len(), sort.words(), "{value:?}");
         }
     }

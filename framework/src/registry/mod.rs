@@ -18,7 +18,7 @@ mod preset;
 pub use fields::FieldDoc;
 pub use kind::{Environment, Kind, SpecError};
 pub use policy::{
-    NoFields, Policy, PolicyContext, PolicyEntry, PolicyKind, PolicyRole, WithoutEffect,
+    NeutralSpec, NoFields, Policy, PolicyContext, PolicyEntry, PolicyKind, PolicyRole,
 };
 pub use preset::Preset;
 

@@ -52,7 +52,7 @@ pub trait PolicyKind: 'static {
     /// One sentence for lists.
     const SUMMARY: &'static str;
     /// How it is told to decide nothing, if it can be.
-    const WITHOUT_EFFECT: Option<WithoutEffect> = None;
+    const WITHOUT_EFFECT: Option<NeutralSpec> = None;
     /// What a description may set; [`NoFields`] for nothing. Doc comments of the fields become the
     /// reference page.
     type Spec: DeserializeOwned + Serialize + JsonSchema;
@@ -71,7 +71,7 @@ pub trait PolicyKind: 'static {
 /// A specification under which a policy decides nothing of its own, by which it can be shown that the
 /// policy changes what it says and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WithoutEffect {
+pub struct NeutralSpec {
     /// Its description, such as `Ccws(k_throttle: 0)`.
     pub ron: &'static str,
     /// The description of the policy of the role that then decides; empty for none, in a role whose
@@ -255,7 +255,7 @@ pub struct PolicyEntry {
     /// One sentence.
     pub summary: &'static str,
     /// How it is told to decide nothing, if it can be.
-    pub without_effect: Option<WithoutEffect>,
+    pub without_effect: Option<NeutralSpec>,
     schema: fn() -> schemars::Schema,
     /// A [`Builder`] of the role.
     builder: Arc<dyn Any + Send + Sync>,

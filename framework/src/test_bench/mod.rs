@@ -39,7 +39,7 @@ pub use source::Source;
 use std::fmt::Debug;
 
 use crate::channel::{Link, Message};
-use crate::checkpoint::{Checkpoint, Parting, StateHasher};
+use crate::checkpoint::{Checkpoint, Divergence, StateHasher};
 use crate::component::Component;
 use crate::engine::{EngineOptions, Order, Outcome, RunLimits, Simulation, SystemBuilder};
 use crate::observe::InstanceStatistics;
@@ -380,7 +380,7 @@ impl TestBench {
 
 /// Fails unless two systems of the same parts are in the same state and report the same.
 fn same_state(a: &mut Simulation, b: &mut Simulation, what: &str) {
-    match Parting::find(a, b, Tick(0)) {
+    match Divergence::find(a, b, Tick(0)) {
         Ok(None) => {}
         Ok(Some(parting)) => panic!("{what}:\n{parting}"),
         Err(error) => panic!("{error}"),

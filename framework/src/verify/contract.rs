@@ -3,7 +3,7 @@
 use std::fmt;
 
 use thiserror::Error;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use crate::engine::{EngineOptions, Order};
 use crate::time::Cycle;
@@ -226,7 +226,7 @@ impl<F: Fn(&mut Rig)> Contract<F> {
             rig
         };
         let last = plain.logs.iter().filter_map(|(_, log)| Some(log.last()?.0));
-        let middle = 1 + Dice::new(traffic.seed, "resume").below(0, last.max().unwrap_or(1));
+        let middle = 1 + CounterRng::new(traffic.seed, "resume").below(0, last.max().unwrap_or(1));
         let Some(saved) = rig().save_after(middle) else {
             return Ok(());
         };

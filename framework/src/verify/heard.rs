@@ -11,9 +11,9 @@ use crate::time::Tick;
 
 /// What passed one port and was not fetched yet, oldest first, each with its time. A listener costs
 /// no cycle and changes no result; the system may be divided and saved as without it.
-pub struct Heard<T>(Arc<Mutex<Vec<(Tick, T)>>>);
+pub struct PortRecording<T>(Arc<Mutex<Vec<(Tick, T)>>>);
 
-impl<T: Message + Copy> Heard<T> {
+impl<T: Message + Copy> PortRecording<T> {
     /// Listens at the port at `address` (`instance.port`): to what it sends, or what is taken from it.
     ///
     /// # Errors
@@ -84,13 +84,16 @@ mod tests {
         bench.add("relay", Relay::default());
         let source = bench.source("relay.input");
         let sink = bench.sink_behind("relay.output", Link::latency(1).capacity(2));
-        let heard = ports
-            .iter()
-            .map(|port| Heard::<u64>::at(bench.simulation(), port).expect("a port of the relay"));
+        let heard = ports.iter().map(|port| {
+            PortRecording::<u64>::at(bench.simulation(), port).expect("a port of the relay")
+        });
         let heard: Vec<_> = heard.collect();
         (0..20).for_each(|n| source.send_at(n + n / 7 * 3, n));
         assert_eq!(bench.run_until_quiet(), Outcome::Done);
-        (sink.take_all(), heard.iter().map(Heard::fetch).collect())
+        (
+            sink.take_all(),
+            heard.iter().map(PortRecording::fetch).collect(),
+        )
     }
 
     #[test]
@@ -112,7 +115,7 @@ mod tests {
             let source = bench.source("relay.input");
             let _sink = bench.sink::<u64>("relay.output");
             for port in ports {
-                Heard::<u64>::at(bench.simulation(), port).expect("a port of the relay");
+                PortRecording::<u64>::at(bench.simulation(), port).expect("a port of the relay");
             }
             source.send_at(3, 1_u64);
             bench.run_for(3);

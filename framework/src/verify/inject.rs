@@ -1,6 +1,6 @@
 //! Faults that a checker must find.
 
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use crate::channel::{Credit, Tap, Transit};
 use crate::evaluation::Context;
@@ -28,18 +28,18 @@ pub enum Fault<T> {
 #[derive(Debug)]
 pub struct FaultInjector<T> {
     fault: Fault<T>,
-    when: When,
+    when: Trigger,
     count: u64,
     held: Option<Transit<T>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum When {
+enum Trigger {
     At(u64),
-    OneIn(Dice, u64),
+    OneIn(CounterRng, u64),
 }
 
-impl When {
+impl Trigger {
     fn now(self, count: u64) -> bool {
         match self {
             Self::At(at) => at == count,
@@ -53,7 +53,7 @@ impl<T> FaultInjector<T> {
     pub fn at(fault: Fault<T>, at: u64) -> Self {
         Self {
             fault,
-            when: When::At(at),
+            when: Trigger::At(at),
             count: 0,
             held: None,
         }
@@ -62,7 +62,7 @@ impl<T> FaultInjector<T> {
     /// A fault at about one in `n` messages of `place`.
     pub fn one_in(fault: Fault<T>, n: u64, seed: u64, place: &str) -> Self {
         Self {
-            when: When::OneIn(Dice::new(seed, place), n.max(1)),
+            when: Trigger::OneIn(CounterRng::new(seed, place), n.max(1)),
             ..Self::at(fault, 0)
         }
     }

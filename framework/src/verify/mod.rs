@@ -6,7 +6,7 @@
 //! | a channel delivers what was sent, in order, in time, within its capacity | [`check_wire`] |
 //! | a device gives out what went in | [`Scoreboard`] |
 //! | a device holds no more than it may; an arbiter is fair | [`check_occupancy`], [`check_fairness`] |
-//! | what passed a port, without keeping the system from being divided or saved | [`Heard`] |
+//! | what passed a port, without keeping the system from being divided or saved | [`PortRecording`] |
 //! | back-pressure and late messages at any port | [`StallInjector`], [`Simulation::stall`] |
 //! | seeded bugs on a wire | [`FaultInjector`] |
 //! | a script of sends, expectations and delays | [`script`] |
@@ -39,7 +39,7 @@ pub use contract::{Contract, Failure, Rule};
 pub use coverage::Coverage;
 pub use exchange::{Exchange, ExchangeRules, check_exchange};
 pub use fairness::{check_fairness, check_occupancy};
-pub use heard::Heard;
+pub use heard::PortRecording;
 pub use inject::{Fault, FaultInjector};
 
 pub use crate::channel::StallInjector;
@@ -47,5 +47,5 @@ pub use responder::Respond;
 pub use rig::{Rig, Traffic};
 pub use scoreboard::{Matching, Scoreboard};
 pub use violation::{Check, Checks};
-pub use warpweave_random::Dice;
+pub use warpweave_random::CounterRng;
 pub use wire::check_wire;

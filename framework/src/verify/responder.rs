@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use crate::channel::{InPort, OutPort, Ports};
 use crate::component::Component;
@@ -44,7 +44,7 @@ pub(super) struct Responder<Q: Exchange, R> {
     respond: R,
     /// Cycle from which on a request can be answered.
     pending: VecDeque<(Cycle, Q)>,
-    dice: Dice,
+    dice: CounterRng,
     count: u64,
     slowest: u64,
 }
@@ -53,7 +53,7 @@ pub(super) struct Responder<Q: Exchange, R> {
 const PENDING_MAX: usize = 8;
 
 impl<Q: Exchange, R: Respond<Q>> Responder<Q, R> {
-    pub(super) fn new(respond: R, dice: Dice, slowest: u64) -> Self {
+    pub(super) fn new(respond: R, dice: CounterRng, slowest: u64) -> Self {
         Self {
             requests: InPort::new(),
             answers: OutPort::new(),

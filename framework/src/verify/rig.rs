@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use crate::channel::{Link, Message, Ports};
 use crate::checkpoint::Checkpoint;
@@ -54,7 +54,7 @@ impl Traffic {
 
     /// Case number `case` of those of `seed`; the first ones are the calmest.
     pub fn nth(seed: u64, case: u64) -> Self {
-        let dice = Dice::new(seed, "traffic");
+        let dice = CounterRng::new(seed, "traffic");
         let pick = |what: u64, n: u64| dice.below(case * 8 + what, n);
         if case == 0 {
             return Self::calm(16);
@@ -190,7 +190,7 @@ impl Rig {
 
     /// The cycles from which on [`Rig::drive`] offers the messages of a port of this name.
     pub fn times(&self, port: &str) -> Vec<Cycle> {
-        let dice = Dice::new(self.traffic.seed, port);
+        let dice = CounterRng::new(self.traffic.seed, port);
         let mut cycle = 1;
         let mut next = |n| {
             cycle += dice.below(n, self.traffic.gap + 1);
@@ -296,7 +296,7 @@ impl Rig {
         respond: impl Respond<Q>,
     ) {
         let path = format!("bench answers of {}", request_port.replace('.', " "));
-        let dice = Dice::new(self.traffic.seed, request_port);
+        let dice = CounterRng::new(self.traffic.seed, request_port);
         let responder = Responder::new(respond, dice, self.traffic.gap * 4 + 1);
         self.bench.add(&path, responder);
         let link = Link::latency(1).capacity(self.traffic.room);

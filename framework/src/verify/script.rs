@@ -47,17 +47,17 @@ enum Progress {
     Going,
 }
 
-trait Act {
+trait StepOutcome {
     /// Called once per cycle, after it, until the step is done.
     fn act(&mut self, cycle: Cycle) -> Result<Progress, String>;
 }
 
 /// One step of a script.
-pub struct Step(Box<dyn Act>);
+pub struct Step(Box<dyn StepOutcome>);
 
 struct Once<F>(Option<F>);
 
-impl<F: FnOnce()> Act for Once<F> {
+impl<F: FnOnce()> StepOutcome for Once<F> {
     fn act(&mut self, _: Cycle) -> Result<Progress, String> {
         if let Some(action) = self.0.take() {
             action();
@@ -73,7 +73,7 @@ struct Look<F> {
     since: Option<Cycle>,
 }
 
-impl<F: FnMut(Cycle, bool) -> Result<Progress, String>> Act for Look<F> {
+impl<F: FnMut(Cycle, bool) -> Result<Progress, String>> StepOutcome for Look<F> {
     fn act(&mut self, cycle: Cycle) -> Result<Progress, String> {
         let since = *self.since.get_or_insert(cycle);
         (self.look)(cycle, cycle - since >= self.cycles)
@@ -139,7 +139,7 @@ pub fn delay(cycles: Cycle) -> Step {
 
 struct Sequence(std::vec::IntoIter<Step>, Option<Step>);
 
-impl Act for Sequence {
+impl StepOutcome for Sequence {
     fn act(&mut self, cycle: Cycle) -> Result<Progress, String> {
         loop {
             if self.1.is_none() {
@@ -164,7 +164,7 @@ pub fn sequence(steps: impl IntoIterator<Item = Step>) -> Step {
 
 struct Parallel(Vec<Step>);
 
-impl Act for Parallel {
+impl StepOutcome for Parallel {
     fn act(&mut self, cycle: Cycle) -> Result<Progress, String> {
         let mut going = Vec::new();
         for mut step in self.0.drain(..) {

@@ -40,7 +40,7 @@ pub(crate) struct EventState {
 pub(crate) struct Listener(u32);
 
 /// The same, spelled out.
-pub(crate) enum Who {
+pub(crate) enum Subscriber {
     Nobody,
     /// A method with this event in its sensitivity.
     Method(u32),
@@ -57,12 +57,12 @@ impl Listener {
     const MANY: u32 = 0b01 << 30;
     const WAIT: u32 = 0b10 << 30;
 
-    pub(crate) fn new(who: &Who) -> Self {
+    pub(crate) fn new(who: &Subscriber) -> Self {
         let (kind, at) = match *who {
-            Who::Nobody => return Self::NOBODY,
-            Who::Method(at) => (0, at),
-            Who::Many(at) => (Self::MANY, at),
-            Who::Wait(at) => (Self::WAIT, at),
+            Subscriber::Nobody => return Self::NOBODY,
+            Subscriber::Method(at) => (0, at),
+            Subscriber::Many(at) => (Self::MANY, at),
+            Subscriber::Wait(at) => (Self::WAIT, at),
         };
         assert!(
             at & Self::KIND == 0,
@@ -77,13 +77,13 @@ impl Listener {
         (self.0 & Self::KIND == 0).then_some(self.0)
     }
 
-    pub(crate) fn who(self) -> Who {
+    pub(crate) fn who(self) -> Subscriber {
         let at = self.0 & !Self::KIND;
         match self.0 & Self::KIND {
-            0 => Who::Method(at),
-            Self::MANY => Who::Many(at),
-            Self::WAIT => Who::Wait(at),
-            _ => Who::Nobody,
+            0 => Subscriber::Method(at),
+            Self::MANY => Subscriber::Many(at),
+            Self::WAIT => Subscriber::Wait(at),
+            _ => Subscriber::Nobody,
         }
     }
 }
@@ -109,7 +109,10 @@ pub(crate) struct Listeners {
 
 impl Event {
     pub(crate) fn new(core: &Rc<Core>, name: String) -> Self {
-        let id = core.world.borrow_mut().add_event(&name, &Who::Nobody);
+        let id = core
+            .world
+            .borrow_mut()
+            .add_event(&name, &Subscriber::Nobody);
         Self::from_id(core, id)
     }
 
@@ -170,7 +173,7 @@ impl Event {
 
 impl WorldState {
     /// Adds an event, or the deadline of a wait.
-    pub(crate) fn add_event(&mut self, name: &str, who: &Who) -> u32 {
+    pub(crate) fn add_event(&mut self, name: &str, who: &Subscriber) -> u32 {
         self.events.push(EventState {
             pending: NONE,
             listener: Listener::new(who),
@@ -183,8 +186,8 @@ impl WorldState {
     /// Adds `process` to the methods with `event` in their sensitivity.
     pub(crate) fn add_method(&mut self, event: u32, process: u32) {
         let listener = &mut self.events[event as usize].listener;
-        if let Who::Nobody = listener.who() {
-            *listener = Listener::new(&Who::Method(process));
+        if let Subscriber::Nobody = listener.who() {
+            *listener = Listener::new(&Subscriber::Method(process));
         } else {
             self.listeners(event).methods.push(process);
         }
@@ -194,12 +197,12 @@ impl WorldState {
     pub(crate) fn listeners(&mut self, event: u32) -> &mut Listeners {
         let listener = &mut self.events[event as usize].listener;
         let methods = match listener.who() {
-            Who::Nobody => Vec::new(),
-            Who::Method(method) => vec![method],
-            Who::Many(at) => return &mut self.listeners[at as usize],
-            Who::Wait(_) => unreachable!("a deadline is nobody's event"),
+            Subscriber::Nobody => Vec::new(),
+            Subscriber::Method(method) => vec![method],
+            Subscriber::Many(at) => return &mut self.listeners[at as usize],
+            Subscriber::Wait(_) => unreachable!("a deadline is nobody's event"),
         };
-        *listener = Listener::new(&Who::Many(self.listeners.len() as u32));
+        *listener = Listener::new(&Subscriber::Many(self.listeners.len() as u32));
         self.listeners.push(Listeners {
             methods,
             waits: Vec::new(),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::observe::{Sample, Shape};
 use crate::world::event::Event;
 use crate::world::state::Update;
-use crate::world::wave::Waved;
+use crate::world::wave::TracedSignal;
 use crate::world::{Core, World};
 
 /// A bounded queue from one process to another. What is written can be read, and a place that was
@@ -62,7 +62,7 @@ impl World {
             writer: Cell::new(None),
             reader: Cell::new(None),
         });
-        let waved: Rc<dyn Waved> = Rc::<State<T>>::clone(&state);
+        let waved: Rc<dyn TracedSignal> = Rc::<State<T>>::clone(&state);
         let waves = &mut self.core.world.borrow_mut().waves;
         state.line.set(waves.add(name, Shape::Bits(32), &waved));
         Fifo { state }
@@ -186,7 +186,7 @@ impl<T> Update for State<T> {
     }
 }
 
-impl<T> Waved for State<T> {
+impl<T> TracedSignal for State<T> {
     fn sample(&self) -> Option<Sample> {
         Some(Sample::Bits(self.items.borrow().len() as u128))
     }

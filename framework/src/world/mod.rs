@@ -66,7 +66,7 @@ use std::rc::Rc;
 use crate::time::{ClockId, Cycle, Tick};
 use crate::world::process::{Body, Entry, Method};
 use crate::world::state::WorldState;
-use crate::world::wait::{Awaited, Waiting, What};
+use crate::world::wait::{Awaited, WaitTarget, Waiting};
 
 /// Makes events, signals and processes, and is what processes wait with. Clones mean the same
 /// world.
@@ -244,7 +244,7 @@ impl World {
 
     /// Waits for the next delta cycle.
     pub async fn delta(&self) {
-        self.wait_for(Awaited::of(What::Delta)).await;
+        self.wait_for(Awaited::of(WaitTarget::Delta)).await;
     }
 
     /// Waits for the first of `events`; returns which it was.

@@ -3,7 +3,7 @@
 use crate::time::Tick;
 use crate::world::World;
 use crate::world::driver::Upcoming;
-use crate::world::process::{Body, Over, Readiness, fetch};
+use crate::world::process::{Body, Finished, Readiness, fetch};
 use crate::world::state::{FEW, WorldState};
 
 impl World {
@@ -67,7 +67,7 @@ impl World {
 
     #[inline(never)]
     fn end(&self, process: u32, bodies: &mut [Body]) {
-        bodies[process as usize] = Box::pin(Over);
+        bodies[process as usize] = Box::pin(Finished);
         self.core.world.borrow_mut().end_process(process);
     }
 
@@ -86,7 +86,7 @@ impl World {
                 turn += 1;
                 turn <= runs || *other != process
             });
-            let body = std::mem::replace(&mut bodies[process as usize], Box::pin(Over));
+            let body = std::mem::replace(&mut bodies[process as usize], Box::pin(Finished));
             // What it gives back when it goes must find the world free.
             drop(state);
             drop(body);

@@ -58,9 +58,9 @@ impl<F: FnMut()> Run for Method<F> {
 }
 
 /// In place of a process that has ended; never runnable.
-pub(super) struct Over;
+pub(super) struct Finished;
 
-impl Run for Over {
+impl Run for Finished {
     fn run(self: Pin<&mut Self>) -> bool {
         false
     }

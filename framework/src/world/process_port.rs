@@ -12,7 +12,7 @@ use crate::component::Component;
 use crate::evaluation::{Context, Next};
 use crate::world::World;
 use crate::world::state::PortEntry;
-use crate::world::wait::{Awaited, What};
+use crate::world::wait::{Awaited, WaitTarget};
 
 /// Where a process receives. Wire `path.input`, with the path given to
 /// [`crate::SystemBuilder::process_input`].
@@ -120,7 +120,7 @@ impl<T: Message> ProcessInput<T> {
                 inbox.wanted = true;
             }
             self.world
-                .wait_for(Awaited::of(What::Port(self.port)))
+                .wait_for(Awaited::of(WaitTarget::Port(self.port)))
                 .await;
         }
     }
@@ -139,7 +139,7 @@ impl<T: Message> ProcessOutput<T> {
     async fn drain(&self) {
         while self.outbox.lock().is_some() {
             self.world
-                .wait_for(Awaited::of(What::Port(self.port)))
+                .wait_for(Awaited::of(WaitTarget::Port(self.port)))
                 .await;
         }
     }

@@ -8,7 +8,7 @@ use crate::observe::{Sample, Shape};
 use crate::world::Core;
 use crate::world::event::Event;
 use crate::world::state::Update;
-use crate::world::wave::Waved;
+use crate::world::wave::TracedSignal;
 
 /// What a signal may carry. Types of a model's own are hidden in waveforms unless they say how
 /// they look:
@@ -142,7 +142,7 @@ impl<T: SignalValue> Signal<T> {
             edges: RefCell::new(None),
             writer: Cell::new(None),
         });
-        let waved: Rc<dyn Waved> = Rc::<State<T>>::clone(&state);
+        let waved: Rc<dyn TracedSignal> = Rc::<State<T>>::clone(&state);
         let waves = &mut core.world.borrow_mut().waves;
         state.line.set(waves.add(name, T::shape(), &waved));
         Self { state }
@@ -233,7 +233,7 @@ impl<T: SignalValue> Update for State<T> {
     }
 }
 
-impl<T: SignalValue> Waved for State<T> {
+impl<T: SignalValue> TracedSignal for State<T> {
     fn sample(&self) -> Option<Sample> {
         self.current.borrow().sample()
     }

@@ -6,10 +6,10 @@ use prefetch_index::prefetch_index;
 
 use super::names::Names;
 use super::process::{Body, Entry, Readiness};
-use super::wait::{Awaited, NEVER, Wait, What};
+use super::wait::{Awaited, NEVER, Wait, WaitTarget};
 use crate::state::{Id, IdTable};
 use crate::time::{ClockId, TICK_MAX};
-use crate::world::event::{EventState, Listeners, NONE, Who};
+use crate::world::event::{EventState, Listeners, NONE, Subscriber};
 use crate::world::event_queue::EventQueue;
 use crate::world::report::Reports;
 use crate::world::wave::Waves;
@@ -274,12 +274,12 @@ impl WorldState {
     }
 
     #[inline(never)]
-    fn trigger_all(&mut self, who: &Who) {
+    fn trigger_all(&mut self, who: &Subscriber) {
         let others = match *who {
-            Who::Nobody => return,
-            Who::Method(method) => return self.run_sensitive(method),
-            Who::Many(others) => others,
-            Who::Wait(place) => {
+            Subscriber::Nobody => return,
+            Subscriber::Method(method) => return self.run_sensitive(method),
+            Subscriber::Many(others) => others,
+            Subscriber::Wait(place) => {
                 let wait = self.deadlines[place as usize].wait;
                 return self.end_wait(wait, DEADLINE);
             }
@@ -340,15 +340,15 @@ impl WorldState {
             missing: what.count(),
             which: 0,
             of_method,
-            what: What::Time,
+            what: WaitTarget::Time,
             deadline,
         });
         for (which, event) in what.events().iter().enumerate() {
             self.listeners(*event).waits.push((wait, which));
         }
         match what {
-            What::Delta => self.delta_waits.push(wait),
-            What::Port(port) => {
+            WaitTarget::Delta => self.delta_waits.push(wait),
+            WaitTarget::Port(port) => {
                 let entry = &mut self.ports[port as usize];
                 entry.waiting = Some(wait);
                 let instance = entry.instance;
@@ -359,7 +359,7 @@ impl WorldState {
         self.waits[wait].what = what;
         let place = wait.place();
         if place == self.deadlines.len() {
-            let event = self.add_event("", &Who::Wait(place as u32));
+            let event = self.add_event("", &Subscriber::Wait(place as u32));
             self.deadlines.push(Deadline { event, wait });
         } else {
             self.deadlines[place].wait = wait;
@@ -387,16 +387,17 @@ impl WorldState {
         }
         match &entry.what {
             // What has come took itself off.
-            What::One(_) | What::All(_) | What::Port(_) | What::Delta if ended => {}
-            What::One(_) | What::Any(_) | What::All(_) => {
+            WaitTarget::One(_) | WaitTarget::All(_) | WaitTarget::Port(_) | WaitTarget::Delta
+                if ended => {}
+            WaitTarget::One(_) | WaitTarget::Any(_) | WaitTarget::All(_) => {
                 for event in entry.what.events() {
                     let waits = &mut self.listeners(*event).waits;
                     waits.retain(|(w, _)| *w != wait);
                 }
             }
-            What::Delta => self.delta_waits.retain(|w| *w != wait),
-            What::Port(port) => self.ports[*port as usize].waiting = None,
-            What::Time => {}
+            WaitTarget::Delta => self.delta_waits.retain(|w| *w != wait),
+            WaitTarget::Port(port) => self.ports[*port as usize].waiting = None,
+            WaitTarget::Time => {}
         }
     }
 
@@ -484,11 +485,13 @@ impl WorldState {
             names.join(joint)
         };
         let what = match &wait.what {
-            What::One(_) | What::Any(_) => format!("event {}", events(wait.what.events(), " or ")),
-            What::All(ids) => format!("event {}", events(ids, " and ")),
-            What::Time => return format!("tick {}", wait.deadline),
-            What::Delta => "the next delta cycle".to_owned(),
-            What::Port(port) => format!("port {}", self.ports[*port as usize].name),
+            WaitTarget::One(_) | WaitTarget::Any(_) => {
+                format!("event {}", events(wait.what.events(), " or "))
+            }
+            WaitTarget::All(ids) => format!("event {}", events(ids, " and ")),
+            WaitTarget::Time => return format!("tick {}", wait.deadline),
+            WaitTarget::Delta => "the next delta cycle".to_owned(),
+            WaitTarget::Port(port) => format!("port {}", self.ports[*port as usize].name),
         };
         match wait.deadline {
             NEVER => what,

@@ -11,7 +11,7 @@ use crate::world::event::Event;
 
 /// When a method runs next, in place of its sensitivity (SystemC's `next_trigger`).
 pub struct Trigger {
-    what: What,
+    what: WaitTarget,
     ticks: Option<u64>,
 }
 
@@ -19,7 +19,7 @@ impl Trigger {
     /// After `ticks` ticks; 0 means in the next delta cycle.
     pub fn after(ticks: u64) -> Self {
         Self {
-            what: What::Time,
+            what: WaitTarget::Time,
             ticks: Some(ticks),
         }
     }
@@ -51,7 +51,7 @@ impl Trigger {
 
     pub(super) fn awaited(self, now: u64) -> Awaited {
         match (self.what, self.ticks) {
-            (What::Time, Some(0)) => Awaited::of(What::Delta),
+            (WaitTarget::Time, Some(0)) => Awaited::of(WaitTarget::Delta),
             (what, ticks) => Awaited {
                 what,
                 deadline: ticks.map_or(NEVER, |ticks| now.saturating_add(ticks)),
@@ -65,13 +65,13 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 /// What a wait is for.
 pub(crate) struct Awaited {
-    pub(super) what: What,
+    pub(super) what: WaitTarget,
     /// The tick at which it ends in any case.
     pub(super) deadline: u64,
 }
 
 /// What a wait is for besides a time, for arming and for reports.
-pub(crate) enum What {
+pub(crate) enum WaitTarget {
     /// This event.
     One(u32),
     /// The first of these events.
@@ -87,7 +87,7 @@ pub(crate) enum What {
 }
 
 impl Awaited {
-    pub(crate) fn of(what: What) -> Self {
+    pub(crate) fn of(what: WaitTarget) -> Self {
         Self {
             what,
             deadline: NEVER,
@@ -96,40 +96,40 @@ impl Awaited {
 
     pub(crate) fn until(tick: u64) -> Self {
         Self {
-            what: What::Time,
+            what: WaitTarget::Time,
             deadline: tick,
         }
     }
 
     pub(crate) fn any(events: &[&Event]) -> Self {
         Self::of(match events {
-            [event] => What::One(event.id),
-            events => What::Any(events.iter().map(|e| e.id).collect()),
+            [event] => WaitTarget::One(event.id),
+            events => WaitTarget::Any(events.iter().map(|e| e.id).collect()),
         })
     }
 
     pub(crate) fn all(events: &[&Event]) -> Self {
         Self::of(match events {
-            [event] => What::One(event.id),
-            events => What::All(events.iter().map(|e| e.id).collect()),
+            [event] => WaitTarget::One(event.id),
+            events => WaitTarget::All(events.iter().map(|e| e.id).collect()),
         })
     }
 }
 
-impl What {
+impl WaitTarget {
     /// The events it is for.
     pub(super) fn events(&self) -> &[u32] {
         match self {
-            What::One(event) => std::slice::from_ref(event),
-            What::Any(events) | What::All(events) => events,
-            What::Time | What::Delta | What::Port(_) => &[],
+            WaitTarget::One(event) => std::slice::from_ref(event),
+            WaitTarget::Any(events) | WaitTarget::All(events) => events,
+            WaitTarget::Time | WaitTarget::Delta | WaitTarget::Port(_) => &[],
         }
     }
 
     /// Notifications until it ends.
     pub(super) fn count(&self) -> u32 {
         match self {
-            What::All(events) => events.len() as u32,
+            WaitTarget::All(events) => events.len() as u32,
             _ => 1,
         }
     }
@@ -144,7 +144,7 @@ pub(super) struct Wait {
     pub(super) which: usize,
     /// Stands for the sensitivity of a method: nobody polls it.
     pub(super) of_method: bool,
-    pub(super) what: What,
+    pub(super) what: WaitTarget,
     pub(super) deadline: u64,
 }
 

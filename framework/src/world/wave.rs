@@ -23,7 +23,7 @@ pub trait WaveSink {
 }
 
 /// Something with a waveform.
-pub(crate) trait Waved {
+pub(crate) trait TracedSignal {
     fn sample(&self) -> Option<Sample>;
 }
 
@@ -54,12 +54,12 @@ pub struct SignalLine {
 struct Line {
     name: String,
     shape: Shape,
-    source: Weak<dyn Waved>,
+    source: Weak<dyn TracedSignal>,
 }
 
 impl Waves {
     /// Enters a line; its number is what changes are reported under.
-    pub(crate) fn add(&mut self, name: String, shape: Shape, source: &Rc<dyn Waved>) -> u32 {
+    pub(crate) fn add(&mut self, name: String, shape: Shape, source: &Rc<dyn TracedSignal>) -> u32 {
         let id = self.lines.len() as u32;
         if let (Some(sink), Some(value)) = (&mut self.sink, source.sample()) {
             sink.declare(id, &name, shape, value);

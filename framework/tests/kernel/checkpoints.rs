@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use warpweave_files::Ledger;
 use warpweave_framework::{
-    Checkpoint, Component, Context, Cycle, EngineOptions, InPort, Link, Next, Observed, Order,
-    OutPort, Parting, Ports, Published, RunLimits, Simulation, State, StateHasher, SystemBuilder,
+    Checkpoint, Component, Context, Cycle, Divergence, EngineOptions, InPort, Link, Next, Observed,
+    Order, OutPort, Ports, Published, RunLimits, Simulation, State, StateHasher, SystemBuilder,
     TestBench, Tick,
 };
 
@@ -318,12 +318,12 @@ fn two_runs_part_at_the_cycle_and_component_that_slipped() {
         ..LINE
     };
     assert_eq!(
-        Parting::find(&mut LINE.build(), &mut LINE.build(), Tick(999)),
+        Divergence::find(&mut LINE.build(), &mut LINE.build(), Tick(999)),
         Ok(None)
     );
     for start in [0, 380] {
         let (mut right, mut wrong) = (LINE.at(start), slip.at(start));
-        let parting = Parting::find(&mut right, &mut wrong, Tick(999)).unwrap();
+        let parting = Divergence::find(&mut right, &mut wrong, Tick(999)).unwrap();
         insta::allow_duplicates! {
             insta::assert_snapshot!(parting.unwrap(), @"
             the two part at tick 400:
@@ -335,14 +335,14 @@ fn two_runs_part_at_the_cycle_and_component_that_slipped() {
         }
     }
     // Too short a look finds nothing.
-    let found = Parting::find(&mut LINE.build(), &mut slip.build(), Tick(399));
+    let found = Divergence::find(&mut LINE.build(), &mut slip.build(), Tick(399));
     assert_eq!(found, Ok(None));
 }
 
 #[test]
 fn systems_that_differ_from_the_start_say_so() {
     let (mut a, mut b) = (LINE.build(), Line { stages: 2, ..LINE }.build());
-    let error = Parting::find(&mut a, &mut b, Tick(10)).unwrap_err();
+    let error = Divergence::find(&mut a, &mut b, Tick(10)).unwrap_err();
     assert!(
         error.to_string().contains("`stage[2]` (Summing)"),
         "{error}"
@@ -352,7 +352,7 @@ fn systems_that_differ_from_the_start_say_so() {
         ..LINE
     };
     let mut ahead = slip.at(30);
-    let parting = Parting::find(&mut LINE.at(30), &mut ahead, Tick(90)).unwrap();
+    let parting = Divergence::find(&mut LINE.at(30), &mut ahead, Tick(90)).unwrap();
     assert_eq!(parting.unwrap().tick, None);
 }
 

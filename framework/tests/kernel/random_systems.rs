@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use warpweave_framework::{
     Component, Context, Cycle, EngineOptions, Frequency, Histogram, InPort, InstanceStatistics,
-    Level, Link, Next, Observed, Order, OutPort, Outcome, Ports, Probe, Published, RunLimits,
-    Simulation, State, Statistics, SystemBuilder, Tick, Width,
+    Link, Next, Observed, Order, OutPort, Outcome, Ports, Probe, Published, RunLimits, Simulation,
+    State, Statistics, SystemBuilder, Tick, TimeWeighted, Width,
 };
 use warpweave_random::mix;
 
@@ -76,7 +76,7 @@ struct Node {
     consumed: u64,
     /// Ready cycle, born or taken cycle, message.
     held: VecDeque<(Cycle, Cycle, u64)>,
-    level: Level,
+    level: TimeWeighted,
     residence: u64,
     residences: Histogram,
     started: bool,
@@ -297,7 +297,7 @@ pub(crate) fn build(system: &System, options: EngineOptions) -> (Simulation, Log
             taken: 0,
             consumed: 0,
             held: VecDeque::new(),
-            level: Level::default(),
+            level: TimeWeighted::default(),
             residence: 0,
             residences: Histogram::default(),
             started: false,

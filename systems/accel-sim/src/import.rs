@@ -9,7 +9,7 @@ use warpweave_params::Diagnostic;
 use warpweave_trace::{ContentHash, FrontEnd, HostCommand, ProgramHead, Storage, TraceWriter};
 
 use crate::body::{Sink, walk};
-use crate::kernel::{Functions, Streams, Survey, Surveyed};
+use crate::kernel::{Functions, KernelScan, ScannedKernel, Streams};
 use crate::list::{self, Entry};
 use crate::packed::open_text;
 use crate::text::Lines;
@@ -88,11 +88,11 @@ pub fn import(
         Entry::Copy { .. } => None,
     });
     let surveyed = kernels.map(|path| {
-        let mut survey = Survey::new(quirks, path.clone(), &mut functions, &ledger);
+        let mut survey = KernelScan::new(quirks, path.clone(), &mut functions, &ledger);
         read(path, quirks, &mut survey)?;
         Ok(survey.finish())
     });
-    let surveyed: Vec<Surveyed> = surveyed.collect::<Result<_, AccelSimError>>()?;
+    let surveyed: Vec<ScannedKernel> = surveyed.collect::<Result<_, AccelSimError>>()?;
     let mut codes = BTreeMap::new();
     let mut unmodelled: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
     for (key, function) in &mut functions {

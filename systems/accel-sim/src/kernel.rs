@@ -14,7 +14,7 @@ use warpweave_trace::{
 use crate::body::Sink;
 use crate::header::Header;
 use crate::instruction::{Instruction, Place, bytes_of_opcode};
-use crate::opcodes::{Architecture, Opcode, Reach, look_up};
+use crate::opcodes::{AccessSpace, Architecture, Opcode, look_up};
 use crate::space::{PRIVATE_WINDOW_BYTES, Windows};
 use crate::text::Line;
 use crate::{AccelSimError, Quirks};
@@ -27,7 +27,7 @@ pub(crate) const PRIVATE_ALIGNMENT: u64 = 128;
 
 /// An instruction that was met.
 #[derive(Clone, Debug)]
-struct Met {
+struct ScannedInstruction {
     opcode: Opcode,
     instruction: Static,
     /// How often a warp executed it.
@@ -37,7 +37,7 @@ struct Met {
 }
 
 /// Instructions of a kernel by pc; those of one pc by what differs.
-type Table = BTreeMap<u64, BTreeMap<(u32, Box<str>), Met>>;
+type Table = BTreeMap<u64, BTreeMap<(u32, Box<str>), ScannedInstruction>>;
 
 /// Kernels that share their instructions: those of one name, architecture and number of registers.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ pub(crate) type FunctionKey = (String, Architecture, u32);
 pub(crate) type Functions = BTreeMap<FunctionKey, Function>;
 
 /// What the first reading of a kernel finds.
-pub(crate) struct Survey<'a> {
+pub(crate) struct KernelScan<'a> {
     quirks: Quirks,
     /// For what is kept of functions.
     ledger: &'a Ledger,
@@ -72,14 +72,14 @@ pub(crate) struct Survey<'a> {
 }
 
 /// What is known of a kernel before its streams are written.
-pub(crate) struct Surveyed {
+pub(crate) struct ScannedKernel {
     pub(crate) header: Header,
     /// Warps that the trace has; absent: all.
     there: Option<(Bits, Ledger)>,
     windows: Windows,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> KernelScan<'a> {
     /// Of the trace at `path`.
     pub(crate) fn new(
         quirks: Quirks,
@@ -107,12 +107,12 @@ impl<'a> Survey<'a> {
     }
 
     /// The kernel of a trace that was read.
-    pub(crate) fn finish(self) -> Surveyed {
+    pub(crate) fn finish(self) -> ScannedKernel {
         let windows = self.windows();
         let header = self.header.expect("a trace begins with a header");
         self.functions.insert(header.function(), self.function);
         let there = self.there;
-        Surveyed {
+        ScannedKernel {
             header,
             there: (!there.is_full()).then_some((there, self.warps)),
             windows,
@@ -127,7 +127,7 @@ impl Header {
     }
 }
 
-impl Surveyed {
+impl ScannedKernel {
     /// Whether the trace has the warp of this number.
     fn has(&self, warp: u64) -> bool {
         self.there.as_ref().is_none_or(|(there, _)| there.get(warp))
@@ -171,7 +171,7 @@ impl Function {
     }
 }
 
-impl Sink for Survey<'_> {
+impl Sink for KernelScan<'_> {
     fn header(&mut self, header: &Header) -> Result<(), AccelSimError> {
         let warps = warps_of(header);
         if warps > WARPS_MAX {
@@ -228,7 +228,7 @@ impl Sink for Survey<'_> {
                 "the instructions of `{}`",
                 self.header.as_ref().map_or("", |h| &h.name)
             );
-            let bytes = (size_of::<Met>() + 3 * key.1.len()) as u64;
+            let bytes = (size_of::<ScannedInstruction>() + 3 * key.1.len()) as u64;
             self.ledger.charge(&what, bytes).map_err(Diagnostic::from)?;
             forms.insert(key.clone(), met);
         }
@@ -238,7 +238,7 @@ impl Sink for Survey<'_> {
         if is_silent
             && !matches!(
                 met.opcode.reach,
-                Reach::Nothing | Reach::Other | Reach::In(Space::Const)
+                AccessSpace::Nothing | AccessSpace::Other | AccessSpace::In(Space::Const)
             )
         {
             let expected = format!("the bytes that each lane of {} accesses", read.opcode.text);
@@ -275,22 +275,22 @@ fn meet(
     read: &Instruction<'_>,
     header: &Header,
     quirks: Quirks,
-) -> Result<Met, Diagnostic> {
+) -> Result<ScannedInstruction, Diagnostic> {
     let field = read.opcode;
     let opcode = look_up(header.architecture, field.text).map_err(|hint| {
         let (start, end) = (field.start, field.start + field.text.len());
         line.refuse(start, end, format!("unknown opcode `{}`", field.text))
             .hint(hint)
     })?;
-    if read.bytes != 0 && opcode.reach == Reach::Nothing {
+    if read.bytes != 0 && opcode.reach == AccessSpace::Nothing {
         let expected = format!("0 bytes, as {} accesses no memory", field.text);
         return Err(line.blame(read.width, &expected));
     }
     let mut instruction = Static::new(field.text, opcode.class);
     let space = match opcode.reach {
-        Reach::In(space) => space,
-        Reach::Generic => Space::Global,
-        Reach::Nothing | Reach::Other => Space::None,
+        AccessSpace::In(space) => space,
+        AccessSpace::Generic => Space::Global,
+        AccessSpace::Nothing | AccessSpace::Other => Space::None,
     };
     if read.bytes != 0 && space != Space::None {
         let bytes = if quirks.opcode_width {
@@ -317,7 +317,7 @@ fn meet(
     if words.clone().any(|word| word == "STRONG") && words.any(|word| word == "GPU") {
         instruction.hints.cache = CacheOperator::GlobalLevel;
     }
-    Ok(Met {
+    Ok(ScannedInstruction {
         opcode,
         instruction,
         times: 0,
@@ -337,7 +337,7 @@ fn number(place: Place, warps: u32) -> u64 {
 
 /// Writes the streams of a kernel that was surveyed.
 pub(crate) struct Streams<'s, 'w> {
-    surveyed: &'s Surveyed,
+    surveyed: &'s ScannedKernel,
     function: &'s Function,
     writer: KernelFileWriter<'w>,
     stream: StreamWriter,
@@ -350,7 +350,7 @@ pub(crate) struct Streams<'s, 'w> {
 
 impl<'s, 'w> Streams<'s, 'w> {
     pub(crate) fn new(
-        surveyed: &'s Surveyed,
+        surveyed: &'s ScannedKernel,
         function: &'s Function,
         writer: KernelFileWriter<'w>,
     ) -> Self {

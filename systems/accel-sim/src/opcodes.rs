@@ -45,7 +45,7 @@ impl Architecture {
 
 /// What an opcode accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum AccessSpace {
     /// No memory.
     Nothing,
     /// This space; addresses are in the trace.
@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opcode {
     pub(crate) class: Class,
-    pub(crate) reach: Reach,
+    pub(crate) reach: AccessSpace,
     /// What its class does not model; empty: nothing of note.
     pub(crate) lacks: &'static str,
 }
@@ -76,11 +76,11 @@ struct Row {
 use Architecture::{Ampere, Hopper, Kepler, Pascal, Turing, Volta};
 
 const fn plain(since: Architecture, until: Architecture, class: Class, names: &'static str) -> Row {
-    let reach = Reach::Nothing;
+    let reach = AccessSpace::Nothing;
     row(since, until, class, reach, "", names)
 }
 
-const fn memory(since: Architecture, class: Class, reach: Reach, names: &'static str) -> Row {
+const fn memory(since: Architecture, class: Class, reach: AccessSpace, names: &'static str) -> Row {
     row(since, Hopper, class, reach, "", names)
 }
 
@@ -88,7 +88,7 @@ const fn row(
     since: Architecture,
     until: Architecture,
     class: Class,
-    reach: Reach,
+    reach: AccessSpace,
     lacks: &'static str,
     names: &'static str,
 ) -> Row {
@@ -125,7 +125,7 @@ const ROWS: &[Row] = &[
         Kepler,
         Hopper,
         Class::IntAdd,
-        Reach::Other,
+        AccessSpace::Other,
         CONTROL,
         "CCTL CCTLL CCTLT",
     ),
@@ -179,16 +179,23 @@ const ROWS: &[Row] = &[
         Pascal,
         Hopper,
         Class::FpAdd,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         HALF,
         "HADD2 HADD2_32I HADD2_32 HSET2 HSETP2",
     ),
-    row(Ampere, Hopper, Class::FpAdd, Reach::Nothing, HALF, "HMNMX2"),
+    row(
+        Ampere,
+        Hopper,
+        Class::FpAdd,
+        AccessSpace::Nothing,
+        HALF,
+        "HMNMX2",
+    ),
     row(
         Pascal,
         Hopper,
         Class::FpMul,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         HALF,
         "HFMA2 HFMA2_32I HFMA2_32 HMUL2 HMUL2_32I HMUL2_32",
     ),
@@ -203,22 +210,43 @@ const ROWS: &[Row] = &[
     plain(Volta, Hopper, Class::Vote, "VOTE_VTG"),
     plain(Turing, Hopper, Class::Vote, "VOTEU"),
     // Matrices.
-    row(Volta, Hopper, Class::FpMul, Reach::Nothing, TENSOR, "HMMA"),
-    row(Volta, Hopper, Class::IntMul, Reach::Nothing, TENSOR, "IMMA"),
+    row(
+        Volta,
+        Hopper,
+        Class::FpMul,
+        AccessSpace::Nothing,
+        TENSOR,
+        "HMMA",
+    ),
+    row(
+        Volta,
+        Hopper,
+        Class::IntMul,
+        AccessSpace::Nothing,
+        TENSOR,
+        "IMMA",
+    ),
     row(
         Turing,
         Hopper,
         Class::IntMul,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         TENSOR,
         "BMMA",
     ),
-    row(Ampere, Hopper, Class::DpMul, Reach::Nothing, TENSOR, "DMMA"),
+    row(
+        Ampere,
+        Hopper,
+        Class::DpMul,
+        AccessSpace::Nothing,
+        TENSOR,
+        "DMMA",
+    ),
     row(
         Ampere,
         Hopper,
         Class::IntAdd,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         TENSOR,
         "SPMETADATA GENMETADATA",
     ),
@@ -226,7 +254,7 @@ const ROWS: &[Row] = &[
         Hopper,
         Hopper,
         Class::FpMul,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         TENSOR,
         "HGMMA QGMMA",
     ),
@@ -234,7 +262,7 @@ const ROWS: &[Row] = &[
         Hopper,
         Hopper,
         Class::IntMul,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         TENSOR,
         "BGMMA IGMMA",
     ),
@@ -242,7 +270,7 @@ const ROWS: &[Row] = &[
         Hopper,
         Hopper,
         Class::IntAdd,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         TENSOR,
         "WARPGROUP WARPGROUPSET",
     ),
@@ -279,25 +307,45 @@ const ROWS: &[Row] = &[
     plain(Volta, Hopper, Class::Fence, "ERRBAR"),
     plain(Hopper, Hopper, Class::Fence, "FENCE"),
     // Memory.
-    memory(Kepler, Class::Load, Reach::In(Space::Global), "LDG LDU"),
-    memory(Kepler, Class::Store, Reach::In(Space::Global), "STG"),
-    memory(Kepler, Class::Atomic, Reach::In(Space::Global), "ATOM RED"),
-    memory(Volta, Class::Atomic, Reach::In(Space::Global), "ATOMG"),
-    memory(Kepler, Class::Load, Reach::In(Space::Shared), "LDS"),
-    memory(Turing, Class::Load, Reach::In(Space::Shared), "LDSM"),
-    memory(Kepler, Class::Store, Reach::In(Space::Shared), "STS"),
-    memory(Hopper, Class::Store, Reach::In(Space::Shared), "STSM"),
-    memory(Kepler, Class::Atomic, Reach::In(Space::Shared), "ATOMS"),
-    memory(Kepler, Class::Load, Reach::In(Space::Local), "LDL"),
-    memory(Kepler, Class::Store, Reach::In(Space::Local), "STL"),
-    memory(Kepler, Class::Load, Reach::In(Space::Const), "LDC"),
-    memory(Kepler, Class::Load, Reach::Generic, "LD"),
-    memory(Kepler, Class::Store, Reach::Generic, "ST"),
+    memory(
+        Kepler,
+        Class::Load,
+        AccessSpace::In(Space::Global),
+        "LDG LDU",
+    ),
+    memory(Kepler, Class::Store, AccessSpace::In(Space::Global), "STG"),
+    memory(
+        Kepler,
+        Class::Atomic,
+        AccessSpace::In(Space::Global),
+        "ATOM RED",
+    ),
+    memory(
+        Volta,
+        Class::Atomic,
+        AccessSpace::In(Space::Global),
+        "ATOMG",
+    ),
+    memory(Kepler, Class::Load, AccessSpace::In(Space::Shared), "LDS"),
+    memory(Turing, Class::Load, AccessSpace::In(Space::Shared), "LDSM"),
+    memory(Kepler, Class::Store, AccessSpace::In(Space::Shared), "STS"),
+    memory(Hopper, Class::Store, AccessSpace::In(Space::Shared), "STSM"),
+    memory(
+        Kepler,
+        Class::Atomic,
+        AccessSpace::In(Space::Shared),
+        "ATOMS",
+    ),
+    memory(Kepler, Class::Load, AccessSpace::In(Space::Local), "LDL"),
+    memory(Kepler, Class::Store, AccessSpace::In(Space::Local), "STL"),
+    memory(Kepler, Class::Load, AccessSpace::In(Space::Const), "LDC"),
+    memory(Kepler, Class::Load, AccessSpace::Generic, "LD"),
+    memory(Kepler, Class::Store, AccessSpace::Generic, "ST"),
     row(
         Ampere,
         Hopper,
         Class::Load,
-        Reach::In(Space::Global),
+        AccessSpace::In(Space::Global),
         "its write to local memory",
         "LDGSTS",
     ),
@@ -305,7 +353,7 @@ const ROWS: &[Row] = &[
         Kepler,
         Hopper,
         Class::IntAdd,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         WAITS,
         "DEPBAR TEXDEPBAR",
     ),
@@ -313,16 +361,23 @@ const ROWS: &[Row] = &[
         Ampere,
         Hopper,
         Class::IntAdd,
-        Reach::Nothing,
+        AccessSpace::Nothing,
         WAITS,
         "LDGDEPBAR ARRIVES",
     ),
-    row(Hopper, Hopper, Class::IntAdd, Reach::Other, WAITS, "SYNCS"),
+    row(
+        Hopper,
+        Hopper,
+        Class::IntAdd,
+        AccessSpace::Other,
+        WAITS,
+        "SYNCS",
+    ),
     row(
         Kepler,
         Hopper,
         Class::Special,
-        Reach::Other,
+        AccessSpace::Other,
         TEXTURE,
         "TEX TEXS TLD TLDS TLD4 TLD4S TXD TXQ TXA TMML SULD SUST SUATOM SURED SUQ SUCLAMP SUBFM SUEAU",
     ),
@@ -330,7 +385,7 @@ const ROWS: &[Row] = &[
         Hopper,
         Hopper,
         Class::IntAdd,
-        Reach::Other,
+        AccessSpace::Other,
         BULK,
         "UBLKCP UBLKPF UBLKRED UTMALDG UTMASTG UTMAREDG UTMAPF UTMALST UTMACCTL UTMACMDFLUSH LDGMC REDAS STAS",
     ),
@@ -387,7 +442,7 @@ mod tests {
     fn only_the_part_before_the_first_dot_is_looked_up() {
         let load = look_up(Architecture::Volta, "LDG.E.64.SYS").expect("known");
         assert_eq!(load.class, Class::Load);
-        assert_eq!(load.reach, Reach::In(Space::Global));
+        assert_eq!(load.reach, AccessSpace::In(Space::Global));
     }
 
     #[test]

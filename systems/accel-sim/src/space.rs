@@ -4,7 +4,7 @@ use warpweave_trace::{LANES, Space};
 
 use crate::Quirks;
 use crate::header::Header;
-use crate::opcodes::Reach;
+use crate::opcodes::AccessSpace;
 
 /// Bytes of the window of private memory.
 pub(crate) const PRIVATE_WINDOW_BYTES: u64 = 16 << 20;
@@ -60,16 +60,16 @@ impl Windows {
     /// Splits an access by spaces: calls `part` with each space, its lanes and the addresses in it.
     pub(crate) fn split(
         &self,
-        reach: Reach,
+        reach: AccessSpace,
         active: u32,
         addresses: &[u64; LANES],
         mut part: impl FnMut(Space, u32, &[u64; LANES]),
     ) {
         for space in [Space::Global, Space::Shared, Space::Local, Space::Const] {
             let is_here = |lane: &usize| match reach {
-                Reach::In(its) => its == space,
-                Reach::Generic => self.space(addresses[*lane]) == space,
-                Reach::Nothing | Reach::Other => false,
+                AccessSpace::In(its) => its == space,
+                AccessSpace::Generic => self.space(addresses[*lane]) == space,
+                AccessSpace::Nothing | AccessSpace::Other => false,
             };
             let lanes = (0..LANES)
                 .filter(|lane| active >> lane & 1 != 0)

@@ -162,7 +162,7 @@ pub struct MetricFile {
     pub kind: MetricKind,
     /// Which direction is the better one, if any.
     #[serde(default)]
-    pub better: Option<Better>,
+    pub better: Option<Direction>,
     /// Mean over workloads.
     #[serde(default)]
     pub mean: Mean,
@@ -182,7 +182,7 @@ pub enum MetricKind {
 
 /// The better direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Better {
+pub enum Direction {
     /// More is better.
     Larger,
     /// Less is better.
@@ -311,7 +311,7 @@ pub struct Shape {
 /// One step along a row of variants, each of which adds to the one before.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stepping {
+pub struct IncrementStep {
     /// Name of the metric.
     pub metric: Placed<String>,
     /// Variant spoken of: the step that leads to it.
@@ -338,7 +338,7 @@ pub enum FindingClaim {
     /// One differs from another by no more.
     Within(Comparison),
     /// The step to one is the largest of a row.
-    LargestStep(Stepping),
+    LargestStep(IncrementStep),
     /// One is better than all others.
     Best(Ranking),
     /// One is better than another on so many workloads.

@@ -25,6 +25,6 @@ mod tests;
 
 pub use self::plan::{MachineStatistics, Plan, PlannedRun};
 pub use self::read::{Baseline, Experiment, find, find_level, level_name};
-pub use self::run::{MachineError, News, NotStored, Runner};
+pub use self::run::{FailureCounts, MachineError, RunEvent, Runner};
 pub use self::store::{ClaimRow, Collection, Folder, MetricValue, SeriesError, csv_line};
 pub use self::sweep::SweepAxis;

@@ -207,11 +207,11 @@ impl ArrayGenerator {
             ArrayGenerator::Uniform { seed, low, high } => {
                 let mut random = Random::new(seed, 0);
                 self.drawn(element, length, low, high, |range| match range {
-                    Drawn::Whole(low, high) => {
+                    ValueDistribution::Whole(low, high) => {
                         let width = u64::try_from(high - low).unwrap_or(u64::MAX);
                         (low + i128::from(random.below(width))) as f64
                     }
-                    Drawn::Real => low + (high - low) * random.unit(),
+                    ValueDistribution::Real => low + (high - low) * random.unit(),
                 })
             }
             ArrayGenerator::Gaussian { seed, low, high } => {
@@ -219,8 +219,8 @@ impl ArrayGenerator {
                 self.drawn(element, length, low, high, |range| {
                     let value = bell(&mut random, low, high);
                     match range {
-                        Drawn::Whole(..) => value.floor(),
-                        Drawn::Real => value,
+                        ValueDistribution::Whole(..) => value.floor(),
+                        ValueDistribution::Real => value,
                     }
                 })
             }
@@ -238,7 +238,7 @@ impl ArrayGenerator {
         length: usize,
         low: f64,
         high: f64,
-        mut draw: impl FnMut(Drawn) -> f64,
+        mut draw: impl FnMut(ValueDistribution) -> f64,
     ) -> Result<Vec<u64>, InputError> {
         let expected = element.expected();
         if element.of_float(low).is_none() || !low.is_finite() {
@@ -262,8 +262,8 @@ impl ArrayGenerator {
             return Err(self.empty_range(low, high));
         }
         let range = match element.range() {
-            Some(_) => Drawn::Whole(low as i128, high as i128),
-            None => Drawn::Real,
+            Some(_) => ValueDistribution::Whole(low as i128, high as i128),
+            None => ValueDistribution::Real,
         };
         let pattern = |_| {
             let value = draw(range).clamp(low, high.next_down());
@@ -344,7 +344,7 @@ impl ArrayGenerator {
 
 /// What numbers are drawn from.
 #[derive(Clone, Copy)]
-enum Drawn {
+enum ValueDistribution {
     /// Whole ones, from the first to below the second.
     Whole(i128, i128),
     /// All.

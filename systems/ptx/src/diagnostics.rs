@@ -25,7 +25,7 @@ impl Span {
 
 /// A complaint with a byte range; becomes a [`Diagnostic`] once the source is known.
 #[derive(Clone, Debug)]
-pub(crate) struct Complaint {
+pub(crate) struct SpannedError {
     pub(crate) span: Span,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Complaint {
     pub(crate) is_unsupported: bool,
 }
 
-impl Complaint {
+impl SpannedError {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
         Self {
             span,
@@ -119,7 +119,7 @@ impl<'a> Source<'a> {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    pub(crate) fn diagnostic(&self, complaint: Complaint) -> Diagnostic {
+    pub(crate) fn diagnostic(&self, complaint: SpannedError) -> Diagnostic {
         let line = self.line(complaint.span.start);
         let start = self.line_starts[line as usize - 1] as usize;
         let rest = &self.text[start..];

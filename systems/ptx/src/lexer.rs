@@ -1,6 +1,6 @@
 //! Splits PTX text into tokens (PTX ISA, chapter 4 "Syntax").
 
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
@@ -30,7 +30,7 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// All tokens of `text`, with a final [`Kind::End`].
-pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Complaint> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, SpannedError> {
     let mut lexer = Lexer {
         text,
         bytes: text.as_bytes(),
@@ -65,9 +65,9 @@ impl Lexer<'_> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn complaint(&self, start: usize, message: &str) -> Complaint {
+    fn complaint(&self, start: usize, message: &str) -> SpannedError {
         let end = self.at.max(start + 1).min(self.bytes.len().max(start));
-        Complaint::new(
+        SpannedError::new(
             Span {
                 start: start as u32,
                 end: end as u32,
@@ -82,7 +82,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn skip_blank(&mut self) -> Result<(), Complaint> {
+    fn skip_blank(&mut self) -> Result<(), SpannedError> {
         loop {
             self.skip_while(|byte| byte.is_ascii_whitespace());
             match (self.peek(0), self.peek(1)) {
@@ -98,7 +98,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn token(&mut self) -> Result<Kind, Complaint> {
+    fn token(&mut self) -> Result<Kind, SpannedError> {
         let start = self.at;
         let first = self.peek(0);
         match first {
@@ -154,7 +154,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<Kind, Complaint> {
+    fn number(&mut self) -> Result<Kind, SpannedError> {
         let start = self.at;
         self.skip_while(is_word);
         // Decimal fraction: `1.5`, `2.0e3`, `1.0e-3`.

@@ -76,9 +76,9 @@ mod types;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
-    EmulationError, EmulationOptions, Family, Finding, FindingKind, KernelArgument, LaunchConfig,
-    LaunchWatch, Numbers, Order, Place, Printed, ProgramChecker, SourcePlace, Spot, Verdict, Wait,
-    foresee, launch, launch_family,
+    AccessSite, EmulationError, EmulationOptions, Family, Finding, FindingKind, KernelArgument,
+    LaunchConfig, LaunchWatch, Numbers, Order, Place, Printed, ProgramChecker, SourcePlace,
+    Verdict, Wait, foresee, launch, launch_family,
 };
 pub use lower::{forms, opcodes};
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};

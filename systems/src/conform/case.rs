@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::place::Place;
-use super::promises::Promise;
+use super::promises::ConformanceProperty;
 
 /// The program's only kernel; what it does its arguments say.
 const KERNEL: &str = include_str!("work.ptx");
@@ -111,7 +111,7 @@ impl Case {
         &self,
         place: Place,
         policy: &str,
-        promise: Promise,
+        promise: ConformanceProperty,
     ) -> [(&'static str, String); 4] {
         [
             ("scenario.ron", self.scenario(promise)),
@@ -121,7 +121,7 @@ impl Case {
         ]
     }
 
-    fn scenario(&self, promise: Promise) -> String {
+    fn scenario(&self, promise: ConformanceProperty) -> String {
         let (seed, checks) = (self.seed, promise.needs_checkers());
         format!(
             "Scenario(\n    summary: \"a generated machine and program\",\n    system: \

@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use thiserror::Error;
 use warpweave_files::{OutputError, OutputFolder};
-use warpweave_framework::{PolicyEntry, Registry, WithoutEffect};
+use warpweave_framework::{NeutralSpec, PolicyEntry, Registry};
 use warpweave_params::{Diagnostic, Diagnostics};
 
 use self::case::Case;
 use self::place::Place;
-pub use self::promises::Promise;
-use self::promises::{Trial, Verdict};
+pub use self::promises::ConformanceProperty;
+use self::promises::{TrialRun, Verdict};
 
 /// What is to be checked.
 pub struct Conformance<'a> {
@@ -36,7 +36,7 @@ pub struct Conformance<'a> {
     /// Its description, such as `Ccws(base_score: 80)`.
     pub description: String,
     /// Where to try it; generated machines and programs if absent.
-    pub at: Option<At>,
+    pub at: Option<CallerPlace>,
     /// Machines and programs to generate.
     pub cases: u32,
     /// Which ones.
@@ -46,7 +46,7 @@ pub struct Conformance<'a> {
 }
 
 /// A place in a scenario of the caller's.
-pub struct At {
+pub struct CallerPlace {
     /// The scenario file, in which something else stands there.
     pub scenario: PathBuf,
     /// Path of an override that puts the policy there, such as `unit[*].cu.scheduler`.
@@ -99,8 +99,8 @@ impl Conformance<'_> {
     /// # Errors
     /// A role that generated machines do not have, a policy that they all refuse, and the file
     /// system's.
-    pub fn check(&self, promise: Promise) -> Result<Finding, ConformError> {
-        if promise == Promise::WithoutEffect && self.policy.without_effect.is_none() {
+    pub fn check(&self, promise: ConformanceProperty) -> Result<Finding, ConformError> {
+        if promise == ConformanceProperty::NeutralSpec && self.policy.without_effect.is_none() {
             return Ok(Finding::NotAsked);
         }
         if let Some(at) = &self.at {
@@ -112,7 +112,7 @@ impl Conformance<'_> {
             path: std::env::temp_dir(),
             error,
         })?;
-        let tally = Tally::default();
+        let tally = CaseCounter::default();
         let tried = self.runner().run(&Case::any(), |case| {
             let verdict = self
                 .verdict(promise, place, &case, work.path())
@@ -149,18 +149,22 @@ impl Conformance<'_> {
     }
 
     /// Checks one promise in the caller's scenario.
-    fn check_at(&self, promise: Promise, at: &At) -> Result<Finding, ConformError> {
+    fn check_at(
+        &self,
+        promise: ConformanceProperty,
+        at: &CallerPlace,
+    ) -> Result<Finding, ConformError> {
         let trial = |policy: Option<&str>| {
             let sets: Vec<_> = policy
                 .map(|policy| format!("{}={policy}", at.path))
                 .into_iter()
                 .collect();
-            Trial::load(self.registry, promise, &at.scenario, &sets)
+            TrialRun::load(self.registry, promise, &at.scenario, &sets)
         };
         let verdict = (|| {
             let bound = trial(None)?.bound()?;
             let own = trial(Some(&self.description))?;
-            let Some(WithoutEffect { ron, like }) = self.policy.without_effect else {
+            let Some(NeutralSpec { ron, like }) = self.policy.without_effect else {
                 return Ok(own.check(promise, bound, None));
             };
             let pair = (trial(Some(like))?, trial(Some(ron))?);
@@ -197,16 +201,16 @@ impl Conformance<'_> {
     /// Tries a case in a folder.
     fn verdict(
         &self,
-        promise: Promise,
+        promise: ConformanceProperty,
         place: Place,
         case: &Case,
         folder: &Path,
     ) -> io::Result<Verdict> {
-        let trial = |policy: &str| -> io::Result<Result<Trial<'_>, Diagnostics>> {
+        let trial = |policy: &str| -> io::Result<Result<TrialRun<'_>, Diagnostics>> {
             for (name, text) in case.files(place, policy, promise) {
                 std::fs::write(folder.join(name), text)?;
             }
-            Ok(Trial::load(
+            Ok(TrialRun::load(
                 self.registry,
                 promise,
                 &folder.join("scenario.ron"),
@@ -222,7 +226,7 @@ impl Conformance<'_> {
                 Ok(own) => own,
                 Err(problems) => return Ok(Err(problems)),
             };
-            let Some(WithoutEffect { ron, like }) = self.policy.without_effect else {
+            let Some(NeutralSpec { ron, like }) = self.policy.without_effect else {
                 return Ok(Ok(own.check(promise, bound, None)));
             };
             let pair = (trial(like)?, trial(ron)?);
@@ -235,12 +239,17 @@ impl Conformance<'_> {
     }
 
     /// Writes the scenario that shows a broken promise where the user finds it.
-    fn keep(&self, promise: Promise, place: Place, case: &Case) -> Result<PathBuf, OutputError> {
+    fn keep(
+        &self,
+        promise: ConformanceProperty,
+        place: Place,
+        case: &Case,
+    ) -> Result<PathBuf, OutputError> {
         let made = std::fs::create_dir_all(&self.out);
         made.map_err(|error| OutputError::of(&self.out, error))?;
         let path = self.out.join(format!("{promise:?}"));
         let policy = match (promise, self.policy.without_effect) {
-            (Promise::WithoutEffect, Some(without)) => without.ron,
+            (ConformanceProperty::NeutralSpec, Some(without)) => without.ron,
             _ => &self.description,
         };
         let folder = OutputFolder::create(&path)?;
@@ -254,13 +263,13 @@ impl Conformance<'_> {
 
 /// Cases so far; those of the search for a simpler failure count too, but then no one asks.
 #[derive(Default)]
-struct Tally {
+struct CaseCounter {
     tried: std::cell::Cell<u32>,
     refused: std::cell::Cell<u32>,
     first: std::cell::RefCell<Option<Diagnostics>>,
 }
 
-impl Tally {
+impl CaseCounter {
     fn kept(&self) {
         self.tried.set(self.tried.get() + 1);
     }

@@ -18,7 +18,7 @@ pub(super) const STARVED_AFTER: (u64, u64) = (20, 20_000);
 
 /// A promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
+pub enum ConformanceProperty {
     /// Every work-group runs exactly once, and no protocol is broken.
     Once,
     /// Nothing waits for ever: a run ends within `STARVED_AFTER`.
@@ -33,10 +33,10 @@ pub enum Promise {
     /// A run that is saved and resumed gives the results of one that is not.
     Checkpoints,
     /// Told to decide nothing, it changes nothing.
-    WithoutEffect,
+    NeutralSpec,
 }
 
-impl Promise {
+impl ConformanceProperty {
     /// Every promise, in the order in which they are checked: a later one needs those before.
     pub const ALL: [Self; 7] = [
         Self::Once,
@@ -45,7 +45,7 @@ impl Promise {
         Self::AnyOrder,
         Self::AnyThreads,
         Self::Checkpoints,
-        Self::WithoutEffect,
+        Self::NeutralSpec,
     ];
 
     /// Whether checkers watch the wires. What they remember cannot be saved, so they watch only where
@@ -55,7 +55,7 @@ impl Promise {
     }
 }
 
-impl fmt::Display for Promise {
+impl fmt::Display for ConformanceProperty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Once => "every work-group runs exactly once and no protocol is broken",
@@ -64,7 +64,7 @@ impl fmt::Display for Promise {
             Self::AnyOrder => "results do not depend on the order of evaluation or on sleep",
             Self::AnyThreads => "results do not depend on the number of threads",
             Self::Checkpoints => "a run that is saved and resumed gives the same results",
-            Self::WithoutEffect => "told to decide nothing, it changes nothing",
+            Self::NeutralSpec => "told to decide nothing, it changes nothing",
         })
     }
 }
@@ -79,17 +79,17 @@ pub(super) enum Verdict {
 }
 
 /// A scenario, its program, and how long a run of it may take.
-pub(super) struct Trial<'a> {
+pub(super) struct TrialRun<'a> {
     pub(super) registry: &'a Registry,
     pub(super) scenario: Scenario,
     pub(super) program: Arc<Program>,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> TrialRun<'a> {
     /// Reads and emulates the scenario in this file, with these overrides, to try `promise` in it.
     pub(super) fn load(
         registry: &'a Registry,
-        promise: Promise,
+        promise: ConformanceProperty,
         path: &Path,
         sets: &[String],
     ) -> Result<Self, Diagnostics> {
@@ -127,9 +127,9 @@ impl<'a> Trial<'a> {
     /// the same with what the policy is like when it is told to decide nothing, and so told.
     pub(super) fn check(
         &self,
-        promise: Promise,
+        promise: ConformanceProperty,
         bound: u64,
-        without: Option<(&Trial<'_>, &Trial<'_>)>,
+        without: Option<(&TrialRun<'_>, &TrialRun<'_>)>,
     ) -> Verdict {
         let checked = catch_unwind(AssertUnwindSafe(|| self.try_check(promise, bound, without)));
         match checked {
@@ -146,22 +146,22 @@ impl<'a> Trial<'a> {
 
     fn try_check(
         &self,
-        promise: Promise,
+        promise: ConformanceProperty,
         bound: u64,
-        without: Option<(&Trial<'_>, &Trial<'_>)>,
+        without: Option<(&TrialRun<'_>, &TrialRun<'_>)>,
     ) -> Result<Option<String>, Diagnostics> {
         let plain = EngineOptions::default();
         let first = self.run(plain, Some(bound))?;
         let ended = match (&first.status, promise) {
             (Status::Done, _) => true,
-            (Status::Limit | Status::Deadlock(_), Promise::NoStarvation) => {
+            (Status::Limit | Status::Deadlock(_), ConformanceProperty::NoStarvation) => {
                 return Ok(Some(format!(
                     "{}; {bound} cycles were allowed",
                     told(&first)
                 )));
             }
             (Status::Limit | Status::Deadlock(_), _) => false,
-            (_, Promise::Once) => return Ok(Some(told(&first))),
+            (_, ConformanceProperty::Once) => return Ok(Some(told(&first))),
             _ => false,
         };
         if !ended {
@@ -170,9 +170,9 @@ impl<'a> Trial<'a> {
         }
         let differs = |how: &str, other: &Simulated| difference(&first, other, how);
         Ok(match promise {
-            Promise::Once | Promise::NoStarvation => None,
-            Promise::Repeatable => differs("run again", &self.run(plain, Some(bound))?),
-            Promise::AnyOrder => {
+            ConformanceProperty::Once | ConformanceProperty::NoStarvation => None,
+            ConformanceProperty::Repeatable => differs("run again", &self.run(plain, Some(bound))?),
+            ConformanceProperty::AnyOrder => {
                 let mut found = None;
                 for seed in [1, 2, 3] {
                     let order = Order::Shuffled { seed };
@@ -186,7 +186,7 @@ impl<'a> Trial<'a> {
                 let awake = self.run(awake, Some(bound))?;
                 found.or_else(|| differs("kept awake", &awake))
             }
-            Promise::AnyThreads => {
+            ConformanceProperty::AnyThreads => {
                 let mut found = None;
                 for threads in [2, 3, 5, 8] {
                     let divided = plain.divided_for(threads);
@@ -196,8 +196,8 @@ impl<'a> Trial<'a> {
                 }
                 found
             }
-            Promise::Checkpoints => self.parted_by_checkpoint(&first, bound)?,
-            Promise::WithoutEffect => match without {
+            ConformanceProperty::Checkpoints => self.parted_by_checkpoint(&first, bound)?,
+            ConformanceProperty::NeutralSpec => match without {
                 None => None,
                 Some((usual, without)) => {
                     let usual = usual.run(plain, None)?;

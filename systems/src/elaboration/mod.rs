@@ -38,7 +38,7 @@ pub(crate) use self::overrides::InstanceOverride;
 use self::repeated::ScopeMemory;
 use self::resolved::ResolvedPart;
 pub use self::resolved::ResolvedSystem;
-use self::scope::{At, Names};
+use self::scope::{Names, ScopePath};
 use self::system_file::SystemFile;
 use crate::scenario::Limits;
 
@@ -155,7 +155,7 @@ impl Elaborator<'_> {
                 self.problems.push(name.error(message));
             }
         }
-        let at = At {
+        let at = ScopePath {
             prefix: String::new(),
             clock: file.core.value.as_str().into(),
             stack: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warpweave_params::{Absent, Diagnostic, Diagnostics, Node, Override, Span, nearest};
+use warpweave_params::{Diagnostic, Diagnostics, MissingField, Node, Override, Span, nearest};
 
 use super::Elaborator;
 use super::address::field_path_of;
@@ -42,7 +42,10 @@ impl Elaborator<'_> {
             let applied = names
                 .resolve(&mut value)
                 .and_then(|()| Override::of_value(field, &replacement.place, value))
-                .and_then(|o| o.apply(node, Absent::Insert).map_err(Diagnostics::from));
+                .and_then(|o| {
+                    o.apply(node, MissingField::Insert)
+                        .map_err(Diagnostics::from)
+                });
             if self.problems.take(applied).is_none() {
                 return false;
             }

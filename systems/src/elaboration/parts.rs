@@ -12,7 +12,7 @@ use super::address::{Pattern, field_path_of};
 use super::presets::as_struct;
 use super::repeated::{Description, PartMemory, Template};
 use super::resolved::ResolvedPart;
-use super::scope::{At, Names};
+use super::scope::{Names, ScopePath};
 use super::sizes::repetitions;
 use super::system_file::{Scope, SystemFile};
 use super::{Elaborator, take_field};
@@ -39,7 +39,7 @@ const PART_PATHS: u64 = 12;
 
 /// What is known of a part once an instance of it was made.
 #[derive(Default)]
-struct Made {
+struct BuiltPart {
     /// The clock that it names.
     clock: Option<Arc<str>>,
     /// What the other repetitions have in common with it, as written.
@@ -55,7 +55,7 @@ impl<'a> Elaborator<'a> {
         number: usize,
         key: &Placed<String>,
         value: &'a Node,
-        at: &At<'a>,
+        at: &ScopePath<'a>,
         names: &Names,
         counts: &[(&str, i64)],
     ) {
@@ -68,7 +68,7 @@ impl<'a> Elaborator<'a> {
         &mut self,
         key: &Placed<String>,
         value: &'a Node,
-        at: &At<'a>,
+        at: &ScopePath<'a>,
         names: &Names,
         counts: &[(&str, i64)],
         memory: &mut PartMemory,
@@ -117,7 +117,7 @@ impl<'a> Elaborator<'a> {
         path: Arc<str>,
         key: &Placed<String>,
         value: &Node,
-        at: &At<'a>,
+        at: &ScopePath<'a>,
         names: &Names,
         template: &mut Option<Template>,
     ) {
@@ -180,9 +180,9 @@ impl<'a> Elaborator<'a> {
                 .push(problem.hint("write `Kind(field: value, ...)`"));
         };
         let is_module = self.file.modules.get(&kind.text).is_some();
-        let mut made = Made {
+        let mut made = BuiltPart {
             written,
-            ..Made::default()
+            ..BuiltPart::default()
         };
         if !is_module {
             let Some(component) = self.component(path.clone(), key, &mut node, made, at, names)
@@ -227,7 +227,7 @@ impl<'a> Elaborator<'a> {
         &mut self,
         path: Arc<str>,
         key: &Placed<String>,
-        at: &At<'a>,
+        at: &ScopePath<'a>,
         names: &Names,
         template: &mut Template,
     ) {
@@ -265,7 +265,14 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Expands a module under `path`.
-    fn module(&mut self, path: &str, kind: &Name, mut node: Node, at: &At<'a>, names: &Names) {
+    fn module(
+        &mut self,
+        path: &str,
+        kind: &Name,
+        mut node: Node,
+        at: &ScopePath<'a>,
+        names: &Names,
+    ) {
         let file: &'a SystemFile = self.file;
         let mut modules = file.modules.iter().enumerate();
         let module = modules.find(|(_, (name, _))| name.value == kind.text);
@@ -316,7 +323,7 @@ impl<'a> Elaborator<'a> {
         }
         let mut stack = at.stack.clone();
         stack.push(name);
-        let inner = At {
+        let inner = ScopePath {
             prefix: format!("{path}."),
             clock: Arc::clone(&at.clock),
             stack,
@@ -339,10 +346,10 @@ impl<'a> Elaborator<'a> {
         path: Arc<str>,
         key: &Placed<String>,
         node: &mut Node,
-        Made { mut written, .. }: Made,
-        at: &At<'a>,
+        BuiltPart { mut written, .. }: BuiltPart,
+        at: &ScopePath<'a>,
         names: &Names,
-    ) -> Option<Made> {
+    ) -> Option<BuiltPart> {
         let later = |name: &str, _: bool| !matches!(name, "if" | "preset");
         if !self.override_fields(&path, node, names, later) {
             return None;
@@ -387,7 +394,7 @@ impl<'a> Elaborator<'a> {
         let description = Description::from(node.clone());
         let kind = (&kind, clock_name);
         let ports = self.add_part(path, key, kind, description, built, None)?;
-        Some(Made {
+        Some(BuiltPart {
             clock,
             written,
             read: Some((read, ports)),

@@ -32,15 +32,15 @@ pub(super) struct PartMemory {
 #[derive(Default)]
 pub(super) struct WireMemory {
     pub(super) ends: Option<(Pattern, Pattern, BTreeSet<String>)>,
-    pub(super) terms: Option<Terms>,
+    pub(super) terms: Option<WireTerms>,
     pub(super) origin: Option<Origin>,
 }
 
 /// The terms of a wire and its condition.
-pub(super) struct Terms {
-    pub(super) condition: Option<(Node, Remembered<bool>)>,
+pub(super) struct WireTerms {
+    pub(super) condition: Option<(Node, ExpansionCache<bool>)>,
     pub(super) written: Node,
-    pub(super) resolved: Remembered<(WireSpec, Arc<Node>)>,
+    pub(super) resolved: ExpansionCache<(WireSpec, Arc<Node>)>,
 }
 
 impl ScopeMemory {
@@ -82,11 +82,11 @@ impl Values {
 }
 
 /// What came of a description, good as long as the names it uses stand for the same.
-pub(super) struct Remembered<T> {
+pub(super) struct ExpansionCache<T> {
     last: Option<(Values, T)>,
 }
 
-impl<T> Remembered<T> {
+impl<T> ExpansionCache<T> {
     /// Nothing yet.
     pub(super) fn new() -> Self {
         Self { last: None }
@@ -141,7 +141,7 @@ impl From<Node> for Description {
 
 /// A part whose preset and condition are known, and what its first repetition was built from.
 pub(super) struct Template {
-    pub(super) condition: Option<(Node, Remembered<bool>)>,
+    pub(super) condition: Option<(Node, ExpansionCache<bool>)>,
     /// The clock that it names.
     pub(super) clock: Option<Arc<str>>,
     /// Name of its kind.
@@ -187,7 +187,7 @@ impl Template {
             varying.push((number, used, field));
         }
         Some(Self {
-            condition: condition.map(|condition| (condition, Remembered::new())),
+            condition: condition.map(|condition| (condition, ExpansionCache::new())),
             clock,
             kind: kind.into(),
             bytes: resolved.bytes(),
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn what_came_of_a_description_is_remembered_while_its_names_stand_for_the_same() {
         let written = parse(&Source::new("wire", "(latency: \"=n\")")).expect("it can be read");
-        let mut remembered = Remembered::new();
+        let mut remembered = ExpansionCache::new();
         let mut computed = 0;
         for values in [[1, 1], [1, 2], [2, 2], [2, 2], [1, 2]] {
             let value = remembered.get(&written, &names(values), |mut node| {

@@ -108,7 +108,7 @@ impl Assignments<'_> {
 }
 
 /// Where a scope stands in the hierarchy.
-pub(super) struct At<'m> {
+pub(super) struct ScopePath<'m> {
     /// Path of the enclosing instance with a dot, or empty.
     pub(super) prefix: String,
     pub(super) clock: Arc<str>,
@@ -122,10 +122,10 @@ pub(super) struct At<'m> {
 
 impl<'a> Elaborator<'a> {
     /// Expands one scope whose parameters are in `names`: parts, ports and wires.
-    pub(super) fn scope(&mut self, scope: &'a Scope, at: &At<'a>, names: &Names) {
+    pub(super) fn scope(&mut self, scope: &'a Scope, at: &ScopePath<'a>, names: &Names) {
         let problems_before = self.problems.len();
         let counts = self.counts(scope, names);
-        let mut at = At {
+        let mut at = ScopePath {
             prefix: at.prefix.clone(),
             clock: Arc::clone(&at.clock),
             stack: at.stack.clone(),

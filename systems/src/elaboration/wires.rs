@@ -7,8 +7,8 @@ use warpweave_framework::{Link, Origin};
 use warpweave_params::{Node, Placed, from_node, nearest};
 
 use super::address::{Pattern, is_within};
-use super::repeated::{Remembered, Terms, WireMemory};
-use super::scope::{At, Names};
+use super::repeated::{ExpansionCache, WireMemory, WireTerms};
+use super::scope::{Names, ScopePath};
 use super::sizes::repetitions;
 use super::system_file::WireSpec;
 use super::{Elaborator, take_field};
@@ -26,7 +26,7 @@ impl Elaborator<'_> {
         &mut self,
         number: usize,
         (outer, inner): (&Placed<String>, &Placed<String>),
-        at: &At<'_>,
+        at: &ScopePath<'_>,
         names: &Names,
         counts: &[(&str, i64)],
     ) {
@@ -84,7 +84,7 @@ impl Elaborator<'_> {
         number: usize,
         ends: &Placed<String>,
         terms: &Node,
-        at: &At<'_>,
+        at: &ScopePath<'_>,
         names: &Names,
         counts: &[(&str, i64)],
     ) {
@@ -98,7 +98,7 @@ impl Elaborator<'_> {
             origin,
         } = &mut memory
         {
-            let known = known.get_or_insert_with(|| Terms::new(terms));
+            let known = known.get_or_insert_with(|| WireTerms::new(terms));
             let origin = *origin.get_or_insert_with(|| self.origin(ends, None));
             let pair = (&*left, &*right);
             if self.may_add_wires(repetitions(used, counts), ends) {
@@ -138,10 +138,10 @@ impl Elaborator<'_> {
     fn wire_once(
         &mut self,
         (left, right): (&Pattern, &Pattern),
-        terms: &mut Terms,
+        terms: &mut WireTerms,
         ends: &Placed<String>,
         origin: Origin,
-        at: &At<'_>,
+        at: &ScopePath<'_>,
         names: &Names,
     ) -> bool {
         if let Some((written, known)) = &mut terms.condition {
@@ -219,7 +219,7 @@ impl Elaborator<'_> {
     pub(super) fn leave_unwired(
         &mut self,
         port: &Placed<String>,
-        at: &At<'_>,
+        at: &ScopePath<'_>,
         names: &Names,
         counts: &[(&str, i64)],
     ) {
@@ -249,7 +249,7 @@ impl Elaborator<'_> {
     }
 
     /// The full addresses that a pattern names; without wildcards the address itself, known or not.
-    fn expand(&self, pattern: &Pattern, at: &At<'_>) -> Vec<String> {
+    fn expand(&self, pattern: &Pattern, at: &ScopePath<'_>) -> Vec<String> {
         if !pattern.has_wildcard() {
             return vec![format!("{}{}", at.prefix, pattern.text())];
         }
@@ -306,15 +306,15 @@ impl Elaborator<'_> {
     }
 }
 
-impl Terms {
+impl WireTerms {
     /// Those that are written so.
     fn new(terms: &Node) -> Self {
         let mut written = terms.clone();
         let condition = take_field(&mut written, "if");
         Self {
-            condition: condition.map(|condition| (condition, Remembered::new())),
+            condition: condition.map(|condition| (condition, ExpansionCache::new())),
             written,
-            resolved: Remembered::new(),
+            resolved: ExpansionCache::new(),
         }
     }
 }

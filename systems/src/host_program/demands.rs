@@ -7,11 +7,11 @@ use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
 use warpweave_trace::Program;
 
 use super::description::Command;
-use super::modules::{self, Thing};
+use super::modules::{self, SymbolKind};
 use super::{EmulationSpec, HostProgram};
 
 /// What a program asks, and the places that its origins number.
-pub(crate) struct Asked {
+pub(crate) struct ProgramDemands {
     pub(crate) demands: Demands,
     pub(crate) places: Vec<Option<Span>>,
 }
@@ -19,8 +19,8 @@ pub(crate) struct Asked {
 impl HostProgram {
     /// What the program asks of the machine: as it was emulated, or, if `emulated` holds no launches and
     /// no data, as it is described.
-    pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> Asked {
-        let mut asked = Asked {
+    pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> ProgramDemands {
+        let mut asked = ProgramDemands {
             demands: Demands::default(),
             places: Vec::new(),
         };
@@ -67,14 +67,14 @@ impl HostProgram {
         asked
     }
 
-    fn ask_for_launches(&self, commands: &[Placed<Command>], asked: &mut Asked) {
+    fn ask_for_launches(&self, commands: &[Placed<Command>], asked: &mut ProgramDemands) {
         for command in commands {
             match &command.value {
                 Command::Launch(launch) => {
                     let name = &launch.kernel;
                     // That there is no such kernel is said where the program is checked.
                     let chosen = launch.module.as_ref();
-                    let Ok(module) = modules::find(&self.modules, chosen, Thing::Kernel, name)
+                    let Ok(module) = modules::find(&self.modules, chosen, SymbolKind::Kernel, name)
                     else {
                         continue;
                     };
@@ -103,7 +103,7 @@ impl HostProgram {
     }
 }
 
-impl Asked {
+impl ProgramDemands {
     fn origin(&mut self, place: Option<Span>) -> Origin {
         self.places.push(place);
         Origin(self.places.len() as u32 - 1)

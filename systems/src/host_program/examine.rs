@@ -12,7 +12,7 @@ use super::execute::{CheckResult, EmulationProgress, ExecuteError, Host};
 pub struct Examined {
     /// What was found: errors first, then what is undecided, then notes; each in the order in which
     /// it happened first.
-    pub findings: Vec<Judged>,
+    pub findings: Vec<ReviewedFinding>,
     /// Occurrences of findings beyond those kept.
     pub dropped: u64,
     /// Launches emulated.
@@ -27,7 +27,7 @@ pub struct Examined {
 
 /// A finding, and whether it is meant.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct ReviewedFinding {
     /// What was found.
     pub finding: Finding,
     /// Why the workload allows it.
@@ -37,14 +37,15 @@ pub struct Judged {
 impl Examined {
     /// Findings of a verdict that the workload does not allow.
     pub fn count(&self, verdict: Verdict) -> usize {
-        let counts =
-            |judged: &&Judged| judged.allowed.is_none() && judged.finding.verdict == verdict;
+        let counts = |judged: &&ReviewedFinding| {
+            judged.allowed.is_none() && judged.finding.verdict == verdict
+        };
         self.findings.iter().filter(counts).count()
     }
 
     /// Findings that the workload allows.
     pub fn allowed(&self) -> usize {
-        let is_allowed = |judged: &&Judged| judged.allowed.is_some();
+        let is_allowed = |judged: &&ReviewedFinding| judged.allowed.is_some();
         self.findings.iter().filter(is_allowed).count()
     }
 
@@ -86,12 +87,12 @@ impl HostProgram {
                     because = because.or_else(|| Some(allow.value.because.value.clone()));
                 }
             }
-            Judged {
+            ReviewedFinding {
                 finding: finding.clone(),
                 allowed: because,
             }
         };
-        let mut findings: Vec<Judged> = checker.findings().iter().map(judge).collect();
+        let mut findings: Vec<ReviewedFinding> = checker.findings().iter().map(judge).collect();
         findings.sort_by_key(|judged| judged.finding.verdict);
         let unneeded = self
             .allowed

@@ -10,7 +10,7 @@ use super::textures;
 
 /// What the commands of a program do with its buffers.
 #[derive(Default)]
-pub(super) struct Passed {
+pub(super) struct BufferUse {
     /// Buffers that get contents of the host.
     pub(super) filled: Vec<usize>,
     /// Buffers that a kernel only writes.
@@ -19,7 +19,7 @@ pub(super) struct Passed {
     read: Vec<(usize, Name, String)>,
 }
 
-impl Passed {
+impl BufferUse {
     /// Notes the arguments of a launch.
     pub(super) fn note(
         &mut self,

@@ -122,18 +122,18 @@ use inputs::Buffer;
 use structures::{Column, Elements, Structure};
 
 pub use builder::{Commands, HostProgramBuilder};
-pub(crate) use demands::Asked;
+pub(crate) use demands::ProgramDemands;
 pub use description::{
-    Allow, Argument, Beyond, Command, Contents, Demand, Element, Expectation, Filter, Given,
+    Allow, Argument, Command, Contents, Demand, EdgeMode, Element, Expectation, FieldValue, Filter,
     GraphInput, Launch, Mistake, ReadMode, Record, TexelFormat, TextureInput, Tolerance,
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
-pub use examine::{Examined, Judged};
-pub(crate) use execute::Foreseen;
+pub use examine::{Examined, ReviewedFinding};
+pub(crate) use execute::StaticLaunches;
 pub use execute::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Executed, Listener};
 pub use modules::ProgramModule;
 pub use warpweave_ptx::{
-    EmulationError, Finding, FindingKind, Printed, SourcePlace, Spot, Verdict,
+    AccessSite, EmulationError, Finding, FindingKind, Printed, SourcePlace, Verdict,
 };
 
 /// Device memory all buffers together may take: 4 GiB.

@@ -121,13 +121,13 @@ pub(super) fn in_module(
 
 /// A sort of thing that modules have.
 #[derive(Clone, Copy)]
-pub(super) enum Thing {
+pub(super) enum SymbolKind {
     Kernel,
     Variable,
     TextureReference,
 }
 
-impl Thing {
+impl SymbolKind {
     fn word(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -150,7 +150,7 @@ impl Thing {
 pub(super) fn find(
     modules: &[ProgramModule],
     chosen: Option<&Name>,
-    thing: Thing,
+    thing: SymbolKind,
     name: &Name,
 ) -> Result<usize, Diagnostic> {
     let word = thing.word();

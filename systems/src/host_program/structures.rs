@@ -7,7 +7,7 @@ use warpweave_inputs::reference::Layout;
 use warpweave_inputs::{ElementType, Name};
 use warpweave_params::{Diagnostic, Diagnostics, Placed, name_hint};
 
-use super::description::{Argument, Command, Given, Record};
+use super::description::{Argument, Command, FieldValue, Record};
 use super::unknown;
 
 /// Bytes of a word of a buffer.
@@ -130,10 +130,10 @@ impl Structure {
 
 impl Field {
     /// What a kernel gets for the field.
-    fn argument(&self, given: &Given) -> Result<Placed<Argument>, Diagnostic> {
+    fn argument(&self, given: &FieldValue) -> Result<Placed<Argument>, Diagnostic> {
         let value = match given {
-            Given::Number(value) => value,
-            Given::Address(argument) => return self.address(argument),
+            FieldValue::Number(value) => value,
+            FieldValue::Address(argument) => return self.address(argument),
         };
         let typed = match self.element {
             ElementType::U8 => Argument::U8,

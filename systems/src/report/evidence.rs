@@ -29,7 +29,7 @@ pub(super) struct Slots {
 
 /// A piece of the bar of issue slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct BarSegment {
     /// The reason.
     pub(super) reason: String,
     /// The part of it; none for what no part is known of.
@@ -39,7 +39,7 @@ pub(super) struct Piece {
 
 /// A part and a whole of something that has a name.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Share {
+pub(super) struct NamedFraction {
     pub(super) name: String,
     pub(super) part: u64,
     pub(super) whole: u64,
@@ -115,19 +115,19 @@ impl Slots {
     }
 
     /// Slots of all units, reasons cut into their parts and what is left of them. They add up to all slots.
-    pub(super) fn pieces(&self) -> Vec<Piece> {
+    pub(super) fn pieces(&self) -> Vec<BarSegment> {
         let mut pieces = Vec::new();
         for (reason, mut left) in self.names.iter().zip(self.totals()) {
             for (_, part, slots) in self.parts.iter().filter(|(of, ..)| of == reason) {
                 let slots = left.min(*slots);
                 left -= slots;
-                pieces.push(Piece {
+                pieces.push(BarSegment {
                     reason: reason.clone(),
                     part: Some(part.clone()),
                     slots,
                 });
             }
-            pieces.push(Piece {
+            pieces.push(BarSegment {
                 reason: reason.clone(),
                 part: None,
                 slots: left,
@@ -164,8 +164,8 @@ fn shares<'s>(
     statistics: &'s [InstanceStatistics],
     role: warpweave_framework::Role,
     name: impl Fn(&'s InstanceStatistics, &'s Statistic) -> Cow<'s, str>,
-) -> Vec<(Share, Vec<f64>)> {
-    let mut found: Vec<(Share, Vec<f64>)> = Vec::new();
+) -> Vec<(NamedFraction, Vec<f64>)> {
+    let mut found: Vec<(NamedFraction, Vec<f64>)> = Vec::new();
     let mut places: BTreeMap<Cow<'s, str>, usize> = BTreeMap::new();
     let mut next = 0;
     for instance in statistics {
@@ -181,7 +181,7 @@ fn shares<'s>(
             });
             let at = expected.unwrap_or_else(|| {
                 *places.entry(name).or_insert_with_key(|name| {
-                    let share = Share {
+                    let share = NamedFraction {
                         name: name.clone().into_owned(),
                         part: 0,
                         whole: 0,
@@ -201,7 +201,7 @@ fn shares<'s>(
 }
 
 /// Hit rates by pattern of the caches' paths; those without a look-up are left out.
-pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(Share, usize)>> {
+pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(NamedFraction, usize)>> {
     let found = shares(statistics, roles::HIT_RATE, |instance, _| {
         any_index(&instance.path).into()
     });
@@ -213,7 +213,7 @@ pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(Share,
 
 /// Latencies of loads by the level that answered last: cycles over loads. Levels without loads are left
 /// out.
-pub(super) fn latencies(statistics: &[InstanceStatistics]) -> Option<Vec<Share>> {
+pub(super) fn latencies(statistics: &[InstanceStatistics]) -> Option<Vec<NamedFraction>> {
     let found = shares(statistics, roles::LOAD_LATENCY, |_, statistic| {
         let name = statistic.name.strip_prefix(LATENCY);
         name.unwrap_or(&statistic.name).into()

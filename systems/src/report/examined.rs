@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use warpweave_ptx::{Spot, Verdict};
+use warpweave_ptx::{AccessSite, Verdict};
 
 use super::SCHEMA_VERSION;
 use super::json::Check;
-use crate::host_program::{Examined, Judged};
+use crate::host_program::{Examined, ReviewedFinding};
 
 impl Examined {
     /// A page for people.
@@ -62,7 +62,7 @@ impl Examined {
             undecided: self.count(Verdict::Undecided),
             notes: self.count(Verdict::Note),
             allowed: self.allowed(),
-            findings: self.findings.iter().map(Found::of).collect(),
+            findings: self.findings.iter().map(FindingRecord::of).collect(),
             not_shown: self.dropped,
             stopped: self.stopped.as_deref(),
             checks: self.checks.iter().map(Check::of).collect(),
@@ -71,7 +71,7 @@ impl Examined {
     }
 }
 
-fn word(judged: &Judged) -> &'static str {
+fn word(judged: &ReviewedFinding) -> &'static str {
     match (&judged.allowed, judged.finding.verdict) {
         (Some(_), _) => "allowed",
         (None, Verdict::Error) => "error",
@@ -80,7 +80,7 @@ fn word(judged: &Judged) -> &'static str {
     }
 }
 
-fn describe(judged: &Judged, text: &mut String) {
+fn describe(judged: &ReviewedFinding, text: &mut String) {
     let finding = &judged.finding;
     let times = match finding.count {
         1 => "once".to_owned(),
@@ -108,7 +108,7 @@ fn describe(judged: &Judged, text: &mut String) {
     }
 }
 
-fn place(file: &str, spot: &Spot) -> String {
+fn place(file: &str, spot: &AccessSite) -> String {
     let ([gx, gy, gz], [x, y, z]) = (spot.work_group, spot.thread);
     let mut text = format!("{file}:{}:{}: `{}`", spot.line, spot.column, spot.opcode);
     if let Some(source) = &spot.source {
@@ -136,22 +136,22 @@ struct Object<'a> {
     undecided: usize,
     notes: usize,
     allowed: usize,
-    findings: Vec<Found<'a>>,
+    findings: Vec<FindingRecord<'a>>,
     not_shown: u64,
     stopped: Option<&'a str>,
     checks: Vec<Check<'a>>,
 }
 
 #[derive(Serialize)]
-struct Found<'a> {
+struct FindingRecord<'a> {
     kind: &'static str,
     verdict: &'static str,
     detail: &'a str,
     file: &'a str,
     kernel: &'a str,
     launch: u32,
-    first: Where<'a>,
-    meets: Option<Where<'a>>,
+    first: FindingPlace<'a>,
+    meets: Option<FindingPlace<'a>>,
     address: Option<u64>,
     buffer: Option<&'a str>,
     nearest: Option<&'a str>,
@@ -160,7 +160,7 @@ struct Found<'a> {
 }
 
 #[derive(Serialize)]
-struct Where<'a> {
+struct FindingPlace<'a> {
     line: u32,
     column: u32,
     opcode: &'a str,
@@ -169,8 +169,8 @@ struct Where<'a> {
     thread: [u32; 3],
 }
 
-impl<'a> Where<'a> {
-    fn of(spot: &'a Spot) -> Self {
+impl<'a> FindingPlace<'a> {
+    fn of(spot: &'a AccessSite) -> Self {
         Self {
             line: spot.line,
             column: spot.column,
@@ -182,8 +182,8 @@ impl<'a> Where<'a> {
     }
 }
 
-impl<'a> Found<'a> {
-    fn of(judged: &'a Judged) -> Self {
+impl<'a> FindingRecord<'a> {
+    fn of(judged: &'a ReviewedFinding) -> Self {
         let finding = &judged.finding;
         Self {
             kind: finding.kind.name(),
@@ -192,8 +192,8 @@ impl<'a> Found<'a> {
             file: &finding.file,
             kernel: &finding.kernel,
             launch: finding.launch,
-            first: Where::of(&finding.spot),
-            meets: finding.other.as_ref().map(Where::of),
+            first: FindingPlace::of(&finding.spot),
+            meets: finding.other.as_ref().map(FindingPlace::of),
             address: finding.address,
             buffer: finding.buffer.as_deref(),
             nearest: finding.near.as_deref(),

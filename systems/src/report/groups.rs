@@ -121,7 +121,7 @@ pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
 
 #[cfg(test)]
 mod tests {
-    use warpweave_framework::{Level, Statistics, Tick};
+    use warpweave_framework::{Statistics, Tick, TimeWeighted};
 
     use super::*;
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn cache(path: &str, hits: u64, lookups: u64, depth: u64) -> InstanceStatistics {
-        let mut level = Level::default();
+        let mut level = TimeWeighted::default();
         level.set(5, depth);
         instance(path, |s| {
             s.counter("hits", "", "", hits);

@@ -6,9 +6,9 @@ use warpweave_params::printable;
 
 use super::Report;
 use super::energy::scaled;
-use super::evidence::{self, Piece, Shared, Slots, quotient};
+use super::evidence::{self, BarSegment, Shared, Slots, quotient};
 use super::limit::limit;
-use super::paint::{Colour, Tone, WIDTH, bar, columns, cut};
+use super::paint::{Colour, TextStyle, WIDTH, bar, columns, cut};
 use super::rows::{KernelRow, kernel_rows};
 use super::text::{grouped, seconds};
 use crate::run::{Part, RegionResult, Status};
@@ -67,11 +67,11 @@ impl Page {
     }
 
     fn title(&self, text: &str) -> String {
-        self.colour.paint(Tone::Title, text)
+        self.colour.paint(TextStyle::Title, text)
     }
 
     fn quiet(&self, text: &str) -> String {
-        self.colour.paint(Tone::Quiet, text)
+        self.colour.paint(TextStyle::Quiet, text)
     }
 
     fn line(&mut self, name: &str, value: &str) -> fmt::Result {
@@ -89,8 +89,8 @@ impl Page {
         }
         writeln!(self.out)?;
         let tone = match report.status {
-            Status::Done => Tone::Good,
-            _ => Tone::Bad,
+            Status::Done => TextStyle::Good,
+            _ => TextStyle::Bad,
         };
         let status = self.colour.paint(tone, report.status.name());
         self.line("status", &status)?;
@@ -165,7 +165,7 @@ impl Page {
             Some(true) => format!("yes, {passed} of {all} expected results"),
             Some(false) => {
                 let no = format!("NO, {passed} of {all} expected results");
-                self.colour.paint(Tone::Bad, &no)
+                self.colour.paint(TextStyle::Bad, &no)
             }
             None => "nothing was expected".to_owned(),
         };
@@ -239,7 +239,7 @@ impl Page {
         };
         let label = cut(&printable(&label), LABELS - 3);
         let bar = bar(quotient(row.cycles, longest), BAR);
-        let bar = self.padded(Tone::Part(0), &bar);
+        let bar = self.padded(TextStyle::Part(0), &bar);
         let open = if row.completed { "" } else { " open" };
         writeln!(
             self.out,
@@ -251,7 +251,7 @@ impl Page {
     }
 
     /// A bar in its columns.
-    fn padded(&self, tone: Tone, bar: &str) -> String {
+    fn padded(&self, tone: TextStyle, bar: &str) -> String {
         let room = BAR.saturating_sub(bar.chars().count());
         format!("{}{:room$}", self.colour.paint(tone, bar), "")
     }
@@ -272,7 +272,7 @@ impl Page {
         let shown = columns.iter().zip(&letters).enumerate();
         let bar = shown.map(|(at, (columns, letter))| {
             let piece = letter.to_string().repeat(*columns);
-            self.colour.paint(Tone::Part(at), &piece)
+            self.colour.paint(TextStyle::Part(at), &piece)
         });
         let bar = bar.collect::<String>();
         writeln!(self.out, "  {bar}")?;
@@ -332,7 +332,7 @@ impl Page {
         writeln!(self.out, "{}", cut(text.trim_end(), WIDTH))
     }
 
-    fn hit_rates(&mut self, rates: Option<Vec<(evidence::Share, usize)>>) -> fmt::Result {
+    fn hit_rates(&mut self, rates: Option<Vec<(evidence::NamedFraction, usize)>>) -> fmt::Result {
         let Some(rates) = rates else {
             return self.absent("hit rates");
         };
@@ -340,7 +340,7 @@ impl Page {
         for (share, instances) in rates.iter().take(ROWS) {
             let rate = quotient(share.part, share.whole);
             let label = Self::label(&share.name, *instances);
-            let bar = self.padded(Tone::Part(1), &bar(rate, BAR));
+            let bar = self.padded(TextStyle::Part(1), &bar(rate, BAR));
             let reads = grouped(share.whole);
             writeln!(
                 self.out,
@@ -351,7 +351,7 @@ impl Page {
         self.left_out(rates.len())
     }
 
-    fn latencies(&mut self, latencies: Option<Vec<evidence::Share>>) -> fmt::Result {
+    fn latencies(&mut self, latencies: Option<Vec<evidence::NamedFraction>>) -> fmt::Result {
         let Some(latencies) = latencies.filter(|latencies| !latencies.is_empty()) else {
             return self.absent("load latency");
         };
@@ -361,7 +361,7 @@ impl Page {
             "\n{title}, mean cycles by the level that answered last"
         )?;
         let loads: u64 = latencies.iter().map(|share| share.whole).sum();
-        let mean = |share: &evidence::Share| quotient(share.part, share.whole);
+        let mean = |share: &evidence::NamedFraction| quotient(share.part, share.whole);
         let longest = latencies.iter().map(mean).fold(0.0, f64::max);
         for share in latencies.iter().take(ROWS) {
             let label = Self::label(&share.name, 1);
@@ -370,7 +370,7 @@ impl Page {
             } else {
                 0.0
             };
-            let bar = self.padded(Tone::Part(2), &bar(part, BAR));
+            let bar = self.padded(TextStyle::Part(2), &bar(part, BAR));
             writeln!(
                 self.out,
                 "{label}{bar}{:>8.1}{:>9.1}% of loads",
@@ -396,7 +396,7 @@ impl Page {
         )?;
         for shared in used.iter().take(ROWS) {
             let label = Self::label(&shared.name, shared.places);
-            let bar = self.padded(Tone::Part(3), &bar(shared.mean, BAR));
+            let bar = self.padded(TextStyle::Part(3), &bar(shared.mean, BAR));
             writeln!(
                 self.out,
                 "{label}{bar}{:>7.1}%{:>13.1}%",
@@ -450,7 +450,7 @@ impl Page {
 /// A letter for each piece: the first of its name that no other has, of parts a digit or a capital; `#` for the first
 /// reason where it has no parts. Reasons choose before parts. Those without slots choose too: a letter means the same
 /// in every report.
-fn letters(pieces: &[Piece]) -> Vec<char> {
+fn letters(pieces: &[BarSegment]) -> Vec<char> {
     let mut taken = Vec::new();
     let mut letters = vec!['?'; pieces.len()];
     for parts in [false, true] {
@@ -501,7 +501,7 @@ mod tests {
 
     #[test]
     fn every_reason_has_a_letter_of_its_own() {
-        let piece = |reason: &str, part: Option<&str>| Piece {
+        let piece = |reason: &str, part: Option<&str>| BarSegment {
             reason: reason.to_owned(),
             part: part.map(str::to_owned),
             slots: 1,

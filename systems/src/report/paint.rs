@@ -16,7 +16,7 @@ pub enum Colour {
 
 /// What a piece of text is on the page.
 #[derive(Clone, Copy)]
-pub(super) enum Tone {
+pub(super) enum TextStyle {
     Title,
     Good,
     Bad,
@@ -27,7 +27,7 @@ pub(super) enum Tone {
 
 impl Colour {
     /// The text in this tone.
-    pub(super) fn paint(self, tone: Tone, text: &str) -> String {
+    pub(super) fn paint(self, tone: TextStyle, text: &str) -> String {
         if self == Self::Off || text.is_empty() {
             return text.to_owned();
         }
@@ -36,7 +36,7 @@ impl Colour {
     }
 }
 
-impl Tone {
+impl TextStyle {
     fn style(self) -> Style {
         const PARTS: [AnsiColor; 8] = [
             AnsiColor::Green,
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_page_without_colours_has_no_escapes() {
-        assert_eq!(Colour::Off.paint(Tone::Bad, "x"), "x");
-        let painted = Colour::On.paint(Tone::Bad, "x");
+        assert_eq!(Colour::Off.paint(TextStyle::Bad, "x"), "x");
+        let painted = Colour::On.paint(TextStyle::Bad, "x");
         assert!(painted.starts_with('\u{1b}') && painted.ends_with("\u{1b}[0m"));
     }
 

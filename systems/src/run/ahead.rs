@@ -8,7 +8,7 @@ use std::sync::Arc;
 use warpweave_trace::Program;
 
 use crate::host_program::{
-    EmulationProgress, EmulationSpec, ExecuteError, Executed, Foreseen, HostProgram,
+    EmulationProgress, EmulationSpec, ExecuteError, Executed, HostProgram, StaticLaunches,
 };
 use crate::scenario::{Scenario, Work};
 
@@ -23,7 +23,7 @@ const WINDOW: u64 = 8 << 20;
 pub struct EmulationAhead {
     program: Arc<HostProgram>,
     emulation: EmulationSpec,
-    foreseen: Foreseen,
+    foreseen: StaticLaunches,
 }
 
 impl Scenario {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warpweave_framework::{
-    Checkpoint, CheckpointError, Description, Difference, FileError, Parting, Subject, Tick,
+    Checkpoint, CheckpointError, Description, Difference, Divergence, FileError, Subject, Tick,
 };
 use warpweave_params::{Kind, Node, to_ron};
 
@@ -30,7 +30,7 @@ pub enum MachineCheckpointError {
 
 /// What a file of a machine keeps beside the state of its system.
 #[derive(Serialize, Deserialize)]
-struct Beside {
+struct MachineHeader {
     log: Option<LogPosition>,
     measurement: Arc<Measurement>,
     taps: TapsState,
@@ -56,7 +56,7 @@ impl Machine {
     ) -> Result<u64, MachineCheckpointError> {
         let mut checkpoint = self.system.simulation.save()?;
         checkpoint.details = self.description();
-        let beside = Beside {
+        let beside = MachineHeader {
             log: log.map(StateLog::position),
             measurement: Arc::clone(&self.measurement),
             taps: self.taps.state(),
@@ -90,11 +90,11 @@ impl Machine {
         &mut self,
         other: &mut Self,
         last: u64,
-    ) -> Result<Option<(Option<u64>, Parting)>, CheckpointError> {
+    ) -> Result<Option<(Option<u64>, Divergence)>, CheckpointError> {
         let period = self.core_period();
         let until = Tick(last.saturating_mul(period));
         let (a, b) = (&mut self.system.simulation, &mut other.system.simulation);
-        let parting = Parting::find(a, b, until)?;
+        let parting = Divergence::find(a, b, until)?;
         Ok(parting.map(|parting| (parting.tick.map(|tick| tick.0 / period), parting)))
     }
 
@@ -107,7 +107,7 @@ impl Machine {
         path: &Path,
         log: Option<&mut StateLog>,
     ) -> Result<(), MachineCheckpointError> {
-        let (checkpoint, beside) = Checkpoint::read::<Beside>(path, &self.ledger)?;
+        let (checkpoint, beside) = Checkpoint::read::<MachineHeader>(path, &self.ledger)?;
         let details = checkpoint.details.compare(&self.description());
         details.map_err(CheckpointError::OtherSystem)?;
         self.system.simulation.load(&checkpoint)?;

@@ -48,7 +48,7 @@ pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
 use crate::host_program::{
-    Asked, EmulationProgress, Examined, ExecuteError, Executed, HostProgram, Listener,
+    EmulationProgress, Examined, ExecuteError, Executed, HostProgram, Listener, ProgramDemands,
 };
 use crate::scenario::{Limits, Measure, Scenario};
 use crate::taps::{StartLogError, TapSpec, Taps};
@@ -207,7 +207,7 @@ impl Scenario {
         let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
         let mut environment = environment.charged_to(&ledger);
-        let Asked { demands, places } = self.work.demands(program, &self.emulation);
+        let ProgramDemands { demands, places } = self.work.demands(program, &self.emulation);
         environment.provide(Arc::new(demands));
         if let Some(region) = &region {
             environment.provide(Arc::clone(&region.plan));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpweave_params::{
-    Absent, Diagnostic, Diagnostics, Entries, Env, Field, Kind, Name, Node, Override, Placed,
+    Diagnostic, Diagnostics, Entries, Env, Field, Kind, MissingField, Name, Node, Override, Placed,
     Source, Span, Struct, is_expression, name_hint, parse_from, resolve_expressions, to_ron_line,
 };
 
@@ -173,7 +173,7 @@ pub(super) fn apply_own(
                 Some(("taps", tap)) => ensure_entry(scenario, "taps", tap, &place),
                 _ => ensure_struct(scenario, path.split('.').next().unwrap_or_default()),
             }
-            let applied = replacement.apply(scenario, Absent::Insert);
+            let applied = replacement.apply(scenario, MissingField::Insert);
             applied.map_err(Diagnostics::from)
         });
         problems.take(applied);

@@ -13,8 +13,8 @@ use warpweave_ptx::Printed;
 use warpweave_trace::{ContentHash, Program, TraceError, TraceFile};
 
 use crate::host_program::{
-    Asked, EmulationProgress, EmulationSpec, Examined, ExecuteError, Executed, HostProgram,
-    Listener,
+    EmulationProgress, EmulationSpec, Examined, ExecuteError, Executed, HostProgram, Listener,
+    ProgramDemands,
 };
 
 /// What a scenario runs.
@@ -220,10 +220,10 @@ impl Work {
         }
     }
 
-    pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> Asked {
+    pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> ProgramDemands {
         match self {
             Self::Workload(program) => program.demands(emulated, emulation),
-            Self::Trace(recording) => Asked {
+            Self::Trace(recording) => ProgramDemands {
                 demands: recording.demands.clone(),
                 places: Vec::new(),
             },

@@ -8,7 +8,7 @@ use warpweave_framework::{Simulation, Statistics};
 use warpweave_params::{Diagnostics, Placed};
 
 use super::ports::{Listener, named_by, refused};
-use super::{Analysis, Built, Event, Passed, Point};
+use super::{ActiveTap, Analysis, Event, Point, TapRecord};
 
 /// What a scenario says about a tap that counts accesses.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,14 +29,14 @@ pub(super) struct Accesses {
 }
 
 impl AccessesSpec {
-    pub(super) fn attach(&self, simulation: &mut Simulation) -> Result<Built, Diagnostics> {
+    pub(super) fn attach(&self, simulation: &mut Simulation) -> Result<ActiveTap, Diagnostics> {
         let ports = named_by(&self.at, simulation)?;
         let listeners = (0_u32..).zip(&ports).map(|(number, port)| {
             let listener = Listener::of_requests(simulation, &port.address, (Point::At, number));
             listener.map_err(|error| refused(&self.at, &error))
         });
         let listeners = listeners.collect::<Result<_, _>>()?;
-        Ok(Built {
+        Ok(ActiveTap {
             analysis: Analysis::Accesses(Accesses::default()),
             listeners,
             ports: ports.into_iter().map(|port| port.address).collect(),
@@ -46,7 +46,7 @@ impl AccessesSpec {
 
 impl Accesses {
     pub(super) fn hear(&mut self, event: &Event) {
-        let Passed::Request(request) = &event.passed else {
+        let TapRecord::Request(request) = &event.passed else {
             return;
         };
         self.requests[request.kind as usize] += 1;

@@ -20,7 +20,7 @@ use warpweave_framework::{Simulation, Statistics};
 use warpweave_params::{Diagnostic, Diagnostics, Placed};
 
 use super::ports::{Listener, MemoryPort, named_by, refused};
-use super::{Analysis, Built, Event, Passed, Point};
+use super::{ActiveTap, Analysis, Event, Point, TapRecord};
 
 /// Most windows of one tap.
 const WINDOWS_MAX: usize = 8;
@@ -100,7 +100,7 @@ impl LocalitySpec {
         &self,
         simulation: &mut Simulation,
         core_period: u64,
-    ) -> Result<Built, Diagnostics> {
+    ) -> Result<ActiveTap, Diagnostics> {
         let ports = named_by(&self.at, simulation)?;
         let mut listeners = Vec::new();
         for (number, port) in (0_u32..).zip(&ports) {
@@ -135,7 +135,7 @@ impl LocalitySpec {
             windows: Windows::default(),
             touched: BTreeMap::new(),
         };
-        Ok(Built {
+        Ok(ActiveTap {
             analysis: Analysis::Locality(Box::new(locality)),
             listeners,
             ports: ports.into_iter().map(|port| port.address).collect(),
@@ -169,14 +169,14 @@ impl Locality {
         let unit = event.port;
         match (event.point, &event.passed) {
             // A hit, or a miss that has passed below.
-            (_, Passed::Response(response)) => {
+            (_, TapRecord::Response(response)) => {
                 self.touched.remove(&(unit, response.line));
             }
-            (_, Passed::Request(request)) if !self.rules.count(request) => {}
-            (Point::Accesses, Passed::Request(request)) => {
+            (_, TapRecord::Request(request)) if !self.rules.count(request) => {}
+            (Point::Accesses, TapRecord::Request(request)) => {
                 self.touched.insert((unit, request.line), request.words);
             }
-            (_, Passed::Request(request)) => {
+            (_, TapRecord::Request(request)) => {
                 let now = match self.rules.window_unit {
                     WindowUnit::Cycles => event.tick.0 / self.core_period,
                     WindowUnit::Requests => self.windows.requests,
@@ -503,8 +503,13 @@ mod tests {
             let now = 10 + 20 * u64::from(unit);
             let access = MemRequest::read(3, A, 1 << unit);
             let miss = MemRequest::read(0, A, u32::MAX);
-            locality.hear(&event(now, Point::Accesses, unit, Passed::Request(access)));
-            locality.hear(&event(now + 5, Point::At, unit, Passed::Request(miss)));
+            locality.hear(&event(
+                now,
+                Point::Accesses,
+                unit,
+                TapRecord::Request(access),
+            ));
+            locality.hear(&event(now + 5, Point::At, unit, TapRecord::Request(miss)));
         }
         let shares = |locality: &Locality| {
             (
@@ -515,9 +520,9 @@ mod tests {
         assert_eq!(shares(&locality), (1, 0));
         // Once answered, only the request itself is known.
         let answer = MemRequest::read(3, A, 2).answer(warpweave_components::memory::Level::L2);
-        locality.hear(&event(60, Point::Answers, 1, Passed::Response(answer)));
+        locality.hear(&event(60, Point::Answers, 1, TapRecord::Response(answer)));
         let miss = MemRequest::read(0, A, u32::MAX);
-        locality.hear(&event(70, Point::At, 1, Passed::Request(miss)));
+        locality.hear(&event(70, Point::At, 1, TapRecord::Request(miss)));
         assert_eq!(shares(&locality), (2, 1));
     }
 }

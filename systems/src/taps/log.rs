@@ -6,7 +6,7 @@ use warpweave_accesses::{AccessLogWriter, Head, Kind, Port, Record};
 use warpweave_components::memory::{MemRequest, RequestKind};
 use warpweave_files::OutputError;
 
-use super::{Event, Passed};
+use super::{Event, TapRecord};
 
 /// The log of a run. After an error nothing is written any more.
 pub(super) struct Log {
@@ -55,8 +55,10 @@ impl Log {
     pub(super) fn take(&mut self, tap: usize, events: &[Event]) {
         let ports = &self.ports[tap];
         let requests = events.iter().filter_map(|event| match event.passed {
-            Passed::Request(request) => Some((event.tick.0, ports[event.port as usize], request)),
-            Passed::Response(_) => None,
+            TapRecord::Request(request) => {
+                Some((event.tick.0, ports[event.port as usize], request))
+            }
+            TapRecord::Response(_) => None,
         });
         self.heard.extend(requests);
     }

@@ -125,7 +125,7 @@ enum Point {
 
 /// What passed a port.
 #[derive(Clone, Copy, Debug)]
-enum Passed {
+enum TapRecord {
     Request(MemRequest),
     Response(MemResponse),
 }
@@ -137,7 +137,7 @@ struct Event {
     point: Point,
     /// Number of the port among those of `at`.
     port: u32,
-    passed: Passed,
+    passed: TapRecord,
 }
 
 /// An analysis with what it found so far.
@@ -186,7 +186,7 @@ pub enum StartLogError {
 }
 
 /// A tap that listens.
-struct Built {
+struct ActiveTap {
     analysis: Analysis,
     listeners: Vec<Listener>,
     ports: Vec<String>,
@@ -248,7 +248,7 @@ impl Taps {
                     spec.attach(simulation, parents.collect())
                 }
             };
-            if let Some(Built {
+            if let Some(ActiveTap {
                 analysis,
                 listeners,
                 ports,

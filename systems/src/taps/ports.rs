@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use warpweave_components::memory::{MemRequest, MemResponse};
-use warpweave_framework::verify::Heard;
+use warpweave_framework::verify::PortRecording;
 use warpweave_framework::{Simulation, TapError};
 use warpweave_params::{Diagnostic, Placed, nearest};
 
-use super::{Event, Passed, Point};
+use super::{Event, Point, TapRecord};
 use crate::elaboration::address::{Pattern, any_index};
 
 /// A bundle of the memory protocol that a pattern names.
@@ -80,8 +80,8 @@ pub(super) struct Listener {
 }
 
 enum Messages {
-    Requests(Heard<MemRequest>),
-    Responses(Heard<MemResponse>),
+    Requests(PortRecording<MemRequest>),
+    Responses(PortRecording<MemResponse>),
 }
 
 impl Listener {
@@ -91,7 +91,7 @@ impl Listener {
         address: &str,
         (point, port): (Point, u32),
     ) -> Result<Self, TapError> {
-        let heard = Heard::at(simulation, &format!("{address}.request"))?;
+        let heard = PortRecording::at(simulation, &format!("{address}.request"))?;
         Ok(Self {
             point,
             port,
@@ -105,7 +105,7 @@ impl Listener {
         address: &str,
         (point, port): (Point, u32),
     ) -> Result<Self, TapError> {
-        let heard = Heard::at(simulation, &format!("{address}.response"))?;
+        let heard = PortRecording::at(simulation, &format!("{address}.response"))?;
         Ok(Self {
             point,
             port,
@@ -124,11 +124,13 @@ impl Listener {
         match &self.heard {
             Messages::Requests(heard) => {
                 let heard = heard.fetch().into_iter();
-                events.extend(heard.map(|(tick, message)| event(tick, Passed::Request(message))));
+                events
+                    .extend(heard.map(|(tick, message)| event(tick, TapRecord::Request(message))));
             }
             Messages::Responses(heard) => {
                 let heard = heard.fetch().into_iter();
-                events.extend(heard.map(|(tick, message)| event(tick, Passed::Response(message))));
+                events
+                    .extend(heard.map(|(tick, message)| event(tick, TapRecord::Response(message))));
             }
         }
     }

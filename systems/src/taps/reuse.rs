@@ -10,7 +10,7 @@ use warpweave_reuse::{Found, Options, Relation, Unit};
 use warpweave_trace::Parent;
 
 use super::ports::{Listener, named_by, refused};
-use super::{Analysis, Built, Event, Passed, Point};
+use super::{ActiveTap, Analysis, Event, Point, TapRecord};
 
 /// What means are told in: parts of a ratio.
 const FINE: f64 = 1e6;
@@ -89,7 +89,7 @@ impl ReuseSpec {
         &self,
         simulation: &mut Simulation,
         mut parents: Vec<Option<Parent>>,
-    ) -> Result<Built, Diagnostics> {
+    ) -> Result<ActiveTap, Diagnostics> {
         if let Some(seed) = self.dealt_anew {
             deal_anew(&mut parents, seed);
         }
@@ -106,7 +106,7 @@ impl ReuseSpec {
             l1_lines: self.l1_lines,
             l2_lines: self.l2_lines,
         };
-        Ok(Built {
+        Ok(ActiveTap {
             analysis: Analysis::Reuse(Box::new(Reuse {
                 reads_only: self.reads_only,
                 global_end: self.global_end,
@@ -133,7 +133,7 @@ fn deal_anew(parents: &mut [Option<Parent>], seed: u64) {
 
 impl Reuse {
     pub(super) fn hear(&mut self, event: &Event) {
-        let Passed::Request(request) = &event.passed else {
+        let TapRecord::Request(request) = &event.passed else {
             return;
         };
         let counts = match request.kind {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use warpweave::components::cache::policy::{
     CachePolicies, CachePolicy, Field, LookUp, MissDecision, Moment,
 };
-use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
+use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State, NeutralSpec};
 
 /// What a description may set.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ impl PolicyKind for SharedOnly {
     type Role = CachePolicies;
     const NAME: &'static str = "SharedOnly";
     const SUMMARY: &'static str = "Only lines that two wavefronts missed on get a place";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+    const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "SharedOnly(entries: 0)",
         like: "",
     });

@@ -9,9 +9,9 @@ use warpweave::components::compute_unit::{
     HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 use warpweave::components::work_group_scheduler::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
+    Assignment, PlacementChoice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
 };
-use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, NeutralSpec};
 
 /// Places the first work-group again and again.
 pub(crate) struct Repeats {
@@ -45,14 +45,14 @@ impl OneKernelPolicy for Repeats {
         }
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         if !self.room {
-            return Choice::UnitsFull;
+            return PlacementChoice::UnitsFull;
         }
         if !sendable(self.unit) {
-            return Choice::UnitBusy;
+            return PlacementChoice::UnitBusy;
         }
-        Choice::Place(Assignment {
+        PlacementChoice::Place(Assignment {
             work_group: 0,
             unit: self.unit,
         })
@@ -107,7 +107,7 @@ impl PolicyKind for Broken {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "Broken";
     const SUMMARY: &'static str = "Broken: does one thing wrong";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+    const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "Broken(fault: Meddles)",
         like: "Gto",
     });

@@ -1,7 +1,7 @@
 //! A placement of work-groups: from the last of the grid to the first, on the unit that holds fewest.
 
 use warpweave::components::work_group_scheduler::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
+    Assignment, PlacementChoice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
 };
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
@@ -45,17 +45,17 @@ impl OneKernelPolicy for Backwards {
         self.units[unit as usize] = (resident, room);
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         let with_room = (0..self.units.len()).filter(|&unit| self.units[unit].1 > 0);
         let Some(unit) = with_room.min_by_key(|&unit| self.units[unit].0) else {
-            return Choice::UnitsFull;
+            return PlacementChoice::UnitsFull;
         };
         let unit = unit as u32;
         if !sendable(unit) {
-            return Choice::UnitBusy;
+            return PlacementChoice::UnitBusy;
         }
         let work_group = self.left - 1;
-        Choice::Place(Assignment { work_group, unit })
+        PlacementChoice::Place(Assignment { work_group, unit })
     }
 
     fn placed(&mut self, _placed: Assignment) {
@@ -83,14 +83,14 @@ mod tests {
             work_group: 3,
             unit: 1,
         };
-        assert_eq!(policy.choose(&mut |_| true), Choice::Place(first));
-        assert_eq!(policy.choose(&mut |_| false), Choice::UnitBusy);
+        assert_eq!(policy.choose(&mut |_| true), PlacementChoice::Place(first));
+        assert_eq!(policy.choose(&mut |_| false), PlacementChoice::UnitBusy);
         policy.placed(first);
         policy.update(1, 2, 0);
         let second = Assignment {
             work_group: 2,
             unit: 2,
         };
-        assert_eq!(policy.choose(&mut |_| true), Choice::Place(second));
+        assert_eq!(policy.choose(&mut |_| true), PlacementChoice::Place(second));
     }
 }

@@ -14,7 +14,7 @@ use crate::folder::Folder;
 use crate::kind::Kind;
 use crate::shrink::shrunk;
 use crate::through::{Program, limited};
-use crate::verdict::{Ending, Fault, FaultKind, Verdict};
+use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict};
 
 /// What one input may take.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// The libraries, in worker processes: this program with the argument `worker`.
-    Inside(PathBuf),
+    LibraryTargets(PathBuf),
     /// The program at a path.
     Through(PathBuf),
 }
@@ -65,7 +65,7 @@ pub struct Campaign {
 
 /// An input that broke a promise.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct BrokenPromise {
     /// Its number.
     pub number: u64,
     /// What happened.
@@ -80,7 +80,7 @@ pub struct Tally {
     /// Inputs that were refused with a reason and a place.
     pub refused: u64,
     /// Those that broke a promise, by number.
-    pub found: Vec<Found>,
+    pub found: Vec<BrokenPromise>,
 }
 
 impl Tally {
@@ -91,9 +91,9 @@ impl Tally {
 
     fn count(&mut self, number: u64, verdict: Verdict) {
         match verdict {
-            Ok(Ending::Accepted) => self.accepted += 1,
-            Ok(Ending::Refused) => self.refused += 1,
-            Err(fault) => self.found.push(Found { number, fault }),
+            Ok(InputOutcome::Accepted) => self.accepted += 1,
+            Ok(InputOutcome::Refused) => self.refused += 1,
+            Err(fault) => self.found.push(BrokenPromise { number, fault }),
         }
     }
 
@@ -105,8 +105,8 @@ impl Tally {
     }
 
     /// The first input of every cause, with how many share it.
-    pub fn causes(&self) -> Vec<(&Found, usize)> {
-        let mut causes: BTreeMap<String, (&Found, usize)> = BTreeMap::new();
+    pub fn causes(&self) -> Vec<(&BrokenPromise, usize)> {
+        let mut causes: BTreeMap<String, (&BrokenPromise, usize)> = BTreeMap::new();
         for found in &self.found {
             causes.entry(found.fault.cause()).or_insert((found, 0)).1 += 1;
         }
@@ -116,7 +116,7 @@ impl Tally {
     /// A line for each cause; nothing when no input broke a promise.
     pub fn told(&self) -> String {
         let causes = self.causes().into_iter();
-        let line = |(found, count): (&Found, usize)| {
+        let line = |(found, count): (&BrokenPromise, usize)| {
             format!(
                 "{count} x, first number {}: {}\n",
                 found.number, found.fault
@@ -153,7 +153,7 @@ impl Campaign {
 
     fn folder(&self) -> io::Result<Folder> {
         match &self.mode {
-            Mode::Inside(_) => Folder::new(),
+            Mode::LibraryTargets(_) => Folder::new(),
             Mode::Through(program) => Folder::of_program(program),
         }
     }
@@ -171,7 +171,7 @@ impl Campaign {
                     tally.count(number, program.verdict(&case));
                 }
             }
-            Mode::Inside(path) => {
+            Mode::LibraryTargets(path) => {
                 while next < until {
                     next = self.worker(path, next, until, &mut tally)?;
                 }
@@ -253,7 +253,7 @@ impl Campaign {
     ///
     /// # Errors
     /// When the host refuses folders or processes.
-    pub fn shrink(&self, found: &Found, tries: usize) -> io::Result<(Case, String)> {
+    pub fn shrink(&self, found: &BrokenPromise, tries: usize) -> io::Result<(Case, String)> {
         let folder = self.folder()?;
         let case = Case::new(self.kind, self.seed, found.number, &folder)?;
         let Mode::Through(path) = &self.mode else {
@@ -272,8 +272,8 @@ fn told(line: &str) -> Verdict {
     let fault = |kind, seen: &str| Err(Fault::new(kind, &seen.replace("\\n", "\n")));
     let (word, seen) = line.split_once(' ').unwrap_or((line, ""));
     match word {
-        "accepted" => Ok(Ending::Accepted),
-        "refused" => Ok(Ending::Refused),
+        "accepted" => Ok(InputOutcome::Accepted),
+        "refused" => Ok(InputOutcome::Refused),
         "Panic" => fault(FaultKind::Panic, seen),
         "NoPlace" => fault(FaultKind::NoPlace, seen),
         "LongMessage" => fault(FaultKind::LongMessage, seen),

@@ -24,10 +24,10 @@ use crate::case::Case;
 use crate::checkpoints::Moment;
 use crate::folder::{Folder, registry};
 use crate::kind::{Kind, options_of};
-use crate::verdict::{Ending, Fault, FaultKind, Verdict, controls, has_place};
+use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
 /// The libraries, with a folder for the files they read.
-pub struct Inside {
+pub struct LibraryTargets {
     folder: Folder,
     registry: Registry,
     environment: Environment,
@@ -43,7 +43,7 @@ const CYCLES: u64 = 3000;
 /// Memory that the streams of a trace may take.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-impl Inside {
+impl LibraryTargets {
     /// With a folder of its own.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Inside {
             return Err(Fault::new(FaultKind::Panic, &seen));
         };
         let Err(refusal) = ended else {
-            return Ok(Ending::Accepted);
+            return Ok(InputOutcome::Accepted);
         };
         let refusal = refusal.replace(&self.folder.path().display().to_string(), ".");
         if !has_place(&refusal, &self.files) {
@@ -106,7 +106,7 @@ impl Inside {
             let seen = format!("{found:?} in: {refusal:?}");
             return Err(Fault::new(FaultKind::ControlCharacters, &seen));
         }
-        Ok(Ending::Refused)
+        Ok(InputOutcome::Refused)
     }
 
     /// Gives the input to whoever reads it; the words with which it was refused.
@@ -371,15 +371,15 @@ pub fn work(
     (from, until, step): (u64, u64, usize),
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let inside = Inside::new()?;
+    let inside = LibraryTargets::new()?;
     inside.keep_panics();
     for number in (from..until).step_by(step) {
         let case = Case::new(kind, seed, number, inside.folder())?;
         writeln!(out, "{number}")?;
         out.flush()?;
         match inside.verdict(&case) {
-            Ok(Ending::Accepted) => writeln!(out, "accepted")?,
-            Ok(Ending::Refused) => writeln!(out, "refused")?,
+            Ok(InputOutcome::Accepted) => writeln!(out, "accepted")?,
+            Ok(InputOutcome::Refused) => writeln!(out, "refused")?,
             Err(Fault { kind, seen }) => writeln!(out, "{kind:?} {}", seen.escape_debug())?,
         }
         out.flush()?;

@@ -23,11 +23,11 @@ mod shrink;
 mod through;
 mod verdict;
 
-pub use campaign::{Campaign, Found, Limits, Mode, Tally};
+pub use campaign::{BrokenPromise, Campaign, Limits, Mode, Tally};
 pub use case::Case;
 pub use checkpoints::{Forger, Moment};
 pub use folder::Folder;
-pub use inside::{Inside, work};
+pub use inside::{LibraryTargets, work};
 pub use kind::Kind;
 pub use through::Program;
-pub use verdict::{Ending, Fault, FaultKind, Verdict};
+pub use verdict::{Fault, FaultKind, InputOutcome, Verdict};

@@ -11,7 +11,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use warpweave_fuzz::{Campaign, Case, Folder, Found, Kind, Limits, Mode, Program, Tally, work};
+use warpweave_fuzz::{
+    BrokenPromise, Campaign, Case, Folder, Kind, Limits, Mode, Program, Tally, work,
+};
 
 /// Mutated inputs of every kind, against the libraries and through the program.
 #[derive(Parser)]
@@ -23,7 +25,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Try inputs against the libraries.
-    Inside(Inputs),
+    LibraryTargets(Inputs),
     /// Try inputs through the program.
     Through {
         #[command(flatten)]
@@ -98,7 +100,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> io::Result<bool> {
     let this = std::env::current_exe()?;
     match &arguments.command {
-        Command::Inside(inputs) => try_all(inputs, &Mode::Inside(this)),
+        Command::LibraryTargets(inputs) => try_all(inputs, &Mode::LibraryTargets(this)),
         Command::Through { inputs, program } => {
             let beside = this.with_file_name("warpweave");
             let program = program.clone().unwrap_or(beside);
@@ -197,7 +199,7 @@ fn report(campaign: &Campaign, tally: &Tally, inputs: &Inputs) -> io::Result<()>
 }
 
 /// Writes a failing input as it was and shrunk, and what it did.
-fn keep(campaign: &Campaign, found: &Found, tries: usize, out: &Path) -> io::Result<()> {
+fn keep(campaign: &Campaign, found: &BrokenPromise, tries: usize, out: &Path) -> io::Result<()> {
     let name = format!(
         "{}-{}-{}",
         campaign.kind.name(),

@@ -70,7 +70,7 @@ fn single(bytes: &[u8]) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
     use crate::kind::Kind;
-    use crate::verdict::{Ending, FaultKind};
+    use crate::verdict::{FaultKind, InputOutcome};
 
     #[test]
     fn what_is_not_needed_for_the_failure_goes() {
@@ -86,7 +86,7 @@ mod tests {
             if case.bytes.windows(3).any(|w| w == b"bad") {
                 Err(fault.clone())
             } else {
-                Ok(Ending::Accepted)
+                Ok(InputOutcome::Accepted)
             }
         });
         assert_eq!(small.bytes, b"bad");

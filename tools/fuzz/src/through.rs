@@ -13,7 +13,7 @@ use crate::case::Case;
 use crate::checkpoints::Moment;
 use crate::folder::Folder;
 use crate::kind::{ARGUMENTS, Kind, options_of};
-use crate::verdict::{Ending, Fault, FaultKind, Verdict, controls, has_place};
+use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
 /// The program under test, with a folder to run it in.
 pub struct Program {
@@ -196,12 +196,12 @@ impl Program {
         }
         // Exit code 134 and the like stand for signals where a shell passes them on.
         match code {
-            0 => Ok(Ending::Accepted),
+            0 => Ok(InputOutcome::Accepted),
             2 | 3 if said.trim().is_empty() => fault(FaultKind::NoPlace, "no words"),
             2 | 3 if case.kind != Kind::Arguments && !has_place(said, &self.files) => {
                 fault(FaultKind::NoPlace, "no place")
             }
-            1..=3 => Ok(Ending::Refused),
+            1..=3 => Ok(InputOutcome::Refused),
             128.. => fault(FaultKind::Abort, &format!("exit code {code}")),
             code => fault(FaultKind::ExitCode, &format!("exit code {code}")),
         }

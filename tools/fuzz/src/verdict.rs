@@ -4,7 +4,7 @@ use std::fmt;
 
 /// How an input ended that was dealt with as documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum InputOutcome {
     /// It was taken.
     Accepted,
     /// It was refused with a reason.
@@ -44,7 +44,7 @@ pub struct Fault {
 }
 
 /// How an input ended.
-pub type Verdict = Result<Ending, Fault>;
+pub type Verdict = Result<InputOutcome, Fault>;
 
 impl Fault {
     /// A fault with what was seen of it, as far as it is of use.

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use warpweave_fuzz::{Case, Ending, Folder, Forger, Inside, Kind, Moment};
+use warpweave_fuzz::{Case, Folder, Forger, InputOutcome, Kind, LibraryTargets, Moment};
 
 /// Every byte of every part of a checkpoint in turn becomes another: a small number, a large one, its
 /// neighbour. Each is refused by instance and field, or the machine runs on.
 #[test]
 fn a_forged_checkpoint_is_refused_by_field_or_runs_on() {
-    let inside = Inside::new().expect("a temporary folder");
+    let inside = LibraryTargets::new().expect("a temporary folder");
     let mut refused = 0;
     for moment in [Moment::Middle, Moment::Plain] {
         let whole = Case::unchanged(Kind::Checkpoint, moment.file(), inside.folder());
-        assert_eq!(inside.verdict(&whole), Ok(Ending::Accepted), "{moment:?}");
+        assert_eq!(
+            inside.verdict(&whole),
+            Ok(InputOutcome::Accepted),
+            "{moment:?}"
+        );
         let forger = Forger::new(&whole.bytes).expect("a checkpoint of our own");
         for (number, part) in forger.parts().into_iter().enumerate() {
             // A few places of each part, others in each machine.
@@ -29,7 +33,7 @@ fn a_forged_checkpoint_is_refused_by_field_or_runs_on() {
                 };
                 let ending = inside.verdict(&case);
                 assert!(ending.is_ok(), "part {number}, byte {at}: {ending:?}");
-                refused += usize::from(ending == Ok(Ending::Refused));
+                refused += usize::from(ending == Ok(InputOutcome::Refused));
             }
         }
     }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use warpweave_fuzz::{Campaign, Case, Ending, Inside, Kind, Limits, Mode};
+use warpweave_fuzz::{Campaign, Case, InputOutcome, Kind, LibraryTargets, Limits, Mode};
 
 /// The driver, whose workers these campaigns use.
 fn driver() -> Mode {
-    Mode::Inside(PathBuf::from(env!("CARGO_BIN_EXE_warpweave-fuzz")))
+    Mode::LibraryTargets(PathBuf::from(env!("CARGO_BIN_EXE_warpweave-fuzz")))
 }
 
 fn kinds() -> impl Iterator<Item = Kind> {
@@ -17,11 +17,11 @@ fn kinds() -> impl Iterator<Item = Kind> {
 
 #[test]
 fn every_input_is_taken_before_it_is_changed() {
-    let inside = Inside::new().expect("a temporary folder");
+    let inside = LibraryTargets::new().expect("a temporary folder");
     for kind in kinds().filter(|kind| *kind != Kind::Override) {
         for file in kind.files() {
             let case = Case::unchanged(kind, file, inside.folder());
-            assert_eq!(inside.verdict(&case), Ok(Ending::Accepted), "{file}");
+            assert_eq!(inside.verdict(&case), Ok(InputOutcome::Accepted), "{file}");
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, WithoutEffect};
+use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{
     CachePolicies, CachePolicy, Cause, Eviction, Field, Fill, LookUp, MissDecision, Moment,
@@ -43,7 +43,7 @@ impl PolicyKind for ReuseBypass {
     const NAME: &'static str = "ReuseBypass";
     const SUMMARY: &'static str =
         "Lines missed by instructions whose lines left without being used again are not kept";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+    const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "ReuseBypass(entries: 1, counter_max: 1, threshold: 0, sample: 1, period_requests: 1000)",
         like: "",
     });

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
+use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State};
 
 use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 
@@ -24,7 +24,7 @@ impl PolicyKind for StaticBypass {
     type Role = CachePolicies;
     const NAME: &'static str = "StaticBypass";
     const SUMMARY: &'static str = "Lines missed by the instructions listed are not kept";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+    const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "StaticBypass(pcs: [])",
         like: "",
     });

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
+use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State};
 
 use super::{Prefetcher, Prefetching, Wanted};
 use crate::cache::policy::{CacheSite, LookUp, MissDecision};
@@ -37,7 +37,7 @@ impl PolicyKind for NextLine {
     type Role = Prefetching;
     const NAME: &'static str = "NextLine";
     const SUMMARY: &'static str = "The lines that follow one that misses";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+    const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "NextLine(degree: 0)",
         like: "",
     });

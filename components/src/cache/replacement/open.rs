@@ -3,7 +3,7 @@
 use warpweave_framework::{State, Statistics};
 
 use super::Order;
-use crate::promise::Promise;
+use crate::promise::PolicyContract;
 
 /// The order in which the lines of each set leave. Sets and ways are numbered from 0.
 ///
@@ -44,7 +44,7 @@ pub trait ReplacementPolicy: Send {
 pub struct OpenReplacement {
     policy: Box<dyn ReplacementPolicy>,
     ways: usize,
-    promise: Promise,
+    promise: PolicyContract,
 }
 
 impl OpenReplacement {
@@ -52,7 +52,7 @@ impl OpenReplacement {
         Self {
             policy,
             ways,
-            promise: Promise::of(name),
+            promise: PolicyContract::of(name),
         }
     }
 
@@ -91,7 +91,7 @@ impl Order for OpenReplacement {
         // What the cache goes on with until the run ends, if this was wrong.
         let right = (0..self.ways).find(|&way| may_leave(way));
         if chosen != right {
-            self.promise.break_by(|| match chosen {
+            self.promise.violate(|| match chosen {
                 None => format!("chose no way of set {set}, although lines of it may leave"),
                 Some(way) if way < self.ways => {
                     format!("chose way {way} of set {set}, whose line may not leave now")

@@ -1,14 +1,14 @@
 //! A cache that tells at random.
 
 use warpweave_framework::OutPort;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::*;
 
 /// Tells events of random topics and wavefronts, some of them in bursts.
 pub(super) struct RandomCache {
     pub(super) locality: OutPort<CacheEvent>,
-    dice: Dice,
+    dice: CounterRng,
     told: u64,
     next: Cycle,
 }
@@ -17,7 +17,7 @@ impl RandomCache {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             locality: OutPort::new(),
-            dice: Dice::new(seed, "events"),
+            dice: CounterRng::new(seed, "events"),
             told: 0,
             next: 1,
         }

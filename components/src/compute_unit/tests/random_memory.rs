@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::*;
 use crate::memory::MemSlave;
@@ -12,8 +12,8 @@ use crate::memory::MemSlave;
 pub(super) struct RandomMemory {
     up: MemSlave,
     /// Stretches of time in which no request is taken.
-    refusals: Dice,
-    delays: Dice,
+    refusals: CounterRng,
+    delays: CounterRng,
     delay_max: u64,
     waiting: VecDeque<(Cycle, MemResponse)>,
     log: Log<MemRequest>,
@@ -24,8 +24,8 @@ impl RandomMemory {
     pub(super) fn new(seed: u64, delay_max: u64, log: Log<MemRequest>) -> Self {
         Self {
             up: MemSlave::default(),
-            refusals: Dice::new(seed, "refusals"),
-            delays: Dice::new(seed, "delays"),
+            refusals: CounterRng::new(seed, "refusals"),
+            delays: CounterRng::new(seed, "delays"),
             delay_max,
             waiting: VecDeque::new(),
             log,

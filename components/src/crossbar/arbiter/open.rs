@@ -6,7 +6,7 @@
 use warpweave_framework::{Cycle, State, Statistics};
 
 use crate::crossbar::requests::{PortMask, bit};
-use crate::promise::Promise;
+use crate::promise::PolicyContract;
 
 /// An arbiter of a switch.
 pub trait ArbiterPolicy: Send {
@@ -75,14 +75,14 @@ impl<'a> Matching<'a> {
 /// An arbiter that the allocator knows by [`ArbiterPolicy`] alone. Its answers are checked.
 pub struct OpenArbiter {
     policy: Box<dyn ArbiterPolicy>,
-    promise: Promise,
+    promise: PolicyContract,
 }
 
 impl OpenArbiter {
     pub(in crate::crossbar) fn new(name: &'static str, policy: Box<dyn ArbiterPolicy>) -> Self {
         Self {
             policy,
-            promise: Promise::of(name),
+            promise: PolicyContract::of(name),
         }
     }
 
@@ -102,7 +102,7 @@ impl OpenArbiter {
                 inputs |= bit(input);
                 outputs |= bit(output);
             } else {
-                promise.break_by(|| {
+                promise.violate(|| {
                     let why = if !asked.asks(input, output) {
                         "which it does not ask for"
                     } else if inputs & bit(input) != 0 {

@@ -70,8 +70,8 @@ use crate::crossbar::requests::ports;
 use batch::Batch;
 use credit_wires::CreditWires;
 use shape::{Place, Shape};
-use switch_requests::Asking;
-use vc_allocator::{Grant, VcAllocator, Waiting};
+use switch_requests::RequestMatrix;
+use vc_allocator::{Grant, VcAllocator, VcRequests};
 
 pub use spec::{RouterSpec, VIRTUAL_CHANNELS_MAX};
 
@@ -122,7 +122,7 @@ pub struct Router<P> {
     routing_batch: Vec<u32>,
     routed_at: u64,
 
-    waiting: Waiting,
+    waiting: VcRequests,
     /// Per output: its channels without an owner, as bits.
     free: Vec<u64>,
     vc_allocator: VcAllocator,
@@ -131,7 +131,7 @@ pub struct Router<P> {
     allocated_at: Option<u64>,
 
     channels: Vec<Channel>,
-    asking: Asking,
+    asking: RequestMatrix,
     /// Lanes that could ask if their output had credits count for a stage of several cycles.
     active_flits: u32,
     allocator: Allocator,
@@ -140,7 +140,7 @@ pub struct Router<P> {
     /// Per switch port: the lane with the highest priority.
     first_lane: Vec<u32>,
     /// Speculative requests and matches of the step.
-    speculation: Option<(Asking, Allocator)>,
+    speculation: Option<(RequestMatrix, Allocator)>,
     speculated: Vec<(u32, u32)>,
 
     traversal: Batch,
@@ -178,7 +178,7 @@ impl<P: Copy> Router<P> {
         };
         let channels = shape.channels;
         let waiters = shape.waiters();
-        let asking = || Asking::new(shape.rows, outputs);
+        let asking = || RequestMatrix::new(shape.rows, outputs);
         let like = arbiter.like();
         let allocator = |arbiter| Allocator::new(arbiter, shape.rows, outputs);
         let first_lane = |row| (row % shape.rows_per_input) as u32;
@@ -190,7 +190,7 @@ impl<P: Copy> Router<P> {
             routing: VecDeque::new(),
             routing_batch: Vec::new(),
             routed_at: 0,
-            waiting: Waiting::new(waiters, outputs),
+            waiting: VcRequests::new(waiters, outputs),
             free: vec![u64::MAX >> (64 - channels); outputs],
             vc_allocator: VcAllocator::new(like, (waiters, shape.lanes), outputs, channels),
             grants: Vec::new(),
@@ -337,13 +337,13 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
         state.field("routing", &mut self.routing);
         state.field("routing_batch", &mut self.routing_batch);
         state.field("routed_at", &mut self.routed_at);
-        state.fitting("waiting", &mut self.waiting, Waiting::is_like);
+        state.fitting("waiting", &mut self.waiting, VcRequests::is_like);
         state.array("free", &mut self.free);
         state.part("vc_allocator", |state| self.vc_allocator.state(state));
         state.field("grants", &mut self.grants);
         state.field("allocated_at", &mut self.allocated_at);
         state.array("channels", &mut self.channels);
-        state.fitting("asking", &mut self.asking, Asking::is_like);
+        state.fitting("asking", &mut self.asking, RequestMatrix::is_like);
         state.field("active_flits", &mut self.active_flits);
         state.part("allocator", |state| self.allocator.state(state));
         state.field("matched", &mut self.matched);

@@ -2,7 +2,7 @@
 //! and traversal.
 
 use super::batch::Batch;
-use super::switch_requests::{Asking, Chooser};
+use super::switch_requests::{LaneMatcher, RequestMatrix};
 use super::vc_allocator::elements;
 use super::{NOBODY, Phase, Router};
 use crate::crossbar::output_ports::LeavingFlit;
@@ -99,7 +99,7 @@ impl<P: Copy> Router<P> {
     fn allocate_switch(&mut self, step: u64) {
         let wanted = self.asking.any();
         if wanted {
-            let chooser = Chooser {
+            let chooser = LaneMatcher {
                 shape: self.shape,
                 arbiter: self.allocator.arbiter().like(),
                 first_lane: &self.first_lane,
@@ -128,7 +128,7 @@ impl<P: Copy> Router<P> {
         let Some((asking, allocator)) = &mut self.speculation else {
             return;
         };
-        *asking = Asking::new(self.first_lane.len(), self.shape.outputs);
+        *asking = RequestMatrix::new(self.first_lane.len(), self.shape.outputs);
         for output in ports(self.waiting.outputs) {
             let first = output * self.shape.channels;
             let has_credit = |c: usize| self.channels[first + c].credits > 0;
@@ -140,7 +140,7 @@ impl<P: Copy> Router<P> {
                 asking.set(self.shape.cell(place.row, output), place, output);
             }
         }
-        let chooser = Chooser {
+        let chooser = LaneMatcher {
             shape: self.shape,
             arbiter: self.allocator.arbiter().like(),
             first_lane: &self.first_lane,

@@ -7,7 +7,7 @@ use warpweave_framework::{Policy, SpecError};
 use super::Router;
 use crate::crossbar::arbiter::{AnyArbiter, Arbiter, ArbiterSite, BuiltInArbiter};
 use crate::crossbar::network_spec::{NetworkPlace, PORTS_MAX, Queueing, check_buffers};
-use crate::crossbar::traffic::Parcel;
+use crate::crossbar::traffic::PacketInfo;
 
 /// Most virtual channels of a port: they are kept as bits of one word.
 pub const VIRTUAL_CHANNELS_MAX: u32 = 64;
@@ -170,7 +170,7 @@ impl RouterSpec {
         let arbiter = || AnyArbiter::BuiltIn(BuiltInArbiter::RoundRobin);
         let arbiters = (arbiter(), self.speculative.then(arbiter));
         let mut router = Router::new(1, 1, self, arbiters);
-        let parcel = Parcel {
+        let parcel = PacketInfo {
             input: 0,
             output: 0,
             flits,

@@ -14,12 +14,12 @@ use crate::crossbar::requests::{PortMask, Requests};
 
 /// The lanes whose first flits ask for the switch: per switch port and output, a bit per lane.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Asking {
+pub(super) struct RequestMatrix {
     lanes: Vec<u64>,
     requests: Requests,
 }
 
-impl Asking {
+impl RequestMatrix {
     /// Whether what a checkpoint holds is of a router as this one was built.
     pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("cells", self.lanes.len(), built.lanes.len())?;
@@ -57,7 +57,7 @@ impl Asking {
 }
 
 /// Matches lanes and outputs: which lane of a switch port asks, and which switch port is heard.
-pub(super) struct Chooser<'a, P> {
+pub(super) struct LaneMatcher<'a, P> {
     pub(super) shape: Shape,
     /// By whose like the lane of a switch port is chosen.
     pub(super) arbiter: BuiltInArbiter,
@@ -66,12 +66,12 @@ pub(super) struct Chooser<'a, P> {
     pub(super) network: &'a NetworkPorts<P>,
 }
 
-impl<P: Copy> Chooser<'_, P> {
+impl<P: Copy> LaneMatcher<'_, P> {
     /// Appends pairs of lane and output; returns their indices.
     #[inline]
     pub(super) fn allocate(
         &self,
-        asking: &Asking,
+        asking: &RequestMatrix,
         allocator: &mut Allocator,
         matched: &mut Vec<(u32, u32)>,
     ) -> Range<usize> {
@@ -86,7 +86,7 @@ impl<P: Copy> Chooser<'_, P> {
 
     /// Which of the lanes of a switch port asks for the output.
     #[inline]
-    fn lane(&self, asking: &Asking, row: usize, output: usize) -> usize {
+    fn lane(&self, asking: &RequestMatrix, row: usize, output: usize) -> usize {
         let first = row / self.shape.rows_per_input * self.shape.lanes_per_input;
         if self.shape.per_output {
             return first + output;

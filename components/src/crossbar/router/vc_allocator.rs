@@ -22,14 +22,14 @@ pub(super) struct Grant {
 
 /// Who waits for a channel of which output.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Waiting {
+pub(super) struct VcRequests {
     words: usize,
     bits: Vec<u64>,
     /// Outputs that somebody waits for.
     pub(super) outputs: PortMask,
 }
 
-impl Waiting {
+impl VcRequests {
     /// Whether what a checkpoint holds is of a router as this one was built.
     pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("words", self.words, built.words)?;
@@ -153,7 +153,7 @@ impl VcAllocator {
     pub(super) fn allocate(
         &mut self,
         (output, free): (usize, u64),
-        waiting: &Waiting,
+        waiting: &VcRequests,
         age: impl Fn(usize) -> Cycle,
         grants: &mut Vec<Grant>,
     ) {

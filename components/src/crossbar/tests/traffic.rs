@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use warpweave_framework::{Cycle, Environment, Policy, State};
-use warpweave_random::{Dice, GAMMA};
+use warpweave_random::{CounterRng, GAMMA};
 
 use super::open_arbiters::{Oldest, Rotating};
 use crate::crossbar::{
-    AgeBased, Arbiter, Fixed, Islip, IslipSpec, Network, NetworkPlace, NetworkSpec, Parcel,
+    AgeBased, Arbiter, Fixed, Islip, IslipSpec, Network, NetworkPlace, NetworkSpec, PacketInfo,
     Queueing, RoundRobin, SwitchSpec,
 };
 
@@ -28,8 +28,8 @@ pub(super) fn happens(random: u64, probability: f64) -> bool {
 }
 
 /// A packet of which only the way and the length matter.
-pub(super) fn parcel(input: usize, output: usize, flits: u32) -> Parcel {
-    Parcel {
+pub(super) fn parcel(input: usize, output: usize, flits: u32) -> PacketInfo {
+    PacketInfo {
         input,
         output,
         flits,
@@ -72,7 +72,7 @@ pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u6
         .iter()
         .map(|p| p.iter().enumerate().collect())
         .collect();
-    let dice = Dice::new(1, "receivers");
+    let dice = CounterRng::new(1, "receivers");
     let mut delivered = Vec::new();
     let mut wake = 0;
     let mut states = Vec::new();

@@ -7,45 +7,45 @@ use crate::dram::banks::Command;
 use crate::dram::command_bus::CommandBus;
 use crate::dram::mapping::Location;
 use crate::dram::queue::Entry;
-use crate::dram::scheduler::{Choice, WaitingRequest};
+use crate::dram::scheduler::{Candidate, WaitingRequest};
 
 impl Controller {
-    pub(super) fn issue(&mut self, cycle: Cycle, choice: Choice) {
+    pub(super) fn issue(&mut self, cycle: Cycle, choice: Candidate) {
         let served = self.order.listens().then(|| self.served(choice)).flatten();
         let command = match choice {
-            Choice::Nothing => return,
-            Choice::Active(id) => {
+            Candidate::Nothing => return,
+            Candidate::Active(id) => {
                 let bank = self.entries[id].bank;
                 self.active[bank as usize] = None;
                 self.active_banks &= !(1 << bank);
                 self.access(cycle, id)
             }
-            Choice::Column(id) => {
+            Candidate::Column(id) => {
                 self.leave(cycle, id);
                 self.access(cycle, id)
             }
-            Choice::Activate(id) => self.activate(cycle, id),
-            Choice::Precharge(id) => {
+            Candidate::Activate(id) => self.activate(cycle, id),
+            Candidate::Precharge(id) => {
                 let entry = &mut self.entries[id];
                 entry.conflicted = true;
                 self.turn = entry.bank;
                 self.stats.precharges += 1;
                 Command::Precharge { bank: entry.bank }
             }
-            Choice::Close(bank) | Choice::PrechargeForRefresh(bank) => {
+            Candidate::Close(bank) | Candidate::PrechargeForRefresh(bank) => {
                 self.stats.precharges += 1;
                 Command::Precharge { bank }
             }
-            Choice::PrechargeAll => {
+            Candidate::PrechargeAll => {
                 self.stats.precharges_all += 1;
                 Command::PrechargeAll
             }
-            Choice::Refresh => {
+            Candidate::Refresh => {
                 self.stats.refreshes += 1;
                 self.refresh_due += self.refresh_interval;
                 Command::Refresh
             }
-            Choice::RefreshBank(bank) => {
+            Candidate::RefreshBank(bank) => {
                 self.stats.refreshes_bank += 1;
                 self.refresh_due += self.refresh_interval;
                 self.refresh_bank = (bank + 1) % self.banks.count();
@@ -78,11 +78,11 @@ impl Controller {
     }
 
     /// The request that a command is for, if it is for one.
-    fn served(&self, choice: Choice) -> Option<WaitingRequest> {
-        let (Choice::Active(id)
-        | Choice::Activate(id)
-        | Choice::Precharge(id)
-        | Choice::Column(id)) = choice
+    fn served(&self, choice: Candidate) -> Option<WaitingRequest> {
+        let (Candidate::Active(id)
+        | Candidate::Activate(id)
+        | Candidate::Precharge(id)
+        | Candidate::Column(id)) = choice
         else {
             return None;
         };

@@ -60,7 +60,7 @@ use crate::dram::command_bus::CommandBus;
 use crate::dram::drain::Draining;
 use crate::dram::mapping::Location;
 use crate::dram::queue::{Entry, Queue};
-use crate::dram::scheduler::{AnyRequestOrder, BuiltInOrder, Choice, bits};
+use crate::dram::scheduler::{AnyRequestOrder, BuiltInOrder, Candidate, bits};
 
 pub use config::Config;
 pub(crate) use config::QUEUE_MAX;
@@ -95,7 +95,7 @@ pub struct Controller {
     /// First cycle whose command is not decided yet, or an earlier one that had none.
     clock: Cycle,
     /// What is issued next, and when, unless something is accepted before; see `plan`.
-    planned: Option<(Cycle, Choice)>,
+    planned: Option<(Cycle, Candidate)>,
     /// Cycle in which the refresh after the last one issued falls due, and its bank.
     refresh_due: Cycle,
     refresh_bank: u32,
@@ -320,7 +320,7 @@ impl Controller {
     /// Issues the next command, which [`Controller::next_command`] said to be in this cycle; the pins that it takes.
     pub(super) fn issue_next(&mut self, cycle: Cycle) -> usize {
         let (_, choice) = self.plan();
-        let is_column = matches!(choice, Choice::Active(_) | Choice::Column(_));
+        let is_column = matches!(choice, Candidate::Active(_) | Candidate::Column(_));
         self.step(cycle);
         match self.config.command_bus {
             CommandBus::RowAndColumn => usize::from(is_column),

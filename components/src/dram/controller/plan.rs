@@ -6,12 +6,12 @@ use super::Controller;
 use crate::dram::page::Page;
 use crate::dram::queue::Queue;
 use crate::dram::refresh::Refresh;
-use crate::dram::scheduler::{Best, Choice, View, bits};
+use crate::dram::scheduler::{BestCommand, Candidate, View, bits};
 
 impl Controller {
     /// The next command and its cycle (not before `clock`), if nothing is offered until then.
     #[inline]
-    pub(super) fn plan(&mut self) -> (Cycle, Choice) {
+    pub(super) fn plan(&mut self) -> (Cycle, Candidate) {
         if let Some(planned) = self.planned {
             return planned;
         }
@@ -20,7 +20,7 @@ impl Controller {
         planned
     }
 
-    fn find(&mut self) -> (Cycle, Choice) {
+    fn find(&mut self) -> (Cycle, Candidate) {
         self.update_draining();
         let mut best = self.oldest_active();
         if best.0 <= self.clock {
@@ -37,7 +37,7 @@ impl Controller {
             let bank = 1 << self.refresh_bank;
             waiting = match self.config.refresh {
                 Refresh::PerBank { .. } if self.active_banks & bank == 0 => self.next_waiting(bank),
-                _ => (Cycle::MAX, Choice::Nothing),
+                _ => (Cycle::MAX, Candidate::Nothing),
             };
         }
         if waiting.0 < best.0 {
@@ -53,19 +53,19 @@ impl Controller {
     }
 
     #[inline]
-    fn oldest_active(&self) -> (Cycle, Choice) {
-        let mut best = Best::new(self.clock);
+    fn oldest_active(&self) -> (Cycle, Candidate) {
+        let mut best = BestCommand::new(self.clock);
         for bank in bits(self.active_banks) {
             let id = self.active_request(bank);
             let entry = &self.entries[id];
             let from = self.banks.column_from(bank, entry.write);
-            best.consider(from, entry.age, Choice::Active(id));
+            best.consider(from, entry.age, Candidate::Active(id));
         }
         best.take()
     }
 
     #[inline]
-    fn next_waiting(&self, barred: u64) -> (Cycle, Choice) {
+    fn next_waiting(&self, barred: u64) -> (Cycle, Candidate) {
         let kind = if self.config.bank_queue.is_some() {
             0
         } else {
@@ -87,8 +87,8 @@ impl Controller {
     /// The cycle from which on nothing new is started where the next refresh is, and what brings
     /// that refresh about.
     #[inline]
-    fn next_refresh(&self) -> (Cycle, (Cycle, Choice)) {
-        let never = (Cycle::MAX, (Cycle::MAX, Choice::Nothing));
+    fn next_refresh(&self) -> (Cycle, (Cycle, Candidate)) {
+        let never = (Cycle::MAX, (Cycle::MAX, Candidate::Nothing));
         match self.config.refresh {
             Refresh::Off => never,
             Refresh::AllBank { .. } => {
@@ -96,10 +96,10 @@ impl Controller {
                 let from = due.max(self.clock);
                 if self.banks.open() == 0 {
                     let legal = self.banks.refresh_from();
-                    (due, (from.max(legal), Choice::Refresh))
+                    (due, (from.max(legal), Candidate::Refresh))
                 } else if self.active_banks == 0 {
                     let legal = self.banks.precharge_all_from();
-                    (due, (from.max(legal), Choice::PrechargeAll))
+                    (due, (from.max(legal), Candidate::PrechargeAll))
                 } else {
                     (due, never.1)
                 }
@@ -112,10 +112,10 @@ impl Controller {
                 let from = due.max(self.clock);
                 if self.banks.open() & bit == 0 {
                     let legal = self.banks.refresh_bank_from(bank);
-                    (due, (from.max(legal), Choice::RefreshBank(bank)))
+                    (due, (from.max(legal), Candidate::RefreshBank(bank)))
                 } else if self.active_banks & bit == 0 {
                     let legal = self.banks.precharge_from(bank);
-                    (due, (from.max(legal), Choice::PrechargeForRefresh(bank)))
+                    (due, (from.max(legal), Candidate::PrechargeForRefresh(bank)))
                 } else {
                     (due, never.1)
                 }
@@ -134,8 +134,8 @@ impl Controller {
     }
 
     /// The next row that the page policy gives up.
-    fn next_expired(&self) -> (Cycle, Choice) {
-        let mut best = Best::new(self.clock);
+    fn next_expired(&self) -> (Cycle, Candidate) {
+        let mut best = BestCommand::new(self.clock);
         for bank in bits(self.banks.open() & !self.active_banks) {
             let hit = |queue: &Queue| {
                 queue.banks >> bank & 1 != 0 && queue.lines[bank as usize].hit.is_some()
@@ -145,7 +145,7 @@ impl Controller {
             }
             if let Some(expires) = self.config.page.expires(self.used[bank as usize]) {
                 let from = expires.max(self.banks.precharge_from(bank));
-                best.consider(from, u64::from(bank), Choice::Close(bank));
+                best.consider(from, u64::from(bank), Candidate::Close(bank));
             }
         }
         best.take()

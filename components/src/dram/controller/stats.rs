@@ -1,7 +1,7 @@
 //! What a channel counts.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Level;
+use warpweave_framework::TimeWeighted;
 
 /// Counts of accesses and commands, and the lengths of the queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub struct ChannelStats {
     /// Accesses that the command of another one served.
     pub paired: u64,
     /// Waiting reads, without active ones.
-    pub read_queue: Level,
+    pub read_queue: TimeWeighted,
     /// Waiting writes, without active ones.
-    pub write_queue: Level,
+    pub write_queue: TimeWeighted,
 }

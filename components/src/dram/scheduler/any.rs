@@ -3,7 +3,7 @@
 use warpweave_framework::{Cycle, PolicyContext, PolicyKind, State, Statistics};
 
 use super::{
-    Choice, OpenRequestOrder, RequestOrder, RequestOrderPolicy, View, WaitingRequest,
+    Candidate, OpenRequestOrder, RequestOrder, RequestOrderPolicy, View, WaitingRequest,
     bank_round_robin, fcfs, fr_fcfs, fr_fcfs_cap, row_hit_first,
 };
 use crate::dram::banks::Command;
@@ -31,7 +31,7 @@ pub enum BuiltInOrder {
 
 impl BuiltInOrder {
     #[inline]
-    fn next(self, view: &View<'_>) -> (Cycle, Choice) {
+    fn next(self, view: &View<'_>) -> (Cycle, Candidate) {
         match self {
             Self::Fcfs => fcfs::next(view),
             Self::FrFcfs => fr_fcfs::next(view),
@@ -62,7 +62,7 @@ impl AnyRequestOrder {
 
     /// The earliest command for a waiting request, its cycle not before the view's clock.
     #[inline]
-    pub(crate) fn next(&self, view: &View<'_>) -> (Cycle, Choice) {
+    pub(crate) fn next(&self, view: &View<'_>) -> (Cycle, Candidate) {
         match self {
             Self::BuiltIn(order) => order.next(view),
             Self::Open(order) => order.next(view),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, PolicyContext, PolicyKind, SpecError};
 
-use super::{AnyRequestOrder, Best, BuiltInOrder, Choice, RequestOrder, View};
+use super::{AnyRequestOrder, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
 /// Settings of [`BankRoundRobin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,8 +39,8 @@ impl PolicyKind for BankRoundRobin {
 /// Bits of a rank that hold the age of a request.
 const AGE_BITS: u32 = 56;
 
-pub(super) fn next(view: &View<'_>, hits: u32) -> (Cycle, Choice) {
-    let mut best = Best::new(view.clock);
+pub(super) fn next(view: &View<'_>, hits: u32) -> (Cycle, Candidate) {
+    let mut best = BestCommand::new(view.clock);
     let count = view.banks.count();
     let rank = |bank: u32, id: Id| {
         // The bank after the one served last comes first.
@@ -50,14 +50,14 @@ pub(super) fn next(view: &View<'_>, hits: u32) -> (Cycle, Choice) {
     for bank in view.closed() {
         let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider(from, rank(bank, id), Choice::Activate(id));
+        best.consider(from, rank(bank, id), Candidate::Activate(id));
     }
     for bank in view.open() {
         let mut is_hit = false;
         for id in view.hits(bank) {
             is_hit = true;
             let from = view.column_from(bank, id);
-            best.consider(from, rank(bank, id), Choice::Column(id));
+            best.consider(from, rank(bank, id), Candidate::Column(id));
         }
         // Only the oldest request of the bank may close its row.
         if let Some(id) = view.miss(bank)
@@ -65,7 +65,7 @@ pub(super) fn next(view: &View<'_>, hits: u32) -> (Cycle, Choice) {
             && (!is_hit || view.columns[bank as usize] >= hits)
         {
             let from = view.banks.precharge_from(bank);
-            best.consider(from, rank(bank, id), Choice::Precharge(id));
+            best.consider(from, rank(bank, id), Candidate::Precharge(id));
         }
     }
     best.take()

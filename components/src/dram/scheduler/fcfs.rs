@@ -2,7 +2,7 @@
 
 use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError};
 
-use super::{AnyRequestOrder, Best, BuiltInOrder, Choice, RequestOrder, View};
+use super::{AnyRequestOrder, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
 /// Strictly in order: a request gets its first command when the one before it has its last. Source: the
 /// FIFO scheduler of GPGPU-Sim.
@@ -23,8 +23,8 @@ impl PolicyKind for Fcfs {
     }
 }
 
-pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
-    let mut best = Best::new(view.clock);
+pub(super) fn next(view: &View<'_>) -> (Cycle, Candidate) {
+    let mut best = BestCommand::new(view.clock);
     let oldest = view.oldest_of_all();
     let Some((age, bank)) = oldest.filter(|(_, bank)| view.barred >> bank & 1 == 0) else {
         return best.take();
@@ -34,11 +34,11 @@ pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     }
     let id = view.oldest(bank);
     let (from, choice) = match view.banks.row(bank) {
-        None => (view.banks.act_from(bank), Choice::Activate(id)),
+        None => (view.banks.act_from(bank), Candidate::Activate(id)),
         Some(row) if row == view.entries[id].row => {
-            (view.column_from(bank, id), Choice::Column(id))
+            (view.column_from(bank, id), Candidate::Column(id))
         }
-        Some(_) => (view.banks.precharge_from(bank), Choice::Precharge(id)),
+        Some(_) => (view.banks.precharge_from(bank), Candidate::Precharge(id)),
     };
     best.consider(from, age, choice);
     best.take()

@@ -2,7 +2,7 @@
 
 use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError};
 
-use super::{AnyRequestOrder, Best, BuiltInOrder, Choice, RequestOrder, View};
+use super::{AnyRequestOrder, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
 /// Of the commands that are legal, the oldest request's, whatever it is: a precharge ranks equal to a row
 /// hit. Source: FR-FCFS of Ramulator 2.
@@ -23,26 +23,26 @@ impl PolicyKind for FrFcfs {
     }
 }
 
-pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
-    let mut best = Best::new(view.clock);
+pub(super) fn next(view: &View<'_>) -> (Cycle, Candidate) {
+    let mut best = BestCommand::new(view.clock);
     for bank in view.closed() {
         let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider_ranked(from, || view.age(id), Choice::Activate(id));
+        best.consider_ranked(from, || view.age(id), Candidate::Activate(id));
     }
     for bank in view.open() {
         let line = view.line(bank);
         if let Some(id) = line.hit {
             let from = view.column_from(bank, id);
-            best.consider_ranked(from, || view.age(id), Choice::Column(id));
+            best.consider_ranked(from, || view.age(id), Candidate::Column(id));
         }
         if let Some(id) = line.other_hit {
             let from = view.column_from(bank, id);
-            best.consider_ranked(from, || view.age(id), Choice::Column(id));
+            best.consider_ranked(from, || view.age(id), Candidate::Column(id));
         }
         if let Some(id) = view.miss(bank) {
             let from = view.banks.precharge_from(bank);
-            best.consider_ranked(from, || view.age(id), Choice::Precharge(id));
+            best.consider_ranked(from, || view.age(id), Candidate::Precharge(id));
         }
     }
     best.take()

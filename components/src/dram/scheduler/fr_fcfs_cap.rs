@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError};
 
-use super::{AnyRequestOrder, BEHIND, Best, BuiltInOrder, Choice, RequestOrder, View};
+use super::{AnyRequestOrder, BEHIND, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
 /// Settings of [`FrFcfsCap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,12 +38,12 @@ impl PolicyKind for FrFcfsCap {
     }
 }
 
-pub(super) fn next(view: &View<'_>, columns: u32) -> (Cycle, Choice) {
-    let mut best = Best::new(view.clock);
+pub(super) fn next(view: &View<'_>, columns: u32) -> (Cycle, Candidate) {
+    let mut best = BestCommand::new(view.clock);
     for bank in view.closed() {
         let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider(from, view.age(id), Choice::Activate(id));
+        best.consider(from, view.age(id), Candidate::Activate(id));
     }
     let oldest = view.oldest_of_all().map(|(age, _)| age);
     for bank in view.open() {
@@ -52,14 +52,14 @@ pub(super) fn next(view: &View<'_>, columns: u32) -> (Cycle, Choice) {
             let from = view.column_from(bank, id);
             let age = view.age(id);
             if !capped {
-                best.consider(from, age, Choice::Column(id));
+                best.consider(from, age, Candidate::Column(id));
             } else if Some(age) == oldest {
-                best.consider(from, BEHIND | age, Choice::Column(id));
+                best.consider(from, BEHIND | age, Candidate::Column(id));
             }
         }
         if let Some(id) = view.miss(bank) {
             let from = view.banks.precharge_from(bank);
-            best.consider(from, view.age(id), Choice::Precharge(id));
+            best.consider(from, view.age(id), Candidate::Precharge(id));
         }
     }
     best.take()

@@ -46,7 +46,7 @@ pub fn register_policies(registry: &mut Registry) {
 
 /// A command that can be next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum Candidate {
     Nothing,
     /// The column command of a bank's active request.
     Active(Id),
@@ -64,38 +64,38 @@ pub(crate) enum Choice {
 
 /// The earliest command so far; of those that are legal in the same cycle, or already in the
 /// first one, the one with the smallest rank.
-pub(crate) struct Best {
+pub(crate) struct BestCommand {
     clock: Cycle,
     cycle: Cycle,
     rank: u64,
-    choice: Choice,
+    choice: Candidate,
 }
 
 /// Added to the age of a request, ranks it behind all others.
 const BEHIND: u64 = 1 << 63;
 
-impl Best {
+impl BestCommand {
     pub(crate) fn new(clock: Cycle) -> Self {
         Self {
             clock,
             cycle: Cycle::MAX,
             rank: u64::MAX,
-            choice: Choice::Nothing,
+            choice: Candidate::Nothing,
         }
     }
 
     #[inline(always)]
-    pub(crate) fn consider(&mut self, from: Cycle, rank: u64, choice: Choice) {
+    pub(crate) fn consider(&mut self, from: Cycle, rank: u64, choice: Candidate) {
         self.consider_ranked(from, || rank, choice);
     }
 
-    /// As [`Best::consider`], but the rank is asked for only if it can matter.
+    /// As [`BestCommand::consider`], but the rank is asked for only if it can matter.
     #[inline(always)]
     pub(crate) fn consider_ranked(
         &mut self,
         from: Cycle,
         rank: impl FnOnce() -> u64,
-        choice: Choice,
+        choice: Candidate,
     ) {
         let cycle = from.max(self.clock);
         if cycle > self.cycle {
@@ -107,7 +107,7 @@ impl Best {
         }
     }
 
-    pub(crate) fn take(self) -> (Cycle, Choice) {
+    pub(crate) fn take(self) -> (Cycle, Candidate) {
         (self.cycle, self.choice)
     }
 }

@@ -11,9 +11,9 @@
 
 use warpweave_framework::{Cycle, Id, State, Statistics};
 
-use super::{Choice, View, WaitingRequest};
+use super::{Candidate, View, WaitingRequest};
 use crate::dram::banks::Command;
-use crate::promise::Promise;
+use crate::promise::PolicyContract;
 
 /// The order of the requests of one channel.
 pub trait RequestOrderPolicy: Send {
@@ -41,7 +41,7 @@ pub trait RequestOrderPolicy: Send {
 pub struct OpenRequestOrder {
     policy: Box<dyn RequestOrderPolicy>,
     channel: u32,
-    promise: Promise,
+    promise: PolicyContract,
 }
 
 impl OpenRequestOrder {
@@ -53,16 +53,16 @@ impl OpenRequestOrder {
         Self {
             policy,
             channel,
-            promise: Promise::of(name),
+            promise: PolicyContract::of(name),
         }
     }
 
-    pub(super) fn next(&self, view: &View<'_>) -> (Cycle, Choice) {
+    pub(super) fn next(&self, view: &View<'_>) -> (Cycle, Candidate) {
         if view.is_empty() {
-            return (Cycle::MAX, Choice::Nothing);
+            return (Cycle::MAX, Candidate::Nothing);
         }
         let Some((cycle, id)) = self.policy.next(view) else {
-            return (Cycle::MAX, Choice::Nothing);
+            return (Cycle::MAX, Candidate::Nothing);
         };
         let waits = view.waiting().any(|waiting| waiting == id);
         let wrong = match view.earliest(id) {
@@ -76,8 +76,8 @@ impl OpenRequestOrder {
         };
         let channel = self.channel;
         self.promise
-            .break_by(|| format!("{wrong} (channel {channel})"));
-        (Cycle::MAX, Choice::Nothing)
+            .violate(|| format!("{wrong} (channel {channel})"));
+        (Cycle::MAX, Candidate::Nothing)
     }
 
     pub(super) fn issued(&mut self, cycle: Cycle, command: Command, request: &WaitingRequest) {

@@ -2,7 +2,7 @@
 
 use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError};
 
-use super::{AnyRequestOrder, BEHIND, Best, BuiltInOrder, Choice, RequestOrder, View};
+use super::{AnyRequestOrder, BEHIND, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
 /// [`FrFcfs`](super::FrFcfs) that prefers row hits and never precharges a row that a waiting request
 /// needs. Source: FRFCFS_PriorHit of Ramulator 1 and FRFCFS-RowHit of Ramulator 2.
@@ -23,25 +23,25 @@ impl PolicyKind for RowHitFirst {
     }
 }
 
-pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
-    let mut best = Best::new(view.clock);
+pub(super) fn next(view: &View<'_>) -> (Cycle, Candidate) {
+    let mut best = BestCommand::new(view.clock);
     for bank in view.closed() {
         let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider(from, BEHIND | view.age(id), Choice::Activate(id));
+        best.consider(from, BEHIND | view.age(id), Candidate::Activate(id));
     }
     for bank in view.open() {
         let mut is_hit = false;
         for id in view.hits(bank) {
             is_hit = true;
             let from = view.column_from(bank, id);
-            best.consider(from, view.age(id), Choice::Column(id));
+            best.consider(from, view.age(id), Candidate::Column(id));
         }
         if let Some(id) = view.miss(bank)
             && !is_hit
         {
             let from = view.banks.precharge_from(bank);
-            best.consider(from, BEHIND | view.age(id), Choice::Precharge(id));
+            best.consider(from, BEHIND | view.age(id), Candidate::Precharge(id));
         }
     }
     best.take()

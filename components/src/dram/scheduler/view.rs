@@ -2,7 +2,7 @@
 
 use warpweave_framework::{Cycle, Id, IdTable};
 
-use super::{Choice, bits};
+use super::{Candidate, bits};
 use crate::dram::banks::Banks;
 use crate::dram::queue::{Entry, Line, Queue};
 
@@ -134,12 +134,12 @@ impl View<'_> {
     }
 
     /// The command that the request needs next.
-    pub(super) fn choice(&self, id: Id) -> Choice {
+    pub(super) fn choice(&self, id: Id) -> Candidate {
         let entry = &self.entries[id];
         match self.banks.row(entry.bank) {
-            None => Choice::Activate(id),
-            Some(row) if row == entry.row => Choice::Column(id),
-            Some(_) => Choice::Precharge(id),
+            None => Candidate::Activate(id),
+            Some(row) if row == entry.row => Candidate::Column(id),
+            Some(_) => Candidate::Precharge(id),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What makes a unit a broken one.
 
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::*;
 
@@ -33,7 +33,7 @@ pub(super) enum Fault {
 /// Stands between the unit and the checker, and together with the unit is the broken one.
 pub(super) struct Saboteur {
     fault: Fault,
-    dice: Dice,
+    dice: CounterRng,
     up: Vec<MemSlave>,
     unit_up: Vec<MemMaster>,
     unit_down: MemSlave,
@@ -50,7 +50,7 @@ impl Saboteur {
     pub(super) fn new(fault: Fault, ports: u32) -> Self {
         Self {
             fault,
-            dice: Dice::new(0, "faults"),
+            dice: CounterRng::new(0, "faults"),
             up: (0..ports).map(|_| MemSlave::default()).collect(),
             unit_up: (0..ports).map(|_| MemMaster::default()).collect(),
             unit_down: MemSlave::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::*;
 
@@ -14,9 +14,9 @@ pub(super) struct TaggedMemory {
     answers: BTreeMap<(Cycle, u64), MemResponse>,
     count: u64,
     /// Cycles in which no request is taken, so many of 16.
-    stalls: (Dice, u32),
+    stalls: (CounterRng, u32),
     /// How long answers take, and the longest time.
-    delays: (Dice, u64),
+    delays: (CounterRng, u64),
     /// Answers know of no write, as those of a memory below a cache that evicts.
     pub(super) forgets: bool,
 }
@@ -28,8 +28,8 @@ impl TaggedMemory {
             newest: BTreeMap::new(),
             answers: BTreeMap::new(),
             count: 0,
-            stalls: (Dice::new(seed, "stalls"), stalls),
-            delays: (Dice::new(seed, "delays"), slowest),
+            stalls: (CounterRng::new(seed, "stalls"), stalls),
+            delays: (CounterRng::new(seed, "delays"), slowest),
             forgets: false,
         }
     }

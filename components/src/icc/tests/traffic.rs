@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Order};
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::reborn::Reborn;
 use super::tagged_memory::TaggedMemory;
@@ -251,7 +251,10 @@ proptest! {
 /// Many reads and writes of few lines by all units, at once.
 pub(super) fn dense() -> Traffic {
     let port = |port: u64| {
-        let (kinds, lines) = (Dice::new(port, "kinds"), Dice::new(port, "lines"));
+        let (kinds, lines) = (
+            CounterRng::new(port, "kinds"),
+            CounterRng::new(port, "lines"),
+        );
         let request = |n: u64| {
             let kind = match kinds.below(n, 5) {
                 0 => RequestKind::Write,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 
 use super::super::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
-    WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    PlacementSite, WorkGroupPlacement,
 };
 use crate::occupancy::UnitLimits;
 
@@ -128,22 +128,22 @@ impl OneKernelPolicy for BlockRoundRobin {
         self.room[unit as usize] = room;
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         for &(unit, work_group, _) in &self.owed {
             if sendable(unit) {
-                return Choice::Place(Assignment { work_group, unit });
+                return PlacementChoice::Place(Assignment { work_group, unit });
             }
         }
         let new = (self.next < self.work_groups).then(|| self.candidate());
         match new.flatten() {
-            Some(unit) if sendable(unit) => Choice::Place(Assignment {
+            Some(unit) if sendable(unit) => PlacementChoice::Place(Assignment {
                 work_group: self.next,
                 unit,
             }),
-            Some(_) => Choice::UnitBusy,
-            None if !self.owed.is_empty() => Choice::UnitBusy,
-            None if self.room.iter().any(|&room| room > 0) => Choice::HeldBack,
-            None => Choice::UnitsFull,
+            Some(_) => PlacementChoice::UnitBusy,
+            None if !self.owed.is_empty() => PlacementChoice::UnitBusy,
+            None if self.room.iter().any(|&room| room > 0) => PlacementChoice::HeldBack,
+            None => PlacementChoice::UnitsFull,
         }
     }
 

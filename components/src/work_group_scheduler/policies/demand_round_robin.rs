@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, as_many, below};
 
 use super::super::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
-    WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    PlacementSite, WorkGroupPlacement,
 };
 
 /// The next work-group goes to the first unit with room after the one served last. In the
@@ -69,11 +69,11 @@ impl OneKernelPolicy for DemandRoundRobin {
         self.open.set(unit as usize, room > 0);
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         match self.candidate() {
-            None => Choice::UnitsFull,
-            Some(unit) if !sendable(unit as u32) => Choice::UnitBusy,
-            Some(unit) => Choice::Place(Assignment {
+            None => PlacementChoice::UnitsFull,
+            Some(unit) if !sendable(unit as u32) => PlacementChoice::UnitBusy,
+            Some(unit) => PlacementChoice::Place(Assignment {
                 work_group: self.next,
                 unit: unit as u32,
             }),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::super::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
-    WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    PlacementSite, WorkGroupPlacement,
 };
 use super::pools::Pools;
 
@@ -68,22 +68,22 @@ impl OneKernelPolicy for Distributed {
         }
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         let mut best = None;
-        let mut otherwise = Choice::UnitsFull;
+        let mut otherwise = PlacementChoice::UnitsFull;
         for cluster in 0..self.site.clusters {
             let Some(&(resident, within)) = self.open[cluster as usize].first() else {
                 continue;
             };
             let Some(work_group) = self.pools.front(cluster) else {
-                if otherwise == Choice::UnitsFull {
-                    otherwise = Choice::HeldBack;
+                if otherwise == PlacementChoice::UnitsFull {
+                    otherwise = PlacementChoice::HeldBack;
                 }
                 continue;
             };
             let unit = cluster * self.site.units_per_cluster + within;
             if !sendable(unit) {
-                otherwise = Choice::UnitBusy;
+                otherwise = PlacementChoice::UnitBusy;
                 continue;
             }
             let candidate = ((resident, within, cluster), Assignment { work_group, unit });
@@ -91,7 +91,9 @@ impl OneKernelPolicy for Distributed {
                 best = Some(candidate);
             }
         }
-        best.map_or(otherwise, |(_, placement)| Choice::Place(placement))
+        best.map_or(otherwise, |(_, placement)| {
+            PlacementChoice::Place(placement)
+        })
     }
 
     fn placed(&mut self, placed: Assignment) {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 
 use super::super::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
-    WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    PlacementSite, WorkGroupPlacement,
 };
 use super::pools::Pools;
 use crate::occupancy::UnitLimits;
@@ -109,7 +109,7 @@ impl OneKernelPolicy for DistributedBlock {
         self.units[unit as usize] = (resident, room);
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         let mut best = None;
         let mut busy = false;
         for cluster in 0..self.site.clusters {
@@ -129,10 +129,10 @@ impl OneKernelPolicy for DistributedBlock {
             }
         }
         match best {
-            Some((_, placement)) => Choice::Place(placement),
-            None if busy => Choice::UnitBusy,
-            None if self.units.iter().any(|&(_, room)| room > 0) => Choice::HeldBack,
-            None => Choice::UnitsFull,
+            Some((_, placement)) => PlacementChoice::Place(placement),
+            None if busy => PlacementChoice::UnitBusy,
+            None if self.units.iter().any(|&(_, room)| room > 0) => PlacementChoice::HeldBack,
+            None => PlacementChoice::UnitsFull,
         }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, as_many};
 
 use super::super::{
-    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
 };
 use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory, push_write};
 use crate::launch::LaunchHint;
@@ -67,7 +67,7 @@ impl Bound {
 
 /// Where a unit takes its next work-group from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
+enum QueueChoice {
     /// The queues of this unit, at this level.
     Queue(u32, usize),
     /// Kernels of the host.
@@ -103,16 +103,16 @@ impl LaPerm {
         memory.base + unit as u64 * size + offset
     }
 
-    fn source(&self, unit: u32) -> Option<From> {
+    fn source(&self, unit: u32) -> Option<QueueChoice> {
         if let Some(level) = self.units[unit as usize].level() {
-            return Some(From::Queue(unit, level));
+            return Some(QueueChoice::Queue(unit, level));
         }
         if !self.host.is_empty() {
-            return Some(From::Host);
+            return Some(QueueChoice::Host);
         }
         let backup = self.backup(unit)?;
         let level = self.units[backup as usize].level()?;
-        Some(From::Queue(backup, level))
+        Some(QueueChoice::Queue(backup, level))
     }
 
     /// The unit whose queues a unit without any drains: the one it stays with, or the fullest, the lowest of equals.
@@ -125,10 +125,12 @@ impl LaPerm {
         })
     }
 
-    fn next_of(&self, from: From) -> Option<(u32, u32)> {
+    fn next_of(&self, from: QueueChoice) -> Option<(u32, u32)> {
         match from {
-            From::Queue(unit, level) => self.units[unit as usize].levels[level].front().copied(),
-            From::Host => self.host.front().copied(),
+            QueueChoice::Queue(unit, level) => {
+                self.units[unit as usize].levels[level].front().copied()
+            }
+            QueueChoice::Host => self.host.front().copied(),
         }
     }
 }
@@ -210,7 +212,7 @@ impl PlacementPolicy for LaPerm {
         &mut self,
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement> {
+    ) -> PlacementChoice<Placement> {
         let mut best = None;
         let mut busy = false;
         for unit in 0..machine.site().units() {
@@ -236,9 +238,9 @@ impl PlacementPolicy for LaPerm {
             }
         }
         match best {
-            Some((_, placement)) => Choice::Place(placement),
-            None if busy => Choice::UnitBusy,
-            None => Choice::UnitsFull,
+            Some((_, placement)) => PlacementChoice::Place(placement),
+            None if busy => PlacementChoice::UnitBusy,
+            None => PlacementChoice::UnitsFull,
         }
     }
 
@@ -247,7 +249,7 @@ impl PlacementPolicy for LaPerm {
         let Some(from) = self.source(chosen.unit) else {
             return;
         };
-        let From::Queue(of, level) = from else {
+        let QueueChoice::Queue(of, level) = from else {
             self.host.pop_front();
             return;
         };

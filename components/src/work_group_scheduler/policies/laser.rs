@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, at_most};
 
 use super::super::{
-    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
 };
 use super::QueuesSpec;
 use super::queued::Queued;
@@ -155,7 +155,7 @@ impl PlacementPolicy for Laser {
         &mut self,
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement> {
+    ) -> PlacementChoice<Placement> {
         self.queued.choose(machine, sendable)
     }
 

@@ -49,7 +49,7 @@ pub use self::reuse_chains::ReuseChains;
 pub use self::shortest_queue::ShortestQueue;
 pub use self::strict_round_robin::StrictRoundRobin;
 pub use self::two_level_round_robin::TwoLevelRoundRobin;
-pub use self::unit_queues::{Stealing, TakenFrom, UnitQueues};
+pub use self::unit_queues::{QueueEnd, Stealing, UnitQueues};
 
 /// Adds the placement policies of this folder.
 pub fn register_policies(registry: &mut Registry) {

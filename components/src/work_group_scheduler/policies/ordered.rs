@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use warpweave_framework::State;
 
-use super::super::{Assignment, Choice, Kernel, OneKernelPolicy, PlacementSite};
+use super::super::{Assignment, Kernel, OneKernelPolicy, PlacementChoice, PlacementSite};
 
 /// Rank of the next open context of a unit; lower goes first.
 pub(super) type Rank = (u32, u32, u32);
@@ -54,12 +54,12 @@ impl OneKernelPolicy for Ordered {
         }
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         debug_assert!(self.next < self.work_groups, "asked without work-groups");
         match self.open.first() {
-            None => Choice::UnitsFull,
-            Some(&(_, unit)) if !sendable(unit) => Choice::UnitBusy,
-            Some(&(_, unit)) => Choice::Place(Assignment {
+            None => PlacementChoice::UnitsFull,
+            Some(&(_, unit)) if !sendable(unit) => PlacementChoice::UnitBusy,
+            Some(&(_, unit)) => PlacementChoice::Place(Assignment {
                 work_group: self.next,
                 unit,
             }),

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, State, Statistics};
 
-use super::super::{Choice, Machine, Placement, PlacementSite, QueueAccess};
-use super::{Stealing, TakenFrom, UnitQueues};
+use super::super::{Machine, Placement, PlacementChoice, PlacementSite, QueueAccess};
+use super::{QueueEnd, Stealing, UnitQueues};
 use crate::memory::LINE_BYTES_MAX;
 
 /// Bytes of an entry: number of the kernel and of the work-group (LASER paper, section 6).
@@ -177,7 +177,7 @@ impl Queued {
         &self,
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement> {
+    ) -> PlacementChoice<Placement> {
         let mut best = None;
         let (mut busy, mut waits) = (false, false);
         for unit in 0..machine.site().units() {
@@ -204,10 +204,10 @@ impl Queued {
             }
         }
         match best {
-            Some((_, placement)) => Choice::Place(placement),
-            None if busy => Choice::UnitBusy,
-            None if waits => Choice::HeldBack,
-            None => Choice::UnitsFull,
+            Some((_, placement)) => PlacementChoice::Place(placement),
+            None if busy => PlacementChoice::UnitBusy,
+            None if waits => PlacementChoice::HeldBack,
+            None => PlacementChoice::UnitsFull,
         }
     }
 
@@ -219,8 +219,8 @@ impl Queued {
         if let Some(memory) = self.spec.memory {
             if !self.is_on_chip(from) {
                 let address = match from {
-                    TakenFrom::Head(unit) => self.address(&memory, unit, 0),
-                    TakenFrom::Tail(unit) => self.address(&memory, unit, self.queues.len(unit) - 1),
+                    QueueEnd::Head(unit) => self.address(&memory, unit, 0),
+                    QueueEnd::Tail(unit) => self.address(&memory, unit, self.queues.len(unit) - 1),
                 };
                 accesses.push(QueueAccess {
                     address,
@@ -230,7 +230,7 @@ impl Queued {
             }
             let held = memory.entries_on_chip;
             match from {
-                TakenFrom::Head(unit) => {
+                QueueEnd::Head(unit) => {
                     let length = self.queues.len(unit) as u32;
                     let on_chip = &mut self.on_chip[unit as usize];
                     if *on_chip == 0 {
@@ -239,14 +239,14 @@ impl Queued {
                     *on_chip -= 1;
                     self.taken[unit as usize] += 1;
                 }
-                TakenFrom::Tail(unit) => {
+                QueueEnd::Tail(unit) => {
                     let left = self.queues.len(unit) as u32 - 1;
                     let on_chip = &mut self.on_chip[unit as usize];
                     *on_chip = left.min(*on_chip);
                 }
             }
         }
-        self.stolen += u64::from(matches!(from, TakenFrom::Tail(_)));
+        self.stolen += u64::from(matches!(from, QueueEnd::Tail(_)));
         self.queues.take(from);
     }
 
@@ -258,10 +258,10 @@ impl Queued {
     }
 
     /// Whether the entry is in the scheduler already.
-    fn is_on_chip(&self, from: TakenFrom) -> bool {
+    fn is_on_chip(&self, from: QueueEnd) -> bool {
         match from {
-            TakenFrom::Head(unit) => self.on_chip[unit as usize] > 0,
-            TakenFrom::Tail(unit) => self.queues.len(unit) <= self.on_chip[unit as usize] as usize,
+            QueueEnd::Head(unit) => self.on_chip[unit as usize] > 0,
+            QueueEnd::Tail(unit) => self.queues.len(unit) <= self.on_chip[unit as usize] as usize,
         }
     }
 

@@ -6,8 +6,8 @@ use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State}
 use warpweave_random::nth;
 
 use super::super::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
-    WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    PlacementSite, WorkGroupPlacement,
 };
 
 /// Turn by turn: the contexts that are free when a turn begins are put in a random order, and get
@@ -81,15 +81,15 @@ impl OneKernelPolicy for RandomRoundRobin {
         self.room[unit as usize] = room;
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         if self.turn.is_empty() {
             // Drawn when contexts are free, which is told: asking again draws nothing new.
             self.draw();
         }
         match self.turn.front() {
-            None => Choice::UnitsFull,
-            Some(&unit) if !sendable(unit) => Choice::UnitBusy,
-            Some(&unit) => Choice::Place(Assignment {
+            None => PlacementChoice::UnitsFull,
+            Some(&unit) if !sendable(unit) => PlacementChoice::UnitBusy,
+            Some(&unit) => PlacementChoice::Place(Assignment {
                 work_group: self.next,
                 unit,
             }),

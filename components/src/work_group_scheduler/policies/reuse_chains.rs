@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::super::{
-    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
 };
 use super::QueuesSpec;
 use super::queued::Queued;
@@ -16,7 +16,7 @@ use crate::reuse_profile::{ReuseProfile, WHAT};
 
 /// A chain of which work-groups are still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Begun {
+struct OpenChain {
     unit: u32,
     /// Work-groups that have not come.
     left: u32,
@@ -31,7 +31,7 @@ struct Begun {
 pub struct ReuseChains {
     profile: Arc<ReuseProfile>,
     queued: Queued,
-    begun: BTreeMap<u32, Begun>,
+    begun: BTreeMap<u32, OpenChain>,
 }
 
 impl ReuseChains {
@@ -54,7 +54,7 @@ impl ReuseChains {
         for chain in order {
             let mut list = members.remove(&chain).unwrap_or_default();
             list.sort_unstable();
-            let begun = self.begun.remove(&chain).unwrap_or_else(|| Begun {
+            let begun = self.begun.remove(&chain).unwrap_or_else(|| OpenChain {
                 unit: self.queued.queues.shortest(),
                 left: self.profile.chain_len(chain),
             });
@@ -63,7 +63,7 @@ impl ReuseChains {
             }
             let left = begun.left.saturating_sub(list.len() as u32);
             if left > 0 {
-                self.begun.insert(chain, Begun { left, ..begun });
+                self.begun.insert(chain, OpenChain { left, ..begun });
             }
         }
     }
@@ -104,7 +104,7 @@ impl PlacementPolicy for ReuseChains {
         &mut self,
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement> {
+    ) -> PlacementChoice<Placement> {
         self.queued.choose(machine, sendable)
     }
 

@@ -3,7 +3,7 @@
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::super::{
-    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
 };
 use super::QueuesSpec;
 use super::queued::Queued;
@@ -48,7 +48,7 @@ impl PlacementPolicy for ShortestQueue {
         &mut self,
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement> {
+    ) -> PlacementChoice<Placement> {
         self.0.choose(machine, sendable)
     }
 

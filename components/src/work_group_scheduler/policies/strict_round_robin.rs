@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::super::{
-    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
-    WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    PlacementSite, WorkGroupPlacement,
 };
 
 /// Work-group `u` runs on unit `u mod units`, as redirection needs it. A unit with room takes only its
@@ -71,13 +71,13 @@ impl OneKernelPolicy for StrictRoundRobin {
         }
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         let first = self.open.iter().find(|&&(_, unit)| sendable(unit));
         match first {
-            Some(&(work_group, unit)) => Choice::Place(Assignment { work_group, unit }),
-            None if !self.open.is_empty() => Choice::UnitBusy,
-            None if self.has_room.contains(&true) => Choice::HeldBack,
-            None => Choice::UnitsFull,
+            Some(&(work_group, unit)) => PlacementChoice::Place(Assignment { work_group, unit }),
+            None if !self.open.is_empty() => PlacementChoice::UnitBusy,
+            None if self.has_room.contains(&true) => PlacementChoice::HeldBack,
+            None => PlacementChoice::UnitsFull,
         }
     }
 

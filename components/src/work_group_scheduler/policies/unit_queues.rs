@@ -20,7 +20,7 @@ pub enum Stealing {
 
 /// One end of a queue that something is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakenFrom {
+pub enum QueueEnd {
     /// The head of the queue of this unit.
     Head(u32),
     /// The tail of the queue of this unit.
@@ -87,9 +87,9 @@ impl<T> UnitQueues<T> {
 
     /// Where the next entry for a unit comes from: the head of its own queue, or, if that is empty, the
     /// tail of another.
-    pub fn source(&self, unit: u32, stealing: Stealing) -> Option<TakenFrom> {
+    pub fn source(&self, unit: u32, stealing: Stealing) -> Option<QueueEnd> {
         if self.len(unit) > 0 {
-            return Some(TakenFrom::Head(unit));
+            return Some(QueueEnd::Head(unit));
         }
         let units = self.0.len() as u32;
         let mut filled = (1..units).map(|step| (unit + step) % units);
@@ -100,22 +100,22 @@ impl<T> UnitQueues<T> {
                 .filter(|&other| self.len(other) > 0)
                 .max_by_key(|&other| (self.len(other), units - other)),
         };
-        victim.map(TakenFrom::Tail)
+        victim.map(QueueEnd::Tail)
     }
 
     /// The entry at one end of a queue.
-    pub fn peek(&self, from: TakenFrom) -> Option<&T> {
+    pub fn peek(&self, from: QueueEnd) -> Option<&T> {
         match from {
-            TakenFrom::Head(unit) => self.0.get(unit as usize)?.front(),
-            TakenFrom::Tail(unit) => self.0.get(unit as usize)?.back(),
+            QueueEnd::Head(unit) => self.0.get(unit as usize)?.front(),
+            QueueEnd::Tail(unit) => self.0.get(unit as usize)?.back(),
         }
     }
 
     /// Takes the entry at one end of a queue.
-    pub fn take(&mut self, from: TakenFrom) -> Option<T> {
+    pub fn take(&mut self, from: QueueEnd) -> Option<T> {
         match from {
-            TakenFrom::Head(unit) => self.0.get_mut(unit as usize)?.pop_front(),
-            TakenFrom::Tail(unit) => self.0.get_mut(unit as usize)?.pop_back(),
+            QueueEnd::Head(unit) => self.0.get_mut(unit as usize)?.pop_front(),
+            QueueEnd::Tail(unit) => self.0.get_mut(unit as usize)?.pop_back(),
         }
     }
 }
@@ -138,10 +138,10 @@ mod tests {
     fn a_unit_takes_the_head_of_its_own_queue() {
         let mut queues = queues(&[1, 3]);
         for stealing in [Stealing::Never, Stealing::Longest, Stealing::Next] {
-            assert_eq!(queues.source(1, stealing), Some(TakenFrom::Head(1)));
+            assert_eq!(queues.source(1, stealing), Some(QueueEnd::Head(1)));
         }
-        assert_eq!(queues.peek(TakenFrom::Head(1)), Some(&10));
-        assert_eq!(queues.take(TakenFrom::Head(1)), Some(10));
+        assert_eq!(queues.peek(QueueEnd::Head(1)), Some(&10));
+        assert_eq!(queues.take(QueueEnd::Head(1)), Some(10));
         assert_eq!(queues.len(1), 2);
     }
 
@@ -150,23 +150,20 @@ mod tests {
     fn lsr_m10_an_empty_unit_steals_the_tail_of_the_longest_queue() {
         let mut queues = queues(&[1, 3, 0, 3]);
         let from = queues.source(2, Stealing::Longest).unwrap();
-        assert_eq!(from, TakenFrom::Tail(1));
+        assert_eq!(from, QueueEnd::Tail(1));
         assert_eq!(queues.take(from), Some(12));
-        assert_eq!(
-            queues.source(2, Stealing::Longest),
-            Some(TakenFrom::Tail(3))
-        );
+        assert_eq!(queues.source(2, Stealing::Longest), Some(QueueEnd::Tail(3)));
     }
 
     #[test]
     fn stealing_from_the_next_goes_round() {
         assert_eq!(
             queues(&[1, 2, 0, 0]).source(2, Stealing::Next),
-            Some(TakenFrom::Tail(0))
+            Some(QueueEnd::Tail(0))
         );
         assert_eq!(
             queues(&[1, 2, 0, 1]).source(2, Stealing::Next),
-            Some(TakenFrom::Tail(3))
+            Some(QueueEnd::Tail(3))
         );
         assert_eq!(queues(&[1, 2, 0, 1]).source(2, Stealing::Never), None);
         assert_eq!(queues(&[0, 0]).source(1, Stealing::Longest), None);

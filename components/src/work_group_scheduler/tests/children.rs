@@ -44,7 +44,8 @@ impl Family {
 
     /// Places what is placed next: kernel and unit.
     fn step(&mut self) -> Option<(u32, u32)> {
-        let Choice::Place(placed) = self.policy.choose(&self.machine, &mut |_| true) else {
+        let PlacementChoice::Place(placed) = self.policy.choose(&self.machine, &mut |_| true)
+        else {
             return None;
         };
         assert_eq!(self.machine.check(placed), Ok(()));

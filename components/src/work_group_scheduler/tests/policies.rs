@@ -43,7 +43,7 @@ impl Bare {
         }
     }
 
-    fn choose(&mut self) -> Choice<Placement> {
+    fn choose(&mut self) -> PlacementChoice<Placement> {
         self.policy.choose(&self.machine, &mut |_| true)
     }
 
@@ -51,7 +51,7 @@ impl Bare {
         if self.left == 0 {
             return None;
         }
-        let Choice::Place(placement) = self.choose() else {
+        let PlacementChoice::Place(placement) = self.choose() else {
             return None;
         };
         assert_eq!(self.machine.check(placement), Ok(()));
@@ -168,7 +168,7 @@ fn icc_m2_the_last_work_group_of_a_cluster_waits_for_two_contexts() {
     let mut bare = Bare::new(&Policy::plain::<DistributedBlock>(), site(2, 2), 2, 10);
     bare.fill();
     bare.end(0, 0);
-    assert_eq!(bare.choose(), Choice::HeldBack);
+    assert_eq!(bare.choose(), PlacementChoice::HeldBack);
     bare.end(0, 1);
     assert_eq!(bare.step(), Some(placed(0, 4)));
 }
@@ -181,7 +181,7 @@ fn icc_m2_relaxed_the_last_work_group_of_a_cluster_waits_for_one_context() {
     assert_eq!(bare.contents, [[0, 1], [2, 3], [6, 7], [8, 9]]);
     // Two are left of each cluster: still a pair.
     bare.end(0, 0);
-    assert_eq!(bare.choose(), Choice::HeldBack);
+    assert_eq!(bare.choose(), PlacementChoice::HeldBack);
 
     let mut bare = Bare::new(&relaxed, site(2, 2), 2, 10);
     bare.fill();
@@ -216,7 +216,7 @@ fn bas_m1_a_unit_without_work_groups_of_its_own_stays_empty_under_strict() {
     let mut strict = Bare::new(&Policy::plain::<StrictRoundRobin>(), site(1, 2), 1, 3);
     strict.fill();
     strict.end(1, 1);
-    assert_eq!(strict.choose(), Choice::HeldBack);
+    assert_eq!(strict.choose(), PlacementChoice::HeldBack);
     strict.end(0, 0);
     assert_eq!(strict.step(), Some(placed(0, 2)));
 }
@@ -281,11 +281,11 @@ fn bas_m7_a_block_waits_for_two_contexts_of_one_unit() {
     assert_eq!(bare.contents, [[0, 1], [2, 3]]);
     bare.end(0, 0);
     bare.end(1, 3);
-    assert_eq!(bare.choose(), Choice::HeldBack);
+    assert_eq!(bare.choose(), PlacementChoice::HeldBack);
     bare.end(1, 2);
     assert_eq!(bare.step(), Some(placed(1, 4)));
     assert_eq!(bare.step(), Some(placed(1, 5)));
-    assert_eq!(bare.choose(), Choice::HeldBack);
+    assert_eq!(bare.choose(), PlacementChoice::HeldBack);
     bare.end(1, 4);
     bare.end(1, 5);
     bare.end(0, 1);
@@ -300,15 +300,15 @@ fn bas_m7_blocks_of_several_units_are_filled_side_by_side() {
     // Unit 0 takes nothing for a while: the second block does not wait for the rest of the first.
     assert_eq!(bare.step(), Some(placed(0, 0)));
     let choice = bare.policy.choose(&bare.machine, &mut |unit| unit != 0);
-    assert_eq!(choice, Choice::Place(placed(1, 2)));
+    assert_eq!(choice, PlacementChoice::Place(placed(1, 2)));
     assert_eq!(bare.step(), Some(placed(0, 1)));
     let busy = bare.policy.choose(&bare.machine, &mut |_| false);
-    assert_eq!(busy, Choice::UnitBusy);
+    assert_eq!(busy, PlacementChoice::UnitBusy);
     bare.fill();
     assert_eq!(bare.contents, [vec![0, 1, 4, 5], vec![2, 3, 6, 7]]);
     // The last block has a single work-group, and waits for two contexts all the same.
     bare.end(0, 0);
-    assert_eq!(bare.choose(), Choice::HeldBack);
+    assert_eq!(bare.choose(), PlacementChoice::HeldBack);
     bare.end(0, 1);
     assert_eq!(bare.step(), Some(placed(0, 8)));
 }
@@ -334,7 +334,7 @@ fn units_steal_when_their_queue_is_empty() {
         bare.end(2, 5);
         assert_eq!(bare.step(), next, "{stealing:?}");
         if next.is_none() {
-            assert_eq!(bare.choose(), Choice::HeldBack);
+            assert_eq!(bare.choose(), PlacementChoice::HeldBack);
         }
     }
 }

@@ -309,8 +309,12 @@ impl PolicyKind for Always {
 impl PlacementPolicy for Always {
     fn arrived(&mut self, _: Kernel<'_>, _: &Machine) {}
 
-    fn choose(&mut self, _: &Machine, _: &mut dyn FnMut(u32) -> bool) -> Choice<Placement> {
-        Choice::Place(self.0)
+    fn choose(
+        &mut self,
+        _: &Machine,
+        _: &mut dyn FnMut(u32) -> bool,
+    ) -> PlacementChoice<Placement> {
+        PlacementChoice::Place(self.0)
     }
 
     fn placed(&mut self, _: Placement, _: &Machine) {}
@@ -366,8 +370,8 @@ impl OneKernelPolicy for Everything {
 
     fn update(&mut self, _: u32, _: u32, _: u32) {}
 
-    fn choose(&mut self, _: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
-        Choice::Place(Assignment {
+    fn choose(&mut self, _: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
+        PlacementChoice::Place(Assignment {
             work_group: self.0,
             unit: 0,
         })

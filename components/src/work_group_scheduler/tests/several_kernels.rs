@@ -58,19 +58,19 @@ impl PlacementPolicy for Urgent {
         &mut self,
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> Choice<Placement> {
+    ) -> PlacementChoice<Placement> {
         for &(kernel, left) in &self.kernels {
             let mut units = (0..machine.site().units()).rev();
             let unit = units.find(|&unit| machine.room(unit, kernel) > 0 && sendable(unit));
             if let (Some(unit), Some(work_group)) = (unit, left.checked_sub(1)) {
-                return Choice::Place(Placement {
+                return PlacementChoice::Place(Placement {
                     kernel,
                     work_group,
                     unit,
                 });
             }
         }
-        Choice::UnitBusy
+        PlacementChoice::UnitBusy
     }
 
     fn placed(&mut self, placed: Placement, machine: &Machine) {

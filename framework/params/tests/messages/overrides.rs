@@ -1,7 +1,7 @@
 //! Overrides.
 
 use insta::assert_snapshot;
-use warpweave_params::{Absent, Override, Source, from_node, parse, repeated_paths, to_ron};
+use warpweave_params::{MissingField, Override, Source, from_node, parse, repeated_paths, to_ron};
 
 use super::CacheSpec;
 
@@ -12,7 +12,7 @@ const SYSTEM: &str = r#"System(
     wires: [1, 2, 3],
 )"#;
 
-fn overridden(text: &str, absent: Absent) -> Result<String, String> {
+fn overridden(text: &str, absent: MissingField) -> Result<String, String> {
     let mut node = parse(&Source::new("a.ron", SYSTEM)).expect("the sample is valid");
     let change = Override::parse(text, "--set").map_err(|error| error.to_string())?;
     change
@@ -39,11 +39,11 @@ fn overrides_replace_one_value() {
         let original = to_ron(&parse(&Source::new("a.ron", SYSTEM)).unwrap());
         assert!(original.contains(before), "{original}");
         assert_eq!(
-            overridden(change, Absent::Refuse).unwrap(),
+            overridden(change, MissingField::Refuse).unwrap(),
             original.replace(before, after)
         );
     }
-    let added = overridden("l1.mshr=8", Absent::Insert).unwrap();
+    let added = overridden("l1.mshr=8", MissingField::Insert).unwrap();
     assert!(added.contains("replacement: Lru, mshr: 8)"), "{added}");
 }
 
@@ -69,7 +69,7 @@ fn overrides_that_lead_nowhere_are_refused() {
     ];
     let all: Vec<_> = changes
         .iter()
-        .map(|c| overridden(c, Absent::Refuse).unwrap_err())
+        .map(|c| overridden(c, MissingField::Refuse).unwrap_err())
         .collect();
     assert_snapshot!(all.join("\n\n"), @r###"
 error: unknown field `wayz` in Cache
@@ -194,7 +194,7 @@ fn an_inserted_field_the_type_lacks_is_refused_at_the_override() {
     let mut node = parse(&Source::new("a.ron", "Cache(size: \"1 B\", ways: 4)")).unwrap();
     Override::parse("waze=8", "--set")
         .unwrap()
-        .apply(&mut node, Absent::Insert)
+        .apply(&mut node, MissingField::Insert)
         .unwrap();
     assert_snapshot!(from_node::<CacheSpec>(&node).unwrap_err().to_string(), @r###"
 error: unknown field `waze` in Cache

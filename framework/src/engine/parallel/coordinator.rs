@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Vacancy;
-use crate::engine::parallel::crew::Crew;
+use crate::engine::parallel::crew::ThreadGovernor;
 use crate::engine::parallel::cut_channel::CutChannel;
 use crate::engine::parallel::tally::{Cells, Found, Tally, earlier};
 use crate::engine::partition::{Background, Place, Window};
-use crate::evaluation::{Across, Failure, NEVER, Sink};
+use crate::evaluation::{CutActivity, Failure, NEVER, Sink};
 use crate::observe::ProbeSink;
 use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
@@ -65,7 +65,7 @@ pub(crate) struct Coordinator {
     /// The tallies of the last window tell of every partition.
     told: bool,
     /// How the threads of a run work.
-    pub(crate) crew: Crew,
+    pub(crate) crew: ThreadGovernor,
 }
 
 /// A decided end of the run.
@@ -114,7 +114,7 @@ impl Coordinator {
             windows: 0,
             window: Window::none(),
             told: false,
-            crew: Crew::new(),
+            crew: ThreadGovernor::new(),
         }
     }
 
@@ -165,7 +165,7 @@ impl Coordinator {
 
     /// What happened at cuts outside of windows: senders that waited when the system was divided.
     #[cold]
-    fn collect(cells: &Cells<'_>, across: &mut Across) {
+    fn collect(cells: &Cells<'_>, across: &mut CutActivity) {
         for cell in cells {
             across.append(&mut cell.lock().shared.across);
         }
@@ -173,7 +173,7 @@ impl Coordinator {
 
     /// Arranges the wake-ups that follow from what happened at the cuts. In which order the threads
     /// are looked at does not matter.
-    fn wake_across(&mut self, cells: &Cells<'_>, happened: &mut Across, found: &mut Found) {
+    fn wake_across(&mut self, cells: &Cells<'_>, happened: &mut CutActivity, found: &mut Found) {
         let (mut first, mut last) = (NEVER, 0);
         let mut wake = |place: Place, tick: u64| {
             let mut partition = cells[place.partition as usize].lock();

@@ -22,7 +22,7 @@ const ALONE_MAX: Duration = Duration::from_millis(640);
 const BUSY_MIN: f64 = 1.25;
 
 /// How the threads of a run work, judged between windows.
-pub(crate) struct Crew {
+pub(crate) struct ThreadGovernor {
     together: bool,
     /// When the last window ended.
     last: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Crew {
     alone: Duration,
 }
 
-impl Crew {
+impl ThreadGovernor {
     /// Threads that begin together.
     pub(crate) fn new() -> Self {
         Self {
@@ -96,13 +96,13 @@ mod tests {
 
     /// A host on which time passes as windows say.
     struct Host {
-        crew: Crew,
+        crew: ThreadGovernor,
         now: Duration,
     }
 
     impl Host {
         fn new() -> Self {
-            let (crew, now) = (Crew::new(), Duration::ZERO);
+            let (crew, now) = (ThreadGovernor::new(), Duration::ZERO);
             Self { crew, now }
         }
 

@@ -1,7 +1,7 @@
 //! What partitions did in a window and have before them, added up for the coordinator.
 
 use crate::engine::partition::{Ahead, Partition, Window};
-use crate::evaluation::Across;
+use crate::evaluation::CutActivity;
 use crate::sync::Mutex;
 use crate::time::Tick;
 use crate::world::WorldDriver;
@@ -104,7 +104,7 @@ impl Found {
 /// What happened in the partitions that one thread ran in a window, for the coordinator.
 pub(crate) struct Tally {
     pub(super) found: Found,
-    pub(super) across: Box<Across>,
+    pub(super) across: Box<CutActivity>,
 }
 
 impl Tally {

@@ -2,7 +2,7 @@
 //!
 //! A component counts in ordinary fields, which costs an addition, and reports them through
 //! [`Statistics`] with a name, a unit and a meaning. Quantities that last (occupancy, states) are
-//! kept as value-and-since ([`Level`]) and closed at the time of the report, so that a component
+//! kept as value-and-since ([`TimeWeighted`]) and closed at the time of the report, so that a component
 //! that slept reports what one that stayed awake would.
 //!
 //! Every statistic says how its values of several instances become one ([`Combination`]): counts are
@@ -14,10 +14,10 @@
 mod histogram;
 mod instance;
 mod label;
-mod level;
 mod list;
 mod role;
 mod series;
+mod time_weighted;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use serde::{Deserialize, Serialize};
 pub use self::histogram::Histogram;
 pub use self::instance::InstanceStatistics;
 pub use self::label::Label;
-pub use self::level::Level;
 use self::list::List;
 pub use self::role::{Combination, Role};
 pub use self::series::Series;
+pub use self::time_weighted::TimeWeighted;
 use crate::observe::row::Row;
 use crate::time::{Cycle, Tick};
 
@@ -320,7 +320,7 @@ impl<'a> Statistics<'a> {
         name: &'static str,
         unit: &'static str,
         meaning: &'static str,
-        level: &Level,
+        level: &TimeWeighted,
     ) {
         let mean = (level.integral(self.cycle), self.cycle);
         self.mean(name, unit, "cycles", meaning, mean);
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn every_sort_of_statistic_says_how_it_combines() {
         let mut values = Vec::new();
-        let mut level = Level::default();
+        let mut level = TimeWeighted::default();
         level.set(2, 3);
         let mut s = Statistics::new(10, Tick(10), &mut values);
         s.counter("reads", "requests", "", 2);

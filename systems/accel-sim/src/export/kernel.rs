@@ -13,7 +13,7 @@ use crate::AccelSimError;
 use crate::header::{BLOCK_THREADS_MAX, LOCAL_BYTES_MAX, REGISTERS_MAX as PER_THREAD_MAX};
 use crate::instruction::{REGISTERS_MAX, ZERO};
 use crate::kernel::PRIVATE_ALIGNMENT;
-use crate::opcodes::Reach;
+use crate::opcodes::AccessSpace;
 use crate::space::PRIVATE_WINDOW_BYTES;
 
 /// Where the window of local memory begins, unless global addresses lie there.
@@ -21,7 +21,7 @@ const SHARED_WINDOW: u64 = 0x7f20_0000_0000;
 
 /// What was seen of an instruction.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct ObservedInstruction {
     times: u64,
     spaces: Spaces,
 }
@@ -90,7 +90,7 @@ pub(super) fn text(
     }
     let generic = lines
         .values()
-        .any(|line| line.written.reach == Reach::Generic);
+        .any(|line| line.written.reach == AccessSpace::Generic);
     let mut text = Text {
         kernel,
         lines,
@@ -122,8 +122,8 @@ struct Range {
     global_end: u64,
 }
 
-fn survey(kernel: &KernelTrace) -> (BTreeMap<u32, Seen>, Range) {
-    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+fn survey(kernel: &KernelTrace) -> (BTreeMap<u32, ObservedInstruction>, Range) {
+    let mut seen: BTreeMap<u32, ObservedInstruction> = BTreeMap::new();
     let (mut private, mut global_end) = (u64::MAX, 0);
     for (work_group, wavefront) in wavefronts(kernel) {
         let (mut cursor, mut lanes) = (kernel.cursor(work_group, wavefront), Lanes::default());
@@ -169,7 +169,7 @@ fn windows(global_end: u64) -> Option<(u64, u64)> {
 
 /// Bytes of each lane.
 fn width(instruction: &Instruction, written: &Written, times: u64, losses: &mut Losses) -> u64 {
-    if matches!(written.reach, Reach::Nothing | Reach::Other) {
+    if matches!(written.reach, AccessSpace::Nothing | AccessSpace::Other) {
         return 0;
     }
     let bytes = u64::from(instruction.access_bytes);
@@ -361,7 +361,7 @@ impl Text<'_> {
     /// An address as an opcode has it.
     fn address(&self, line: &Line, space: Space, address: u64) -> u64 {
         let (shared, private) = match line.written.reach {
-            Reach::Generic => self.windows,
+            AccessSpace::Generic => self.windows,
             _ => (0, 0),
         };
         match space {

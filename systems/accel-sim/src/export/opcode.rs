@@ -3,7 +3,7 @@
 use warpweave_trace::{CacheOperator, Class, Instruction, ReadPath, Space};
 
 use super::losses::Losses;
-use crate::opcodes::{Architecture, Reach, look_up};
+use crate::opcodes::{AccessSpace, Architecture, look_up};
 
 /// Binary versions in the order in which they are tried: the first that has all opcodes of a kernel is named.
 const VERSIONS: [u32; 7] = [70, 75, 80, 90, 60, 35, 86];
@@ -36,17 +36,17 @@ impl Spaces {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) opcode: String,
-    pub(super) reach: Reach,
+    pub(super) reach: AccessSpace,
 }
 
 impl Written {
     /// Whether addresses of this space can be written.
     pub(super) fn takes(&self, space: Space) -> bool {
         match self.reach {
-            Reach::In(Space::Const) => matches!(space, Space::Const | Space::Param),
-            Reach::In(its) => its == space,
-            Reach::Generic => GENERIC.contains(&space),
-            Reach::Nothing | Reach::Other => false,
+            AccessSpace::In(Space::Const) => matches!(space, Space::Const | Space::Param),
+            AccessSpace::In(its) => its == space,
+            AccessSpace::Generic => GENERIC.contains(&space),
+            AccessSpace::Nothing | AccessSpace::Other => false,
         }
     }
 }
@@ -64,9 +64,9 @@ fn kept(architecture: Architecture, instruction: &Instruction, spaces: Spaces) -
         .ok()
         .filter(|_| is_a_word)?;
     let fits = match known.reach {
-        Reach::In(space) => spaces.is_within(&[space]),
-        Reach::Generic => spaces.is_within(&GENERIC),
-        Reach::Nothing | Reach::Other => spaces == Spaces::default(),
+        AccessSpace::In(space) => spaces.is_within(&[space]),
+        AccessSpace::Generic => spaces.is_within(&GENERIC),
+        AccessSpace::Nothing | AccessSpace::Other => spaces == Spaces::default(),
     };
     (known.class == instruction.class && fits).then(|| Written {
         opcode: instruction.opcode.clone(),
@@ -100,9 +100,9 @@ pub(super) fn written(
         return kept;
     }
     let base = base(instruction, spaces, times, losses);
-    let reach = look_up(architecture, base).map_or(Reach::Nothing, |opcode| opcode.reach);
+    let reach = look_up(architecture, base).map_or(AccessSpace::Nothing, |opcode| opcode.reach);
     let mut opcode = base.to_owned();
-    if !matches!(reach, Reach::Nothing | Reach::Other) {
+    if !matches!(reach, AccessSpace::Nothing | AccessSpace::Other) {
         opcode.push_str(match instruction.access_bytes {
             1 => ".U8",
             2 => ".U16",

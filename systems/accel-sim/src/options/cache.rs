@@ -2,7 +2,7 @@
 
 use warpweave_params::Diagnostic;
 
-use super::piece::Piece;
+use super::piece::Fragment;
 
 /// What a text says of a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ const GROUPS: &str = "a cache such as `N:64:128:6,L:R:m:N:H,A:64:8,8`, or `none`
 
 impl CacheText {
     /// Reads a text; none of it where there is no cache.
-    pub(super) fn read(value: &Piece) -> Result<Option<Self>, Diagnostic> {
+    pub(super) fn read(value: &Fragment) -> Result<Option<Self>, Diagnostic> {
         if value.text() == "none" {
             return Ok(None);
         }
@@ -135,7 +135,7 @@ impl CacheText {
 
 type Policies = (bool, Write, Allocate, WriteAllocate, Index);
 
-fn policies(group: &Piece) -> Result<Policies, Diagnostic> {
+fn policies(group: &Fragment) -> Result<Policies, Diagnostic> {
     let [replacement, write, allocate, write_allocate, index] = &group.split(':')[..] else {
         let expected =
             "replacement, write, allocation, allocation of writes and index, as in `L:B:m:L:L`";
@@ -182,12 +182,12 @@ fn policies(group: &Piece) -> Result<Policies, Diagnostic> {
     ))
 }
 
-fn port_of_data(port: &Piece) -> Result<(), Diagnostic> {
+fn port_of_data(port: &Fragment) -> Result<(), Diagnostic> {
     port.number::<u32>("the bytes of the data port").map(|_| ())
 }
 
 /// What a letter stands for.
-fn letter<T: Copy>(piece: &Piece, letters: &[(&str, T)]) -> Result<T, Diagnostic> {
+fn letter<T: Copy>(piece: &Fragment, letters: &[(&str, T)]) -> Result<T, Diagnostic> {
     let found = letters.iter().find(|(name, _)| *name == piece.text());
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = letters.iter().map(|(name, _)| *name).collect();

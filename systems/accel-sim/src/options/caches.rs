@@ -4,9 +4,9 @@ use warpweave_params::Diagnostic;
 
 use super::cache::{Allocate, CacheText, Index, Write, WriteAllocate};
 use super::front_end::Fetch;
-use super::given::Given;
+use super::given::OptionValues;
 use super::machine::{CYCLES_MAX, in_clock};
-use super::piece::Piece;
+use super::piece::Fragment;
 use super::shared::Shared;
 
 /// A cache of a system file.
@@ -68,7 +68,7 @@ pub(super) struct Caches {
 impl Caches {
     /// With one for instructions, if they are to be fetched through it.
     pub(super) fn of(
-        given: &Given,
+        given: &OptionValues,
         frequencies: [f64; 4],
         fetch: Option<&Fetch>,
         notes: &mut Vec<String>,
@@ -77,7 +77,7 @@ impl Caches {
         let described = CacheText::read(&text)?.filter(|_| fetch.is_some_and(|it| it.has_cache));
         let own = described.as_ref().map(CacheText::unit_bytes);
         let (l1, shared, l2) = levels(given, frequencies, own, notes)?;
-        let said = Said {
+        let said = CacheOption {
             name: INSTRUCTIONS,
             text: &text,
         };
@@ -111,7 +111,7 @@ impl Caches {
 
 /// A cache for constants or textures over the second level, if it is there.
 fn read_cache(
-    given: &Given,
+    given: &OptionValues,
     name: &'static str,
     first: Option<&Cache>,
     second: &Cache,
@@ -138,7 +138,7 @@ fn read_cache(
         described.mshr_merges = entries.min(1024);
         described.miss_queue = merges;
     }
-    let said = Said { name, text: &text };
+    let said = CacheOption { name, text: &text };
     let lines = Lines {
         own,
         down: second.line_bytes,
@@ -153,7 +153,7 @@ fn read_cache(
 
 /// First and second level, which is also below a cache of lines of `beside` bytes.
 fn levels(
-    given: &Given,
+    given: &OptionValues,
     frequencies: [f64; 4],
     beside: Option<u32>,
     notes: &mut Vec<String>,
@@ -186,7 +186,7 @@ fn levels(
     let down = down.min(beside.unwrap_or(down));
     let cores = given.count("-gpgpu_l2_rop_latency", 0..=CYCLES_MAX, "cycles")?;
     let delay = in_clock(cores, frequencies[0], frequencies[1]).max(1);
-    let said = Said {
+    let said = CacheOption {
         name: L2,
         text: &l2,
     };
@@ -203,7 +203,7 @@ fn levels(
         .max(1);
     let banks = given.count("-gpgpu_l1_banks", 1..=32, "banks")?;
     let banks = if first.sectored { banks } else { 1 };
-    let said = Said {
+    let said = CacheOption {
         name: L1,
         text: &l1,
     };
@@ -217,7 +217,7 @@ fn levels(
 }
 
 /// Bytes that a cache fetches together.
-fn unit_of(cache: &CacheText, text: &Piece) -> Result<u32, Diagnostic> {
+fn unit_of(cache: &CacheText, text: &Fragment) -> Result<u32, Diagnostic> {
     match cache.unit_bytes() {
         bytes @ (32 | 64 | 128) => Ok(bytes),
         _ => Err(text.refuse("lines of 32, 64 or 128 bytes")),
@@ -244,12 +244,12 @@ impl Lines {
 }
 
 /// The option that describes a cache.
-struct Said<'a> {
+struct CacheOption<'a> {
     name: &'static str,
-    text: &'a Piece,
+    text: &'a Fragment,
 }
 
-impl Said<'_> {
+impl CacheOption<'_> {
     /// The cache with lines of `own` bytes over one that gives `down` bytes at a time. Sectors become lines of their
     /// own, in so many times the sets.
     fn cache(

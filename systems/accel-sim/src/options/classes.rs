@@ -2,11 +2,11 @@
 
 use warpweave_params::Diagnostic;
 
-use super::form::{LATENCY_MAX, Pace, Unit, counts, pair};
-use super::given::Given;
+use super::form::{LATENCY_MAX, PipeTiming, Unit, counts, pair};
+use super::given::OptionValues;
 
 /// Latency and interval of each class, as a compute unit names them.
-pub(super) type Classes = Vec<(&'static str, Pace)>;
+pub(super) type Classes = Vec<(&'static str, PipeTiming)>;
 
 /// Numbers of execution units, and of the schedulers that share them.
 struct Units {
@@ -18,7 +18,7 @@ struct Units {
 }
 
 impl Units {
-    fn of(given: &Given, schedulers: u32) -> Result<Self, Diagnostic> {
+    fn of(given: &OptionValues, schedulers: u32) -> Result<Self, Diagnostic> {
         let count = |name, least| given.count(name, least..=1024, "units");
         let sp = count("-gpgpu_num_sp_units", 1)?;
         let sfu = count("-gpgpu_num_sfu_units", 1)?;
@@ -33,9 +33,9 @@ impl Units {
     }
 
     /// The pace at one scheduler where all share so many units.
-    fn shared(&self, pace: Pace, units: u32) -> Pace {
+    fn shared(&self, pace: PipeTiming, units: u32) -> PipeTiming {
         let interval = (pace.interval * self.schedulers).div_ceil(units.max(1));
-        Pace {
+        PipeTiming {
             interval: interval.clamp(1, LATENCY_MAX),
             ..pace
         }
@@ -43,21 +43,21 @@ impl Units {
 }
 
 /// Paces before they are shared.
-struct Paces {
-    int: [Pace; 4],
-    fp: [Pace; 3],
-    dp: [Pace; 3],
-    sfu: Pace,
+struct PipeTimings {
+    int: [PipeTiming; 4],
+    fp: [PipeTiming; 3],
+    dp: [PipeTiming; 3],
+    sfu: PipeTiming,
 }
 
 /// The classes of a compute unit with so many schedulers.
-pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnostic> {
+pub(super) fn classes(given: &OptionValues, schedulers: u32) -> Result<Classes, Diagnostic> {
     let units = Units::of(given, schedulers)?;
     let traced = of_traces(given);
     let paces = if traced {
         let pace = |class: &str| pair(&given.value(&of_trace(class))?);
         let [int, sp, dp, sfu] = [pace("int")?, pace("sp")?, pace("dp")?, pace("sfu")?];
-        Paces {
+        PipeTimings {
             int: [int, int, sfu, int],
             fp: [sp, sp, sfu],
             dp: [dp, dp, dp],
@@ -70,7 +70,7 @@ pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnos
     let fp = paces.fp.map(|pace| units.shared(pace, units.sp));
     let dp = paces.dp.map(|pace| units.shared(pace, units.dp));
     let special = units.shared(paces.sfu, units.sfu);
-    let with_special = |pace: Pace| if traced { special } else { pace };
+    let with_special = |pace: PipeTiming| if traced { special } else { pace };
     let branch = match Unit::read(&given.value("-specialized_unit_1")?)? {
         unit if unit.on && unit.name == "BRA" => {
             let pace = pair(&given.value("-trace_opcode_latency_initiation_spec_op_1")?)?;
@@ -78,11 +78,11 @@ pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnos
         }
         _ => int[0],
     };
-    let through = |pace: Pace| Pace {
+    let through = |pace: PipeTiming| PipeTiming {
         latency: (pace.latency + AROUND_UNIT).min(LATENCY_MAX),
         ..pace
     };
-    let at_once = |pace: Pace| Pace { latency: 1, ..pace };
+    let at_once = |pace: PipeTiming| PipeTiming { latency: 1, ..pace };
     let computes = [
         ("int_add", int[0]),
         ("int_mul", int[1]),
@@ -103,7 +103,7 @@ pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnos
     let computes = computes.map(|(class, pace)| (class, through(pace)));
     let controls = controls.map(|(class, pace)| (class, at_once(pace)));
     let accesses = ["load", "store", "atomic"].map(|class| (class, ACCESS));
-    let exit = Pace {
+    let exit = PipeTiming {
         latency: 1,
         interval: 1,
     };
@@ -120,7 +120,7 @@ fn of_trace(class: &str) -> String {
 }
 
 /// Whether paces are those of traces.
-pub(super) fn of_traces(given: &Given) -> bool {
+pub(super) fn of_traces(given: &OptionValues) -> bool {
     let mut classes = ["int", "sp", "dp", "sfu"].iter();
     classes.any(|class| given.is_given(&of_trace(class)))
 }
@@ -129,27 +129,27 @@ pub(super) fn of_traces(given: &Given) -> bool {
 pub(super) const AROUND_UNIT: u32 = 3;
 
 /// From when an access has its operands to its first request: into the unit, and out of it.
-const ACCESS: Pace = Pace {
+const ACCESS: PipeTiming = PipeTiming {
     latency: 2,
     interval: 1,
 };
 
 /// Paces of programs in PTX: add, max, mul, mad, div, and shuffle after those.
-fn of_ptx(given: &Given) -> Result<Paces, Diagnostic> {
-    let list = |class: &str, count| -> Result<Vec<Pace>, Diagnostic> {
+fn of_ptx(given: &OptionValues) -> Result<PipeTimings, Diagnostic> {
+    let list = |class: &str, count| -> Result<Vec<PipeTiming>, Diagnostic> {
         let names = ["latency", "initiation"].map(|what| format!("-ptx_opcode_{what}_{class}"));
         let values = [given.value(&names[0])?, given.value(&names[1])?];
         let latencies = counts(&values[0], ',', Some(count))?;
         let intervals = counts(&values[1], ',', Some(count))?;
         let paces = latencies.iter().zip(intervals);
-        let paces = paces.map(|(latency, interval)| Pace {
+        let paces = paces.map(|(latency, interval)| PipeTiming {
             latency: (*latency).clamp(1, LATENCY_MAX),
             interval: interval.clamp(1, LATENCY_MAX),
         });
         Ok(paces.collect())
     };
     let (int, fp, dp) = (list("int", 6)?, list("fp", 5)?, list("dp", 5)?);
-    Ok(Paces {
+    Ok(PipeTimings {
         int: [int[0], int[3], int[4], int[5]],
         fp: [fp[0], fp[3], fp[4]],
         dp: [dp[0], dp[3], dp[4]],

@@ -2,7 +2,7 @@
 
 use warpweave_params::{Diagnostic, name_hint};
 
-use super::piece::Piece;
+use super::piece::Fragment;
 
 /// Numbers of a timing, in cycles of the command clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ const NAMES: [&str; 14] = [
 ];
 
 impl Timing {
-    pub(super) fn read(value: &Piece) -> Result<Self, Diagnostic> {
+    pub(super) fn read(value: &Fragment) -> Result<Self, Diagnostic> {
         let parts = value.split(':');
         let mut timing = Self::default();
         let named = value.text().contains('=');
@@ -67,7 +67,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn read(value: &Piece) -> Result<Self, Diagnostic> {
+    pub(super) fn read(value: &Fragment) -> Result<Self, Diagnostic> {
         let expected = "`dramid@8;` and 64 letters out of 0RBCS, bit 63 first";
         let bits = value.text().strip_prefix("dramid@8;");
         let bits = bits.ok_or_else(|| value.refuse(expected))?;

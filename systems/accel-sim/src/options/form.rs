@@ -4,7 +4,7 @@ use warpweave_params::{Diagnostic, name_hint};
 
 use super::cache::CacheText;
 use super::dram::{Columns, Timing};
-use super::piece::Piece;
+use super::piece::Fragment;
 
 /// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Form {
     }
 
     /// Checks a value.
-    pub(super) fn check(self, value: &Piece) -> Result<(), Diagnostic> {
+    pub(super) fn check(self, value: &Fragment) -> Result<(), Diagnostic> {
         match self {
             Self::Text => Ok(()),
             Self::Flag => flag(value).map(|_| ()),
@@ -93,7 +93,7 @@ impl Form {
 
 const COUNT: &str = "a number from 0 to 4294967295";
 
-pub(super) fn flag(value: &Piece) -> Result<bool, Diagnostic> {
+pub(super) fn flag(value: &Fragment) -> Result<bool, Diagnostic> {
     match value.text() {
         "0" => Ok(false),
         "1" => Ok(true),
@@ -103,7 +103,7 @@ pub(super) fn flag(value: &Piece) -> Result<bool, Diagnostic> {
 
 /// Numbers between separators.
 pub(super) fn counts(
-    value: &Piece,
+    value: &Fragment,
     separator: char,
     count: Option<usize>,
 ) -> Result<Vec<u32>, Diagnostic> {
@@ -116,7 +116,7 @@ pub(super) fn counts(
 
 /// Latency and initiation interval of instructions, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(super) struct PipeTiming {
     pub(super) latency: u32,
     pub(super) interval: u32,
 }
@@ -124,11 +124,11 @@ pub(super) struct Pace {
 /// Longest latency and interval of instructions.
 pub(super) const LATENCY_MAX: u32 = 1 << 16;
 
-pub(super) fn pair(value: &Piece) -> Result<Pace, Diagnostic> {
+pub(super) fn pair(value: &Fragment) -> Result<PipeTiming, Diagnostic> {
     let [latency, interval] = &value.split(',')[..] else {
         return Err(value.refuse("latency and initiation interval, as in `4,1`"));
     };
-    Ok(Pace {
+    Ok(PipeTiming {
         latency: latency.within(1..=LATENCY_MAX, "cycles of latency")?,
         interval: interval.within(1..=LATENCY_MAX, "cycles between instructions")?,
     })
@@ -143,7 +143,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    pub(super) fn read(value: &Piece) -> Result<Self, Diagnostic> {
+    pub(super) fn read(value: &Fragment) -> Result<Self, Diagnostic> {
         let [on, units, latency, collectors, interval, name] = &value.split(',')[..] else {
             let expected = "whether it is on, four numbers and a name, as in `1,4,4,4,4,BRA`";
             return Err(value.refuse(expected));
@@ -160,7 +160,7 @@ impl Unit {
 }
 
 /// Frequencies of cores, interconnect, second level and DRAM in MHz.
-pub(super) fn clocks(value: &Piece) -> Result<[f64; 4], Diagnostic> {
+pub(super) fn clocks(value: &Fragment) -> Result<[f64; 4], Diagnostic> {
     let expected = "four frequencies in MHz, as in `700.0:700.0:700.0:924.0`";
     let parts = value.split(':');
     let mut clocks = [0.0; 4];
@@ -181,7 +181,7 @@ pub(super) fn clocks(value: &Piece) -> Result<[f64; 4], Diagnostic> {
 }
 
 /// Warps of a core.
-pub(super) fn pipeline(value: &Piece) -> Result<u32, Diagnostic> {
+pub(super) fn pipeline(value: &Fragment) -> Result<u32, Diagnostic> {
     let [threads, width] = &value.split(':')[..] else {
         return Err(value.refuse("threads of a core and of a warp, as in `1536:32`"));
     };
@@ -197,11 +197,11 @@ pub(super) fn pipeline(value: &Piece) -> Result<u32, Diagnostic> {
 }
 
 /// Name of a scheduler and its numbers.
-pub(super) fn scheduler(value: &Piece) -> Result<(String, Vec<u32>), Diagnostic> {
+pub(super) fn scheduler(value: &Fragment) -> Result<(String, Vec<u32>), Diagnostic> {
     let parts = value.split(':');
     let known = SCHEDULERS.iter().find(|known| {
         let mut words = known.split(':');
-        words.next() == parts.first().map(Piece::text)
+        words.next() == parts.first().map(Fragment::text)
     });
     let Some(known) = known else {
         let message = format!("unknown scheduler `{}`", value.text());

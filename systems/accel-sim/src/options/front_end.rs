@@ -4,7 +4,7 @@ use warpweave_params::Diagnostic;
 
 use super::cache::CacheText;
 use super::form::counts;
-use super::given::Given;
+use super::given::OptionValues;
 
 /// What is in front of the execution units.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ const RESULTS_MAX: u32 = 32;
 
 impl FrontEnd {
     pub(super) fn of(
-        given: &Given,
+        given: &OptionValues,
         schedulers: u32,
         notes: &mut Vec<String>,
     ) -> Result<Self, Diagnostic> {
@@ -97,7 +97,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(given: &Given) -> Result<Self, Diagnostic> {
+    fn of(given: &OptionValues) -> Result<Self, Diagnostic> {
         let text = given.value("-gpgpu_pipeline_widths")?;
         let widths = counts(&text, ',', None)?;
         let (Some(&before), Some(&after), Some(&results)) =
@@ -130,7 +130,7 @@ struct Collectors {
 }
 
 impl Collectors {
-    fn of(given: &Given) -> Result<Self, Diagnostic> {
+    fn of(given: &OptionValues) -> Result<Self, Diagnostic> {
         let collectors = |kind: &str| {
             let name = format!("-gpgpu_operand_collector_num_units_{kind}");
             given.count(&name, 0..=256, "collectors")
@@ -160,7 +160,7 @@ impl Collectors {
 
 /// Whether each scheduler has its part of banks and collectors, which both must then be dealt evenly.
 fn sub_cores(
-    given: &Given,
+    given: &OptionValues,
     schedulers: u32,
     (banks, collectors): (u32, u32),
 ) -> Result<bool, Diagnostic> {
@@ -175,7 +175,11 @@ fn sub_cores(
 }
 
 /// How instructions come where up to `issued` of them leave in a cycle.
-fn fetch(given: &Given, issued: u32, notes: &mut Vec<String>) -> Result<Option<Fetch>, Diagnostic> {
+fn fetch(
+    given: &OptionValues,
+    issued: u32,
+    notes: &mut Vec<String>,
+) -> Result<Option<Fetch>, Diagnostic> {
     const THROUGHPUT: &str = "-gpgpu_inst_fetch_throughput";
     let text = given.value("-gpgpu_cache:il1")?;
     let fetches = given.count(THROUGHPUT, 1..=1024, "fetches")?;

@@ -7,21 +7,21 @@ use std::sync::Arc;
 use warpweave_params::{Diagnostic, Diagnostics, Source, name_hint};
 
 use super::form::flag;
-use super::piece::Piece;
-use super::table::{Fate, Known, OPTIONS, known};
+use super::piece::Fragment;
+use super::table::{OPTIONS, OptionEntry, OptionMapping, known};
 use super::tokens::words;
 
 /// The value of each option, and what was overruled.
 #[derive(Debug, Default)]
-pub(super) struct Given {
-    values: BTreeMap<&'static str, Piece>,
+pub(super) struct OptionValues {
+    values: BTreeMap<&'static str, Fragment>,
     /// Values that a later one of the same option took the place of.
-    overruled: Vec<(&'static str, Piece)>,
+    overruled: Vec<(&'static str, Fragment)>,
     /// The files, as messages name them.
     files: Vec<String>,
 }
 
-impl Given {
+impl OptionValues {
     /// Adds the options of a file.
     pub(super) fn read(&mut self, source: &Arc<Source>, problems: &mut Diagnostics) {
         self.files.push(source.name().to_owned());
@@ -51,7 +51,7 @@ impl Given {
     }
 
     /// The value of an option of the table, or what holds without.
-    pub(super) fn value(&self, name: &str) -> Result<Piece, Diagnostic> {
+    pub(super) fn value(&self, name: &str) -> Result<Fragment, Diagnostic> {
         let option = known(name).expect("it is in the table");
         match self.values.get(name) {
             Some(value) => Ok(value.clone()),
@@ -62,7 +62,7 @@ impl Given {
             None => {
                 let files = self.files.join(", ");
                 let reason = format!("`{name}` is not in {files}: it is {}", option.assumed);
-                Ok(Piece::assumed(option.assumed, &reason))
+                Ok(Fragment::assumed(option.assumed, &reason))
             }
         }
     }
@@ -86,7 +86,10 @@ impl Given {
     }
 
     /// Option and value, for those to which `chosen` applies, in the order of the table.
-    fn shown(&self, chosen: impl Fn(&Known, &Piece) -> bool) -> Vec<(&'static str, String)> {
+    fn shown(
+        &self,
+        chosen: impl Fn(&OptionEntry, &Fragment) -> bool,
+    ) -> Vec<(&'static str, String)> {
         let all = OPTIONS.iter().filter_map(|option| {
             let value = self.values.get(option.name)?;
             let shown = format!("{} {}", option.name, value.in_a_line());
@@ -103,7 +106,7 @@ impl Given {
     /// Options without effect on what is simulated, or with values that have none, after what they are about.
     pub(super) fn idle(&self) -> Vec<(&'static str, String)> {
         self.shown(|option, value| {
-            option.fate != Fate::Mapped && option.fate.loses_nothing(value.text())
+            option.fate != OptionMapping::Mapped && option.fate.loses_nothing(value.text())
         })
     }
 
@@ -122,7 +125,7 @@ impl Given {
     }
 }
 
-fn option(name: &Piece) -> Result<&'static Known, Diagnostic> {
+fn option(name: &Fragment) -> Result<&'static OptionEntry, Diagnostic> {
     if !name.text().starts_with('-') {
         return Err(name.refuse("an option, which begins with `-`"));
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Source, name_hint};
 
-use super::given::Given;
-use super::piece::Piece;
+use super::given::OptionValues;
+use super::piece::Fragment;
 
 /// A router of one crossbar, in the words of description files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Router {
     /// The one that the file describes which the options name, beside the options, if it is there; it has to have so many
     /// ports. Whether the file says how long flits are.
     pub(super) fn of(
-        given: &Given,
+        given: &OptionValues,
         ports: u32,
         notes: &mut Vec<String>,
     ) -> Result<(Self, bool), Diagnostic> {
@@ -137,12 +137,12 @@ impl Router {
 /// The fields of a file.
 struct Described {
     source: Arc<Source>,
-    fields: Vec<(&'static str, Piece)>,
+    fields: Vec<(&'static str, Fragment)>,
 }
 
 impl Described {
     fn read(source: &Arc<Source>) -> Result<Self, Diagnostic> {
-        let mut fields: Vec<(&'static str, Piece)> = Vec::new();
+        let mut fields: Vec<(&'static str, Fragment)> = Vec::new();
         for (name, value) in statements(source)? {
             let names = FIELDS.iter().map(|(name, ..)| *name).chain(CHANNELS);
             let known = names.clone().find(|known| *known == name.text());
@@ -174,7 +174,7 @@ impl Described {
         })
     }
 
-    fn value(&self, name: &str) -> Option<&Piece> {
+    fn value(&self, name: &str) -> Option<&Fragment> {
         let found = self.fields.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value)
     }
@@ -238,7 +238,7 @@ impl Described {
 }
 
 /// A whole number, which may be written with a fraction of nothing.
-fn number(value: &Piece, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> {
+fn number(value: &Fragment, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> {
     let text = value.text();
     let whole = match text.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
@@ -252,9 +252,9 @@ fn number(value: &Piece, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> 
 }
 
 /// Names and values of a text: `name = value;` with comments from `//` to the end of a line.
-fn statements(source: &Arc<Source>) -> Result<Vec<(Piece, Piece)>, Diagnostic> {
+fn statements(source: &Arc<Source>) -> Result<Vec<(Fragment, Fragment)>, Diagnostic> {
     let text = source.text();
-    let piece = |start: usize, end: usize| Piece::placed(source.span(start, end));
+    let piece = |start: usize, end: usize| Fragment::placed(source.span(start, end));
     let mut found = Vec::new();
     let mut at = 0;
     loop {

@@ -6,12 +6,12 @@ use super::cache::CacheText;
 use super::caches::Caches;
 use super::classes::{AROUND_UNIT, Classes, classes, of_traces};
 use super::dram::Columns;
-use super::form::{LATENCY_MAX, Pace, clocks, pipeline, scheduler};
+use super::form::{LATENCY_MAX, PipeTiming, clocks, pipeline, scheduler};
 use super::front_end::FrontEnd;
-use super::given::Given;
+use super::given::OptionValues;
 use super::interconnect::Router;
 use super::memory::Dram;
-use super::piece::Piece;
+use super::piece::Fragment;
 
 /// What goes into the system file.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ const PORTS_MAX: u32 = 128;
 pub(super) const CYCLES_MAX: u32 = 1 << 16;
 
 impl Machine {
-    pub(super) fn of(given: &Given) -> Result<Self, Diagnostic> {
+    pub(super) fn of(given: &OptionValues) -> Result<Self, Diagnostic> {
         let mut notes = Vec::new();
         let clusters = given.count("-gpgpu_n_clusters", 1..=PORTS_MAX, "clusters")?;
         let units_per_cluster = given.count("-gpgpu_n_cores_per_cluster", 1..=64, "units")?;
@@ -151,7 +151,7 @@ impl Machine {
 }
 
 /// Options that count for nothing beside others.
-fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diagnostic> {
+fn unused(given: &OptionValues, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diagnostic> {
     const PTX: [&str; 8] = [
         "-ptx_opcode_latency_int",
         "-ptx_opcode_latency_fp",
@@ -206,7 +206,7 @@ fn unused(given: &Given, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diag
 
 impl Unit {
     fn of(
-        given: &Given,
+        given: &OptionValues,
         schedulers: u32,
         front_end: FrontEnd,
         caches: &Caches,
@@ -240,7 +240,7 @@ impl Unit {
 }
 
 /// How a scheduler chooses.
-fn policy(given: &Given, notes: &mut Vec<String>) -> Result<String, Diagnostic> {
+fn policy(given: &OptionValues, notes: &mut Vec<String>) -> Result<String, Diagnostic> {
     let value = given.value("-gpgpu_scheduler")?;
     let (name, numbers) = scheduler(&value)?;
     let mut note =
@@ -273,7 +273,7 @@ fn policy(given: &Given, notes: &mut Vec<String>) -> Result<String, Diagnostic> 
 
 /// The network of so many ports on both sides together.
 fn network(
-    given: &Given,
+    given: &OptionValues,
     ports: u32,
     unused: &mut Vec<&'static str>,
     notes: &mut Vec<String>,
@@ -303,7 +303,7 @@ fn network(
 }
 
 /// Whether the second level drops its lines between kernels.
-fn flush_l2(given: &Given, notes: &mut Vec<String>) -> Result<bool, Diagnostic> {
+fn flush_l2(given: &OptionValues, notes: &mut Vec<String>) -> Result<bool, Diagnostic> {
     const FLUSH: &str = "-gpgpu_flush_l2_cache";
     let flushes = given.flag(FLUSH)?;
     if flushes {
@@ -316,7 +316,7 @@ fn flush_l2(given: &Given, notes: &mut Vec<String>) -> Result<bool, Diagnostic> 
 
 /// How granules are dealt to slices, if not in turn, and their bytes.
 fn slice_hash(
-    given: &Given,
+    given: &OptionValues,
     (channels, per_channel): (u32, u32),
     notes: &mut Vec<String>,
 ) -> Result<(Option<String>, u32), Diagnostic> {
@@ -353,7 +353,12 @@ fn slice_hash(
 
 /// Notes where the lowest bits of the bank, which tell the slices of a channel apart, are not those above what
 /// stays together in a channel: there they take turns here.
-fn note_turns(columns: &Columns, text: &Piece, slices_per_channel: u32, notes: &mut Vec<String>) {
+fn note_turns(
+    columns: &Columns,
+    text: &Fragment,
+    slices_per_channel: u32,
+    notes: &mut Vec<String>,
+) {
     let bits = slices_per_channel.ilog2();
     let wanted = (0..bits).map(|bit| CHANNEL_BYTES.trailing_zeros() + bit);
     let there = columns.bank.iter().copied().take(bits as usize);
@@ -374,7 +379,7 @@ pub(super) fn in_clock(cycles: u32, from: f64, to: f64) -> u32 {
 }
 
 /// How a pace is written.
-impl std::fmt::Display for Pace {
+impl std::fmt::Display for PipeTiming {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,

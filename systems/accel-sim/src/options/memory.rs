@@ -4,9 +4,9 @@ use warpweave_params::Diagnostic;
 
 use super::dram::{Columns, Timing, bits};
 use super::form::counts;
-use super::given::Given;
+use super::given::OptionValues;
 use super::machine::{CYCLES_MAX, in_clock};
-use super::piece::Piece;
+use super::piece::Fragment;
 
 /// A memory controller of a system file.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ pub(super) struct Dram {
 
 impl Dram {
     pub(super) fn of(
-        given: &Given,
-        mapping: &Piece,
+        given: &OptionValues,
+        mapping: &Fragment,
         places: &Columns,
         frequencies: [f64; 4],
         notes: &mut Vec<String>,
@@ -128,7 +128,12 @@ impl Dram {
 }
 
 /// The number of the bank as an expression.
-fn hashed_bank(given: &Given, bank: &[u32], row: &[u32], shift: u32) -> Result<String, Diagnostic> {
+fn hashed_bank(
+    given: &OptionValues,
+    bank: &[u32],
+    row: &[u32],
+    shift: u32,
+) -> Result<String, Diagnostic> {
     let plain = bits(bank, shift);
     let policy = given.value("-dram_bnk_indexing_policy")?;
     match policy.text() {
@@ -157,7 +162,7 @@ fn slice(text: &str, low: usize, high: usize) -> String {
 
 /// Room for writes, and when they are drained.
 fn writes(
-    given: &Given,
+    given: &OptionValues,
     read_queue: u32,
     notes: &mut Vec<String>,
 ) -> Result<(u32, (u32, u32)), Diagnostic> {

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 
 use warpweave_params::{Diagnostics, Source, printable};
 
-use given::Given;
+use given::OptionValues;
 use machine::Machine;
 
 /// The system file for the machine that option files describe: `gpgpusim.config`, `trace.config` and others,
@@ -41,7 +41,7 @@ use machine::Machine;
 /// with their places.
 pub fn system_of(files: &[PathBuf]) -> Result<String, Diagnostics> {
     let mut problems = Diagnostics::new();
-    let mut given = Given::default();
+    let mut given = OptionValues::default();
     for file in files {
         match Source::read(file) {
             Ok(source) => given.read(&source, &mut problems),

@@ -8,12 +8,12 @@ use warpweave_params::{Diagnostic, Span, printable};
 
 /// A text and where it stands, or why it holds where none is given.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct Fragment {
     text: String,
     place: Result<Span, Arc<str>>,
 }
 
-impl Piece {
+impl Fragment {
     pub(super) fn placed(place: Span) -> Self {
         Self {
             text: place.text().to_owned(),

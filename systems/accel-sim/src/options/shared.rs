@@ -4,8 +4,8 @@ use warpweave_params::Diagnostic;
 
 use super::cache::CacheText;
 use super::form::counts;
-use super::given::Given;
-use super::piece::Piece;
+use super::given::OptionValues;
+use super::piece::Fragment;
 
 /// One memory, and how much of it may be local.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ impl Shared {
     /// What the options say, if the first level is adaptive. That, described by `text`, gets what the smallest local memory
     /// leaves.
     pub(super) fn of(
-        given: &Given,
+        given: &OptionValues,
         first: &mut CacheText,
-        text: &Piece,
+        text: &Fragment,
     ) -> Result<Option<Self>, Diagnostic> {
         if !given.flag("-gpgpu_adaptive_cache_config")? {
             return Ok(None);

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::piece::Piece;
-use super::table::{Fate, OPTIONS};
+use super::piece::Fragment;
+use super::table::{OPTIONS, OptionMapping};
 
 #[test]
 fn what_holds_without_an_option_is_well_formed() {
     for option in OPTIONS.iter().filter(|option| !option.assumed.is_empty()) {
-        let value = Piece::assumed(option.assumed, "");
+        let value = Fragment::assumed(option.assumed, "");
         assert_eq!(option.form.check(&value), Ok(()), "{}", option.name);
     }
 }
@@ -54,7 +54,10 @@ fn the_page_has_every_option() {
 
 fn mapped() -> String {
     let mut table = "| option | where absent | becomes |\n|---|---|---|\n".to_owned();
-    for option in OPTIONS.iter().filter(|option| option.fate == Fate::Mapped) {
+    for option in OPTIONS
+        .iter()
+        .filter(|option| option.fate == OptionMapping::Mapped)
+    {
         let assumed = match option.assumed {
             "" => "needed".to_owned(),
             value => format!("`{value}`"),
@@ -68,7 +71,7 @@ fn mapped() -> String {
 fn lost() -> String {
     let mut table = "| option | nothing is lost with | not modelled |\n|---|---|---|\n".to_owned();
     for option in OPTIONS.iter() {
-        let Fate::Lost { neutral } = option.fate else {
+        let OptionMapping::Lost { neutral } = option.fate else {
             continue;
         };
         let neutral = match neutral {
@@ -85,7 +88,10 @@ fn lost() -> String {
 fn outside() -> String {
     let mut table = "| about | options |\n|---|---|\n".to_owned();
     let mut subjects: Vec<(&str, Vec<String>)> = Vec::new();
-    for option in OPTIONS.iter().filter(|option| option.fate == Fate::Outside) {
+    for option in OPTIONS
+        .iter()
+        .filter(|option| option.fate == OptionMapping::Outside)
+    {
         let name = format!("`{}`", option.name);
         match subjects.iter_mut().find(|(text, _)| *text == option.text) {
             Some((_, names)) => names.push(name),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Source};
 
-use super::piece::Piece;
+use super::piece::Fragment;
 
 /// The words of a text. Quotes are no part of a word; what is quoted may go on for several lines.
-pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Piece>, Diagnostic> {
+pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Fragment>, Diagnostic> {
     let text = source.text();
     let bytes = text.as_bytes();
     let mut words = Vec::new();
@@ -23,14 +23,14 @@ pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Piece>, Diagnostic> {
                     return Err(Diagnostic::error("a quote that nothing closes")
                         .at(&source.span(at, inner)));
                 }
-                words.push(Piece::placed(source.span(inner, end)));
+                words.push(Fragment::placed(source.span(inner, end)));
                 at = end + 1;
             }
             _ if byte.is_ascii_whitespace() => at += 1,
             _ => {
                 let ends = |byte: u8| !byte.is_ascii_whitespace() && byte != b'"' && byte != b'#';
                 let end = at + length(&bytes[at..], ends);
-                words.push(Piece::placed(source.span(at, end)));
+                words.push(Fragment::placed(source.span(at, end)));
                 at = end;
             }
         }

@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 
 use super::caches::{Cache, ReadCache};
-use super::given::Given;
+use super::given::OptionValues;
 use super::machine::{Machine, Network};
 use super::shared::Shared;
 
 /// The text of the system file for a machine that these files described.
-pub(super) fn system(files: &[String], given: &Given, machine: &Machine) -> String {
+pub(super) fn system(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     let mut text = head(files, given, machine);
     text.push_str(&body(machine));
     text
 }
 
-fn head(files: &[String], given: &Given, machine: &Machine) -> String {
+fn head(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     let mut text = format!(
         "// Made of {} by `warpweave system import`.\n",
         files.join(" and ")

@@ -5,13 +5,13 @@ use warpweave_params::{Diagnostics, Entries, Placed};
 use super::coefficients::side;
 use super::effect::{Compares, Effect, sign_of};
 use super::interval::{Interval, rank_correlation};
-use super::spending::Spending;
-use super::study::{Judged, Verdict};
+use super::spending::EnergyTable;
+use super::study::{JudgedClaim, Verdict};
 use super::values::{Repetition, Values};
 use super::{repetitions, resolution};
 use crate::file::{
-    Claim, Comparison, Counting, FindingClaim, IdentityClaim, MetricFile, Ranking, Recorded, Shape,
-    Stepping,
+    Claim, Comparison, Counting, FindingClaim, IdentityClaim, IncrementStep, MetricFile, Ranking,
+    Recorded, Shape,
 };
 use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, Runs};
@@ -36,14 +36,14 @@ pub(super) struct ClaimedMetric<'e> {
 pub(super) struct Claims<'e> {
     pub(super) experiment: &'e Experiment,
     pub(super) metrics: &'e [ClaimedMetric<'e>],
-    pub(super) spending: &'e Spending<'e>,
+    pub(super) spending: &'e EnergyTable<'e>,
     pub(super) workloads: &'e [&'e str],
     pub(super) points: &'e [Point],
     pub(super) runs: &'e Runs,
 }
 
 /// A finding with its names looked up, for the variant it speaks of or for its control.
-pub(super) struct Looked<'e> {
+pub(super) struct ResolvedClaim<'e> {
     pub(super) effect: Effect<'e>,
     pub(super) margin: f64,
     /// The mean over these.
@@ -57,14 +57,14 @@ pub(super) struct Looked<'e> {
 }
 
 /// What the numbers say.
-struct Told {
+struct Judgement {
     verdict: Verdict,
     because: String,
     effect: Option<Interval>,
 }
 
 impl<'e> Claims<'e> {
-    pub(super) fn judge(&self) -> Result<Vec<Judged>, Diagnostics> {
+    pub(super) fn judge(&self) -> Result<Vec<JudgedClaim>, Diagnostics> {
         let claims = self.experiment.file.claims.iter();
         claims
             .map(|claim| match claim {
@@ -83,9 +83,9 @@ impl<'e> Claims<'e> {
         name: &Placed<String>,
         claim: &FindingClaim,
         control: &Placed<String>,
-    ) -> Judged {
+    ) -> JudgedClaim {
         let recorded = self.experiment.file.record.get(&name.value);
-        let mut judged = Judged {
+        let mut judged = JudgedClaim {
             name: name.value.clone(),
             is_identity: false,
             claim: in_symbols(claim),
@@ -142,7 +142,7 @@ impl<'e> Claims<'e> {
     }
 
     /// Intervals of the effects over some workloads, one for each comparison that the claim makes.
-    fn intervals(&self, looked: &Looked<'_>, workloads: &[&str]) -> Vec<Option<Interval>> {
+    fn intervals(&self, looked: &ResolvedClaim<'_>, workloads: &[&str]) -> Vec<Option<Interval>> {
         let mut columns: Vec<Vec<f64>> = Vec::new();
         for repetition in repetitions(&self.experiment.file) {
             let effects = looked.effect.in_repetition(workloads, repetition);
@@ -154,7 +154,7 @@ impl<'e> Claims<'e> {
         columns.iter().map(|column| Interval::of(column)).collect()
     }
 
-    fn outcome(&self, looked: &Looked<'_>) -> Told {
+    fn outcome(&self, looked: &ResolvedClaim<'_>) -> Judgement {
         if let Some(at_least) = looked.at_least {
             return self.counted(looked, at_least);
         }
@@ -165,7 +165,7 @@ impl<'e> Claims<'e> {
         summed_up(&looked.effect.compares, &intervals, looked.margin)
     }
 
-    fn counted(&self, looked: &Looked<'_>, at_least: u32) -> Told {
+    fn counted(&self, looked: &ResolvedClaim<'_>, at_least: u32) -> Judgement {
         let (mut certain, mut possible) = (0, 0);
         let file = &self.experiment.file;
         for workload in &looked.workloads {
@@ -193,7 +193,7 @@ impl<'e> Claims<'e> {
             Verdict::Unresolved
         };
         let all = looked.workloads.len();
-        Told {
+        Judgement {
             verdict,
             because: format!(
                 "on {certain} of {all} workloads for certain, on {possible} at most; claimed are {at_least}"
@@ -202,7 +202,7 @@ impl<'e> Claims<'e> {
         }
     }
 
-    fn by_workload(&self, looked: &Looked<'_>) -> Vec<(String, Interval)> {
+    fn by_workload(&self, looked: &ResolvedClaim<'_>) -> Vec<(String, Interval)> {
         let of = |workload: &&str| {
             let intervals = self.intervals(looked, &[workload]);
             let shown = shown(&looked.effect.compares, &intervals)?;
@@ -212,7 +212,7 @@ impl<'e> Claims<'e> {
     }
 
     /// Why the next size does not agree, if it does not.
-    fn doubt_of_next_size(&self, looked: &Looked<'_>) -> Option<String> {
+    fn doubt_of_next_size(&self, looked: &ResolvedClaim<'_>) -> Option<String> {
         let next = Repetition {
             pair: 0,
             confirming: true,
@@ -263,7 +263,7 @@ impl<'e> Claims<'e> {
     }
 
     /// Looks the names of a claim up; `control` takes the place of the variant it speaks of.
-    fn look_up(&self, claim: &FindingClaim, control: Option<&str>) -> Option<Looked<'e>> {
+    fn look_up(&self, claim: &FindingClaim, control: Option<&str>) -> Option<ResolvedClaim<'e>> {
         let (metric, of, margin) = match claim {
             FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
                 (&c.metric, &c.of, &c.margin)
@@ -338,7 +338,7 @@ impl<'e> Claims<'e> {
                 };
                 (compares, on.as_ref())
             }
-            FindingClaim::LargestStep(Stepping { row, on, at, .. }) => {
+            FindingClaim::LargestStep(IncrementStep { row, on, at, .. }) => {
                 let levels = levels_at(at);
                 let row: Vec<&str> = row.iter().map(|name| name.value.as_str()).collect();
                 let is_ours = |step: &&[&str]| step[1] == of.value;
@@ -374,7 +374,7 @@ impl<'e> Claims<'e> {
             Some(on) => vec![*self.workloads.iter().find(|name| **name == on.value)?],
             None => self.workloads.to_vec(),
         };
-        Some(Looked {
+        Some(ResolvedClaim {
             effect: Effect {
                 values,
                 compares,
@@ -402,7 +402,7 @@ impl<'e> Claims<'e> {
         name: &Placed<String>,
         claim: &IdentityClaim,
         on: Option<&[Placed<String>]>,
-    ) -> Result<Judged, Diagnostics> {
+    ) -> Result<JudgedClaim, Diagnostics> {
         let texts = claim.expressions();
         let symbol = match claim {
             IdentityClaim::Equal(..) => " = ",
@@ -448,7 +448,7 @@ impl<'e> Claims<'e> {
             None => (Verdict::Holds, format!("in {checked} runs")),
         };
         let texts: Vec<&str> = texts.iter().map(|text| text.value.as_str()).collect();
-        Ok(Judged {
+        Ok(JudgedClaim {
             name: name.value.clone(),
             is_identity: true,
             claim: texts.join(symbol),
@@ -475,7 +475,7 @@ fn shown(compares: &Compares, intervals: &[Option<Interval>]) -> Option<Interval
 }
 
 /// All comparisons together.
-fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -> Told {
+fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -> Judgement {
     let verdicts: Vec<Verdict> = intervals
         .iter()
         .map(|interval| match interval {
@@ -484,7 +484,7 @@ fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -
             _ => Verdict::Unresolved,
         })
         .collect();
-    Told {
+    Judgement {
         verdict: combined(compares, &verdicts),
         because: String::new(),
         effect: shown(compares, intervals),
@@ -492,7 +492,7 @@ fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -
 }
 
 /// Of an effect that is to be small.
-fn lies_within(interval: Option<Interval>, margin: f64) -> Told {
+fn lies_within(interval: Option<Interval>, margin: f64) -> Judgement {
     let verdict = match interval {
         Some(interval) if interval.low >= -margin && interval.high <= margin => Verdict::Reproduced,
         Some(interval) if interval.low > margin || interval.high < -margin => {
@@ -500,7 +500,7 @@ fn lies_within(interval: Option<Interval>, margin: f64) -> Told {
         }
         _ => Verdict::Unresolved,
     };
-    Told {
+    Judgement {
         verdict,
         because: String::new(),
         effect: interval,

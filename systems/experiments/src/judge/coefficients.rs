@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::claims::{Claims, Looked, combined};
+use super::claims::{Claims, ResolvedClaim, combined};
 use super::effect::{Compares, Effect};
-use super::spending::{Bounds, Factor, Spending, Spent, bounds};
+use super::spending::{Bounds, EnergyTable, Factor, RunEnergy, bounds};
 use super::study::Verdict;
 use crate::metric::EnergyUse;
 use crate::model::Point;
 
 /// Points with what they are multiplied by before they are added up.
-type Sum = Vec<(f64, Point)>;
+type WeightedSum = Vec<(f64, Point)>;
 
 /// What is looked at of energy, and where.
 struct Ranges<'b> {
     uses: &'b EnergyUse,
-    spending: &'b Spending<'b>,
+    spending: &'b EnergyTable<'b>,
     effect: &'b Effect<'b>,
 }
 
@@ -23,7 +23,7 @@ impl Claims<'_> {
     /// The effects of each comparison over all ranges of the coefficients; `None` where that is not known.
     pub(super) fn over_coefficients(
         &self,
-        looked: &Looked<'_>,
+        looked: &ResolvedClaim<'_>,
         workloads: &[&str],
     ) -> Vec<Option<Bounds>> {
         let Some(uses) = looked
@@ -39,7 +39,7 @@ impl Claims<'_> {
             effect: &looked.effect,
         };
         let comparisons = sums(&looked.effect);
-        let least = |sums: &Vec<Sum>| {
+        let least = |sums: &Vec<WeightedSum>| {
             let all = sums.iter().map(|sum| within.mean(sum, workloads));
             let all: Vec<Bounds> = all.collect::<Option<_>>()?;
             all.into_iter().reduce(Bounds::least)
@@ -50,7 +50,7 @@ impl Claims<'_> {
     /// Why a verdict depends on coefficients, if it does.
     pub(super) fn doubt_of_coefficients(
         &self,
-        looked: &Looked<'_>,
+        looked: &ResolvedClaim<'_>,
         verdict: Verdict,
     ) -> Option<String> {
         if *looked.uses.as_ref()? == EnergyUse::Computed {
@@ -98,7 +98,7 @@ pub(super) fn side(bounds: Option<Bounds>, margin: f64) -> Verdict {
 }
 
 /// What each comparison adds up; of several sums it is the least.
-fn sums(effect: &Effect<'_>) -> Vec<Vec<Sum>> {
+fn sums(effect: &Effect<'_>) -> Vec<Vec<WeightedSum>> {
     let sign = effect.sign;
     let less = |of: &Point, than: &Point| vec![(sign, of.clone()), (-sign, than.clone())];
     match &effect.compares {
@@ -133,7 +133,7 @@ fn sums(effect: &Effect<'_>) -> Vec<Vec<Sum>> {
 
 impl Ranges<'_> {
     /// A sum of points, each as it is shown, in the mean over workloads in which all have energy.
-    fn mean(&self, sum: &Sum, workloads: &[&str]) -> Option<Bounds> {
+    fn mean(&self, sum: &WeightedSum, workloads: &[&str]) -> Option<Bounds> {
         let values = self.effect.values;
         if values.is_arithmetic() {
             let all = workloads.iter().filter_map(|name| self.of(sum, name));
@@ -166,9 +166,9 @@ impl Ranges<'_> {
     }
 
     /// A sum of points of one workload: points with the same baseline are one quotient, whose extremes are exact.
-    fn of(&self, sum: &Sum, workload: &str) -> Option<Bounds> {
+    fn of(&self, sum: &WeightedSum, workload: &str) -> Option<Bounds> {
         let values = self.effect.values;
-        let mut by_base: BTreeMap<Option<Point>, Vec<(f64, &Spent)>> = BTreeMap::new();
+        let mut by_base: BTreeMap<Option<Point>, Vec<(f64, &RunEnergy)>> = BTreeMap::new();
         for (by, point) in sum {
             let spent = self.spending.of(workload, point)?;
             let base = values.is_ratio().then(|| values.baseline_of(point));
@@ -186,7 +186,7 @@ impl Ranges<'_> {
     }
 
     /// The coefficients of a sum over a baseline; without one, over 1.
-    fn factors(&self, sum: &[(f64, &Spent)], base: Option<&Spent>) -> Vec<Factor> {
+    fn factors(&self, sum: &[(f64, &RunEnergy)], base: Option<&RunEnergy>) -> Vec<Factor> {
         let mut factors: BTreeMap<&(String, String), Factor> = BTreeMap::new();
         let above = sum.iter().map(|(by, spent)| (*by, 0.0, *spent));
         let below = base.map(|base| (0.0, 1.0, base));
@@ -229,7 +229,7 @@ mod tests {
     use warpweave_files::Budget;
 
     use super::*;
-    use crate::judge::{Judged, judge};
+    use crate::judge::{JudgedClaim, judge};
     use crate::model::{Outcome, RunId, Runs};
     use crate::plan::points;
     use crate::read::Experiment;
@@ -256,7 +256,7 @@ mod tests {
 
     /// Two events of 10 J each in the baseline, one costing from `low` to `high` times as much as stated. E has 6 J and
     /// 11 J of them, F 6 J and 10 J, and nothing takes longer or shorter.
-    fn judged(claim: &str, metric: &str, low: f64, high: f64) -> Judged {
+    fn judged(claim: &str, metric: &str, low: f64, high: f64) -> JudgedClaim {
         let experiment = experiment(claim, metric);
         let mut runs = Runs::new();
         for workload in ["a", "b"] {

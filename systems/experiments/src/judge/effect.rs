@@ -1,7 +1,7 @@
 //! The effect that a finding claims: one number of each repetition, positive when it goes the claimed way.
 
 use super::values::{Repetition, Values};
-use crate::file::{Better, FindingClaim, MetricFile};
+use crate::file::{Direction, FindingClaim, MetricFile};
 use crate::model::Point;
 
 /// What a finding compares, with the names looked up.
@@ -103,7 +103,7 @@ pub(super) fn sign_of(claim: &FindingClaim, metric: &MetricFile) -> f64 {
     let smaller = match claim {
         FindingClaim::Above(_) => false,
         FindingClaim::Below(_) => true,
-        _ => metric.better == Some(Better::Smaller),
+        _ => metric.better == Some(Direction::Smaller),
     };
     if smaller { -1.0 } else { 1.0 }
 }

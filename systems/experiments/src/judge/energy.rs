@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use warpweave_params::{Diagnostic, Diagnostics, name_hint};
 
-use super::spending::{Bounds, Factor, Spending, Spent, bounds, factors, quotient};
+use super::spending::{Bounds, EnergyTable, Factor, RunEnergy, bounds, factors, quotient};
 use crate::file::ShareFit;
 use crate::model::Point;
 
@@ -60,7 +60,7 @@ pub struct FittedEnergy {
 /// # Errors
 /// A fit of a component that has no coefficients, or no energy in the baseline.
 pub(super) fn of(
-    spending: &Spending<'_>,
+    spending: &EnergyTable<'_>,
     workloads: &[&str],
     points: &[Point],
     baseline: impl Fn(&Point) -> Point,
@@ -114,11 +114,11 @@ pub(super) fn of(
 
 /// What each workload spent at a point and at its baseline.
 fn pairs_of<'s>(
-    spending: &'s Spending<'_>,
+    spending: &'s EnergyTable<'_>,
     workloads: &[&'s str],
     point: &Point,
     base: &Point,
-) -> Vec<(&'s str, &'s Spent, &'s Spent)> {
+) -> Vec<(&'s str, &'s RunEnergy, &'s RunEnergy)> {
     let each = workloads.iter().filter_map(|workload| {
         let variant = spending.of(workload, point)?;
         Some((*workload, variant, spending.of(workload, base)?))
@@ -126,7 +126,7 @@ fn pairs_of<'s>(
     each.collect()
 }
 
-fn row(point: &Point, pairs: &[(&str, &Spent, &Spent)]) -> Option<EnergyRow> {
+fn row(point: &Point, pairs: &[(&str, &RunEnergy, &RunEnergy)]) -> Option<EnergyRow> {
     let mut workloads = Vec::new();
     let mut boxes = Vec::new();
     for (name, variant, base) in pairs {
@@ -180,7 +180,7 @@ fn row(point: &Point, pairs: &[(&str, &Spent, &Spent)]) -> Option<EnergyRow> {
 /// One factor on the component, found on the baseline alone.
 fn fitted(
     fit: &ShareFit,
-    rows: &[Vec<(&str, &Spent, &Spent)>],
+    rows: &[Vec<(&str, &RunEnergy, &RunEnergy)>],
 ) -> Result<FittedEnergy, Diagnostic> {
     let name = &fit.component.value;
     let first = rows.first().map_or(&[][..], Vec::as_slice);
@@ -213,10 +213,11 @@ fn fitted(
         }
     }
     let factor = f64::midpoint(low, high).exp();
-    let of_row = |pairs: &Vec<(&str, &Spent, &Spent)>| {
-        let scaled = |spent: &Spent| spent.total() + (factor - 1.0) * spent.of(name);
-        let energy = |(_, variant, base): &(&str, &Spent, &Spent)| scaled(variant) / scaled(base);
-        let follows = |(_, variant, base): &(&str, &Spent, &Spent)| {
+    let of_row = |pairs: &Vec<(&str, &RunEnergy, &RunEnergy)>| {
+        let scaled = |spent: &RunEnergy| spent.total() + (factor - 1.0) * spent.of(name);
+        let energy =
+            |(_, variant, base): &(&str, &RunEnergy, &RunEnergy)| scaled(variant) / scaled(base);
+        let follows = |(_, variant, base): &(&str, &RunEnergy, &RunEnergy)| {
             factor * (variant.of(name) - base.of(name)) / scaled(base)
         };
         (
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_fit_reaches_the_share_and_says_what_follows_from_it() {
-        let spent = |network: f64, rest: f64, seconds: f64| Spent {
+        let spent = |network: f64, rest: f64, seconds: f64| RunEnergy {
             runs: 1,
             seconds,
             joules: BTreeMap::from([

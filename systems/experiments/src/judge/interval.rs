@@ -1,7 +1,7 @@
 //! Medians and how certain they are.
 
 use serde::Serialize;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 /// Draws of a bootstrap.
 const DRAWS: u64 = 10_000;
@@ -35,7 +35,7 @@ impl Interval {
 
     fn of_statistic(values: &[f64], statistic: impl Fn(&mut [f64]) -> Option<f64>) -> Option<Self> {
         let median = statistic(&mut values.to_vec())?;
-        let dice = Dice::new(1, "bootstrap");
+        let dice = CounterRng::new(1, "bootstrap");
         let count = values.len() as u64;
         let mut drawn = vec![0.0; values.len()];
         let mut found: Vec<f64> = (0..DRAWS)
@@ -137,7 +137,7 @@ mod tests {
     /// as it says.
     #[test]
     fn intervals_hold_the_true_median_about_as_often_as_they_say() {
-        let dice = Dice::new(7, "coverage");
+        let dice = CounterRng::new(7, "coverage");
         let mut draws = 0;
         let mut uniform = || {
             draws += 1;

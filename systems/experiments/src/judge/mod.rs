@@ -30,16 +30,16 @@ use warpweave_systems::report::Record;
 pub use self::check::{check, check_patterns};
 pub use self::energy::{EnergyRow, FittedEnergy, StudiedEnergy};
 pub use self::interval::Interval;
-pub use self::needed::Needed;
+pub use self::needed::RequiredStatistics;
 pub use self::shares::{SharesRow, StudiedShares};
 pub use self::spending::Bounds;
 pub use self::study::{
-    Judged, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict, Work,
+    BaselineRun, JudgedClaim, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict,
 };
 pub(crate) use self::text::number;
 
 use self::claims::{ClaimedMetric, Claims};
-use self::spending::Spending;
+use self::spending::EnergyTable;
 use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;
@@ -83,7 +83,7 @@ pub fn judge(
         })
     });
     let shares = shares.collect();
-    let spending = Spending::of_runs(runs);
+    let spending = EnergyTable::of_runs(runs);
     let claims = Claims {
         experiment,
         spending: &spending,

@@ -11,9 +11,9 @@ const SLOTS: &str = "*.slots_*";
 
 /// The statistics that an experiment asks for.
 #[derive(Debug)]
-pub struct Needed(Vec<Pattern>);
+pub struct RequiredStatistics(Vec<Pattern>);
 
-impl Needed {
+impl RequiredStatistics {
     /// Those of an experiment.
     ///
     /// # Errors

@@ -76,7 +76,7 @@ impl Bounds {
 
 /// Joules by coefficient, and seconds, of all pairs of one workload at one point together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct RunEnergy {
     /// Runs that are added up.
     pub(super) runs: u32,
     pub(super) seconds: f64,
@@ -96,12 +96,12 @@ pub(super) struct Factor {
 }
 
 /// What each workload spent at each point.
-pub(super) struct Spending<'r>(BTreeMap<&'r str, BTreeMap<&'r Point, Spent>>);
+pub(super) struct EnergyTable<'r>(BTreeMap<&'r str, BTreeMap<&'r Point, RunEnergy>>);
 
-impl<'r> Spending<'r> {
+impl<'r> EnergyTable<'r> {
     /// That of all runs that have energy, but those of the next size.
     pub(super) fn of_runs(runs: &'r Runs) -> Self {
-        let mut spent: BTreeMap<&str, BTreeMap<&Point, Spent>> = BTreeMap::new();
+        let mut spent: BTreeMap<&str, BTreeMap<&Point, RunEnergy>> = BTreeMap::new();
         for (id, outcome) in runs.iter().filter(|(id, _)| !id.confirming) {
             if let Outcome::Done(record) = outcome
                 && let Some(energy) = &record.energy
@@ -118,12 +118,12 @@ impl<'r> Spending<'r> {
         self.0.is_empty()
     }
 
-    pub(super) fn of(&self, workload: &str, point: &Point) -> Option<&Spent> {
+    pub(super) fn of(&self, workload: &str, point: &Point) -> Option<&RunEnergy> {
         self.0.get(workload)?.get(point)
     }
 }
 
-impl Spent {
+impl RunEnergy {
     fn add(&mut self, energy: &RecordedEnergy) {
         self.runs += 1;
         self.seconds += energy.seconds;
@@ -180,12 +180,15 @@ impl Spent {
     }
 }
 
-pub(super) fn factors(variant: &Spent, baseline: &Spent) -> BTreeMap<(String, String), Factor> {
+pub(super) fn factors(
+    variant: &RunEnergy,
+    baseline: &RunEnergy,
+) -> BTreeMap<(String, String), Factor> {
     let mut factors = BTreeMap::new();
     for (key, joules) in variant.joules.iter().chain(&baseline.joules) {
         let [nominal, low, high] = *joules;
         if nominal > 0.0 {
-            let of = |spent: &Spent| spent.joules.get(key).map_or(0.0, |joules| joules[0]);
+            let of = |spent: &RunEnergy| spent.joules.get(key).map_or(0.0, |joules| joules[0]);
             factors.entry(key.clone()).or_insert_with(|| Factor {
                 above: of(variant),
                 below: of(baseline),

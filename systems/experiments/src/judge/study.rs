@@ -29,7 +29,7 @@ pub struct Study {
     /// Repetitions that repeat each other.
     pub equal_pairs: Vec<EqualPairs>,
     /// What was run.
-    pub work: Vec<Work>,
+    pub work: Vec<BaselineRun>,
     /// What the programs touch; `None` before they were measured.
     pub scale: Option<Scale>,
     /// Where the issue slots went, of each variant at its levels; empty where no run says so.
@@ -37,7 +37,7 @@ pub struct Study {
     /// In the order of the file.
     pub metrics: Vec<StudiedMetric>,
     /// In the order of the file.
-    pub claims: Vec<Judged>,
+    pub claims: Vec<JudgedClaim>,
     /// Runs without a result, and why.
     pub failed: Vec<(String, String)>,
 }
@@ -53,7 +53,7 @@ pub struct StudiedPoint {
 
 /// One workload as the baseline ran it in the first pair.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Work {
+pub struct BaselineRun {
     /// Its name.
     pub workload: String,
     /// Names of its kernels.
@@ -74,7 +74,7 @@ pub struct Work {
     pub cycles: u64,
 }
 
-impl Work {
+impl BaselineRun {
     /// Work-groups for each unit below which the end of a launch, when units run out of work, weighs in its cycles.
     pub const WORK_GROUPS_PER_UNIT_MIN: f64 = 8.0;
 
@@ -159,7 +159,7 @@ impl Verdict {
 
 /// A claim and what came out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
+pub struct JudgedClaim {
     /// The claim, a sentence.
     pub name: String,
     /// Whether it is an identity.
@@ -184,7 +184,7 @@ pub struct Judged {
     pub by_workload: Vec<(String, Interval)>,
 }
 
-impl Judged {
+impl JudgedClaim {
     /// Whether what came out is no reason to look: it is as recorded, where something is on record.
     pub fn is_as_expected(&self) -> bool {
         match (self.verdict, &self.expected) {
@@ -199,12 +199,12 @@ impl Study {
     /// Whether every run has a result, every identity holds, no control passes and no verdict differs from
     /// the record.
     pub fn is_as_expected(&self) -> bool {
-        self.failed.is_empty() && self.claims.iter().all(Judged::is_as_expected)
+        self.failed.is_empty() && self.claims.iter().all(JudgedClaim::is_as_expected)
     }
 
     /// The claims for the data base.
     pub fn claim_rows(&self) -> Vec<ClaimRow> {
-        let row = |judged: &Judged| ClaimRow {
+        let row = |judged: &JudgedClaim| ClaimRow {
             name: judged.name.clone(),
             kind: if judged.is_identity {
                 "identity"

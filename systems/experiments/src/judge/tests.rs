@@ -1,5 +1,5 @@
 use warpweave_files::Budget;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 use warpweave_systems::report::Record;
 
 use super::*;
@@ -52,7 +52,7 @@ fn runs(
     noise: f64,
     speed: impl Fn(usize, &str, &str, bool) -> f64,
 ) -> Runs {
-    let dice = Dice::new(3, "noise");
+    let dice = CounterRng::new(3, "noise");
     let mut rolls = 0;
     let mut random = || {
         rolls += 1;
@@ -81,7 +81,7 @@ fn runs(
 }
 
 /// What one finding comes to; E is faster by these parts, the control by `idle`.
-fn verdict(claim: &str, gain: f64, idle: f64, noise: f64) -> Judged {
+fn verdict(claim: &str, gain: f64, idle: f64, noise: f64) -> JudgedClaim {
     let claims = format!(r#"Finding(name: "it", claim: {claim}, control: "idle")"#);
     let experiment = experiment(&claims, "");
     check(&experiment.file).unwrap_or_else(|error| panic!("{error}"));
@@ -412,7 +412,9 @@ fn what_nothing_asks_for_is_taken_out_of_a_run_and_changes_no_metric() {
         "",
     );
     let mut record = crate::metric::tests::record();
-    Needed::of(&experiment.file).unwrap().trim(&mut record);
+    RequiredStatistics::of(&experiment.file)
+        .unwrap()
+        .trim(&mut record);
     assert_eq!(record.stats.len(), 3);
     assert!(
         record

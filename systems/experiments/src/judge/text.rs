@@ -8,7 +8,7 @@ use super::energy::StudiedEnergy;
 use super::interval::Interval;
 use super::shares::StudiedShares;
 use super::spending::Bounds;
-use super::study::{Judged, StudiedMetric, Study};
+use super::study::{JudgedClaim, StudiedMetric, Study};
 use crate::report::{SCALE_HEADS, scale_rows};
 
 impl Study {
@@ -219,7 +219,7 @@ fn write_shares(out: &mut String, shares: &StudiedShares) -> fmt::Result {
     Ok(())
 }
 
-fn write_claim(out: &mut String, claim: &Judged) -> fmt::Result {
+fn write_claim(out: &mut String, claim: &JudgedClaim) -> fmt::Result {
     let mark = if claim.is_as_expected() { " " } else { "!" };
     writeln!(out, "{mark} {:<15} {}", claim.verdict.name(), claim.name)?;
     let mut words = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warpweave_systems::report::{Record, RecordedStatistic, RecordedValue};
 
-use super::study::{Slots, Work};
+use super::study::{BaselineRun, Slots};
 use crate::model::{Outcome, Point, Runs};
 
 /// What the names of statistics that say where issue slots went begin with.
@@ -20,7 +20,7 @@ fn done(runs: &Runs) -> impl Iterator<Item = (&crate::model::RunId, &Record)> {
 }
 
 /// Each workload as the baseline ran it first.
-pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> Vec<Work> {
+pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> Vec<BaselineRun> {
     let first = |workload: &&str| {
         let (_, record) = done(runs).find(|(id, _)| {
             id.workload == *workload
@@ -43,7 +43,7 @@ pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> V
         };
         let units = record.stats.values().filter(|of| has_slots(of)).count();
         let shared = launches * units;
-        Some(Work {
+        Some(BaselineRun {
             workload: (*workload).to_owned(),
             kernels: kernels.join(", "),
             launches,

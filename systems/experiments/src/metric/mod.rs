@@ -28,7 +28,7 @@ enum Term {
     Number(f64),
     Whole(Quantity),
     Energy(Pattern),
-    Statistics(Over, Pattern),
+    Statistics(Aggregation, Pattern),
     Kernels(WildMatch, Box<Term>),
     Negated(Box<Term>),
     Binary(Operator, Box<Term>, Box<Term>),
@@ -49,7 +49,7 @@ enum Quantity {
 
 /// What is made of the statistics that a pattern names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Over {
+enum Aggregation {
     Sum,
     Max,
     Mean,
@@ -266,7 +266,7 @@ impl Quantity {
     }
 }
 
-impl Over {
+impl Aggregation {
     /// Names as they are written.
     const ALL: [(&'static str, Self); 5] = [
         ("sum", Self::Sum),

@@ -3,7 +3,7 @@
 use warpweave_params::{Diagnostic, NESTING_MAX, Placed, name_hint};
 use wildmatch::WildMatch;
 
-use super::{Expression, Operator, Over, Pattern, Quantity, Term};
+use super::{Aggregation, Expression, Operator, Pattern, Quantity, Term};
 
 /// What is wrong, where in the text, and a hint.
 struct Problem {
@@ -168,7 +168,7 @@ impl Reader<'_> {
         let name = &self.text[start..end];
         self.at = end;
         let quantity = Quantity::ALL.iter().find(|(known, _)| *known == name);
-        let over = Over::ALL.iter().find(|(known, _)| *known == name);
+        let over = Aggregation::ALL.iter().find(|(known, _)| *known == name);
         if self.peek() != Some('(') {
             return match (quantity, over) {
                 (Some((_, quantity)), _) => Ok(Term::Whole(*quantity)),
@@ -217,7 +217,7 @@ impl Reader<'_> {
 
 fn unknown(name: &str, at: (usize, usize)) -> Problem {
     let quantities = Quantity::ALL.iter().map(|(name, _)| *name);
-    let functions = Over::ALL.iter().map(|(name, _)| *name);
+    let functions = Aggregation::ALL.iter().map(|(name, _)| *name);
     let known: Vec<&str> = quantities.chain(functions).chain(["kernels"]).collect();
     Problem {
         message: format!("there is no quantity `{name}`"),

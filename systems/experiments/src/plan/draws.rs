@@ -1,14 +1,14 @@
 //! What the perturbations draw.
 
 use warpweave_params::Node;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 /// The number of the value that pair `pair` takes of `count` values: a function of the seed, the path and
 /// the pair alone. As many pairs as there are values take each once.
 pub(crate) fn drawn(seed: u64, path: &str, pair: u32, count: usize) -> usize {
     let round = pair as usize / count;
     let mut order: Vec<usize> = (0..count).collect();
-    let dice = Dice::new(seed, path);
+    let dice = CounterRng::new(seed, path);
     for last in (1..count).rev() {
         let roll = dice.below((round * count + last) as u64, last as u64 + 1);
         order.swap(last, roll as usize);

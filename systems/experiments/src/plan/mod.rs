@@ -71,7 +71,7 @@ impl PlannedRun {
 }
 
 /// A run before it was read.
-struct Wanted {
+struct RequestedRun {
     id: RunId,
     /// The name of the variant where it stands.
     named: Placed<String>,
@@ -79,7 +79,7 @@ struct Wanted {
 }
 
 /// What reading a run gave.
-struct Known {
+struct ResolvedRun {
     identity: Identity,
     files: Vec<PathBuf>,
 }
@@ -122,7 +122,7 @@ impl Plan {
         problems.none()?;
         // Every point, and every draw: a machine does not depend on what it is to run.
         let first = wanted.first().map(|run| run.id.clone());
-        let (of_points, of_draws): (Vec<&Wanted>, Vec<&Wanted>) = wanted
+        let (of_points, of_draws): (Vec<&RequestedRun>, Vec<&RequestedRun>) = wanted
             .iter()
             .filter(|run| {
                 let RunId {
@@ -199,7 +199,7 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    fn of(&self, machines: &[Machine], left_out: &mut Vec<String>) -> Vec<Wanted> {
+    fn of(&self, machines: &[Machine], left_out: &mut Vec<String>) -> Vec<RequestedRun> {
         let file = &self.experiment.file;
         let pairs = file
             .perturb
@@ -218,7 +218,13 @@ impl Runs<'_> {
         runs
     }
 
-    fn run(&self, machine: &Machine, pair: u32, draws: &Overrides, confirming: bool) -> Wanted {
+    fn run(
+        &self,
+        machine: &Machine,
+        pair: u32,
+        draws: &Overrides,
+        confirming: bool,
+    ) -> RequestedRun {
         let confirm = self.experiment.file.confirm.as_ref().filter(|_| confirming);
         let size = confirm.map(|confirm| &confirm.size);
         let all = of_workload(self.experiment, self.workload, size)
@@ -230,7 +236,7 @@ impl Runs<'_> {
             )
             .chain(machine.sets.iter().cloned())
             .chain(draws.iter().cloned());
-        Wanted {
+        RequestedRun {
             id: RunId {
                 workload: self.name.to_owned(),
                 point: machine.point.clone(),
@@ -326,9 +332,9 @@ fn machine_statistics(
         .collect())
 }
 
-fn read(variation: &Variation, budget: &Budget) -> Result<Known, Diagnostics> {
+fn read(variation: &Variation, budget: &Budget) -> Result<ResolvedRun, Diagnostics> {
     let scenario = Scenario::load_varied(variation, budget)?;
-    Ok(Known {
+    Ok(ResolvedRun {
         identity: scenario.identity()?,
         files: scenario.files().map(PathBuf::from).collect(),
     })
@@ -385,7 +391,7 @@ impl Problems {
 }
 
 /// Adds to mistakes that show elsewhere than in an override which variant is to blame.
-fn blame(run: &Wanted, problems: Diagnostics) -> Diagnostics {
+fn blame(run: &RequestedRun, problems: Diagnostics) -> Diagnostics {
     let Some(named) = &run.named.place else {
         return problems;
     };
@@ -423,11 +429,13 @@ fn whole<R>(results: Vec<Option<Result<R, Diagnostics>>>) -> Result<Option<Vec<R
 }
 
 /// Each run once, those of one trace one after another.
-fn merged(wanted: Vec<Wanted>, known: Vec<Known>) -> Vec<PlannedRun> {
+fn merged(wanted: Vec<RequestedRun>, known: Vec<ResolvedRun>) -> Vec<PlannedRun> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut traces: BTreeMap<String, usize> = BTreeMap::new();
     let mut runs: Vec<PlannedRun> = Vec::new();
-    for (Wanted { id, variation, .. }, Known { identity, .. }) in wanted.into_iter().zip(known) {
+    for (RequestedRun { id, variation, .. }, ResolvedRun { identity, .. }) in
+        wanted.into_iter().zip(known)
+    {
         let count = traces.len();
         traces.entry(identity.trace.clone()).or_insert(count);
         if let Some(&at) = places.get(&identity.run) {

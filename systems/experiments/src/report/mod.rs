@@ -10,7 +10,7 @@ mod tests;
 pub use self::published::Published;
 pub(crate) use self::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
 
-use self::figure::{Bars, Forest, Series as Bar, Stacks};
+use self::figure::{Bars, ForestPlot, Series as Bar, Stacks};
 use crate::judge::{Interval, StudiedEnergy, StudiedMetric, Study};
 
 /// Coefficients in a figure.
@@ -19,7 +19,7 @@ use crate::model::{Provenance, Series};
 
 /// A report to be written.
 #[derive(Debug)]
-pub struct Written {
+pub struct ReportFiles {
     /// The page.
     pub html: String,
     /// File names and contents of the figures in it.
@@ -34,7 +34,7 @@ pub fn write(
     series: &[Series],
     provenance: &Provenance,
     published: Option<&Published>,
-) -> Written {
+) -> ReportFiles {
     let mut figures = Vec::new();
     for metric in &study.metrics {
         figures.push((file_name(&metric.name), bars(study, metric, published)));
@@ -48,7 +48,7 @@ pub fn write(
         })
         .collect();
     if !effects.is_empty() {
-        let forest = Forest {
+        let forest = ForestPlot {
             title: "Effects that findings claim",
             axis: "effect, in parts of the baseline or the unit of the metric".to_owned(),
             rows: effects,
@@ -84,7 +84,7 @@ pub fn write(
     if !study.shares.is_empty() {
         tables.push(("shares.csv".to_owned(), tables::shares_csv(&study.shares)));
     }
-    Written {
+    ReportFiles {
         html,
         figures,
         tables,
@@ -107,7 +107,7 @@ fn tornado(energy: &StudiedEnergy) -> Option<(String, String)> {
             (name.clone(), ends, None)
         })
         .collect();
-    let figure = Forest {
+    let figure = ForestPlot {
         title: &format!("Energy of {}, one coefficient at a time", row.point),
         axis: "energy, uncalibrated, ratio to the baseline".to_owned(),
         rows,

@@ -5,8 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::published::{Beside, Published};
 use super::{SCALE_HEADS, SCALE_WORDS, file_name, scale_rows, unit};
 use crate::judge::{
-    Bounds, Interval, Judged, StudiedEnergy, StudiedMetric, StudiedShares, Study, Verdict, Work,
-    number,
+    BaselineRun, Bounds, Interval, JudgedClaim, StudiedEnergy, StudiedMetric, StudiedShares, Study,
+    Verdict, number,
 };
 use crate::model::{Provenance, Series};
 
@@ -101,8 +101,8 @@ fn what_was_compared(study: &Study) -> Markup {
             } }
         } }
         p.small { "Workloads that end in -like are our own programs in the shape of published ones. Numbers are of the first pair." }
-        @if study.work.iter().any(Work::has_a_long_end) {
-            p.small { strong { "few" } ": less than " (Work::WORK_GROUPS_PER_UNIT_MIN) " work-groups for each unit in a launch. "
+        @if study.work.iter().any(BaselineRun::has_a_long_end) {
+            p.small { strong { "few" } ": less than " (BaselineRun::WORK_GROUPS_PER_UNIT_MIN) " work-groups for each unit in a launch. "
                 "Its end, when units run out of work, weighs in its cycles." }
         }
     }
@@ -191,7 +191,7 @@ fn claims(study: &Study) -> Markup {
     }
 }
 
-fn a_claim(count: usize, claim: &Judged) -> Markup {
+fn a_claim(count: usize, claim: &JudgedClaim) -> Markup {
     html! { tr {
         td { (count) }
         td.text { (claim.name) br; code { (claim.claim) } }

@@ -1,6 +1,6 @@
 //! Tables of the report that other tools and people read alike: scale of the programs, energy.
 
-use crate::judge::{Bounds, Interval, StudiedEnergy, StudiedShares, Study, Work, number};
+use crate::judge::{BaselineRun, Bounds, Interval, StudiedEnergy, StudiedShares, Study, number};
 use crate::scale::Program;
 use crate::store::csv_line;
 
@@ -104,7 +104,7 @@ pub(crate) fn scale_rows(study: &Study) -> Vec<ScaleRow> {
         .collect()
 }
 
-fn work_of<'s>(study: &'s Study, program: &Program) -> Option<&'s Work> {
+fn work_of<'s>(study: &'s Study, program: &Program) -> Option<&'s BaselineRun> {
     study
         .work
         .iter()

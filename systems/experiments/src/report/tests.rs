@@ -3,7 +3,7 @@ use warpweave_params::Placed;
 
 use super::*;
 use crate::judge::tests::study;
-use crate::judge::{Bounds, EnergyRow, Work};
+use crate::judge::{BaselineRun, Bounds, EnergyRow};
 use crate::model::EqualPairs;
 use crate::scale::{Caches, Footprint, Program, Scale};
 
@@ -87,7 +87,7 @@ fn pairs_that_repeat_each_other_are_told() {
 fn few_work_groups_for_each_unit_are_told() {
     let mut study = study();
     let mut page = |work_groups_per_unit| {
-        study.work = vec![Work {
+        study.work = vec![BaselineRun {
             workload: "a".to_owned(),
             kernels: "k".to_owned(),
             launches: 2,
@@ -133,7 +133,7 @@ fn the_scale_of_programs_is_the_same_in_text_page_and_table() {
             program("b", Err("its trace is not kept".to_owned())),
         ],
     });
-    study.work = vec![Work {
+    study.work = vec![BaselineRun {
         workload: "a".to_owned(),
         kernels: "k".to_owned(),
         launches: 1,

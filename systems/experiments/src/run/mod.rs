@@ -19,7 +19,7 @@ use thiserror::Error;
 use warpweave_files::{Budget, OutputError};
 use warpweave_framework::Registry;
 
-use self::one::{Made, NotMade};
+use self::one::{FinishedRun, RunFailure};
 use self::queue::{Job, Queue};
 use self::traces::Traces;
 use crate::plan::{Plan, PlannedRun};
@@ -50,7 +50,7 @@ pub struct Runner<'a> {
 
 /// What a runner tells while it works.
 #[derive(Debug)]
-pub enum News {
+pub enum RunEvent {
     /// A run begins: its number in the plan.
     Begun(usize),
     /// It ended and is stored; false when it failed.
@@ -60,7 +60,7 @@ pub enum News {
 }
 
 /// Numbers of runs that gave nothing to be stored, and why.
-pub type NotStored = BTreeMap<usize, String>;
+pub type FailureCounts = BTreeMap<usize, String>;
 
 impl Runner<'_> {
     /// Makes those of the runs `wanted` whose results are not in the folder yet; their traces are kept in the
@@ -74,18 +74,18 @@ impl Runner<'_> {
         wanted: &[usize],
         folder: &Folder,
         traces: &Path,
-        news: &mut dyn FnMut(News),
-    ) -> Result<NotStored, MachineError> {
+        news: &mut dyn FnMut(RunEvent),
+    ) -> Result<FailureCounts, MachineError> {
         let missing = wanted.iter().map(|&at| (at, &plan.runs[at]));
         let missing = missing.filter(|(_, run)| !folder.holds(&run.identity.run));
         let missing = missing.map(|(at, run)| (at, run.identity.trace.as_str()));
         let missing: Vec<_> = missing.collect();
-        let mut failed = NotStored::new();
+        let mut failed = FailureCounts::new();
         if missing.is_empty() {
             return Ok(failed);
         }
         let workers = self.threads.clamp(1, missing.len());
-        let work = Work {
+        let work = WorkerContext {
             runner: self,
             runs: &plan.runs,
             queue: Queue::of(missing),
@@ -103,7 +103,7 @@ impl Runner<'_> {
             for told in receiver {
                 match told {
                     Ok(told) => {
-                        if let News::Failed(at, why) = &told {
+                        if let RunEvent::Failed(at, why) = &told {
                             failed.insert(*at, why.clone());
                         }
                         news(told);
@@ -120,7 +120,7 @@ impl Runner<'_> {
 }
 
 /// What the workers share.
-struct Work<'a> {
+struct WorkerContext<'a> {
     runner: &'a Runner<'a>,
     runs: &'a [PlannedRun],
     queue: Queue<'a>,
@@ -128,9 +128,9 @@ struct Work<'a> {
     folder: &'a Folder,
 }
 
-type Told = Result<News, MachineError>;
+type Told = Result<RunEvent, MachineError>;
 
-impl Work<'_> {
+impl WorkerContext<'_> {
     /// Makes runs until there are none left.
     fn go_on(&self, tell: &Sender<Told>) {
         while !self.runner.interrupt.load(Ordering::Relaxed) {
@@ -139,12 +139,12 @@ impl Work<'_> {
             };
             let at = job.run();
             // Nobody listens any more only where the main thread panics, which ends everything.
-            let _ = tell.send(Ok(News::Begun(at)));
+            let _ = tell.send(Ok(RunEvent::Begun(at)));
             let told = match self.make(job) {
-                Ok(Some(passed)) => Ok(News::Ended(at, passed)),
+                Ok(Some(passed)) => Ok(RunEvent::Ended(at, passed)),
                 Ok(None) => continue,
-                Err(NotMade::Failed(why)) => Ok(News::Failed(at, why)),
-                Err(NotMade::Machine(error)) => Err(error),
+                Err(RunFailure::Failed(why)) => Ok(RunEvent::Failed(at, why)),
+                Err(RunFailure::Machine(error)) => Err(error),
             };
             let _ = tell.send(told);
         }
@@ -153,32 +153,32 @@ impl Work<'_> {
     }
 
     /// Makes a run and stores it; whether it ended well, or `None` after an interrupt.
-    fn make(&self, job: Job) -> Result<Option<bool>, NotMade> {
+    fn make(&self, job: Job) -> Result<Option<bool>, RunFailure> {
         let run = &self.runs[job.run()];
         let guarded = catch_unwind(AssertUnwindSafe(|| self.simulate(job, run)));
         let made = guarded.unwrap_or_else(|panic| {
             let why = format!("the model panicked: {}", words(panic.as_ref()));
             self.queue.made(&run.identity.trace, Err(why.clone()));
-            Err(NotMade::Failed(why))
+            Err(RunFailure::Failed(why))
         })?;
-        let Some(Made { json, passed }) = made else {
+        let Some(FinishedRun { json, passed }) = made else {
             return Ok(None);
         };
         let stored = self.folder.store(&run.identity.run, &json);
-        stored.map_err(|error| NotMade::Machine(error.into()))?;
+        stored.map_err(|error| RunFailure::Machine(error.into()))?;
         Ok(Some(passed))
     }
 
-    fn simulate(&self, job: Job, run: &PlannedRun) -> Result<Option<Made>, NotMade> {
+    fn simulate(&self, job: Job, run: &PlannedRun) -> Result<Option<FinishedRun>, RunFailure> {
         let scenario = one::load(run, self.runner);
         let emulated = match job {
             Job::Simulate(_, emulated) => emulated,
-            Job::GiveUp(_, why) => return Err(NotMade::Failed(why)),
+            Job::GiveUp(_, why) => return Err(RunFailure::Failed(why)),
             Job::Emulate(_) => {
                 let trace = &run.identity.trace;
                 let emulated = match &scenario {
                     Ok(scenario) => one::emulated(scenario, trace, &self.traces, self.runner),
-                    Err(why) => Err(NotMade::Failed(why.to_string())),
+                    Err(why) => Err(RunFailure::Failed(why.to_string())),
                 };
                 let told = emulated
                     .as_ref()

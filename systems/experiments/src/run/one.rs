@@ -12,7 +12,7 @@ use super::{MachineError, Runner};
 use crate::plan::PlannedRun;
 
 /// A run that came to an end.
-pub(super) struct Made {
+pub(super) struct FinishedRun {
     /// Its report.
     pub(super) json: String,
     /// Whether it ended well.
@@ -21,7 +21,7 @@ pub(super) struct Made {
 
 /// Why a run gave nothing to store.
 #[derive(Debug, Error)]
-pub(super) enum NotMade {
+pub(super) enum RunFailure {
     /// It cannot be made; in one line.
     #[error("{0}")]
     Failed(String),
@@ -30,7 +30,7 @@ pub(super) enum NotMade {
     Machine(#[from] MachineError),
 }
 
-impl From<Diagnostics> for NotMade {
+impl From<Diagnostics> for RunFailure {
     fn from(problems: Diagnostics) -> Self {
         Self::Failed(line_of(&problems))
     }
@@ -46,7 +46,7 @@ fn line_of(problems: &Diagnostics) -> String {
     format!("{place}{}", first.message)
 }
 
-pub(super) fn load(run: &PlannedRun, runner: &Runner<'_>) -> Result<Scenario, NotMade> {
+pub(super) fn load(run: &PlannedRun, runner: &Runner<'_>) -> Result<Scenario, RunFailure> {
     Ok(Scenario::load_varied(&run.variation, runner.budget)?)
 }
 
@@ -56,14 +56,14 @@ pub(super) fn emulated(
     key: &str,
     traces: &Traces,
     runner: &Runner<'_>,
-) -> Result<Emulated, NotMade> {
+) -> Result<Emulated, RunFailure> {
     let kept = traces.get(key, runner.budget);
-    if let Some(kept) = kept.map_err(|error| NotMade::Failed(error.to_string()))? {
+    if let Some(kept) = kept.map_err(|error| RunFailure::Failed(error.to_string()))? {
         return Ok(kept);
     }
     let executed = scenario.emulate().map_err(|error| {
         let text = error.to_string();
-        NotMade::Failed(text.lines().next().unwrap_or_default().to_owned())
+        RunFailure::Failed(text.lines().next().unwrap_or_default().to_owned())
     })?;
     traces.put(key, &executed)?;
     Ok(Emulated {
@@ -81,7 +81,7 @@ pub(super) fn simulated(
     key: &str,
     traces: &Traces,
     runner: &Runner<'_>,
-) -> Result<Option<Made>, NotMade> {
+) -> Result<Option<FinishedRun>, RunFailure> {
     if scenario.needs_profile() && emulated.profile.get().is_none() {
         let profile = traces.profile(key, &emulated.program, runner.budget)?;
         // Another worker may have been faster, with the same.
@@ -96,7 +96,7 @@ pub(super) fn simulated(
     let results = (emulated.verified, emulated.checks.clone());
     let report = Report::of(scenario, simulated, results, Host::default());
     let passed = report.status == Status::Done;
-    Ok(Some(Made {
+    Ok(Some(FinishedRun {
         json: report.to_json_without_host(),
         passed,
     }))

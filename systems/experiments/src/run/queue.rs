@@ -29,7 +29,7 @@ struct State<'p> {
 
 enum Trace {
     BeingMade,
-    Made(Emulated),
+    FinishedRun(Emulated),
     Failed(String),
 }
 
@@ -78,7 +78,7 @@ impl<'p> Queue<'p> {
                 state.traces.remove(trace);
             }
             (Some(trace), Ok(emulated)) => {
-                state.traces.insert(trace, Trace::Made(emulated));
+                state.traces.insert(trace, Trace::FinishedRun(emulated));
             }
             (Some(trace), Err(why)) => {
                 state.traces.insert(trace, Trace::Failed(why));
@@ -99,7 +99,7 @@ impl<'p> Queue<'p> {
 impl<'p> State<'p> {
     fn begin(&mut self, run: usize, trace: &'p str) -> Job {
         let job = match self.traces.get(trace) {
-            Some(Trace::Made(emulated)) => Job::Simulate(run, emulated.clone()),
+            Some(Trace::FinishedRun(emulated)) => Job::Simulate(run, emulated.clone()),
             Some(Trace::Failed(why)) => Job::GiveUp(run, why.clone()),
             Some(Trace::BeingMade) | None => {
                 self.traces.insert(trace, Trace::BeingMade);

@@ -34,7 +34,7 @@ fn run(bench: &Bench, folder: &str, threads: usize) -> (BTreeMap<String, Outcome
         &folder,
         &bench.path("traces"),
         &mut |news| {
-            made += usize::from(matches!(news, News::Ended(..)));
+            made += usize::from(matches!(news, RunEvent::Ended(..)));
         },
     );
     assert!(failed.unwrap().is_empty());
@@ -126,7 +126,7 @@ fn a_program_that_cannot_be_emulated_fails_all_its_runs_and_no_other() {
         &folder,
         &bench.path("traces"),
         &mut |told| {
-            if let News::Ended(at, passed) = told {
+            if let RunEvent::Ended(at, passed) = told {
                 news.push((at, passed));
             }
         },

@@ -99,7 +99,7 @@ fn part(of: u64, whole: u64) -> Option<f64> {
 
 /// What is kept beside a trace.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct ScaleRecord {
     version: u32,
     footprint: Footprint,
 }
@@ -196,7 +196,7 @@ fn measured(
     let ledger = Ledger::new(budget);
     let text = Input::open(&path).ok();
     let text = text.and_then(|input| input.read_text(&ledger).ok());
-    let kept = text.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
+    let kept = text.and_then(|text| serde_json::from_str::<ScaleRecord>(&text).ok());
     if let Some(kept) = kept.filter(|kept| kept.version == VERSION) {
         return Ok(Ok(kept.footprint));
     }
@@ -209,7 +209,7 @@ fn measured(
         Ok(footprint) => footprint,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let kept = Kept {
+    let kept = ScaleRecord {
         version: VERSION,
         footprint,
     };

@@ -8,7 +8,7 @@ use super::export::{METRICS_HEAD, RunLines, claims, metric_lines};
 use super::sqlite::{self, ClaimRow, MetricValue};
 use crate::model::{Outcome, Provenance, Runs, Series};
 use crate::plan::Plan;
-use crate::run::NotStored;
+use crate::run::FailureCounts;
 
 /// What becomes of the stored runs.
 pub struct Collection<'a> {
@@ -27,7 +27,12 @@ pub struct Collection<'a> {
 impl Folder {
     /// What every run of a plan gave that has ended, without what `trim` takes out; a run whose report cannot be
     /// read has failed.
-    pub fn runs(&self, plan: &Plan, not_stored: &NotStored, trim: &dyn Fn(&mut Record)) -> Runs {
+    pub fn runs(
+        &self,
+        plan: &Plan,
+        not_stored: &FailureCounts,
+        trim: &dyn Fn(&mut Record),
+    ) -> Runs {
         let mut runs = Runs::new();
         for at in 0..plan.runs.len() {
             if let Some(outcome) = self.ended(plan, at, not_stored) {
@@ -37,7 +42,7 @@ impl Folder {
         runs
     }
 
-    fn ended(&self, plan: &Plan, at: usize, not_stored: &NotStored) -> Option<Outcome> {
+    fn ended(&self, plan: &Plan, at: usize, not_stored: &FailureCounts) -> Option<Outcome> {
         let stored = self.outcome(&plan.runs[at].identity.run);
         stored.or_else(|| not_stored.get(&at).cloned().map(Outcome::Failed))
     }
@@ -49,7 +54,7 @@ impl Folder {
     pub fn collect(
         &self,
         plan: &Plan,
-        not_stored: &NotStored,
+        not_stored: &FailureCounts,
         collection: &mut Collection<'_>,
     ) -> Result<Runs, OutputError> {
         let number = collection.series.last().map_or(0, |series| series.number);

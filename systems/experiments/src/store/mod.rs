@@ -13,7 +13,7 @@ use warpweave_files::{Claim, ClaimError, Input, Ledger, Output, OutputError, Unp
 use warpweave_systems::report::Record;
 
 use crate::model::{Outcome, RunId};
-use crate::report::Written;
+use crate::report::ReportFiles;
 
 pub use self::collect::Collection;
 pub use self::export::csv_line;
@@ -58,7 +58,7 @@ impl Folder {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn write_report(&self, report: &Written) -> Result<(), OutputError> {
+    pub fn write_report(&self, report: &ReportFiles) -> Result<(), OutputError> {
         let figures = self.path("figures");
         std::fs::create_dir_all(&figures).map_err(|error| OutputError::of(&figures, error))?;
         for (name, figure) in &report.figures {

@@ -5,7 +5,7 @@ use warpweave_trace::Space;
 use crate::exec::Machine;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::observe::{Observer, Reach, Touch};
+use crate::exec::observe::{AccessKind, Observer, PendingAccess};
 use crate::exec::wavefront::Wavefront;
 use crate::memory::{DEVICE_BASE, DeviceMemory, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{Access, Address, NO_REGISTER, Region};
@@ -112,11 +112,11 @@ impl<O: Observer> Machine<'_, O> {
         &mut self,
         wavefront: &Wavefront,
         shared: &Shared,
-        (pc, touch, number): (u32, Touch, u32),
+        (pc, touch, number): (u32, AccessKind, u32),
         (parts, addresses): (&Parts, &[u64; 32]),
     ) {
         if O::WATCHES {
-            self.observer.reach(&Reach {
+            self.observer.reach(&PendingAccess {
                 kernel: self.kernel,
                 wavefront,
                 constants32: &self.constants32,
@@ -207,10 +207,10 @@ impl<O: Observer> Machine<'_, O> {
             let effect = self.last_progress;
             wavefront.spin.touch((pc, mask), &addresses, effect);
             // Others have been tried whole already.
-            let is_usual = mask == u32::MAX && access.suits_whole();
+            let is_usual = mask == u32::MAX && access.suits_full_wavefront();
             if is_usual
                 && access.registers[0] != NO_REGISTER
-                && self.load_whole(wavefront, shared, pc, access)
+                && self.load_full_wavefront(wavefront, shared, pc, access)
             {
                 return Ok(());
             }
@@ -227,7 +227,7 @@ impl<O: Observer> Machine<'_, O> {
         self.reach(
             wavefront,
             shared,
-            (pc, Touch::Load, number),
+            (pc, AccessKind::Load, number),
             (&parts, &addresses),
         );
         for part in &parts {
@@ -327,7 +327,7 @@ impl<O: Observer> Machine<'_, O> {
         self.reach(
             wavefront,
             shared,
-            (pc, Touch::Store, number),
+            (pc, AccessKind::Store, number),
             (&parts, &addresses),
         );
         for part in &parts {

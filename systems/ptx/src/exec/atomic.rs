@@ -4,7 +4,7 @@ use crate::exec::Machine;
 use crate::exec::access::{lanes, read_bytes, write_bytes};
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::observe::{Observer, Touch};
+use crate::exec::observe::{AccessKind, Observer};
 use crate::exec::registers::Registers;
 use crate::exec::soft;
 use crate::exec::wavefront::Wavefront;
@@ -28,7 +28,7 @@ impl<O: Observer> Machine<'_, O> {
         self.reach(
             wavefront,
             shared,
-            (pc, Touch::Atomic, number),
+            (pc, AccessKind::Atomic, number),
             (&parts, &addresses),
         );
         let wide = atomic.bytes == 8;

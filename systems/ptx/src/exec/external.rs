@@ -150,7 +150,7 @@ impl<'l, O: Observer> Machine<'l, O> {
             External::Print => {
                 let (text, from) = (call.double(wavefront, 0), call.double(wavefront, 1));
                 let text = self.text(wavefront, shared, lane, text)?;
-                let mut arguments = PassedOn {
+                let mut arguments = VariadicArguments {
                     machine: &mut *self,
                     wavefront: &*wavefront,
                     shared: &*shared,
@@ -412,7 +412,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Arguments of formatted output in memory.
-struct PassedOn<'m, 'l, O: Observer> {
+struct VariadicArguments<'m, 'l, O: Observer> {
     machine: &'m mut Machine<'l, O>,
     wavefront: &'m Wavefront,
     shared: &'m Shared,
@@ -421,7 +421,7 @@ struct PassedOn<'m, 'l, O: Observer> {
     count: u64,
 }
 
-impl<O: Observer> Arguments for PassedOn<'_, '_, O> {
+impl<O: Observer> Arguments for VariadicArguments<'_, '_, O> {
     type Error = Fault;
 
     fn next(&mut self, bytes: u32) -> Result<u64, Fault> {

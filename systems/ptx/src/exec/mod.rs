@@ -37,14 +37,16 @@ use crate::exec::gather::Addressing;
 use crate::exec::observe::{Observer, Start, Unobserved};
 use crate::exec::registers::{Blend, Register, Registers};
 use crate::exec::schedule::schedule;
-use crate::exec::spin::Watch;
+use crate::exec::spin::WatchedWord;
 use crate::exec::wavefront::Wavefront;
 use crate::exec::whole::Numbering;
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module, Parameter};
 use crate::ops::{Constant, Lanes32, Lanes64};
 
-pub use crate::exec::checker::{Finding, FindingKind, ProgramChecker, SourcePlace, Spot, Verdict};
+pub use crate::exec::checker::{
+    AccessSite, Finding, FindingKind, ProgramChecker, SourcePlace, Verdict,
+};
 pub use crate::exec::error::{EmulationError, Place, Wait};
 pub use crate::exec::family::{Family, Numbers};
 pub use crate::exec::print::Printed;
@@ -530,7 +532,7 @@ struct Machine<'l, O> {
     /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.
     last_progress: u64,
     /// Words for which wavefronts wait in loops.
-    watches: Vec<Watch>,
+    watches: Vec<WatchedWord>,
     /// Bytes of all records written.
     stream_bytes: u64,
     /// Where results are computed before they become registers.

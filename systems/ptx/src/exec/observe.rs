@@ -39,14 +39,14 @@ pub(super) struct Step<'s> {
 
 /// What an access does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Touch {
+pub(super) enum AccessKind {
     Load,
     Store,
     Atomic,
 }
 
 /// An access about to happen; nothing says yet that its addresses are inside anything.
-pub(super) struct Reach<'s> {
+pub(super) struct PendingAccess<'s> {
     pub(super) kernel: &'s Kernel,
     pub(super) wavefront: &'s Wavefront,
     pub(super) constants32: &'s [Lanes32],
@@ -54,7 +54,7 @@ pub(super) struct Reach<'s> {
     pub(super) memory: &'s DeviceMemory,
     pub(super) shared: &'s Shared,
     pub(super) pc: u32,
-    pub(super) touch: Touch,
+    pub(super) touch: AccessKind,
     /// Number of the access, or of the atomic, in the kernel's table.
     pub(super) number: u32,
     pub(super) parts: &'s Parts,
@@ -78,7 +78,7 @@ pub(super) trait Observer {
     /// A wavefront is about to begin.
     fn wavefront_starts(&mut self, _kernel: &Kernel, _wavefront: &Wavefront) {}
     fn step(&mut self, _step: &Step<'_>) {}
-    fn reach(&mut self, _reach: &Reach<'_>) {}
+    fn reach(&mut self, _reach: &PendingAccess<'_>) {}
     /// The callee's frame is open, its arguments are passed.
     fn call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
     /// A call has ended; the observer passes on what it knows of the results.

@@ -9,14 +9,14 @@ use crate::ops::{Lanes32, Lanes64, NO_REGISTER, Pred, Src, for_this_machine};
 
 /// How the values of a register lie from lane to lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Lie {
+pub(super) enum LanePattern {
     /// Nobody has asked since it was written.
     Unknown,
     Grid(Grid),
     /// In no order.
     Scattered,
     /// In an order whose steps are too large to reckon with.
-    Wild,
+    Wide,
 }
 
 /// Values that form rows of `2^row_bits` lanes which are `step` apart, the rows `pitch`.
@@ -63,7 +63,7 @@ impl Grid {
     }
 }
 
-impl Lie {
+impl LanePattern {
     /// How these values lie.
     #[inline(never)]
     pub(super) fn of(lanes: &Lanes64) -> Self {
@@ -79,7 +79,7 @@ impl Lie {
             Shape::List | Shape::None => return Self::Scattered,
         };
         if step.unsigned_abs().max(pitch.unsigned_abs()) > Grid::MOST_STEP {
-            return Self::Wild;
+            return Self::Wide;
         }
         let across = step * ((1 << row_bits) - 1);
         let down = pitch * ((32 >> row_bits) - 1);
@@ -104,14 +104,14 @@ impl Lie {
 #[derive(Clone, Debug)]
 pub(super) struct Register<T> {
     lanes: [T; 32],
-    lie: Lie,
+    pattern: LanePattern,
 }
 
 impl<T: Copy + Default> Register<T> {
     pub(super) fn new() -> Self {
         Self {
             lanes: [T::default(); 32],
-            lie: Lie::Unknown,
+            pattern: LanePattern::Unknown,
         }
     }
 
@@ -154,7 +154,7 @@ impl<T> Deref for Register<T> {
 impl<T> DerefMut for Register<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T; 32] {
-        self.lie = Lie::Unknown;
+        self.pattern = LanePattern::Unknown;
         &mut self.lanes
     }
 }
@@ -168,22 +168,22 @@ impl<T: PartialEq> PartialEq for Register<T> {
 impl Register<u64> {
     /// How the values lie.
     #[inline(always)]
-    pub(super) fn lie(&mut self) -> &Lie {
-        if let Lie::Unknown = self.lie {
-            self.lie = Lie::of(&self.lanes);
+    pub(super) fn pattern(&mut self) -> &LanePattern {
+        if let LanePattern::Unknown = self.pattern {
+            self.pattern = LanePattern::of(&self.lanes);
         }
-        &self.lie
+        &self.pattern
     }
 }
 
 impl Register<u32> {
     /// How the values lie.
     #[inline(always)]
-    pub(super) fn lie(&mut self) -> &Lie {
-        if let Lie::Unknown = self.lie {
-            self.lie = Lie::of_words(&self.lanes);
+    pub(super) fn pattern(&mut self) -> &LanePattern {
+        if let LanePattern::Unknown = self.pattern {
+            self.pattern = LanePattern::of_words(&self.lanes);
         }
-        &self.lie
+        &self.pattern
     }
 }
 

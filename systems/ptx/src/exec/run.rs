@@ -335,7 +335,7 @@ impl<O: Observer> Machine<'_, O> {
                     Op::Load(at) if mask != 0 => {
                         let access = &kernel.tables.accesses[at as usize];
                         let is_usual = mask == u32::MAX && access.whole;
-                        if is_usual && self.load_whole(wavefront, shared, pc, access) {
+                        if is_usual && self.load_full_wavefront(wavefront, shared, pc, access) {
                             next!();
                             continue;
                         }
@@ -355,7 +355,7 @@ impl<O: Observer> Machine<'_, O> {
                     Op::Store(at) if mask != 0 => {
                         let access = &kernel.tables.accesses[at as usize];
                         let is_usual = mask == u32::MAX && access.whole;
-                        if is_usual && self.store_whole(wavefront, shared, pc, access) {
+                        if is_usual && self.store_full_wavefront(wavefront, shared, pc, access) {
                             self.last_progress = before + u64::from(quantum - left);
                             next!();
                             continue;

@@ -8,7 +8,7 @@ use crate::exec::barrier::Shared;
 use crate::exec::error::EmulationError;
 use crate::exec::observe::Observer;
 use crate::exec::run::Pause;
-use crate::exec::spin::Touched;
+use crate::exec::spin::TouchedWords;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::exec::{Machine, Order};
 
@@ -123,7 +123,7 @@ fn take_turns<O: Observer>(
         if group.wavefronts[turn].state != State::Running {
             continue;
         }
-        let touched = (!machine.watches.is_empty()).then(|| Touched::of(group));
+        let touched = (!machine.watches.is_empty()).then(|| TouchedWords::of(group));
         let wavefront = &mut group.wavefronts[turn];
         let written = wavefront.writer.stream_bytes();
         let (paused, effect) = machine.turn(wavefront, &mut group.shared);

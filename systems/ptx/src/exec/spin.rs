@@ -70,7 +70,7 @@ struct Saved {
 }
 
 /// A word for which a wavefront waits.
-pub(super) struct Watch {
+pub(super) struct WatchedWord {
     /// Place of the waiting work-group in the order of starts.
     order: u32,
     place: Place,
@@ -298,7 +298,7 @@ impl<O: Observer> Machine<'_, O> {
         for &address in &wavefront.spin.words {
             if let Some(value) = self.value(address) {
                 let place = self.place(group, wavefront, None);
-                self.watches.push(Watch {
+                self.watches.push(WatchedWord {
                     order,
                     place,
                     address,
@@ -314,7 +314,7 @@ impl<O: Observer> Machine<'_, O> {
         &mut self,
         number: u32,
         order: u32,
-        touched: &Touched,
+        touched: &TouchedWords,
     ) -> Result<(), EmulationError> {
         let mut at = 0;
         while at < self.watches.len() {
@@ -379,9 +379,9 @@ impl<O: Observer> Machine<'_, O> {
 }
 
 /// What a work-group had touched before a turn.
-pub(super) struct Touched([u64; TOUCHED]);
+pub(super) struct TouchedWords([u64; TOUCHED]);
 
-impl Touched {
+impl TouchedWords {
     pub(super) fn of(group: &Group) -> Self {
         let mut all = [0; TOUCHED];
         for wavefront in &group.wavefronts {

@@ -15,7 +15,7 @@ use crate::exec::Machine;
 use crate::exec::access::look_up;
 use crate::exec::barrier::Shared;
 use crate::exec::observe::Observer;
-use crate::exec::registers::{Element, Grid, Lie, Registers};
+use crate::exec::registers::{Element, Grid, LanePattern, Registers};
 use crate::exec::wavefront::Wavefront;
 use crate::memory::{DEVICE_BASE, SHARED_WINDOW};
 use crate::ops::{Access, Address, Lanes32, Lanes64, Region, Src, for_this_machine};
@@ -65,7 +65,7 @@ impl Place {
 }
 
 /// Where the lanes of an access lie.
-enum Reached {
+enum LaneAddresses {
     /// In a grid, of which lane 0 has this address.
     Grid(Grid, Place, u64),
     /// At the machine's `numbers`, which have no other bits than these.
@@ -75,7 +75,7 @@ enum Reached {
 impl<O: Observer> Machine<'_, O> {
     /// Loads and records an access of all lanes for which this is made; `false` if the general path must do it.
     #[inline(never)]
-    pub(super) fn load_whole(
+    pub(super) fn load_full_wavefront(
         &mut self,
         wavefront: &mut Wavefront,
         shared: &Shared,
@@ -89,7 +89,7 @@ impl<O: Observer> Machine<'_, O> {
         let registers = &mut wavefront.registers;
         match self.reached(registers, shared, access) {
             None => false,
-            Some(Reached::Grid(grid, place, base)) => {
+            Some(LaneAddresses::Grid(grid, place, base)) => {
                 let memory = match place.memory {
                     Memory::WorkGroup => &shared.bytes[..],
                     Memory::Arguments => &self.arguments[..],
@@ -104,7 +104,7 @@ impl<O: Observer> Machine<'_, O> {
                 record_grid(wavefront, pc, (&grid, base), place.space);
                 true
             }
-            Some(Reached::Scattered(place, bits)) => {
+            Some(LaneAddresses::Scattered(place, bits)) => {
                 let memory = match place.memory {
                     Memory::WorkGroup => &shared.bytes[..],
                     Memory::Arguments => &self.arguments[..],
@@ -130,7 +130,7 @@ impl<O: Observer> Machine<'_, O> {
     /// Stores and records an access of all lanes for which this is made; `false` if the general path must do it. Lanes
     /// stored before giving up are stored again, with the same values.
     #[inline(never)]
-    pub(super) fn store_whole(
+    pub(super) fn store_full_wavefront(
         &mut self,
         wavefront: &mut Wavefront,
         shared: &mut Shared,
@@ -144,7 +144,7 @@ impl<O: Observer> Machine<'_, O> {
         let registers = &mut wavefront.registers;
         match self.reached(registers, shared, access) {
             None => false,
-            Some(Reached::Grid(grid, place, base)) => {
+            Some(LaneAddresses::Grid(grid, place, base)) => {
                 let memory = match place.memory {
                     Memory::Arguments => return false,
                     Memory::WorkGroup => &mut shared.bytes[..],
@@ -161,7 +161,7 @@ impl<O: Observer> Machine<'_, O> {
                 record_grid(wavefront, pc, (&grid, base), place.space);
                 true
             }
-            Some(Reached::Scattered(place, bits)) => {
+            Some(LaneAddresses::Scattered(place, bits)) => {
                 let memory = match place.memory {
                     Memory::Arguments => return false,
                     Memory::WorkGroup => &mut shared.bytes[..],
@@ -190,33 +190,33 @@ impl<O: Observer> Machine<'_, O> {
         registers: &mut Registers,
         shared: &Shared,
         access: &Access,
-    ) -> Option<Reached> {
+    ) -> Option<LaneAddresses> {
         let Address { wide, base, .. } = access.address;
         let at = usize::from(base.0);
         // How the base lies is kept beside it if it is a register that kernels write.
-        let lie = match (wide, base.0 < Src::CONSTANT) {
+        let pattern = match (wide, base.0 < Src::CONSTANT) {
             (true, true) => {
                 let register = &mut registers.doubles[registers.double + at];
-                match register.lie() {
-                    Lie::Scattered => return self.place_of_doubles(register, access),
-                    lie => *lie,
+                match register.pattern() {
+                    LanePattern::Scattered => return self.place_of_doubles(register, access),
+                    pattern => *pattern,
                 }
             }
             (false, true) => {
                 let register = &mut registers.words[registers.word + at];
-                match register.lie() {
-                    Lie::Scattered => return self.place_of_words(register, access),
-                    lie => *lie,
+                match register.pattern() {
+                    LanePattern::Scattered => return self.place_of_words(register, access),
+                    pattern => *pattern,
                 }
             }
-            (true, false) => Lie::of(registers.get64(&self.constants64, base)),
-            (false, false) => Lie::of_words(registers.get32(&self.constants32, base)),
+            (true, false) => LanePattern::of(registers.get64(&self.constants64, base)),
+            (false, false) => LanePattern::of_words(registers.get32(&self.constants32, base)),
         };
-        let Lie::Grid(grid) = lie else {
+        let LanePattern::Grid(grid) = pattern else {
             return None;
         };
         let (place, base) = self.place_of_grid(shared, grid, access)?;
-        Some(Reached::Grid(grid, place, base))
+        Some(LaneAddresses::Grid(grid, place, base))
     }
 
     /// Where all lanes of a plain access lie whose base is a grid, and the address of lane 0 there; none unless all
@@ -272,7 +272,7 @@ impl<O: Observer> Machine<'_, O> {
     /// Where an access lies whose base, of 32 bits, lies in no order: the machine's `numbers` become those of elements.
     /// None unless all are aligned and have a number.
     #[inline(always)]
-    fn place_of_words(&mut self, base: &Lanes32, access: &Access) -> Option<Reached> {
+    fn place_of_words(&mut self, base: &Lanes32, access: &Access) -> Option<LaneAddresses> {
         let Address { region, offset, .. } = access.address;
         let is_offset = matches!(region, Region::Shared | Region::Param);
         let shift = element_bits(access);
@@ -281,12 +281,12 @@ impl<O: Observer> Machine<'_, O> {
         let beyond = 1 << 31 | (access.bytes - 1);
         let place = Place::all_of(access.space);
         (is_offset && all & beyond == 0)
-            .then_some(Reached::Scattered(place, (all >> shift) as usize))
+            .then_some(LaneAddresses::Scattered(place, (all >> shift) as usize))
     }
 
     /// As [`Self::place_of_words`], for a base of 64 bits.
     #[inline(always)]
-    fn place_of_doubles(&mut self, base: &Lanes64, access: &Access) -> Option<Reached> {
+    fn place_of_doubles(&mut self, base: &Lanes64, access: &Access) -> Option<LaneAddresses> {
         let Address { region, offset, .. } = access.address;
         let first = base[0].wrapping_add(offset as u64);
         // The address at which the memory begins, as the instruction names it, is not always that in its space.
@@ -308,7 +308,7 @@ impl<O: Observer> Machine<'_, O> {
         let offset = (offset as u64).wrapping_sub(named);
         let all = (self.numbering.wide)(base, offset, shift, &mut self.numbers);
         let beyond = u64::MAX << 32 | u64::from(access.bytes - 1);
-        (all & beyond == 0).then_some(Reached::Scattered(place, (all >> shift) as usize))
+        (all & beyond == 0).then_some(LaneAddresses::Scattered(place, (all >> shift) as usize))
     }
 
     #[inline(always)]

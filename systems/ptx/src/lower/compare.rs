@@ -2,7 +2,7 @@
 
 #![allow(clippy::float_cmp)] // Comparing floats exactly is what these instructions do.
 
-use crate::diagnostics::Complaint;
+use crate::diagnostics::SpannedError;
 use crate::exec::convert::half_to_single;
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::float::flush;
@@ -87,7 +87,7 @@ impl Encoder<'_, '_> {
             ),
             _ if ty.is_pair() => {
                 let message = format!("a comparison of {ty} gives two predicates: `p|q`");
-                return Err(Complaint::new(form.operands[0].span, message));
+                return Err(SpannedError::new(form.operands[0].span, message));
             }
             _ => (self.predicate_destination(&form.operands[0])?, Pred::NONE),
         };

@@ -1,7 +1,7 @@
 //! Control flow, calls, barriers and exchange between lanes.
 
 use crate::alloc::File;
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 use crate::lower::encode::{Encoded, Encoder, Form, function_address};
 use crate::lower::names::{Formal, Operand, Symbol, Value};
 use crate::ops::{
@@ -17,7 +17,7 @@ impl Encoder<'_, '_> {
                 form.take("uni");
                 form.count(1)?;
                 let Value::Label(target) = form.operands[0].value else {
-                    return Err(Complaint::new(form.operands[0].span, "expected a label"));
+                    return Err(SpannedError::new(form.operands[0].span, "expected a label"));
                 };
                 let meet = self.function.graph.meet(index_of);
                 Ok(Op::Branch {
@@ -44,7 +44,7 @@ impl Encoder<'_, '_> {
                 form.count(2)?;
                 let Value::Targets(targets) = form.operands[1].value else {
                     let message = "expected the label of `.branchtargets`";
-                    return Err(Complaint::new(form.operands[1].span, message));
+                    return Err(SpannedError::new(form.operands[1].span, message));
                 };
                 let index = self.word(&form.operands[0], ScalarType::U32)?;
                 let targets = &self.function.body.targets[targets];
@@ -297,7 +297,7 @@ impl Encoder<'_, '_> {
             Value::Register(_) => return self.indirect_call(form, called, &arguments, &results),
             _ => {
                 let message = "expected a function or a register";
-                return Err(Complaint::new(span, message));
+                return Err(SpannedError::new(span, message));
             }
         };
         if self.functions[function].is_none() {
@@ -321,7 +321,7 @@ impl Encoder<'_, '_> {
         }) = form.operands.last()
         else {
             let message = "an indirect call ends with the label of its prototype or targets";
-            return Err(Complaint::new(called.span, message));
+            return Err(SpannedError::new(called.span, message));
         };
         let Value::Register(register) = called.value else {
             return Err(form.unsupported("it goes through a register"));
@@ -364,7 +364,7 @@ impl Encoder<'_, '_> {
         let (Some(callee), Some(&place)) = (&functions[function], self.places.get(&function))
         else {
             let message = "the function called has no body in this module";
-            return Err(Complaint::unsupported(span, message));
+            return Err(SpannedError::unsupported(span, message));
         };
         let (formals, returned) = (&callee.body.parameters, &callee.body.returns);
         if arguments.len() != formals.len() || results.len() != returned.len() {
@@ -375,7 +375,7 @@ impl Encoder<'_, '_> {
                 arguments.len(),
                 results.len()
             );
-            return Err(Complaint::new(span, message));
+            return Err(SpannedError::new(span, message));
         }
         let mut site = CallSite {
             callee: place,
@@ -406,7 +406,8 @@ impl Encoder<'_, '_> {
         let callee = functions[function]
             .as_ref()
             .expect("the callee was found before");
-        let mismatch = || Complaint::new(operand.span, "the argument does not fit the parameter");
+        let mismatch =
+            || SpannedError::new(operand.span, "the argument does not fit the parameter");
         match (formal, &operand.value) {
             (Formal::Memory(index), &Value::Symbol(Symbol::Frame(mine), 0)) => {
                 let theirs = &callee.body.frame[index];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::alloc::{Allocation, File};
 use crate::cfg::Graph;
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
 use crate::lower::{forms, opcodes};
 use crate::ops::{
@@ -15,7 +15,7 @@ use crate::ops::{
 };
 use crate::types::ScalarType;
 
-pub(crate) type Encoded<T> = Result<T, Complaint>;
+pub(crate) type Encoded<T> = Result<T, SpannedError>;
 
 /// Addresses of functions as data: distinct, and outside every memory window.
 const FUNCTION_ADDRESS_BASE: u64 = 0x0080_0000;
@@ -52,7 +52,7 @@ pub(crate) struct Tables {
 }
 
 /// A function with its registers numbered.
-pub(crate) struct Prepared<'a> {
+pub(crate) struct NumberedFunction<'a> {
     pub(crate) body: Body<'a>,
     pub(crate) graph: Graph,
     pub(crate) allocation: Allocation,
@@ -61,10 +61,10 @@ pub(crate) struct Prepared<'a> {
 /// Encodes one function as part of one kernel.
 pub(crate) struct Encoder<'k, 'a> {
     /// All functions of the module by number; `None` for declarations.
-    pub(crate) functions: &'k [Option<Prepared<'a>>],
+    pub(crate) functions: &'k [Option<NumberedFunction<'a>>],
     /// Their names.
     pub(crate) function_names: &'k [&'a str],
-    pub(crate) function: &'k Prepared<'a>,
+    pub(crate) function: &'k NumberedFunction<'a>,
     pub(crate) is_entry: bool,
     pub(crate) tables: &'k mut Tables,
     /// Offset of each shared variable of the module, where the kernel has it.
@@ -201,7 +201,7 @@ impl Encoder<'_, '_> {
                 Ok(Src(self.number(register)))
             }
             Value::Register(register) => Err(self.wrong_width(register, ty, operand.span)),
-            Value::Special(_) => Err(Complaint::new(
+            Value::Special(_) => Err(SpannedError::new(
                 operand.span,
                 "special registers are 32 bits wide",
             )),
@@ -274,7 +274,7 @@ impl Encoder<'_, '_> {
             Symbol::Argument(at) | Symbol::Private(at) => {
                 Ok(Constant::Value(i64::from(at).wrapping_add(offset) as u64))
             }
-            Symbol::Frame(_) => Err(Complaint::new(
+            Symbol::Frame(_) => Err(SpannedError::new(
                 span,
                 "the address of a frame variable is no constant",
             )),
@@ -288,9 +288,9 @@ impl Encoder<'_, '_> {
         Err(self.wrong_width(register, ty, span))
     }
 
-    fn wrong_width(&self, register: u32, ty: ScalarType, span: Span) -> Complaint {
+    fn wrong_width(&self, register: u32, ty: ScalarType, span: Span) -> SpannedError {
         let found = self.ty(register);
-        Complaint::new(
+        SpannedError::new(
             span,
             format!("expected an operand for {ty}, found a {found} register"),
         )
@@ -299,7 +299,7 @@ impl Encoder<'_, '_> {
     fn destination_register(operand: &Operand) -> Encoded<u32> {
         match operand.value {
             Value::Register(register) => Ok(register),
-            _ => Err(Complaint::new(
+            _ => Err(SpannedError::new(
                 operand.span,
                 "the destination must be a register",
             )),
@@ -334,7 +334,7 @@ impl Encoder<'_, '_> {
             Value::Register(register) if self.file(register) == File::Predicate => {
                 Ok(self.number(register))
             }
-            _ => Err(Complaint::new(
+            _ => Err(SpannedError::new(
                 operand.span,
                 "expected a predicate register",
             )),
@@ -352,7 +352,7 @@ impl Encoder<'_, '_> {
             }
             Value::Integer(0) => Ok(Pred(Pred::TRUE | Pred::NEGATED)),
             Value::Integer(_) => Ok(Pred(Pred::TRUE)),
-            _ => Err(Complaint::new(
+            _ => Err(SpannedError::new(
                 operand.span,
                 "expected a predicate register",
             )),
@@ -376,8 +376,8 @@ fn intern(list: &mut Vec<Constant>, seen: &mut BTreeMap<Constant, u16>, constant
     Src(Src::CONSTANT + at)
 }
 
-fn wrong_constant(span: Span, ty: ScalarType) -> Complaint {
-    Complaint::new(span, format!("expected an operand of type {ty}"))
+fn wrong_constant(span: Span, ty: ScalarType) -> SpannedError {
+    SpannedError::new(span, format!("expected an operand of type {ty}"))
 }
 
 /// The opcode taken apart: base, modifiers not yet understood, operands.
@@ -445,11 +445,11 @@ impl<'i> Form<'i> {
             self.opcode,
             self.operands.len()
         );
-        Err(Complaint::new(self.span, message))
+        Err(SpannedError::new(self.span, message))
     }
 
-    pub(crate) fn unsupported(&self, why: &str) -> Complaint {
-        Complaint::unsupported(
+    pub(crate) fn unsupported(&self, why: &str) -> SpannedError {
+        SpannedError::unsupported(
             self.span,
             format!("unsupported form `{}`: {why}", self.opcode),
         )

@@ -1,6 +1,6 @@
 //! Calls of functions that the device's runtime defines.
 
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 use crate::lower::encode::{Encoded, Encoder};
 use crate::lower::names::{Operand, Symbol, Value};
 use crate::ops::{External, ExternalSite, Op, WAITING};
@@ -18,13 +18,13 @@ impl Encoder<'_, '_> {
             let message = format!(
                 "`{name}` waits for kernels launched here, which cannot be done on a device"
             );
-            return Err(Complaint::new(span, message)
+            return Err(SpannedError::new(span, message)
                 .hint("let the host wait, or put what follows into a kernel of its own (CUDA 12 has no such function)"));
         }
         let Some(function) = External::named(name) else {
             let message = format!("the function `{name}` has no body in this module");
             let known = External::NAMES.iter().map(|(name, _)| *name);
-            return Err(Complaint::new(span, message).nearest(name, known));
+            return Err(SpannedError::new(span, message).nearest(name, known));
         };
         let (wanted, returned) = function.shape();
         // A result may be thrown away.
@@ -38,7 +38,7 @@ impl Encoder<'_, '_> {
                 arguments.len(),
                 results.len()
             );
-            return Err(Complaint::new(span, message));
+            return Err(SpannedError::new(span, message));
         }
         let places = |operands: &[Operand], sizes: &[u32]| {
             let pairs = operands.iter().zip(sizes);
@@ -65,7 +65,7 @@ impl Encoder<'_, '_> {
             }
             _ => {
                 let message = format!("`{name}` takes a `.param` variable of {bytes} bytes here");
-                Err(Complaint::new(operand.span, message))
+                Err(SpannedError::new(operand.span, message))
             }
         }
     }

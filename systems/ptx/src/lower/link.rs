@@ -8,9 +8,9 @@ use warpweave_trace::Code;
 
 use crate::alloc::{PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::Function;
-use crate::diagnostics::{Complaint, Diagnostics, Source};
+use crate::diagnostics::{Diagnostics, Source, SpannedError};
 use crate::lower::describe;
-use crate::lower::encode::{Encoder, Prepared, Tables, function_address};
+use crate::lower::encode::{Encoder, NumberedFunction, Tables, function_address};
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
 use crate::lower::site::{self, SharedRange};
 use crate::module::{Frame, Kernel, Parameter, RefusedKernel};
@@ -19,7 +19,7 @@ pub(crate) struct Linker<'l, 'a> {
     pub(crate) source: &'l Source<'a>,
     pub(crate) names: &'l ModuleNames<'a>,
     pub(crate) functions: &'l [&'l Function<'a>],
-    pub(crate) prepared: &'l [Option<Prepared<'a>>],
+    pub(crate) prepared: &'l [Option<NumberedFunction<'a>>],
 }
 
 /// Where a function's registers and frames begin, given the functions above it.
@@ -35,8 +35,8 @@ impl Linker<'_, '_> {
     /// once to be checked. `unsupported` says for each function what of it is not supported.
     pub(crate) fn kernels(
         &self,
-        unsupported: &mut [Vec<Complaint>],
-        complaints: &mut Vec<Complaint>,
+        unsupported: &mut [Vec<SpannedError>],
+        complaints: &mut Vec<SpannedError>,
     ) -> (Vec<Kernel>, Vec<RefusedKernel>) {
         let (mut kernels, mut refused) = (Vec::new(), Vec::new());
         let mut reached = vec![false; self.functions.len()];
@@ -50,7 +50,7 @@ impl Linker<'_, '_> {
                 for &member in &members {
                     reached[member] = true;
                 }
-                let is_refused = |unsupported: &[Vec<Complaint>]| {
+                let is_refused = |unsupported: &[Vec<SpannedError>]| {
                     members
                         .iter()
                         .any(|&member| !unsupported[member].is_empty())
@@ -78,10 +78,10 @@ impl Linker<'_, '_> {
     fn refused<'c>(
         &self,
         root: usize,
-        found: impl Iterator<Item = &'c Complaint>,
+        found: impl Iterator<Item = &'c SpannedError>,
     ) -> RefusedKernel {
         let function = self.functions[root];
-        let mut found: Vec<Complaint> = found.cloned().collect();
+        let mut found: Vec<SpannedError> = found.cloned().collect();
         found.sort_by_key(|complaint| complaint.span.start);
         let found = found.into_iter().map(|found| self.source.diagnostic(found));
         RefusedKernel {
@@ -171,8 +171,8 @@ impl Linker<'_, '_> {
         &self,
         members: &[usize],
         checked: &mut [bool],
-        unsupported: &mut [Vec<Complaint>],
-        complaints: &mut Vec<Complaint>,
+        unsupported: &mut [Vec<SpannedError>],
+        complaints: &mut Vec<SpannedError>,
     ) -> Option<Kernel> {
         let root = members[0];
         let function = self.functions[root];
@@ -215,7 +215,7 @@ impl Linker<'_, '_> {
                      predicates; a thread has {REGISTERS_MAX} and {PREDICATES_MAX}",
                     function.name
                 );
-                unsupported[root].push(Complaint::unsupported(function.span, message));
+                unsupported[root].push(SpannedError::unsupported(function.span, message));
                 return None;
             }
             let mut encoder = Encoder {

@@ -1,6 +1,6 @@
 //! Loads, stores and atomics (PTX ISA, "Data Movement", "Parallel Synchronization").
 
-use crate::diagnostics::Complaint;
+use crate::diagnostics::SpannedError;
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Base, Operand, Symbol, Value};
 use crate::ops::{Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src};
@@ -191,7 +191,7 @@ impl Encoder<'_, '_> {
 
     pub(crate) fn address(&mut self, operand: &Operand, space: StateSpace) -> Encoded<Address> {
         let Value::Address(base, offset) = operand.value else {
-            return Err(Complaint::new(
+            return Err(SpannedError::new(
                 operand.span,
                 "expected an address in brackets",
             ));
@@ -211,7 +211,7 @@ impl Encoder<'_, '_> {
                 let wide = self.ty(register).bits() == 64;
                 if !matches!(self.ty(register).bits(), 32 | 64) {
                     let message = "an address register is 32 or 64 bits wide";
-                    return Err(Complaint::new(operand.span, message));
+                    return Err(SpannedError::new(operand.span, message));
                 }
                 (wide, Src(self.number(register)), offset, false)
             }

@@ -27,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::alloc::{self, PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::{Function, Initialiser, Tree, Variable};
 use crate::cfg::Graph;
-use crate::diagnostics::{Complaint, Source};
-use crate::lower::encode::{Prepared, function_address};
+use crate::diagnostics::{Source, SpannedError};
+use crate::lower::encode::{NumberedFunction, function_address};
 use crate::lower::names::{Formal, ModuleNames, Symbol, has_storage};
 use crate::module::{Kernel, Patch, RefusedKernel, Storage};
 use crate::types::ScalarType;
@@ -44,7 +44,7 @@ pub(crate) struct Lowered {
 
 /// Lowers all functions of a module; unused ones are checked too. Kernels that reach what is not supported are
 /// apart.
-pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec<Complaint>> {
+pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec<SpannedError>> {
     let mut names = ModuleNames::default();
     let mut complaints = Vec::new();
     for variable in &tree.variables {
@@ -58,7 +58,7 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
             };
             if !declared(symbol) && !declared(old) {
                 let message = format!("`{}` is declared twice", variable.name);
-                complaints.push(Complaint::new(variable.span, message));
+                complaints.push(SpannedError::new(variable.span, message));
             } else if declared(symbol) {
                 names.symbols.insert(variable.name, old);
             }
@@ -115,7 +115,7 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
 
 /// Functions with a body whose address the program takes, in the order of the text.
 fn address_taken(
-    prepared: &[Option<Prepared<'_>>],
+    prepared: &[Option<NumberedFunction<'_>>],
     tree: &Tree<'_>,
     names: &ModuleNames<'_>,
 ) -> BTreeSet<usize> {
@@ -148,7 +148,7 @@ fn address_taken(
 /// An indirect call reaches every function whose address is taken and that takes and returns values of
 /// the sizes of its prototype, or those that it lists.
 fn link_indirect_calls(
-    prepared: &mut [Option<Prepared<'_>>],
+    prepared: &mut [Option<NumberedFunction<'_>>],
     functions: &[&Function<'_>],
     taken: &BTreeSet<usize>,
 ) {
@@ -196,7 +196,7 @@ const STORAGE_MAX: u64 = 256 << 20;
 fn unique_functions<'t, 'a>(
     tree: &'t Tree<'a>,
     names: &mut ModuleNames<'a>,
-    complaints: &mut Vec<Complaint>,
+    complaints: &mut Vec<SpannedError>,
 ) -> Vec<&'t Function<'a>> {
     let mut functions: Vec<&Function<'a>> = Vec::new();
     for function in &tree.functions {
@@ -209,14 +209,17 @@ fn unique_functions<'t, 'a>(
             Some(_) if function.body.is_none() => {}
             Some(_) => {
                 let message = format!("function `{}` is defined twice", function.name);
-                complaints.push(Complaint::new(function.span, message));
+                complaints.push(SpannedError::new(function.span, message));
             }
         }
     }
     functions
 }
 
-fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepared<'a>, Complaint> {
+fn prepare<'a>(
+    function: &Function<'a>,
+    body: names::Body<'a>,
+) -> Result<NumberedFunction<'a>, SpannedError> {
     let graph = Graph::new(&body.flows);
     let entry: Vec<u32> = body
         .parameters
@@ -236,11 +239,11 @@ fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepare
                 "`{}` keeps {used} {what} alive at once; a thread has {most} and nothing is spilled",
                 function.name
             );
-            return Err(Complaint::unsupported(function.span, message)
+            return Err(SpannedError::unsupported(function.span, message)
                 .hint("compile with a register limit so that the compiler spills"));
         }
     }
-    Ok(Prepared {
+    Ok(NumberedFunction {
         body,
         graph,
         allocation,
@@ -248,21 +251,21 @@ fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepare
 }
 
 /// Refuses variables that take more memory than a module may have.
-fn check_storage(names: &ModuleNames<'_>) -> Result<(), Complaint> {
+fn check_storage(names: &ModuleNames<'_>) -> Result<(), SpannedError> {
     let mut sum = u64::from(names.private_bytes);
     for variable in &names.variables {
         sum = sum.saturating_add(variable.bytes(0));
         if sum > STORAGE_MAX {
             let message =
                 format!("the variables up to this one have more than {STORAGE_MAX} bytes");
-            return Err(Complaint::new(variable.span, message)
+            return Err(SpannedError::new(variable.span, message)
                 .hint("large arrays are buffers of the host program"));
         }
     }
     Ok(())
 }
 
-fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Storage> {
+fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<SpannedError>) -> Vec<Storage> {
     names
         .variables
         .iter()
@@ -302,7 +305,7 @@ fn fill(
     depth: usize,
     at: &mut usize,
     storage: &mut Storage,
-) -> Result<(), Complaint> {
+) -> Result<(), SpannedError> {
     let width = variable.ty.bytes() as usize;
     let value = match initialiser {
         Initialiser::List(list) => {
@@ -342,7 +345,7 @@ fn fill(
                 });
                 0
             } else {
-                return Err(Complaint::new(
+                return Err(SpannedError::new(
                     *span,
                     format!("unknown variable or function `{name}`"),
                 )
@@ -352,7 +355,7 @@ fn fill(
     };
     let Some(place) = storage.bytes.get_mut(*at..*at + width) else {
         let message = format!("`{}` has more initial values than elements", variable.name);
-        return Err(Complaint::new(variable.span, message));
+        return Err(SpannedError::new(variable.span, message));
     };
     place.copy_from_slice(&u128::from(value).to_le_bytes()[..width]);
     *at += width;

@@ -1,6 +1,6 @@
 //! The opcodes the emulator knows, and how they use their first operand.
 
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 
 /// Opcodes, without modifiers, of which the emulator takes at least one form.
 const KNOWN: [&str; 89] = [
@@ -162,15 +162,18 @@ pub(crate) fn base(opcode: &str) -> &str {
 }
 
 /// Complains about an opcode that is unknown or refused.
-pub(crate) fn check(opcode: &str, span: Span) -> Result<(), Complaint> {
+pub(crate) fn check(opcode: &str, span: Span) -> Result<(), SpannedError> {
     let name = base(opcode);
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-        return Err(Complaint::unsupported(span, format!("`{opcode}`: {why}")));
+        return Err(SpannedError::unsupported(
+            span,
+            format!("`{opcode}`: {why}"),
+        ));
     }
     if KNOWN.contains(&name) {
         return Ok(());
     }
-    Err(Complaint::new(span, format!("unknown instruction `{opcode}`")).nearest(name, KNOWN))
+    Err(SpannedError::new(span, format!("unknown instruction `{opcode}`")).nearest(name, KNOWN))
 }
 
 /// Whether the first operand is the destination.

@@ -6,7 +6,7 @@
 
 use crate::ast::Location;
 use crate::diagnostics::Source;
-use crate::lower::encode::Prepared;
+use crate::lower::encode::NumberedFunction;
 use crate::lower::names::{Base, Body, Formal, Operand, Symbol, Value};
 use crate::lower::opcodes;
 use crate::ops::Op;
@@ -80,7 +80,7 @@ pub(crate) enum Rule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     /// Between whom it is no data race with others of its kind.
-    pub(crate) strength: Strength,
+    pub(crate) strength: SyncScope,
     /// What was written before is visible to those who see this.
     pub(crate) releases: bool,
 }
@@ -88,7 +88,7 @@ pub(crate) struct Order {
 /// Scope of an access that takes part in synchronisation (PTX ISA, "Memory Consistency Model",
 /// "morally strong").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Strength {
+pub(crate) enum SyncScope {
     /// None: it must not meet another one.
     #[default]
     Weak,
@@ -163,7 +163,12 @@ impl FunctionShape {
 }
 
 /// Describes the instruction at `index` of a function.
-pub(crate) fn describe(prepared: &Prepared<'_>, index: usize, op: Op, source: &Source<'_>) -> Site {
+pub(crate) fn describe(
+    prepared: &NumberedFunction<'_>,
+    index: usize,
+    op: Op,
+    source: &Source<'_>,
+) -> Site {
     let resolved = &prepared.body.instructions[index];
     let opcode = resolved.opcode;
     let mut site = Site {
@@ -345,9 +350,9 @@ fn order(opcode: &str) -> Order {
         _ => is(&["volatile", "mmio", "relaxed", "acquire", "release"]),
     };
     let strength = match (strong, has(opcode, "cta")) {
-        (false, _) => Strength::Weak,
-        (true, true) => Strength::Group,
-        (true, false) => Strength::Device,
+        (false, _) => SyncScope::Weak,
+        (true, true) => SyncScope::Group,
+        (true, false) => SyncScope::Device,
     };
     Order {
         strength,

@@ -1,6 +1,6 @@
 //! Texture reads and queries (PTX ISA, "Texture Instructions").
 
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Base, Operand, Symbol, Value};
 use crate::ops::{Constant, NO_REGISTER, Op, Src, TextureQuery, TextureRead};
@@ -59,7 +59,7 @@ impl Encoder<'_, '_> {
         }
         let Value::Texture(base, coordinates) = &form.operands[1].value else {
             let message = "expected a texture and its coordinates: `[texture, {x, y}]`";
-            return Err(Complaint::new(form.operands[1].span, message));
+            return Err(SpannedError::new(form.operands[1].span, message));
         };
         let texture = self.texture(*base, form.operands[1].span)?;
         let list = elements(coordinates);
@@ -67,7 +67,7 @@ impl Encoder<'_, '_> {
         // Compilers pad to four.
         if list.len() < wanted || list.len() > 4 {
             let message = format!("expected {wanted} coordinates, found {}", list.len());
-            return Err(Complaint::new(coordinates.span, message));
+            return Err(SpannedError::new(coordinates.span, message));
         }
         let (layer, along) = list.split_at(usize::from(is_layered));
         let layer = match layer.first() {
@@ -124,7 +124,7 @@ impl Encoder<'_, '_> {
         let d = self.destination(&form.operands[0], ty)?;
         let Value::Address(base, 0) = form.operands[1].value else {
             let message = "expected a texture in brackets";
-            return Err(Complaint::new(form.operands[1].span, message));
+            return Err(SpannedError::new(form.operands[1].span, message));
         };
         let texture = self.texture(base, form.operands[1].span)?;
         Ok(Op::TextureQuery { query, d, texture })
@@ -141,11 +141,11 @@ impl Encoder<'_, '_> {
             }
             Base::Symbol(Symbol::Argument(_)) => {
                 let message = "load the parameter into a register to read the texture it names";
-                Err(Complaint::new(span, message))
+                Err(SpannedError::new(span, message))
             }
             _ => {
                 let message = "a texture is a `.texref` variable or a 64-bit register";
-                Err(Complaint::new(span, message))
+                Err(SpannedError::new(span, message))
             }
         }
     }

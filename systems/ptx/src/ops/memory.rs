@@ -66,7 +66,7 @@ pub(crate) struct Access {
     pub(crate) silent: bool,
     /// One element that fills its register: the common case, for which there are short loops.
     pub(crate) plain: bool,
-    /// One that is tried for all lanes at once before anything else: [`Access::suits_whole`], and not strong if it is a
+    /// One that is tried for all lanes at once before anything else: [`Access::suits_full_wavefront`], and not strong if it is a
     /// load.
     pub(crate) whole: bool,
 }
@@ -75,14 +75,15 @@ impl Access {
     /// The same load, which says whether there are short loops for it.
     pub(crate) fn load(self) -> Self {
         let mut access = self.classified();
-        access.whole = access.suits_whole() && access.registers[0] != NO_REGISTER && !access.strong;
+        access.whole =
+            access.suits_full_wavefront() && access.registers[0] != NO_REGISTER && !access.strong;
         access
     }
 
     /// As [`Self::load`], for a store.
     pub(crate) fn store(self) -> Self {
         let mut access = self.classified();
-        access.whole = access.suits_whole();
+        access.whole = access.suits_full_wavefront();
         access
     }
 
@@ -93,7 +94,7 @@ impl Access {
     }
 
     /// A plain one with addresses in the trace, which do not depend on the frame.
-    pub(crate) fn suits_whole(&self) -> bool {
+    pub(crate) fn suits_full_wavefront(&self) -> bool {
         self.plain && !self.silent && !self.address.in_frame
     }
 }

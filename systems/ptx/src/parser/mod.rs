@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use warpweave_params::{NESTING_MAX, nested_too_deep};
 
 use crate::ast::Tree;
-use crate::diagnostics::{Complaint, Source, Span};
+use crate::diagnostics::{Source, Span, SpannedError};
 use crate::lexer::{self, Kind, Token};
 
 /// More complaints than this help nobody.
 pub(crate) const COMPLAINTS_MAX: usize = 20;
 
 /// Parses a whole file.
-pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>> {
+pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<SpannedError>> {
     let tokens = lexer::tokens(source.text).map_err(|complaint| vec![complaint])?;
     let mut parser = Parser {
         text: source.text,
@@ -38,7 +38,7 @@ pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>>
     }
 }
 
-type Parsed<T> = Result<T, Complaint>;
+type Parsed<T> = Result<T, SpannedError>;
 
 struct Parser<'a> {
     text: &'a str,
@@ -46,7 +46,7 @@ struct Parser<'a> {
     at: usize,
     /// Blocks, operands and initialisers open around what is being read.
     depth: usize,
-    complaints: Vec<Complaint>,
+    complaints: Vec<SpannedError>,
     /// Source files by number.
     files: BTreeMap<u64, &'a str>,
 }
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
     /// Reads one level further down; its first token is the next one.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == NESTING_MAX {
-            return Err(Complaint::new(self.peek().span, nested_too_deep()));
+            return Err(SpannedError::new(self.peek().span, nested_too_deep()));
         }
         self.depth += 1;
         let result = read(self);
@@ -142,16 +142,16 @@ impl<'a> Parser<'a> {
         result
     }
 
-    fn expected(&self, what: &str) -> Complaint {
+    fn expected(&self, what: &str) -> SpannedError {
         let token = self.peek();
         let found = match token.kind {
             Kind::End => "the file ends".to_owned(),
             _ => format!("found `{}`", self.slice(token.span)),
         };
-        Complaint::new(token.span, format!("expected {what}, {found}"))
+        SpannedError::new(token.span, format!("expected {what}, {found}"))
     }
 
-    fn complain(&mut self, complaint: Complaint) {
+    fn complain(&mut self, complaint: SpannedError) {
         if self.complaints.len() < COMPLAINTS_MAX {
             self.complaints.push(complaint);
         }

@@ -2,7 +2,7 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{Function, Initialiser, Linkage, Location, Tree, Variable};
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 use crate::lexer::Kind;
 use crate::types::{ScalarType, StateSpace};
 
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
         }
         if tree.version.is_empty() && self.complaints.is_empty() {
             let span = self.tokens[0].span;
-            self.complain(Complaint::new(
+            self.complain(SpannedError::new(
                 span,
                 "expected `.version` at the start of the module",
             ));
@@ -93,7 +93,10 @@ impl<'a> Parser<'a> {
                 self.next();
                 tree.address_bits = self.integer("`32` or `64`")? as u32;
                 if !matches!(tree.address_bits, 32 | 64) {
-                    return Err(Complaint::new(self.last_span(), "address size is 32 or 64"));
+                    return Err(SpannedError::new(
+                        self.last_span(),
+                        "address size is 32 or 64",
+                    ));
                 }
             }
             "file" | "loc" => {
@@ -192,13 +195,13 @@ impl<'a> Parser<'a> {
                 for variable in &tree.variables[from..] {
                     if variable.space == StateSpace::Register {
                         let message = "registers belong inside a function";
-                        return Err(Complaint::new(variable.span, message));
+                        return Err(SpannedError::new(variable.span, message));
                     }
                     let is_private =
                         matches!(variable.space, StateSpace::Local | StateSpace::Param);
                     if is_private && variable.initialiser.is_some() {
                         let message = "variables that every thread has have no initial value";
-                        return Err(Complaint::new(variable.span, message));
+                        return Err(SpannedError::new(variable.span, message));
                     }
                 }
                 Ok(())
@@ -334,7 +337,7 @@ impl<'a> Parser<'a> {
                     let value = self.integer("an alignment")? as u32;
                     if !value.is_power_of_two() || value > ALIGNMENT_MAX {
                         let message = "alignment is a power of two up to 256";
-                        return Err(Complaint::new(self.last_span(), message));
+                        return Err(SpannedError::new(self.last_span(), message));
                     }
                     // `.ptr .align n` describes what a pointer points to, not the parameter.
                     align = align.or(Some(value));
@@ -378,7 +381,7 @@ impl<'a> Parser<'a> {
         if is_texture && !(variable.extents.is_empty() && variable.initialiser.is_none()) {
             let message =
                 "a texture reference is neither an array nor has it a value; the host binds it";
-            return Err(Complaint::new(span, message));
+            return Err(SpannedError::new(span, message));
         }
         list.push(variable);
         Ok(())
@@ -420,7 +423,7 @@ impl<'a> Parser<'a> {
         let bytes = elements.and_then(|elements| elements.checked_mul(variable.element_bytes()));
         if bytes.is_none_or(|bytes| bytes > BYTES_MAX) {
             let message = format!("`{}` takes more than {BYTES_MAX} bytes", variable.name);
-            return Err(Complaint::new(self.last_span(), message));
+            return Err(SpannedError::new(self.last_span(), message));
         }
         if self.eat('=') {
             variable.initialiser = Some(self.initialiser()?);
@@ -502,6 +505,6 @@ fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
         "e4m3" | "e5m2" | "tf32" => "this type is not supported",
         _ => "unknown type",
     };
-    let complaint = Complaint::new(span, format!("{what}: `.{word}`"));
+    let complaint = SpannedError::new(span, format!("{what}: `.{word}`"));
     Err(complaint.nearest(word, ["b32", "b64", "f32", "f64", "pred"]))
 }

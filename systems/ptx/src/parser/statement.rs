@@ -2,7 +2,7 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{Guard, Instruction, Linkage, Statement};
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 use crate::lexer::Kind;
 use crate::types::StateSpace;
 
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
         }
         let end = self.next().span;
         if operands.len() > 64 {
-            return Err(Complaint::new(opcode_span, "too many operands"));
+            return Err(SpannedError::new(opcode_span, "too many operands"));
         }
         Ok(Instruction {
             span: start.to(end),

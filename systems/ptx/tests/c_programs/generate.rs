@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 const TYPES: [&str; 10] = [
     "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "float", "double",
@@ -78,7 +78,7 @@ const ROUNDS_WITH_CALLS: u64 = 600;
 
 /// Writes a program, function after function.
 struct Writer {
-    dice: Dice,
+    dice: CounterRng,
     count: u64,
     text: String,
     variables: Vec<Variable>,
@@ -92,7 +92,7 @@ struct Writer {
 /// The program of this number.
 pub(crate) fn program(number: u64) -> String {
     let mut writer = Writer {
-        dice: Dice::new(number, "C program"),
+        dice: CounterRng::new(number, "C program"),
         count: 0,
         text: HEAD.to_owned(),
         variables: Vec::new(),

@@ -8,7 +8,7 @@ use crate::host_program::description::{Argument, Launch};
 use crate::host_program::execute::{
     checked_offset, fields, kernel_argument, scalar, shape, size_and_alignment,
 };
-use crate::host_program::modules::{ProgramModule, Thing, in_module};
+use crate::host_program::modules::{ProgramModule, SymbolKind, in_module};
 use crate::host_program::structures;
 
 impl Checker<'_> {
@@ -23,7 +23,7 @@ impl Checker<'_> {
         for argument in &launch.arguments {
             self.argument(&argument.value);
         }
-        let module = self.module(launch.module.as_ref(), Thing::Kernel, &launch.kernel);
+        let module = self.module(launch.module.as_ref(), SymbolKind::Kernel, &launch.kernel);
         let Some(module) = module.map(|number| &self.program.modules[number]) else {
             return;
         };

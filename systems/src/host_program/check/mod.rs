@@ -12,8 +12,8 @@ use warpweave_params::{Diagnostic, Diagnostics, Env, Placed};
 use super::HostProgram;
 use super::description::{Argument, Command};
 use super::execute::{checked_index, checked_part, checked_variable_offset, size_of_fields};
-use super::forgotten::Passed;
-use super::modules::{self, Thing};
+use super::forgotten::BufferUse;
+use super::modules::{self, SymbolKind};
 use super::structures::Column;
 use super::textures;
 
@@ -35,7 +35,7 @@ pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
         names_read: Vec::new(),
         copied: Vec::new(),
         files: Vec::new(),
-        passed: Passed::default(),
+        passed: BufferUse::default(),
     };
     checker.pointers();
     checker.commands(&program.commands);
@@ -62,7 +62,7 @@ struct Checker<'p> {
     copied: Vec<usize>,
     /// Files that references read.
     files: Vec<PathBuf>,
-    passed: Passed,
+    passed: BufferUse,
 }
 
 impl Checker<'_> {
@@ -125,7 +125,7 @@ impl Checker<'_> {
                 texture,
                 module,
             } => {
-                self.module(module.as_ref(), Thing::TextureReference, reference);
+                self.module(module.as_ref(), SymbolKind::TextureReference, reference);
                 self.texture(texture);
             }
             Command::Launch(launch) => self.launch(launch),
@@ -216,14 +216,14 @@ impl Checker<'_> {
     }
 
     /// The number of the module that has a thing.
-    fn module(&mut self, chosen: Option<&Name>, thing: Thing, name: &Name) -> Option<usize> {
+    fn module(&mut self, chosen: Option<&Name>, thing: SymbolKind, name: &Name) -> Option<usize> {
         let found = modules::find(&self.program.modules, chosen, thing, name);
         self.problems.take(found)
     }
 
     /// The bytes of a variable.
     fn variable(&mut self, module: Option<&Name>, variable: &Name) -> Option<u64> {
-        let number = self.module(module, Thing::Variable, variable)?;
+        let number = self.module(module, SymbolKind::Variable, variable)?;
         let module = self.program.modules[number].module();
         module.variable_bytes(&variable.value)
     }

@@ -15,5 +15,5 @@ pub use allowance::{Allow, Mistake};
 pub use commands::{Argument, Command, Launch};
 pub use expectation::{Demand, Expectation, Tolerance};
 pub use inputs::{Contents, GraphInput};
-pub use structures::{Element, Given, Record};
-pub use textures::{Beyond, Filter, ReadMode, TexelFormat, TextureInput};
+pub use structures::{Element, FieldValue, Record};
+pub use textures::{EdgeMode, Filter, ReadMode, TexelFormat, TextureInput};

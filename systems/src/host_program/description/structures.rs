@@ -24,7 +24,7 @@ pub struct Record {
     /// The structure.
     pub structure: Name,
     /// Its fields, in any order.
-    pub fields: Entries<Given>,
+    pub fields: Entries<FieldValue>,
     /// The fields in the order of the structure, each with its type; known when the program is built.
     #[serde(skip)]
     pub(crate) laid_out: Vec<Placed<Argument>>,
@@ -32,7 +32,7 @@ pub struct Record {
 
 /// What a field of a [`Record`] is given.
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum FieldValue {
     /// A number of the field's type.
     Number(Value),
     /// `Buffer`, `BufferAt` or `Texture`, for a field of 64 bits.
@@ -43,7 +43,7 @@ impl Record {
     /// A structure with these fields.
     pub fn new<N: Into<Name>>(
         structure: impl Into<Name>,
-        fields: impl IntoIterator<Item = (N, Given)>,
+        fields: impl IntoIterator<Item = (N, FieldValue)>,
     ) -> Self {
         let fields = fields.into_iter().map(|(name, given)| (name.into(), given));
         Self {
@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Kind {
     }
 }
 
-impl<'de> Deserialize<'de> for Given {
+impl<'de> Deserialize<'de> for FieldValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let node = Node::deserialize(deserializer)?;
         let given = match node.name() {
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Given {
     }
 }
 
-impl<N: Into<Value>> From<N> for Given {
+impl<N: Into<Value>> From<N> for FieldValue {
     fn from(number: N) -> Self {
         Self::Number(number.into())
     }

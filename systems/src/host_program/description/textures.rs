@@ -32,7 +32,7 @@ pub struct TextureInput {
     pub filter: Filter,
     /// What lies beyond the ends.
     #[serde(default)]
-    pub address: Beyond,
+    pub address: EdgeMode,
     /// Coordinates run from 0 to 1.
     #[serde(default)]
     pub normalized: bool,
@@ -91,7 +91,7 @@ impl Filter {
 /// What lies beyond the ends of all axes, as files name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[allow(missing_docs)] // `AddressMode` explains them.
-pub enum Beyond {
+pub enum EdgeMode {
     Wrap,
     #[default]
     Clamp,
@@ -99,7 +99,7 @@ pub enum Beyond {
     Border,
 }
 
-impl Beyond {
+impl EdgeMode {
     pub(crate) fn mode(self) -> AddressMode {
         match self {
             Self::Wrap => AddressMode::Wrap,
@@ -136,7 +136,7 @@ impl TextureInput {
             linear: false,
             pitch: None,
             filter: Filter::default(),
-            address: Beyond::default(),
+            address: EdgeMode::default(),
             normalized: false,
             read: ReadMode::default(),
         }

@@ -17,7 +17,7 @@ use crate::host_program::{EmulationSpec, HostProgram};
 
 /// A program whose launches have no streams yet.
 #[derive(Debug)]
-pub(crate) struct Foreseen {
+pub(crate) struct StaticLaunches {
     /// All but the records; streams come with the emulation.
     pub(crate) program: Program,
     pub(crate) ahead: Arc<Ahead>,
@@ -30,7 +30,7 @@ pub(in crate::host_program) enum Foresight<'p> {
     /// It finds out: nothing is emulated, and the device holds nothing.
     All(Arc<Ahead>),
     /// Everything but their streams.
-    Known(&'p Foreseen),
+    Known(&'p StaticLaunches),
 }
 
 impl<'p> Foresight<'p> {
@@ -59,7 +59,7 @@ impl<'p> Foresight<'p> {
 impl HostProgram {
     /// The program without its streams, for a simulation that begins before its emulation ends, from `window` bytes of
     /// streams on; none if it depends on what kernels compute, or fails on the way.
-    pub(crate) fn foresee(&self, emulation: &EmulationSpec, window: u64) -> Option<Foreseen> {
+    pub(crate) fn foresee(&self, emulation: &EmulationSpec, window: u64) -> Option<StaticLaunches> {
         let mut kernels = self.modules.iter().flat_map(|it| it.module().kernels());
         let launches = kernels.any(|kernel| {
             let mut instructions = kernel.code().instructions.iter();
@@ -83,7 +83,7 @@ impl HostProgram {
             front_end: emulation.front_end(),
         };
         program.check().ok()?;
-        Some(Foreseen { program, ahead })
+        Some(StaticLaunches { program, ahead })
     }
 }
 

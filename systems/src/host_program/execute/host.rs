@@ -14,7 +14,7 @@ use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener
 use crate::host_program::answers;
 use crate::host_program::description::{Command, Expectation};
 use crate::host_program::inputs::Buffer;
-use crate::host_program::modules::{self, Thing};
+use crate::host_program::modules::{self, SymbolKind};
 use crate::host_program::textures::{self, Bound};
 use crate::host_program::{EmulationSpec, HostProgram};
 
@@ -214,7 +214,7 @@ impl<'p, 'l> Host<'p, 'l> {
                 module,
             } => {
                 let modules = &self.program.modules;
-                let of = Thing::TextureReference;
+                let of = SymbolKind::TextureReference;
                 let module = modules::find(modules, module.as_ref(), of, reference)?;
                 let texture = textures::find(&self.program.textures, texture)?;
                 self.textures.bind(module, &reference.value, texture);

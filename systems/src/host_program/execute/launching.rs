@@ -11,7 +11,7 @@ use super::host::Host;
 use super::launch::{Shape, checked_offset, kernel_argument, shape};
 use super::{DeviceAction, ExecuteError};
 use crate::host_program::description::{Argument, Command, Launch};
-use crate::host_program::modules::{self, Thing};
+use crate::host_program::modules::{self, SymbolKind};
 use crate::host_program::textures;
 
 impl Host<'_, '_> {
@@ -30,7 +30,7 @@ impl Host<'_, '_> {
         let module_number = modules::find(
             modules,
             launch.module.as_ref(),
-            Thing::Kernel,
+            SymbolKind::Kernel,
             &launch.kernel,
         )?;
         let module = modules[module_number].module();

@@ -21,8 +21,8 @@ use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
-pub(crate) use self::foreseen::Foreseen;
 use self::foreseen::Foresight;
+pub(crate) use self::foreseen::StaticLaunches;
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
     checked_offset, checked_variable_offset, fields, kernel_argument, scalar, shape,
@@ -132,7 +132,7 @@ impl HostProgram {
         &self,
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
-        foreseen: &Foreseen,
+        foreseen: &StaticLaunches,
     ) -> Result<Executed, ExecuteError> {
         self.execute_by(emulation, progress, None, Foresight::Known(foreseen))
     }

@@ -14,7 +14,7 @@ use super::launch::{
 };
 use crate::host_program::description::Argument;
 use crate::host_program::inputs::Buffer;
-use crate::host_program::modules::{self, Thing};
+use crate::host_program::modules::{self, SymbolKind};
 
 impl Host<'_, '_> {
     pub(super) fn copy_to_device(&mut self, name: &Name) -> Result<(), Diagnostic> {
@@ -92,7 +92,7 @@ impl Host<'_, '_> {
         (bytes, pointers): (Vec<u8>, Vec<u64>),
     ) -> Result<(), Diagnostic> {
         let modules = &self.program.modules;
-        let number = modules::find(modules, module, Thing::Variable, variable)?;
+        let number = modules::find(modules, module, SymbolKind::Variable, variable)?;
         let module = modules[number].module();
         self.load_modules(variable)?;
         let capacity = module.variable_bytes(&variable.value).unwrap_or_default();

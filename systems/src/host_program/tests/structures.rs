@@ -9,7 +9,7 @@ use warpweave_inputs::reference::{Values, standard_references};
 use warpweave_params::{Diagnostics, Files, Source, parse};
 
 use crate::host_program::{
-    Commands, Contents, Element, EmulationSpec, Executed, Given, HostProgram, Launch, Record,
+    Commands, Contents, Element, EmulationSpec, Executed, FieldValue, HostProgram, Launch, Record,
 };
 
 /// Moves points `struct Point { float x; unsigned char tag; double v; }` by `v * by.dt`, and counts those that it
@@ -115,10 +115,10 @@ fn structures_come_from_a_table_and_go_to_one() {
 fn structures_are_built_in_rust_too() {
     let step = [
         ("n", 1.into()),
-        ("dt", Given::from(2.0)),
+        ("dt", FieldValue::from(2.0)),
         (
             "count",
-            Given::Address(crate::host_program::Argument::Buffer("count".into()).into()),
+            FieldValue::Address(crate::host_program::Argument::Buffer("count".into()).into()),
         ),
     ];
     let zeros = Contents::zero(Element::Struct("Point".into()), 1);

@@ -6,7 +6,7 @@ use warpweave_params::Source;
 
 use super::{execute, folder, read};
 use crate::host_program::{
-    Beyond, Commands, Contents, EmulationOrder, EmulationSpec, HostProgram, HostProgramBuilder,
+    Commands, Contents, EdgeMode, EmulationOrder, EmulationSpec, HostProgram, HostProgramBuilder,
     Launch, TexelFormat, TextureInput,
 };
 
@@ -110,9 +110,9 @@ fn linear_memory_is_zero_outside_and_arrays_are_as_they_say() {
         let builder = builder().texture("short", texture);
         out(builder, filled().launch(by_object("short")))
     };
-    assert_eq!(read(short(true, Beyond::Clamp)), [1.0, 2.0, 0.0, 0.0]);
-    assert_eq!(read(short(false, Beyond::Clamp)), [1.0, 2.0, 2.0, 2.0]);
-    assert_eq!(read(short(false, Beyond::Border)), [1.0, 2.0, 0.0, 0.0]);
+    assert_eq!(read(short(true, EdgeMode::Clamp)), [1.0, 2.0, 0.0, 0.0]);
+    assert_eq!(read(short(false, EdgeMode::Clamp)), [1.0, 2.0, 2.0, 2.0]);
+    assert_eq!(read(short(false, EdgeMode::Border)), [1.0, 2.0, 0.0, 0.0]);
 }
 
 #[test]

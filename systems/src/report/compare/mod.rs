@@ -216,10 +216,10 @@ impl SideHead {
 }
 
 /// What is counted of a run: place, name, unit, value.
-type Counted = Vec<(String, String, String, f64)>;
+type ComparedStatistic = Vec<(String, String, String, f64)>;
 
 /// A row for each quantity that any run has, in the order in which they are first met.
-fn rows(sides: &[Side], of: impl Fn(&Record) -> Counted) -> Vec<Row> {
+fn rows(sides: &[Side], of: impl Fn(&Record) -> ComparedStatistic) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut at: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut values: Vec<Vec<Vec<f64>>> = Vec::new();
@@ -246,7 +246,7 @@ fn rows(sides: &[Side], of: impl Fn(&Record) -> Counted) -> Vec<Row> {
     rows
 }
 
-fn totals_of(run: &Record) -> Counted {
+fn totals_of(run: &Record) -> ComparedStatistic {
     let total = |name: &str, unit: &str, value: f64| {
         (String::new(), name.to_owned(), unit.to_owned(), value)
     };

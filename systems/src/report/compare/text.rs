@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use warpweave_params::printable;
 
 use super::{Cell, Change, Comparison, Parameter, Row};
-use crate::report::paint::{Colour, Tone, cut};
+use crate::report::paint::{Colour, TextStyle, cut};
 use crate::report::text::grouped;
 
 /// Statistics shown.
@@ -49,14 +49,14 @@ impl Page {
                 runs => format!(", {runs} runs"),
             };
             let tone = if side.status == "done" {
-                Tone::Good
+                TextStyle::Good
             } else {
-                Tone::Bad
+                TextStyle::Bad
             };
             writeln!(
                 self.out,
                 "{} {} ({}{runs}) {}",
-                self.colour.paint(Tone::Title, &letter),
+                self.colour.paint(TextStyle::Title, &letter),
                 printable(&side.name),
                 printable(&side.scenario),
                 self.colour.paint(tone, &printable(&side.status)),
@@ -64,7 +64,7 @@ impl Page {
         }
         if !comparison.same_program {
             let words = "the runs executed different numbers of instructions";
-            writeln!(self.out, "{}", self.colour.paint(Tone::Bad, words))?;
+            writeln!(self.out, "{}", self.colour.paint(TextStyle::Bad, words))?;
         }
         self.table("", &comparison.totals, comparison)?;
         self.table("kernels", &comparison.kernels, comparison)?;
@@ -99,7 +99,7 @@ impl Page {
             return Ok(());
         }
         if !title.is_empty() {
-            writeln!(self.out, "\n{}", self.colour.paint(Tone::Title, title))?;
+            writeln!(self.out, "\n{}", self.colour.paint(TextStyle::Title, title))?;
         }
         let mut head = format!("{:LABELS$}", "");
         for (at, (_, letter)) in comparison.sides.iter().zip(letters()).enumerate() {
@@ -123,7 +123,11 @@ impl Page {
                     let change = row.change(at);
                     let noise = change.is_some_and(Change::is_noise);
                     let words = format!("{:>CHANGES$}", change_of(change));
-                    let tone = if noise { Tone::Quiet } else { Tone::Title };
+                    let tone = if noise {
+                        TextStyle::Quiet
+                    } else {
+                        TextStyle::Title
+                    };
                     line.push_str(&self.colour.paint(tone, &words));
                     line.push_str(if noise { NOISE } else { "  " });
                 }
@@ -139,7 +143,7 @@ impl Page {
         parameters: &[Parameter],
         comparison: &Comparison,
     ) -> fmt::Result {
-        let title = self.colour.paint(Tone::Title, title);
+        let title = self.colour.paint(TextStyle::Title, title);
         if parameters.is_empty() {
             return writeln!(self.out, "\n{title}: no difference");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warpweave_framework::Combination;
 
-use super::Counted;
+use super::ComparedStatistic;
 use crate::elaboration::address::any_index;
 use crate::report::{Record, RecordedStatistic};
 
@@ -18,7 +18,7 @@ struct Combined {
 
 /// The statistics of a run, combined over instances, and over indices in names, as each says. Series have no one value, nor have
 /// statistics that stand for their instance alone where there are several.
-pub(super) fn statistics_of(run: &Record) -> Counted {
+pub(super) fn statistics_of(run: &Record) -> ComparedStatistic {
     let mut patterns: BTreeMap<String, BTreeMap<String, Combined>> = BTreeMap::new();
     for (path, statistics) in &run.stats {
         let pattern = patterns.entry(any_index(path)).or_default();
@@ -32,7 +32,7 @@ pub(super) fn statistics_of(run: &Record) -> Counted {
             }
         }
     }
-    let mut counted = Counted::new();
+    let mut counted = ComparedStatistic::new();
     for (pattern, statistics) in patterns {
         for (name, combined) in statistics {
             if let Some(value) = combined.value() {

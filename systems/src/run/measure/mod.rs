@@ -24,7 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::kernel_times::{KernelTimes, Moment};
-use warpweave_framework::{Amounts, Changes, Grown, InstanceStatistics, Look, Looks};
+use warpweave_framework::{
+    Amounts, Changes, InstanceStatistics, Look, StatisticDeltas, StatisticSnapshots,
+};
 
 pub use self::lazily::LazyMeasured;
 use crate::scenario::Measure;
@@ -57,7 +59,7 @@ pub struct Interval {
 /// What was measured so far, and when to look next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Measurement {
-    looks: Looks,
+    looks: StatisticSnapshots,
     segments: Vec<Segment>,
     /// Intervals that ended.
     intervals: u64,
@@ -209,7 +211,7 @@ impl Measurement {
         measured
     }
 
-    fn by_kernel(&self, started: &[u32], grown: &Grown<'_>, measured: &mut Measured) {
+    fn by_kernel(&self, started: &[u32], grown: &StatisticDeltas<'_>, measured: &mut Measured) {
         let mut by_set: BTreeMap<&[u32], Amounts> = BTreeMap::new();
         for segment in &self.segments {
             let amounts = by_set.entry(&segment.running[..]).or_default();
@@ -232,7 +234,12 @@ impl Measurement {
         measured.overlaps = named.collect();
     }
 
-    fn interval_results(&self, every: u64, last: u64, grown: &Grown<'_>) -> Vec<Interval> {
+    fn interval_results(
+        &self,
+        every: u64,
+        last: u64,
+        grown: &StatisticDeltas<'_>,
+    ) -> Vec<Interval> {
         // One more has begun unless the last one ended with the run.
         let begun = every.saturating_mul(self.intervals) <= last;
         let mut segments = &self.segments[..];

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use warpweave_params::Diagnostic;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 use warpweave_trace::{HostCommand, Program};
 
 use super::Part;
 use crate::scenario::{Outside, Region, Sample};
 
 /// What becomes of each launch of a program.
-pub(super) struct Choice {
+pub(super) struct LaunchSelection {
     /// By number of the launch; those from the device share that of the launch of the host they come from.
     pub(super) parts: Vec<Part>,
     /// By number of the launch: the launch of the host that it comes from.
@@ -33,15 +33,15 @@ pub(super) struct Stratum {
 
 /// What a launch of the host and all that comes from it do.
 #[derive(Clone, Copy, Default)]
-struct Does {
+struct LaunchWork {
     work_groups: u64,
     instructions: u64,
 }
 
-impl Choice {
+impl LaunchSelection {
     pub(super) fn new(region: &Region, program: &Program) -> Result<Self, Diagnostic> {
         let roots = roots(program);
-        let mut does = vec![Does::default(); roots.len()];
+        let mut does = vec![LaunchWork::default(); roots.len()];
         for (kernel, root) in program.kernels.iter().zip(&roots) {
             let family = &mut does[*root as usize];
             family.work_groups += u64::from(kernel.work_groups());
@@ -146,7 +146,7 @@ fn check_numbers(region: &Region, program: &Program, launched: &[u32]) -> Result
     Ok(())
 }
 
-fn nothing(region: &Region, does: &[Does], launched: &[u32]) -> Diagnostic {
+fn nothing(region: &Region, does: &[LaunchWork], launched: &[u32]) -> Diagnostic {
     let does = || launched.iter().map(|launch| does[*launch as usize]);
     let hint = format!(
         "the largest of the {} launches have {} work-groups and {} wavefront instructions",
@@ -160,7 +160,7 @@ fn nothing(region: &Region, does: &[Does], launched: &[u32]) -> Diagnostic {
 }
 
 /// Takes a sample of the launches that were chosen.
-fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[Does]) -> Vec<Stratum> {
+fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[LaunchWork]) -> Vec<Stratum> {
     let mut strata: BTreeMap<(&str, u32), Stratum> = BTreeMap::new();
     for launch in chosen {
         let name = program.kernels[*launch as usize].code.name.as_str();
@@ -183,7 +183,7 @@ fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[Does]) -> Vec
                 launches: most,
                 seed,
             } => {
-                let dice = Dice::new(seed, &format!("{name} {digits}"));
+                let dice = CounterRng::new(seed, &format!("{name} {digits}"));
                 draw(launches, most as usize, dice)
             }
         };
@@ -192,7 +192,7 @@ fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[Does]) -> Vec
 }
 
 /// So many of the launches, each as likely as any other, in their order.
-fn draw(launches: &[u32], most: usize, dice: Dice) -> Vec<u32> {
+fn draw(launches: &[u32], most: usize, dice: CounterRng) -> Vec<u32> {
     let mut order: Vec<usize> = (0..launches.len()).collect();
     let taken = most.min(launches.len());
     for at in 0..taken {

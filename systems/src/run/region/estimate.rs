@@ -10,7 +10,7 @@
 use warpweave_components::launch_plan::LaunchPlan;
 use warpweave_framework::Tick;
 
-use super::choice::{Choice, Stratum};
+use super::choice::{LaunchSelection, Stratum};
 use crate::report::grouped;
 
 /// How many cycles a program takes of which a sample of the launches was simulated.
@@ -44,7 +44,7 @@ impl Estimate {
 
 /// A sum that is known up to an error of this variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Sum {
+struct EstimatedSum {
     value: f64,
     variance: f64,
     /// Of the variance.
@@ -54,7 +54,7 @@ struct Sum {
 /// The estimate from what ran; none without a sample, or if something did not come to its end. `times` tells when
 /// a launch left the host and completed.
 pub(super) fn of(
-    choice: &Choice,
+    choice: &LaunchSelection,
     plan: &LaunchPlan,
     period: u64,
     times: impl Fn(u32) -> (Option<Tick>, Option<Tick>),
@@ -63,10 +63,10 @@ pub(super) fn of(
     let all = || strata.iter().flat_map(|stratum| &stratum.launches);
     let begun: Option<Vec<u64>> = all().map(|launch| Some(plan.begun(*launch)?.0)).collect();
     let begun = begun?;
-    let mut added = Added::default();
+    let mut added = LaunchContribution::default();
     for launch in strata.iter().flat_map(|stratum| &stratum.taken) {
         let (left, completed) = times(*launch);
-        added.launches.push(Ran {
+        added.launches.push(LaunchInterval {
             launch: *launch,
             begun: plan.begun(*launch)?.0,
             left: left?.0,
@@ -99,7 +99,7 @@ pub(super) fn of(
 }
 
 /// When a launch ran, in ticks.
-struct Ran {
+struct LaunchInterval {
     launch: u32,
     begun: u64,
     left: u64,
@@ -108,13 +108,13 @@ struct Ran {
 
 /// What launches add to the run.
 #[derive(Default)]
-struct Added {
-    launches: Vec<Ran>,
+struct LaunchContribution {
+    launches: Vec<LaunchInterval>,
     /// In the order of launches.
     ticks: Vec<u64>,
 }
 
-impl Added {
+impl LaunchContribution {
     /// Computes what each adds; their sum.
     fn split(&mut self) -> u64 {
         let mut order: Vec<usize> = (0..self.launches.len()).collect();
@@ -122,7 +122,7 @@ impl Added {
         self.ticks = vec![0; order.len()];
         let mut before = 0;
         for at in order {
-            let Ran {
+            let LaunchInterval {
                 begun, completed, ..
             } = self.launches[at];
             self.ticks[at] = completed - begun.max(before).min(completed);
@@ -139,22 +139,22 @@ impl Added {
 }
 
 /// What all launches of a stratum add.
-fn expand(stratum: &Stratum, added: &Added) -> Sum {
+fn expand(stratum: &Stratum, added: &LaunchContribution) -> EstimatedSum {
     let taken = stratum.taken.iter().filter_map(|launch| added.of(*launch));
     let taken: Vec<f64> = taken.collect();
     let (n, all) = (taken.len() as f64, stratum.launches.len() as f64);
     let mean = taken.iter().sum::<f64>() / n.max(1.0);
     let squares: f64 = taken.iter().map(|value| (value - mean).powi(2)).sum();
     let spread = if n > 1.0 { squares / (n - 1.0) } else { 0.0 };
-    Sum {
+    EstimatedSum {
         value: all * mean,
         variance: all * all * (1.0 - n / all) * spread / n.max(1.0),
         degrees: n - 1.0,
     }
 }
 
-fn add(sums: impl Iterator<Item = Sum>) -> Sum {
-    let (mut total, mut weighted) = (Sum::default(), 0.0);
+fn add(sums: impl Iterator<Item = EstimatedSum>) -> EstimatedSum {
+    let (mut total, mut weighted) = (EstimatedSum::default(), 0.0);
     for sum in sums {
         total.value += sum.value;
         total.variance += sum.variance;
@@ -191,8 +191,8 @@ fn t_975(degrees: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn ran(launch: u32, begun: u64, completed: u64) -> Ran {
-        Ran {
+    fn ran(launch: u32, begun: u64, completed: u64) -> LaunchInterval {
+        LaunchInterval {
             launch,
             begun,
             left: begun,
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn what_launches_add_and_the_time_without_any_are_the_whole_run() {
         // 0 and 1 overlap; 2 begins after a pause; 3 waits behind 2.
-        let mut added = Added {
+        let mut added = LaunchContribution {
             launches: vec![
                 ran(0, 0, 100),
                 ran(1, 10, 80),
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_stratum_of_which_all_ran_is_known_without_error() {
-        let mut added = Added {
+        let mut added = LaunchContribution {
             launches: vec![ran(4, 0, 10), ran(7, 20, 50)],
             ticks: Vec::new(),
         };

@@ -19,12 +19,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use warpweave_components::host_driver::HostDriver;
 use warpweave_components::launch::KernelLaunch;
-use warpweave_components::launch_plan::{Fate, LaunchPlan};
+use warpweave_components::launch_plan::{LaunchMode, LaunchPlan};
 use warpweave_framework::{Kind as _, Simulation, Tick, UntimedError, UntimedWires};
 use warpweave_params::Diagnostic;
 use warpweave_trace::Program;
 
-use self::choice::Choice;
+use self::choice::LaunchSelection;
 pub use self::estimate::Estimate;
 use crate::scenario::{Outside, Region};
 
@@ -90,7 +90,7 @@ impl RegionResult {
 
 /// A part of a program, on a machine.
 pub(crate) struct RegionRun {
-    choice: Choice,
+    choice: LaunchSelection,
     pub(crate) plan: Arc<LaunchPlan>,
     /// The host, and the wires of the system; none before the first replay.
     wires: Option<(usize, UntimedWires)>,
@@ -102,11 +102,11 @@ impl RegionRun {
     /// # Errors
     /// A region without a launch, or a number that no launch has.
     pub(super) fn new(region: &Region, program: &Program) -> Result<Self, Diagnostic> {
-        let choice = Choice::new(region, program)?;
+        let choice = LaunchSelection::new(region, program)?;
         let fate = |part: &Part| match part {
-            Part::Region | Part::Before => Fate::Runs,
-            Part::Warmed => Fate::Replayed,
-            Part::Skipped => Fate::Skipped,
+            Part::Region | Part::Before => LaunchMode::Runs,
+            Part::Warmed => LaunchMode::Replayed,
+            Part::Skipped => LaunchMode::Skipped,
         };
         let fates = choice.parts.iter().map(fate).collect();
         Ok(Self {

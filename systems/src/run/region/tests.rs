@@ -8,13 +8,13 @@ use warpweave_trace::{
 };
 
 use super::Part::{self, Before, Region, Skipped, Warmed};
-use super::choice::Choice;
+use super::choice::LaunchSelection;
 
 /// What becomes of the launches of a program with this region.
 fn choose(text: &str, program: &Program) -> Result<Vec<Part>, String> {
     let node = parse(&Source::new("region.ron", text)).unwrap();
     let region = crate::scenario::Region::read(&node).unwrap();
-    let choice = Choice::new(&region, program);
+    let choice = LaunchSelection::new(&region, program);
     choice
         .map(|choice| choice.parts)
         .map_err(|problem| problem.to_string())

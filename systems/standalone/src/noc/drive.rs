@@ -1,7 +1,7 @@
 //! A network alone, fed with a list of packets.
 
 use serde::{Deserialize, Serialize};
-use warpweave_components::crossbar::{Network, NetworkPlace, NetworkSpec, Parcel};
+use warpweave_components::crossbar::{Network, NetworkPlace, NetworkSpec, PacketInfo};
 use warpweave_framework::Environment;
 
 use crate::StandaloneError;
@@ -90,7 +90,7 @@ pub fn drive(
                 continue;
             }
             queue.pop();
-            let parcel = Parcel {
+            let parcel = PacketInfo {
                 input,
                 output: packet.dst,
                 flits: packet.flits,

@@ -1,7 +1,7 @@
 //! A counter that the slices of a cache share.
 
 use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order, Statistics};
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::super::set_duel::{DuelSpec, SetDuel};
 use super::*;
@@ -71,7 +71,7 @@ fn six_slices(options: EngineOptions) -> (TestBench, Vec<Sink<MemResponse>>) {
     let interleave = Interleave::in_turn(256, SLICES);
     let mut bench = TestBench::new();
     bench.set_options(options);
-    let dice = Dice::new(7, "duel");
+    let dice = CounterRng::new(7, "duel");
     let mut responses = Vec::new();
     for slice in 0..SLICES {
         let spec = CacheSpec {

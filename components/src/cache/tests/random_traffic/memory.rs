@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::place;
 use crate::cache::*;
@@ -34,10 +34,10 @@ pub(super) struct Memory {
     /// Whether each of these lines of a request is answered by itself.
     pub(super) parts: bool,
     /// How long answers take, below `delay_max` cycles.
-    pub(super) delays: Dice,
+    pub(super) delays: CounterRng,
     pub(super) delay_max: u64,
     /// Cycles in which no request is taken: one of three.
-    pub(super) stalls: Dice,
+    pub(super) stalls: CounterRng,
     pub(super) record: Arc<Mutex<Record>>,
     pub(super) pending: Vec<(Cycle, MemResponse)>,
     pub(super) up: MemSlave,

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use warpweave_framework::{
     EngineOptions, InstanceStatistics, Link, Order, Outcome as RunOutcome, TestBench, Width,
 };
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use self::cases::{Case, case};
 use self::checks::{check_answers, check_memory, check_statistics, compare};
@@ -55,8 +55,8 @@ fn observe(case: &Case, options: EngineOptions, renewed_at: Option<Cycle>) -> Ob
             None => case.spec.answer_bytes(),
         },
         parts: case.second.is_none() && case.spec.cut == Cut::Below,
-        delays: Dice::new(case.seed, "delays"),
-        stalls: Dice::new(case.seed, "stalls"),
+        delays: CounterRng::new(case.seed, "delays"),
+        stalls: CounterRng::new(case.seed, "stalls"),
         delay_max: case.delay_max,
         record: record.clone(),
         pending: Vec::new(),

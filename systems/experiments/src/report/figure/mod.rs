@@ -144,13 +144,13 @@ impl Bars<'_> {
 }
 
 /// Effects with their intervals and margins, a row each.
-pub(crate) struct Forest<'a> {
+pub(crate) struct ForestPlot<'a> {
     pub(crate) title: &'a str,
     pub(crate) axis: String,
     pub(crate) rows: Vec<(String, Interval, Option<f64>)>,
 }
 
-impl Forest<'_> {
+impl ForestPlot<'_> {
     pub(crate) fn svg(&self) -> String {
         self.draw().svg(self.title)
     }

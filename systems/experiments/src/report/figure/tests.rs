@@ -40,7 +40,7 @@ proptest! {
         let size = 10_f64.powi(power);
         let none = Vec::<String>::new();
         prop_assert_eq!(bars(groups, series, letters, size).draw().clashes(), none.clone());
-        let forest = Forest {
+        let forest = ForestPlot {
             title: "claims",
             axis: "effect, in parts of the baseline".to_owned(),
             rows: (0..groups).map(|g| ("x".repeat(letters), interval(size * g as f64), Some(size))).collect(),

@@ -1,10 +1,10 @@
 //! Sequences in the format of FASTA: a line that begins with `>` names each.
 
 use super::text::Text;
-use super::{Asked, FileArray};
+use super::{FileArray, FileInfo};
 use crate::error::InputError;
 
-pub(super) fn read(asked: &Asked<'_>, data: &[u8]) -> Result<FileArray, InputError> {
+pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, InputError> {
     let text = Text::new(asked, data);
     let mut patterns = Vec::new();
     let (mut named, mut start) = (false, 0);

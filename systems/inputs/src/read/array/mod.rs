@@ -91,7 +91,7 @@ impl FileArray {
 }
 
 /// What is known of a file besides its bytes.
-struct Asked<'f> {
+struct FileInfo<'f> {
     /// Stands for the file in messages.
     file: &'f str,
     element: ElementType,
@@ -151,7 +151,7 @@ pub fn read_array(
     files
         .ledger()
         .charge(file, elements * element.bytes() as u64)?;
-    let asked = Asked {
+    let asked = FileInfo {
         file,
         element,
         may_quote: files.may_quote(path),
@@ -171,7 +171,7 @@ pub fn read_array(
     }
 }
 
-fn raw(asked: &Asked<'_>, data: &[u8]) -> Result<FileArray, InputError> {
+fn raw(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, InputError> {
     let bytes = asked.element.bytes();
     let file = || asked.file.to_owned();
     // A byte may well be a letter.
@@ -202,9 +202,9 @@ fn is_text(data: &[u8]) -> bool {
 
 impl<'de> Deserialize<'de> for ColumnChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Choice;
+        struct ElementChoice;
 
-        impl Visitor<'_> for Choice {
+        impl Visitor<'_> for ElementChoice {
             type Value = ColumnChoice;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,6 +226,6 @@ impl<'de> Deserialize<'de> for ColumnChoice {
             }
         }
 
-        deserializer.deserialize_any(Choice)
+        deserializer.deserialize_any(ElementChoice)
     }
 }

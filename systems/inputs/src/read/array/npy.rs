@@ -3,13 +3,13 @@
 //! After six bytes of magic and two of version comes the length of a header, two bytes in version 1 and
 //! four later; the header is a Python dictionary with `descr`, `fortran_order` and `shape`.
 
-use super::{Asked, FileArray};
+use super::{FileArray, FileInfo};
 use crate::element::{ElementType, words_of_bytes};
 use crate::error::InputError;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-pub(super) fn read(asked: &Asked<'_>, data: &[u8]) -> Result<FileArray, InputError> {
+pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, InputError> {
     let wrong = |problem: String, hint: &str| InputError::of_array(asked.file, problem, hint);
     let no_array = || {
         let hint = "`numpy.save` writes such files; `format` names another format";

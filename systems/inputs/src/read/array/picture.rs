@@ -1,13 +1,13 @@
 //! Portable grey and colour maps (Netpbm): P2 and P3 in digits, P5 and P6 in bytes.
 
 use super::text::Text;
-use super::{Asked, FileArray};
+use super::{FileArray, FileInfo};
 use crate::error::InputError;
 
 /// The largest value that a sample may have.
 const LARGEST_MAX: u64 = 65535;
 
-pub(super) fn read(asked: &Asked<'_>, data: &[u8]) -> Result<FileArray, InputError> {
+pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, InputError> {
     let text = Text::new(asked, data);
     let (samples_of_a_pixel, in_digits) = match data.get(..2) {
         Some(b"P2") => (1, true),

@@ -4,11 +4,11 @@ use csv::{ByteRecord, ReaderBuilder};
 use warpweave_params::name_hint;
 
 use super::text::Text;
-use super::{Asked, ColumnChoice, FileArray, FileReading};
+use super::{ColumnChoice, FileArray, FileInfo, FileReading};
 use crate::error::InputError;
 
 pub(super) fn read(
-    asked: &Asked<'_>,
+    asked: &FileInfo<'_>,
     text: &Text<'_>,
     how: &FileReading,
     separator: u8,
@@ -71,7 +71,7 @@ fn has_names(first: &ByteRecord, how: &FileReading) -> bool {
 
 /// The lines of a table.
 struct Rows<'t> {
-    asked: &'t Asked<'t>,
+    asked: &'t FileInfo<'t>,
     text: &'t Text<'t>,
     separator: u8,
     /// Cells of the first line.

@@ -2,7 +2,7 @@
 
 use warpweave_params::{printable, shortened};
 
-use super::Asked;
+use super::FileInfo;
 use crate::error::{InputError, Place};
 
 /// Longest piece of the file quoted in a message.
@@ -16,7 +16,7 @@ pub(super) struct Text<'f> {
 }
 
 impl<'f> Text<'f> {
-    pub(super) fn new(asked: &Asked<'f>, data: &'f [u8]) -> Self {
+    pub(super) fn new(asked: &FileInfo<'f>, data: &'f [u8]) -> Self {
         Self {
             file: asked.file,
             data,

@@ -2,12 +2,12 @@
 
 use super::finding::{FindingKind, Verdict};
 use super::objects::{Tag, combine};
-use super::races::{Between, Entry};
+use super::races::{Entry, GlobalWordHistory};
 use super::{Case, ProgramChecker};
 use crate::exec::access::{Part, lanes, read_bytes, write_bytes};
 use crate::exec::atomic::{apply, operands, swapped};
-use crate::exec::observe::{Reach, Touch};
-use crate::lower::site::{Origin, Rule, Strength};
+use crate::exec::observe::{AccessKind, PendingAccess};
+use crate::lower::site::{Origin, Rule, SyncScope};
 use crate::memory::DEVICE_BASE;
 use crate::ops::{AtomicKind, Region};
 
@@ -15,8 +15,8 @@ use crate::ops::{AtomicKind, Region};
 const WIDEST: usize = 32;
 
 /// What one lane does to memory.
-struct Touched<'t> {
-    reach: &'t Reach<'t>,
+struct LaneAccess<'t> {
+    reach: &'t PendingAccess<'t>,
     region: Region,
     lane: usize,
     /// In its memory.
@@ -27,18 +27,18 @@ struct Touched<'t> {
     tag: Tag,
 }
 
-impl Touched<'_> {
+impl LaneAccess<'_> {
     fn thread(&self) -> (u32, u32) {
         let wavefront = self.reach.wavefront;
         (wavefront.group, wavefront.index * 32 + self.lane as u32)
     }
 
     fn reads(&self) -> bool {
-        self.reach.touch != Touch::Store
+        self.reach.touch != AccessKind::Store
     }
 
     fn writes(&self) -> bool {
-        self.reach.touch != Touch::Load
+        self.reach.touch != AccessKind::Load
     }
 
     /// The bytes in memory, or nothing if they are not all there.
@@ -71,8 +71,8 @@ impl Touched<'_> {
         let reach = self.reach;
         let registers = &reach.wavefront.registers;
         match reach.touch {
-            Touch::Load => {}
-            Touch::Store => {
+            AccessKind::Load => {}
+            AccessKind::Store => {
                 let access = &reach.kernel.tables.accesses[reach.number as usize];
                 let width = access.bytes as usize;
                 for (at, &source) in access.sources[..access.count].iter().enumerate() {
@@ -84,7 +84,7 @@ impl Touched<'_> {
                     write_bytes(&mut new[at * width..(at + 1) * width], value);
                 }
             }
-            Touch::Atomic => {
+            AccessKind::Atomic => {
                 let atomic = &reach.kernel.tables.atomics[reach.number as usize];
                 let width = atomic.bytes as usize;
                 if let Ok(old) = <[u8; 16]>::try_from(&old[..width]) {
@@ -105,12 +105,12 @@ impl Touched<'_> {
 
 impl ProgramChecker {
     /// Looks at an access before it happens.
-    pub(super) fn access(&mut self, reach: &Reach<'_>) {
+    pub(super) fn access(&mut self, reach: &PendingAccess<'_>) {
         let site = &reach.kernel.sites[reach.pc as usize];
         let number = reach.number as usize;
         let bytes = match reach.touch {
-            Touch::Atomic => reach.kernel.tables.atomics[number].bytes,
-            Touch::Load | Touch::Store => {
+            AccessKind::Atomic => reach.kernel.tables.atomics[number].bytes,
+            AccessKind::Load | AccessKind::Store => {
                 let access = &reach.kernel.tables.accesses[number];
                 access.bytes * access.count as u32
             }
@@ -126,7 +126,7 @@ impl ProgramChecker {
                 other => *other,
             };
             for lane in lanes(*mask) {
-                let touched = Touched {
+                let touched = LaneAccess {
                     reach,
                     region,
                     lane,
@@ -152,7 +152,7 @@ impl ProgramChecker {
     }
 
     /// What an argument of the kernel points to.
-    fn argument(&mut self, touched: &Touched<'_>) {
+    fn argument(&mut self, touched: &LaneAccess<'_>) {
         let reach = touched.reach;
         let Some(&Some(result)) = reach.kernel.sites[reach.pc as usize].results.first() else {
             return;
@@ -164,7 +164,7 @@ impl ProgramChecker {
     }
 
     /// Whether the access stays where its pointer came from.
-    fn provenance(&mut self, touched: &Touched<'_>) {
+    fn provenance(&mut self, touched: &LaneAccess<'_>) {
         let (address, bytes) = (touched.address, touched.bytes);
         let object = self.objects.get(touched.tag);
         if object.is_some_and(|o| o.region == touched.region && o.holds(address, bytes.into())) {
@@ -214,7 +214,7 @@ impl ProgramChecker {
         &self,
         kind: FindingKind,
         verdict: Verdict,
-        touched: &Touched<'_>,
+        touched: &LaneAccess<'_>,
         buffer: Option<(String, u64)>,
     ) -> Case {
         Case {
@@ -226,7 +226,7 @@ impl ProgramChecker {
     }
 
     /// The nearest buffer or variable, described.
-    fn nearest(&self, touched: &Touched<'_>) -> String {
+    fn nearest(&self, touched: &LaneAccess<'_>) -> String {
         let address = touched.address;
         match (touched.region, self.objects.get(touched.tag)) {
             (Region::Global, _) => touched.reach.memory.nearest(address),
@@ -252,7 +252,7 @@ impl ProgramChecker {
     }
 
     /// Name and start of the buffer or variable at an address.
-    fn buffer(&self, touched: &Touched<'_>) -> Option<(String, u64)> {
+    fn buffer(&self, touched: &LaneAccess<'_>) -> Option<(String, u64)> {
         let address = touched.address;
         match touched.region {
             Region::Global => {
@@ -273,7 +273,7 @@ impl ProgramChecker {
     }
 
     /// Whether the bytes were written before; a finding if they are read.
-    fn contents(&mut self, touched: &Touched<'_>) -> bool {
+    fn contents(&mut self, touched: &LaneAccess<'_>) -> bool {
         let (address, bytes) = (touched.address, u64::from(touched.bytes));
         let wavefront = touched.reach.wavefront;
         let launch = &mut self.launch;
@@ -311,15 +311,15 @@ impl ProgramChecker {
     }
 
     /// Carries what values point to into memory and out of it.
-    fn pointers(&mut self, touched: &Touched<'_>, old: &[u8; WIDEST]) {
+    fn pointers(&mut self, touched: &LaneAccess<'_>, old: &[u8; WIDEST]) {
         let reach = touched.reach;
         let site = &reach.kernel.sites[reach.pc as usize];
         let elements = match reach.touch {
-            Touch::Load => site.results.len(),
+            AccessKind::Load => site.results.len(),
             _ => site.sources.len(),
         };
         let count = match reach.touch {
-            Touch::Atomic => 1,
+            AccessKind::Atomic => 1,
             _ => elements.max(1),
         };
         let width = touched.bytes / count as u32;
@@ -336,7 +336,7 @@ impl ProgramChecker {
             let given = site.sources.get(element).copied().unwrap_or(Origin::Number);
             let given = self.tags(reach.kernel, reach.wavefront, given)[touched.lane];
             let after = match reach.touch {
-                Touch::Atomic => {
+                AccessKind::Atomic => {
                     let atomic = &reach.kernel.tables.atomics[reach.number as usize];
                     match atomic.kind {
                         AtomicKind::Exchange => given,
@@ -355,7 +355,7 @@ impl ProgramChecker {
         }
     }
 
-    fn pointer_at(&mut self, touched: &Touched<'_>, at: u64, bytes: u32) -> Tag {
+    fn pointer_at(&mut self, touched: &LaneAccess<'_>, at: u64, bytes: u32) -> Tag {
         let wavefront = touched.reach.wavefront;
         let launch = &self.launch;
         match touched.region {
@@ -371,7 +371,7 @@ impl ProgramChecker {
         }
     }
 
-    fn set_pointer_at(&mut self, touched: &Touched<'_>, at: u64, bytes: u32, tag: Tag) {
+    fn set_pointer_at(&mut self, touched: &LaneAccess<'_>, at: u64, bytes: u32, tag: Tag) {
         let wavefront = touched.reach.wavefront;
         let launch = &mut self.launch;
         match touched.region {
@@ -391,17 +391,17 @@ impl ProgramChecker {
     }
 
     /// Whom the access meets, word by word.
-    fn races(&mut self, touched: &Touched<'_>, old: &[u8; WIDEST], was_known: bool) {
+    fn races(&mut self, touched: &LaneAccess<'_>, old: &[u8; WIDEST], was_known: bool) {
         let reach = touched.reach;
         let (group, thread) = touched.thread();
         let index = reach.wavefront.index;
         let order = reach.kernel.sites[reach.pc as usize].order;
         let (between, owner) = match touched.region {
-            Region::Shared => (Between::Threads, group + 1),
-            _ => (Between::Groups, 0),
+            Region::Shared => (GlobalWordHistory::Threads, group + 1),
+            _ => (GlobalWordHistory::Groups, 0),
         };
         let new = touched.bytes_after(old);
-        let strong = order.strength > Strength::Weak;
+        let strong = order.strength > SyncScope::Weak;
         let launch = &mut self.launch;
         let mut worst = None;
         let first = touched.address % 4;
@@ -430,11 +430,11 @@ impl ProgramChecker {
                 is_silent,
             };
             let words = match between {
-                Between::Threads => &mut launch.groups.entry(group).or_default().words,
-                Between::Groups => &mut launch.words,
+                GlobalWordHistory::Threads => &mut launch.groups.entry(group).or_default().words,
+                GlobalWordHistory::Groups => &mut launch.words,
             };
             if let Some(clash) = words.note(word, entry, between, &launch.clocks)
-                && worst.is_none_or(|found: super::races::Clash| found.same_value)
+                && worst.is_none_or(|found: super::races::AccessConflict| found.same_value)
             {
                 worst = Some(clash);
             }
@@ -447,8 +447,8 @@ impl ProgramChecker {
         };
         let (kind, verdict) = (
             match between {
-                Between::Threads => FindingKind::LocalRace,
-                Between::Groups => FindingKind::GlobalRace,
+                GlobalWordHistory::Threads => FindingKind::LocalRace,
+                GlobalWordHistory::Groups => FindingKind::GlobalRace,
             },
             if clash.same_value {
                 Verdict::Note
@@ -468,8 +468,8 @@ impl ProgramChecker {
             let does = |writes| if writes { "write" } else { "read" };
             let (here, there) = (does(touched.writes()), does(clash.other.writes));
             let who = match between {
-                Between::Threads => "another thread of the work-group",
-                Between::Groups => "another work-group",
+                GlobalWordHistory::Threads => "another thread of the work-group",
+                GlobalWordHistory::Groups => "another work-group",
             };
             let value = if clash.same_value {
                 "; the value is the same either way"

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::lower::site::Strength;
+use crate::lower::site::SyncScope;
 
 /// A word of memory that synchronises: 0 or the work-group plus one, and the word.
 pub(super) type Word = (u32, u64);
@@ -21,7 +21,7 @@ const WORDS_MAX: usize = 1 << 12;
 
 /// When a thread did something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct Epoch {
     pub(super) group: u32,
     /// Linear number in the work-group.
     pub(super) thread: u32,
@@ -31,16 +31,16 @@ pub(super) struct Stamp {
     pub(super) turn: u32,
 }
 
-impl Stamp {
+impl Epoch {
     pub(super) fn wavefront(&self) -> usize {
         self.thread as usize / 32
     }
 }
 
 /// How many releases at each word somebody has seen.
-type Known = BTreeMap<Word, usize>;
+type ObservedReleases = BTreeMap<Word, usize>;
 
-fn learn(known: &mut Known, more: &Known) {
+fn learn(known: &mut ObservedReleases, more: &ObservedReleases) {
     for (&word, &count) in more {
         if known.len() < WORDS_MAX || known.contains_key(&word) {
             let seen = known.entry(word).or_default();
@@ -53,9 +53,9 @@ fn learn(known: &mut Known, more: &Known) {
 #[derive(Debug)]
 struct Fence {
     group: u32,
-    scope: Strength,
+    scope: SyncScope,
     vector: Vec<u32>,
-    known: Known,
+    known: ObservedReleases,
 }
 
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ struct Releases {
     list: Vec<Rc<Fence>>,
     /// Places in the list by work-group.
     by_group: BTreeMap<u32, Vec<usize>>,
-    known: Known,
+    known: ObservedReleases,
 }
 
 #[derive(Debug, Default)]
@@ -72,14 +72,14 @@ struct Wave {
     vector: Vec<u32>,
     turn: u32,
     fence: Option<Rc<Fence>>,
-    known: Known,
+    known: ObservedReleases,
 }
 
 /// Those who arrived at a barrier that is closed yet.
 #[derive(Debug, Default)]
 struct Gathering {
     vector: Vec<u32>,
-    known: Known,
+    known: ObservedReleases,
     waiting: Vec<usize>,
 }
 
@@ -118,10 +118,10 @@ impl Clocks {
     }
 
     /// The time of a thread.
-    pub(super) fn stamp(&mut self, group: u32, thread: u32) -> Stamp {
+    pub(super) fn stamp(&mut self, group: u32, thread: u32) -> Epoch {
         let wavefront = thread / 32;
         let wave = self.wave(group, wavefront);
-        Stamp {
+        Epoch {
             group,
             thread,
             clock: wave.vector[wavefront as usize],
@@ -161,7 +161,7 @@ impl Clocks {
         }
     }
 
-    pub(super) fn fence(&mut self, group: u32, wavefront: u32, scope: Strength) {
+    pub(super) fn fence(&mut self, group: u32, wavefront: u32, scope: SyncScope) {
         let at = wavefront as usize;
         let wave = self.wave(group, wavefront);
         let (vector, known) = (wave.vector.clone(), wave.known.clone());
@@ -204,7 +204,7 @@ impl Clocks {
     }
 
     /// Whether what happened at `before` is over for a thread at `after`, which is the present.
-    pub(super) fn ordered(&self, before: &Stamp, after: &Stamp) -> bool {
+    pub(super) fn ordered(&self, before: &Epoch, after: &Epoch) -> bool {
         let wave = &self.waves[&after.group][after.wavefront()];
         if before.group == after.group {
             if before.thread == after.thread {
@@ -224,7 +224,7 @@ impl Clocks {
             places.take_while(|at| **at < count).any(|&at| {
                 let fence = &releases.list[at];
                 let seen = fence.vector.get(before.wavefront()).copied();
-                (fence.scope == Strength::Device || fence.group == after.group)
+                (fence.scope == SyncScope::Device || fence.group == after.group)
                     && seen.is_some_and(|seen| seen >= before.clock)
             })
         })

@@ -85,7 +85,7 @@ impl fmt::Display for SourcePlace {
 
 /// An instruction and a thread that executed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct AccessSite {
     /// Line in the PTX file, from one.
     pub line: u32,
     /// Column in the PTX file, from one.
@@ -114,7 +114,7 @@ pub struct Finding {
     /// Number of the launch in the program, from zero.
     pub launch: u32,
     /// Instruction and thread.
-    pub spot: Spot,
+    pub spot: AccessSite,
     /// Address in its memory.
     pub address: Option<u64>,
     /// The nearest buffer or variable, described.
@@ -124,7 +124,7 @@ pub struct Finding {
     /// What happened.
     pub detail: String,
     /// The other access of a race.
-    pub other: Option<Spot>,
+    pub other: Option<AccessSite>,
     /// How often it happened, lane by lane.
     pub count: u64,
 }

@@ -30,14 +30,14 @@ use self::races::Words;
 use self::shadow::{MemoryShadow, PrivateShadow, Registers};
 use crate::exec::access::lanes;
 use crate::exec::error::EmulationError;
-use crate::exec::observe::{Arrival, Frames, Observer, Reach, Start, Step};
+use crate::exec::observe::{Arrival, Frames, Observer, PendingAccess, Start, Step};
 use crate::exec::wavefront::Wavefront;
 use crate::exec::{EmulationOptions, Family, LaunchConfig, Numbers, family};
 use crate::memory::{DEVICE_BASE, DeviceMemory};
 use crate::module::{Kernel, Module};
 use crate::ops::Region;
 
-pub use self::finding::{Finding, FindingKind, SourcePlace, Spot, Verdict};
+pub use self::finding::{AccessSite, Finding, FindingKind, SourcePlace, Verdict};
 
 /// Checks the launches of a program, one after the other, over one device memory.
 #[derive(Debug, Default)]
@@ -216,7 +216,7 @@ impl ProgramChecker {
 }
 
 impl Launch {
-    fn spot(&self, kernel: &Kernel, pc: u32, group: u32, thread: u32) -> Spot {
+    fn spot(&self, kernel: &Kernel, pc: u32, group: u32, thread: u32) -> AccessSite {
         let site = &kernel.sites[pc as usize];
         let instruction = &kernel.code().instructions[pc as usize];
         let ([x, y, _], [gx, gy, _]) = (self.block, self.grid);
@@ -228,7 +228,7 @@ impl Launch {
             line: location.line,
             column: location.column,
         });
-        Spot {
+        AccessSite {
             line: instruction.line,
             column: site.column,
             opcode: instruction.opcode.clone(),
@@ -311,7 +311,7 @@ impl Observer for ProgramChecker {
         self.instruction(step);
     }
 
-    fn reach(&mut self, reach: &Reach<'_>) {
+    fn reach(&mut self, reach: &PendingAccess<'_>) {
         self.access(reach);
     }
 

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::clocks::{Clocks, Stamp};
-use crate::lower::site::Strength;
+use super::clocks::{Clocks, Epoch};
+use crate::lower::site::SyncScope;
 
 /// Words of a page.
 const PAGE: u64 = 256;
@@ -17,7 +17,7 @@ const REMEMBERED_MAX: usize = 32;
 
 /// Whose accesses can clash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Between {
+pub(super) enum GlobalWordHistory {
     /// Threads of a work-group.
     Threads,
     /// Threads of different work-groups.
@@ -27,10 +27,10 @@ pub(super) enum Between {
 /// An access to a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    pub(super) who: Stamp,
+    pub(super) who: Epoch,
     pub(super) pc: u32,
     pub(super) writes: bool,
-    pub(super) strength: Strength,
+    pub(super) strength: SyncScope,
     /// Bytes of the word, by bit.
     pub(super) bytes: u8,
     /// The word afterwards, where it is written.
@@ -41,21 +41,21 @@ pub(super) struct Entry {
 
 /// An earlier access that clashes with one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clash {
+pub(super) struct AccessConflict {
     pub(super) other: Entry,
     /// It makes no difference which comes first.
     pub(super) same_value: bool,
 }
 
 impl Entry {
-    fn clashes(&self, later: &Self, between: Between) -> bool {
+    fn clashes(&self, later: &Self, between: GlobalWordHistory) -> bool {
         let apart = match between {
-            Between::Threads => self.who.thread != later.who.thread,
-            Between::Groups => self.who.group != later.who.group,
+            GlobalWordHistory::Threads => self.who.thread != later.who.thread,
+            GlobalWordHistory::Groups => self.who.group != later.who.group,
         };
         let enough = match between {
-            Between::Threads => Strength::Group,
-            Between::Groups => Strength::Device,
+            GlobalWordHistory::Threads => SyncScope::Group,
+            GlobalWordHistory::Groups => SyncScope::Device,
         };
         let both_strong = self.strength >= enough && later.strength >= enough;
         apart && self.bytes & later.bytes != 0 && (self.writes || later.writes) && !both_strong
@@ -83,11 +83,11 @@ impl Entry {
     }
 
     /// Accesses that clash with the same ones as long as time stands still.
-    fn is_like(&self, other: &Self, between: Between) -> bool {
+    fn is_like(&self, other: &Self, between: GlobalWordHistory) -> bool {
         let same_place = self.who.group == other.who.group
             && self.who.wavefront() == other.who.wavefront()
             && self.who.clock == other.who.clock
-            && (between == Between::Groups || self.who.turn == other.who.turn);
+            && (between == GlobalWordHistory::Groups || self.who.turn == other.who.turn);
         same_place
             && self.writes == other.writes
             && self.strength == other.strength
@@ -116,19 +116,19 @@ impl Words {
         &mut self,
         word: u64,
         new: Entry,
-        between: Between,
+        between: GlobalWordHistory,
         clocks: &Clocks,
-    ) -> Option<Clash> {
+    ) -> Option<AccessConflict> {
         let page = self.pages.entry(word / PAGE);
         let page = page.or_insert_with(|| vec![Vec::new(); PAGE as usize]);
         let entries = &mut page[(word % PAGE) as usize];
-        let mut clash: Option<Clash> = None;
+        let mut clash: Option<AccessConflict> = None;
         entries.retain(|old| {
             let ordered = clocks.ordered(&old.who, &new.who);
             if !ordered && old.clashes(&new, between) {
                 let same_value = old.same_value(&new);
                 if clash.is_none_or(|found| found.same_value && !same_value) {
-                    clash = Some(Clash {
+                    clash = Some(AccessConflict {
                         other: *old,
                         same_value,
                     });
@@ -138,12 +138,12 @@ impl Words {
         });
         // Two of a kind: one of them is not by whoever comes next.
         let enough = match between {
-            Between::Threads => 2,
-            Between::Groups => 1,
+            GlobalWordHistory::Threads => 2,
+            GlobalWordHistory::Groups => 1,
         };
         let alike = entries.iter().filter(|old| old.is_like(&new, between));
         if alike.count() < enough {
-            if between == Between::Groups && entries.len() >= REMEMBERED_MAX {
+            if between == GlobalWordHistory::Groups && entries.len() >= REMEMBERED_MAX {
                 let old = entries.iter().position(|entry| !entry.writes);
                 entries.remove(old.unwrap_or(0));
             }

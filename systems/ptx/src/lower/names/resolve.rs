@@ -9,7 +9,7 @@ use super::{
 use crate::alloc::Effects;
 use crate::ast::{self, Location, OperandKind, Statement, Variable};
 use crate::cfg::Flow;
-use crate::diagnostics::{Complaint, Span};
+use crate::diagnostics::{Span, SpannedError};
 use crate::lower::opcodes;
 use crate::lower::special;
 use crate::types::{ScalarType, StateSpace};
@@ -35,7 +35,7 @@ pub(crate) fn resolve<'a>(
     function: &ast::Function<'a>,
     statements: &[Statement<'a>],
     module: &mut ModuleNames<'a>,
-) -> Result<Body<'a>, Vec<Complaint>> {
+) -> Result<Body<'a>, Vec<SpannedError>> {
     let mut resolver = Resolver {
         module,
         body: Body::default(),
@@ -55,7 +55,7 @@ struct Resolver<'m, 'a> {
     scopes: Vec<Scope<'a>>,
     /// Instruction each label stands before.
     label_places: Vec<usize>,
-    complaints: Vec<Complaint>,
+    complaints: Vec<SpannedError>,
     /// What the last `.loc` said.
     location: Option<Location>,
 }
@@ -123,7 +123,7 @@ impl<'a> Resolver<'_, 'a> {
         let scope = self.scopes.last_mut().expect("a function has a scope");
         if name != "_" && scope.names.insert(name, binding).is_some() {
             let message = format!("`{name}` is declared twice in this scope");
-            self.complaints.push(Complaint::new(span, message));
+            self.complaints.push(SpannedError::new(span, message));
         }
     }
 
@@ -196,7 +196,7 @@ impl<'a> Resolver<'_, 'a> {
                         labels.push(label);
                     } else {
                         let message = format!("`{target}` is no label of this function");
-                        self.complaints.push(Complaint::new(span, message));
+                        self.complaints.push(SpannedError::new(span, message));
                     }
                 }
                 self.body.targets.push(labels);
@@ -232,13 +232,15 @@ impl<'a> Resolver<'_, 'a> {
             StateSpace::Register => {
                 if variable.vector != 1 || !variable.extents.is_empty() {
                     let message = "vector registers are not supported; use scalars";
-                    self.complaints.push(Complaint::new(variable.span, message));
+                    self.complaints
+                        .push(SpannedError::new(variable.span, message));
                     return;
                 }
                 let count = variable.range.unwrap_or(1);
                 if count > 1 << 20 {
                     let message = "more than a million registers";
-                    self.complaints.push(Complaint::new(variable.span, message));
+                    self.complaints
+                        .push(SpannedError::new(variable.span, message));
                     return;
                 }
                 let first = self.body.registers.len() as u32;
@@ -289,7 +291,7 @@ impl<'a> Resolver<'_, 'a> {
         None
     }
 
-    fn unknown(&self, name: &str, span: Span) -> Complaint {
+    fn unknown(&self, name: &str, span: Span) -> SpannedError {
         let what = if name.starts_with('%') {
             "register"
         } else {
@@ -302,18 +304,18 @@ impl<'a> Resolver<'_, 'a> {
                 let last = count.saturating_sub(1);
                 if name.starts_with(prefix) {
                     let hint = format!("`{prefix}<{count}>` declares {prefix}0 to {prefix}{last}");
-                    return Complaint::new(span, format!("unknown {what} `{name}`")).hint(hint);
+                    return SpannedError::new(span, format!("unknown {what} `{name}`")).hint(hint);
                 }
                 names.push(format!("{prefix}{last}"));
             }
         }
         names.extend(self.module.symbols.keys().map(|&known| known.to_owned()));
         names.extend(self.module.functions.keys().map(|&known| known.to_owned()));
-        Complaint::new(span, format!("unknown {what} `{name}`"))
+        SpannedError::new(span, format!("unknown {what} `{name}`"))
             .nearest(name, names.iter().map(String::as_str))
     }
 
-    fn name(&mut self, name: &str, span: Span) -> Result<Value, Complaint> {
+    fn name(&mut self, name: &str, span: Span) -> Result<Value, SpannedError> {
         if name == "_" {
             return Ok(Value::Nowhere);
         }
@@ -332,7 +334,7 @@ impl<'a> Resolver<'_, 'a> {
         if let Some(found) = special::find(name) {
             return found
                 .map(Value::Special)
-                .map_err(|why| Complaint::unsupported(span, why));
+                .map_err(|why| SpannedError::unsupported(span, why));
         }
         if let Some(&symbol) = self.module.symbols.get(name) {
             if let Symbol::Shared(number) = symbol {
@@ -346,20 +348,25 @@ impl<'a> Resolver<'_, 'a> {
         }
     }
 
-    fn operand(&mut self, operand: &ast::Operand<'a>) -> Result<Operand, Complaint> {
+    fn operand(&mut self, operand: &ast::Operand<'a>) -> Result<Operand, SpannedError> {
         let span = operand.span;
         let value = match &operand.kind {
             OperandKind::Name(name) => self.name(name, span)?,
             OperandKind::Offset(name, offset) => match self.name(name, span)? {
                 Value::Symbol(symbol, _) => Value::Symbol(symbol, *offset),
-                _ => return Err(Complaint::new(span, "only a variable takes an offset here")),
+                _ => {
+                    return Err(SpannedError::new(
+                        span,
+                        "only a variable takes an offset here",
+                    ));
+                }
             },
             OperandKind::Integer(value) => Value::Integer(*value),
             OperandKind::Single(bits) => Value::Single(*bits),
             OperandKind::Double(bits) => Value::Double(*bits),
             OperandKind::Not(name) => match self.name(name, span)? {
                 Value::Register(register) => Value::Not(register),
-                _ => return Err(Complaint::new(span, "`!` takes a predicate register")),
+                _ => return Err(SpannedError::new(span, "`!` takes a predicate register")),
             },
             OperandKind::Address {
                 base,
@@ -373,7 +380,7 @@ impl<'a> Resolver<'_, 'a> {
                         Value::Symbol(symbol, _) => Base::Symbol(symbol),
                         _ => {
                             let message = "an address starts with a register or a variable";
-                            return Err(Complaint::new(span, message));
+                            return Err(SpannedError::new(span, message));
                         }
                     },
                 };
@@ -384,11 +391,11 @@ impl<'a> Resolver<'_, 'a> {
                     }
                     [_] => {
                         let message = "a texture takes no offset";
-                        return Err(Complaint::new(span, message));
+                        return Err(SpannedError::new(span, message));
                     }
                     _ => {
                         let message = "samplers apart from textures are not supported";
-                        return Err(Complaint::new(span, message));
+                        return Err(SpannedError::new(span, message));
                     }
                 }
             }
@@ -402,14 +409,14 @@ impl<'a> Resolver<'_, 'a> {
         Ok(Operand { span, value })
     }
 
-    fn operands(&mut self, list: &[ast::Operand<'a>]) -> Result<Vec<Operand>, Complaint> {
+    fn operands(&mut self, list: &[ast::Operand<'a>]) -> Result<Vec<Operand>, SpannedError> {
         list.iter().map(|operand| self.operand(operand)).collect()
     }
 
     fn instruction(
         &mut self,
         instruction: &ast::Instruction<'a>,
-    ) -> Result<Resolved<'a>, Complaint> {
+    ) -> Result<Resolved<'a>, SpannedError> {
         opcodes::check(instruction.opcode, instruction.opcode_span)?;
         let guard = match instruction.guard {
             None => None,
@@ -421,7 +428,7 @@ impl<'a> Resolver<'_, 'a> {
                 }
                 _ => {
                     let message = format!("`{}` is not a predicate register", guard.name);
-                    return Err(Complaint::new(guard.span, message));
+                    return Err(SpannedError::new(guard.span, message));
                 }
             },
         };
@@ -498,7 +505,7 @@ impl<'a> Resolver<'_, 'a> {
         }
     }
 
-    fn finish(mut self, function: &ast::Function<'a>) -> Result<Body<'a>, Vec<Complaint>> {
+    fn finish(mut self, function: &ast::Function<'a>) -> Result<Body<'a>, Vec<SpannedError>> {
         let end = self.body.instructions.len();
         let open_end = match self.body.flows.last() {
             None | Some(Flow::Next) => true,

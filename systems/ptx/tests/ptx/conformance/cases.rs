@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch};
-use warpweave_random::Dice;
+use warpweave_random::CounterRng;
 
 use super::exact::{BRAIN, DOUBLE, Format, HALF, SINGLE};
 use crate::harness::HEADER;
@@ -188,7 +188,7 @@ impl Type {
         }
     }
 
-    fn random(self, dice: Dice, count: u64) -> u64 {
+    fn random(self, dice: CounterRng, count: u64) -> u64 {
         let bits = dice.roll(2 * count);
         let all = if self.bits == 64 {
             u64::MAX
@@ -331,7 +331,7 @@ impl Case {
                 }));
             }
         }
-        let dice = Dice::new(14, &self.form);
+        let dice = CounterRng::new(14, &self.form);
         let mut random = rows.len() as u64;
         while rows.len() < 64 || rows.len() % 32 != 0 || random < rows.len() as u64 / 4 {
             rows.push(std::array::from_fn(|at| {

@@ -7,14 +7,14 @@ use crate::time::Cycle;
 /// A quantity that lasts, such as the occupancy of a queue: its integral over time without any
 /// work while it does not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Level {
+pub struct TimeWeighted {
     value: u64,
     since: Cycle,
     integral: u64,
     max: u64,
 }
 
-impl Level {
+impl TimeWeighted {
     /// The value now.
     #[inline]
     pub fn value(&self) -> u64 {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_level_integrates_without_being_touched() {
-        let mut level = Level::default();
+        let mut level = TimeWeighted::default();
         level.set(10, 3);
         level.add(20, 1);
         level.sub(25, 4);
