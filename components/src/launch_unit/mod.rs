@@ -22,13 +22,13 @@
 //!
 //! A kernel of which its unit predicts that it shares lines with its parent or with siblings has priority 1, others have 0
 //! (LASER, section 6). Its hint says the unit and the prediction. In a run that has a reuse profile what is said of each kernel is
-//! counted beside what the profile knows of it (`foresight.rs`).
+//! counted beside what the profile knows of it (`prediction_score.rs`).
 //!
 //! # Not modelled
 //!
 //! What the runtime does in compute units and memory to make a launch.
 
-mod foresight;
+mod prediction_score;
 #[cfg(test)]
 mod tests;
 
@@ -42,7 +42,7 @@ use warpweave_framework::{
 };
 use warpweave_trace::{LaunchGraph, Program};
 
-use self::foresight::{PredictionScore, parents};
+use self::prediction_score::{PredictionScore, parents};
 use crate::artefact::artefact_if_any;
 use crate::launch::{DeviceLaunch, KernelLaunch, LaunchHint};
 use crate::reuse_monitor::Relation;

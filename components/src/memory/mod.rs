@@ -12,10 +12,10 @@
 //! A response says which [`Level`] answered. That is an open set of names: a component of another
 //! crate answers as a level of its own, and every block between hands the name on as it came.
 
-mod awaited;
 mod event;
 mod facts;
 mod level;
+mod pending_words;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +25,13 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Bundle, InPort, Message, Onward, OutPort, PortName, Ports, SpecError};
 use warpweave_random::GAMMA;
 
-pub(crate) use self::awaited::PendingWords;
 pub use self::event::CacheEvent;
 pub use self::facts::{LineBytes, NetworkPort, PartBytes, PrivateFrom, Slice};
 pub(crate) use self::facts::{
     Slices, agree_on_lines, hold_whole_lines, is_request, leave_private_memory,
 };
 pub use self::level::Level;
+pub(crate) use self::pending_words::PendingWords;
 
 /// Bytes of the largest line the protocol can name: one bit per 4-byte word in a 32-bit mask.
 pub const LINE_BYTES_MAX: u32 = 128;

@@ -4,10 +4,10 @@
 //! chose before. Streams that are drawn from in order, such as those of generated input data, come
 //! from a generator of their own, seeded with [`nth`].
 
-mod dice;
+mod counter_rng;
 mod fnv;
 
-pub use dice::CounterRng;
+pub use counter_rng::CounterRng;
 pub use fnv::{FNV_START, fnv1a};
 
 /// What the state of SplitMix64 advances by: the golden ratio, so that neighbouring counts lie far

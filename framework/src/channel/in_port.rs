@@ -7,11 +7,11 @@ use serde_json::json;
 use crate::channel::any_port::{
     AnyPort, ChannelTerms, Direction, End, InputEnd, PortState, Reach, SavedPort,
 };
+use crate::channel::delivery_path::{DeliveryPath, UNBOUND};
 use crate::channel::message::Message;
 use crate::channel::ring::Consumer;
 use crate::channel::stall::StallInjector;
 use crate::channel::tap::{Credit, Tap, Taps};
-use crate::channel::way::{DeliveryPath, UNBOUND};
 use crate::evaluation::Context;
 use crate::time::TICK_MAX;
 

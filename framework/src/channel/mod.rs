@@ -26,6 +26,7 @@
 
 mod any_port;
 mod boundary;
+mod delivery_path;
 mod in_port;
 mod link;
 mod message;
@@ -37,7 +38,6 @@ mod ring;
 mod ring_tests;
 mod stall;
 mod tap;
-mod way;
 
 pub use any_port::{Direction, PortState};
 pub use in_port::InPort;

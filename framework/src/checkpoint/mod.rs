@@ -12,13 +12,13 @@
 //! themselves ([`crate::state`]), and the engine does not know that it is saved.
 
 mod description;
+mod divergence;
 mod file;
-mod parting;
 mod saving;
 mod state_hash;
 
 pub use description::{Description, Difference, Subject};
+pub use divergence::{Divergence, DivergencePoint};
 pub use file::FileError;
-pub use parting::{Divergence, DivergencePoint};
 pub use saving::{Checkpoint, CheckpointError};
 pub use state_hash::StateHasher;

@@ -14,21 +14,21 @@
 //! [`crate::engine`].
 
 mod contents;
-mod growth;
-mod looks;
+mod deltas;
+mod packed;
 mod probe;
 mod reason;
-mod row;
 mod sample;
+mod snapshots;
 mod statistics;
 mod waits;
 
 pub use contents::{ContentItem, Contents};
-pub use growth::{Amounts, StatisticDeltas};
-pub use looks::{Changes, Look, StatisticSnapshots};
+pub use deltas::{Amounts, StatisticDeltas};
 pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};
+pub use snapshots::{Changes, Look, StatisticSnapshots};
 pub use statistics::{
     Combination, Histogram, InstanceStatistics, Label, Role, Series, Statistic, Statistics,
     TimeWeighted, Value,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::place::Place;
-use super::promises::ConformanceProperty;
+use super::properties::ConformanceProperty;
 
 /// The program's only kernel; what it does its arguments say.
 const KERNEL: &str = include_str!("work.ptx");

@@ -1,7 +1,7 @@
 //! Checking that a policy keeps what every policy promises, on generated machines and programs.
 //!
 //! ```text
-//!  role, policy ──► cases (case.rs): machine + program as files ──► trials (promises.rs)
+//!  role, policy ──► cases (case.rs): machine + program as files ──► trials (properties.rs)
 //!                                                │
 //!              broken ──► the simplest case that shows it ──► the files of a scenario
 //! ```
@@ -11,7 +11,7 @@
 
 mod case;
 mod place;
-mod promises;
+mod properties;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ use warpweave_params::{Diagnostic, Diagnostics};
 
 use self::case::Case;
 use self::place::Place;
-pub use self::promises::ConformanceProperty;
-use self::promises::{TrialRun, Verdict};
+pub use self::properties::ConformanceProperty;
+use self::properties::{TrialRun, Verdict};
 
 /// What is to be checked.
 pub struct Conformance<'a> {

@@ -7,14 +7,14 @@
 //! ```
 //!
 //! `address.rs` are the addresses of parts and ports as written, `addresses.rs` those there are, `presets.rs` what parts may begin with,
-//! `repeated.rs` what repetitions have in common, `resolved.rs` is the system as built. Errors of the framework, who knows no files, get their places back here.
+//! `repetition.rs` what repetitions have in common, `resolved.rs` is the system as built. Errors of the framework, who knows no files, get their places back here.
 
 pub(crate) mod address;
 mod addresses;
 mod overrides;
 mod parts;
 mod presets;
-mod repeated;
+mod repetition;
 mod resolved;
 mod scope;
 mod sizes;
@@ -35,7 +35,7 @@ use warpweave_params::{
 
 use self::addresses::Addresses;
 pub(crate) use self::overrides::InstanceOverride;
-use self::repeated::ScopeMemory;
+use self::repetition::ScopeMemory;
 use self::resolved::ResolvedPart;
 pub use self::resolved::ResolvedSystem;
 use self::scope::{Names, ScopePath};

@@ -10,7 +10,7 @@ use warpweave_params::{
 
 use super::address::{Pattern, field_path_of};
 use super::presets::as_struct;
-use super::repeated::{Description, PartMemory, Template};
+use super::repetition::{Description, PartMemory, Template};
 use super::resolved::ResolvedPart;
 use super::scope::{Names, ScopePath};
 use super::sizes::repetitions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpweave_framework::Registry;
 use warpweave_params::{Diagnostics, Field, Kind, Name, Node, Source, Span, Struct};
 
-use super::repeated::Description;
+use super::repetition::Description;
 
 /// Every clock, part and wire of an elaborated system. Writing it out takes longer than building
 /// the system, so that happens on request.

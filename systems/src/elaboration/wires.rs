@@ -7,7 +7,7 @@ use warpweave_framework::{Link, Origin};
 use warpweave_params::{Node, Placed, from_node, nearest};
 
 use super::address::{Pattern, is_within};
-use super::repeated::{ExpansionCache, WireMemory, WireTerms};
+use super::repetition::{ExpansionCache, WireMemory, WireTerms};
 use super::scope::{Names, ScopePath};
 use super::sizes::repetitions;
 use super::system_file::WireSpec;

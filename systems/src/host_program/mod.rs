@@ -90,6 +90,7 @@
 //! of the program.
 
 mod answers;
+mod buffer_use;
 mod builder;
 mod check;
 mod compare;
@@ -98,7 +99,6 @@ mod description;
 mod emulation;
 mod examine;
 mod execute;
-mod forgotten;
 mod inputs;
 mod modules;
 mod params;

@@ -1,9 +1,9 @@
 //! What a run gives back: one object for machines, a page for people.
 
+mod check_report;
 mod compare;
 mod energy;
 mod evidence;
-mod examined;
 mod groups;
 mod json;
 mod limit;

@@ -3,7 +3,7 @@
 use warpweave_framework::{State, Statistics};
 
 use super::Order;
-use crate::promise::PolicyContract;
+use crate::policy_contract::PolicyContract;
 
 /// The order in which the lines of each set leave. Sets and ways are numbered from 0.
 ///

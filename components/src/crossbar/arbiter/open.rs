@@ -6,7 +6,7 @@
 use warpweave_framework::{Cycle, State, Statistics};
 
 use crate::crossbar::requests::{PortMask, bit};
-use crate::promise::PolicyContract;
+use crate::policy_contract::PolicyContract;
 
 /// An arbiter of a switch.
 pub trait ArbiterPolicy: Send {

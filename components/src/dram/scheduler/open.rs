@@ -13,7 +13,7 @@ use warpweave_framework::{Cycle, Id, State, Statistics};
 
 use super::{Candidate, View, WaitingRequest};
 use crate::dram::banks::Command;
-use crate::promise::PolicyContract;
+use crate::policy_contract::PolicyContract;
 
 /// The order of the requests of one channel.
 pub trait RequestOrderPolicy: Send {

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Vacancy;
-use crate::engine::parallel::crew::ThreadGovernor;
 use crate::engine::parallel::cut_channel::CutChannel;
 use crate::engine::parallel::tally::{Cells, Found, Tally, earlier};
+use crate::engine::parallel::thread_governor::ThreadGovernor;
 use crate::engine::partition::{Background, Place, Window};
 use crate::evaluation::{CutActivity, Failure, NEVER, Sink};
 use crate::observe::ProbeSink;

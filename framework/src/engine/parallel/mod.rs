@@ -12,9 +12,9 @@
 
 mod barrier;
 mod coordinator;
-mod crew;
 mod cut_channel;
 mod tally;
+mod thread_governor;
 mod threads;
 
 pub use coordinator::RunStep;

@@ -14,7 +14,7 @@
 mod deadlock;
 mod description;
 mod dividing;
-mod moving;
+mod migration;
 mod outcome;
 mod recording;
 mod taps;

@@ -31,7 +31,7 @@ use self::list::List;
 pub use self::role::{Combination, Role};
 pub use self::series::Series;
 pub use self::time_weighted::TimeWeighted;
-use crate::observe::row::Row;
+use crate::observe::packed::Row;
 use crate::time::{Cycle, Tick};
 
 /// One collected statistic: its fields are those of its [`Label`] and its value.

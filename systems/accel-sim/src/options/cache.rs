@@ -2,7 +2,7 @@
 
 use warpweave_params::Diagnostic;
 
-use super::piece::Fragment;
+use super::fragment::Fragment;
 
 /// What a text says of a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use warpweave_params::Diagnostic;
 
 use super::cache::{Allocate, CacheText, Index, Write, WriteAllocate};
+use super::fragment::Fragment;
 use super::front_end::Fetch;
-use super::given::OptionValues;
 use super::machine::{CYCLES_MAX, in_clock};
-use super::piece::Fragment;
+use super::option_values::OptionValues;
 use super::shared::Shared;
 
 /// A cache of a system file.

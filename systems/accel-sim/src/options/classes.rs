@@ -3,7 +3,7 @@
 use warpweave_params::Diagnostic;
 
 use super::form::{LATENCY_MAX, PipeTiming, Unit, counts, pair};
-use super::given::OptionValues;
+use super::option_values::OptionValues;
 
 /// Latency and interval of each class, as a compute unit names them.
 pub(super) type Classes = Vec<(&'static str, PipeTiming)>;

@@ -2,7 +2,7 @@
 
 use warpweave_params::{Diagnostic, name_hint};
 
-use super::piece::Fragment;
+use super::fragment::Fragment;
 
 /// Numbers of a timing, in cycles of the command clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

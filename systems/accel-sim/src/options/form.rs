@@ -4,7 +4,7 @@ use warpweave_params::{Diagnostic, name_hint};
 
 use super::cache::CacheText;
 use super::dram::{Columns, Timing};
-use super::piece::Fragment;
+use super::fragment::Fragment;
 
 /// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

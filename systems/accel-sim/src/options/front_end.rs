@@ -4,7 +4,7 @@ use warpweave_params::Diagnostic;
 
 use super::cache::CacheText;
 use super::form::counts;
-use super::given::OptionValues;
+use super::option_values::OptionValues;
 
 /// What is in front of the execution units.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Source, name_hint};
 
-use super::given::OptionValues;
-use super::piece::Fragment;
+use super::fragment::Fragment;
+use super::option_values::OptionValues;
 
 /// A router of one crossbar, in the words of description files.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use super::caches::Caches;
 use super::classes::{AROUND_UNIT, Classes, classes, of_traces};
 use super::dram::Columns;
 use super::form::{LATENCY_MAX, PipeTiming, clocks, pipeline, scheduler};
+use super::fragment::Fragment;
 use super::front_end::FrontEnd;
-use super::given::OptionValues;
 use super::interconnect::Router;
 use super::memory::Dram;
-use super::piece::Fragment;
+use super::option_values::OptionValues;
 
 /// What goes into the system file.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use warpweave_params::Diagnostic;
 
 use super::dram::{Columns, Timing, bits};
 use super::form::counts;
-use super::given::OptionValues;
+use super::fragment::Fragment;
 use super::machine::{CYCLES_MAX, in_clock};
-use super::piece::Fragment;
+use super::option_values::OptionValues;
 
 /// A memory controller of a system file.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Option files of GPGPU-Sim and Accel-Sim, read into a system file.
 //!
 //! ```text
-//!   tokens.rs ──► table.rs, form.rs ──► given.rs ──► machine.rs ──► write.rs
+//!   tokens.rs ──► table.rs, form.rs ──► option_values.rs ──► machine.rs ──► write.rs
 //!   words         known? well-formed?   values       what it means   RON
 //!                 options.txt           and what     classes.rs,
 //!                 cache.rs, dram.rs     is lost      caches.rs, memory.rs, interconnect.rs
@@ -12,12 +12,12 @@ mod caches;
 mod classes;
 mod dram;
 mod form;
+mod fragment;
 mod front_end;
-mod given;
 mod interconnect;
 mod machine;
 mod memory;
-mod piece;
+mod option_values;
 mod shared;
 mod table;
 mod tokens;
@@ -30,8 +30,8 @@ use std::path::PathBuf;
 
 use warpweave_params::{Diagnostics, Source, printable};
 
-use given::OptionValues;
 use machine::Machine;
+use option_values::OptionValues;
 
 /// The system file for the machine that option files describe: `gpgpusim.config`, `trace.config` and others,
 /// of which later ones have the last word. Its first lines say what of the options it does not have.

@@ -4,8 +4,8 @@ use warpweave_params::Diagnostic;
 
 use super::cache::CacheText;
 use super::form::counts;
-use super::given::OptionValues;
-use super::piece::Fragment;
+use super::fragment::Fragment;
+use super::option_values::OptionValues;
 
 /// One memory, and how much of it may be local.
 #[derive(Debug)]

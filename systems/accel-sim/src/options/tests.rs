@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::piece::Fragment;
+use super::fragment::Fragment;
 use super::table::{OPTIONS, OptionMapping};
 
 #[test]

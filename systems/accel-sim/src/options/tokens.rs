@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Source};
 
-use super::piece::Fragment;
+use super::fragment::Fragment;
 
 /// The words of a text. Quotes are no part of a word; what is quoted may go on for several lines.
 pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Fragment>, Diagnostic> {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::caches::{Cache, ReadCache};
-use super::given::OptionValues;
 use super::machine::{Machine, Network};
+use super::option_values::OptionValues;
 use super::shared::Shared;
 
 /// The text of the system file for a machine that these files described.

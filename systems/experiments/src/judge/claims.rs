@@ -4,8 +4,8 @@ use warpweave_params::{Diagnostics, Entries, Placed};
 
 use super::coefficients::side;
 use super::effect::{Compares, Effect, sign_of};
+use super::energy_table::EnergyTable;
 use super::interval::{Interval, rank_correlation};
-use super::spending::EnergyTable;
 use super::study::{JudgedClaim, Verdict};
 use super::values::{Repetition, Values};
 use super::{repetitions, resolution};

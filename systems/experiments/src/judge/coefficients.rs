@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::claims::{Claims, ResolvedClaim, combined};
 use super::effect::{Compares, Effect};
-use super::spending::{Bounds, EnergyTable, Factor, RunEnergy, bounds};
+use super::energy_table::{Bounds, EnergyTable, Factor, RunEnergy, bounds};
 use super::study::Verdict;
 use crate::metric::EnergyUse;
 use crate::model::Point;

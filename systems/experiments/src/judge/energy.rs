@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use warpweave_params::{Diagnostic, Diagnostics, name_hint};
 
-use super::spending::{Bounds, EnergyTable, Factor, RunEnergy, bounds, factors, quotient};
+use super::energy_table::{Bounds, EnergyTable, Factor, RunEnergy, bounds, factors, quotient};
 use crate::file::ShareFit;
 use crate::model::Point;
 

@@ -13,10 +13,10 @@ mod claims;
 mod coefficients;
 mod effect;
 mod energy;
+mod energy_table;
 mod interval;
-mod needed;
+mod required;
 mod shares;
-mod spending;
 mod study;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -29,17 +29,17 @@ use warpweave_systems::report::Record;
 
 pub use self::check::{check, check_patterns};
 pub use self::energy::{EnergyRow, FittedEnergy, StudiedEnergy};
+pub use self::energy_table::Bounds;
 pub use self::interval::Interval;
-pub use self::needed::RequiredStatistics;
+pub use self::required::RequiredStatistics;
 pub use self::shares::{SharesRow, StudiedShares};
-pub use self::spending::Bounds;
 pub use self::study::{
     BaselineRun, JudgedClaim, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict,
 };
 pub(crate) use self::text::number;
 
 use self::claims::{ClaimedMetric, Claims};
-use self::spending::EnergyTable;
+use self::energy_table::EnergyTable;
 use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;

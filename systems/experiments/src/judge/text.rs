@@ -5,9 +5,9 @@ use std::fmt::{self, Write as _};
 use warpweave_params::printable_lines;
 
 use super::energy::StudiedEnergy;
+use super::energy_table::Bounds;
 use super::interval::Interval;
 use super::shares::StudiedShares;
-use super::spending::Bounds;
 use super::study::{JudgedClaim, StudiedMetric, Study};
 use crate::report::{SCALE_HEADS, scale_rows};
 

@@ -1,9 +1,9 @@
 //! Makes the runs of a plan: a worker per core, each run on one thread, each result stored at once.
 //!
-//! `queue.rs` hands out the runs, `traces.rs` keeps what was emulated, `one.rs` makes a run.
+//! `queue.rs` hands out the runs, `traces.rs` keeps what was emulated, `single_run.rs` makes a run.
 
-mod one;
 mod queue;
+mod single_run;
 #[cfg(test)]
 mod tests;
 mod traces;
@@ -19,8 +19,8 @@ use thiserror::Error;
 use warpweave_files::{Budget, OutputError};
 use warpweave_framework::Registry;
 
-use self::one::{FinishedRun, RunFailure};
 use self::queue::{Job, Queue};
+use self::single_run::{FinishedRun, RunFailure};
 use self::traces::Traces;
 use crate::plan::{Plan, PlannedRun};
 use crate::store::Folder;
@@ -170,14 +170,16 @@ impl WorkerContext<'_> {
     }
 
     fn simulate(&self, job: Job, run: &PlannedRun) -> Result<Option<FinishedRun>, RunFailure> {
-        let scenario = one::load(run, self.runner);
+        let scenario = single_run::load(run, self.runner);
         let emulated = match job {
             Job::Simulate(_, emulated) => emulated,
             Job::GiveUp(_, why) => return Err(RunFailure::Failed(why)),
             Job::Emulate(_) => {
                 let trace = &run.identity.trace;
                 let emulated = match &scenario {
-                    Ok(scenario) => one::emulated(scenario, trace, &self.traces, self.runner),
+                    Ok(scenario) => {
+                        single_run::emulated(scenario, trace, &self.traces, self.runner)
+                    }
                     Err(why) => Err(RunFailure::Failed(why.to_string())),
                 };
                 let told = emulated
@@ -189,7 +191,7 @@ impl WorkerContext<'_> {
             }
         };
         let trace = &run.identity.trace;
-        one::simulated(&scenario?, &emulated, trace, &self.traces, self.runner)
+        single_run::simulated(&scenario?, &emulated, trace, &self.traces, self.runner)
     }
 }
 

@@ -10,9 +10,9 @@ use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Placed};
 
 use super::HostProgram;
+use super::buffer_use::BufferUse;
 use super::description::{Argument, Command};
 use super::execute::{checked_index, checked_part, checked_variable_offset, size_of_fields};
-use super::forgotten::BufferUse;
 use super::modules::{self, SymbolKind};
 use super::structures::Column;
 use super::textures;

@@ -8,7 +8,7 @@ use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{DeviceMemory, EmulationOptions, Numbers, Printed, ProgramChecker};
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
-use super::foreseen::Foresight;
+use super::static_launches::Foresight;
 use super::transfers::{bytes_of, checked_part};
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;

@@ -1,15 +1,15 @@
 //! Executes a host program on the emulator and records what it did.
 //!
-//! `host.rs` goes through the commands, `transfers.rs` copies, `launching.rs` launches with the numbers that `launch.rs` finds, `foreseen.rs`
+//! `host.rs` goes through the commands, `transfers.rs` copies, `launching.rs` launches with the numbers that `launch.rs` finds, `static_launches.rs`
 //! knows launches before they are emulated. What the commands
 //! are and whether they fit together is settled before (`../description/`, `../check.rs`).
 
 mod action;
-mod foreseen;
 mod host;
 mod launch;
 mod launching;
 mod progress;
+mod static_launches;
 mod transfers;
 
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
-use self::foreseen::Foresight;
-pub(crate) use self::foreseen::StaticLaunches;
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
     checked_offset, checked_variable_offset, fields, kernel_argument, scalar, shape,
     size_and_alignment, size_of_fields,
 };
 pub use self::progress::EmulationProgress;
+use self::static_launches::Foresight;
+pub(crate) use self::static_launches::StaticLaunches;
 pub(super) use self::transfers::{checked_index, checked_part};
 use super::HostProgram;
 use super::emulation::EmulationSpec;

@@ -12,11 +12,11 @@
 //! the system after it: the first time at which any number of threads can meet.
 //!
 //! Cuts of both sorts part the run into segments. What grew within a segment is kept by itself, so that
-//! the parts of the report are sums over segments; `lazily.rs` makes them when they are asked for,
+//! the parts of the report are sums over segments; `lazy.rs` makes them when they are asked for,
 //! `csv.rs` writes intervals.
 
 mod csv;
-mod lazily;
+mod lazy;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +28,7 @@ use warpweave_framework::{
     Amounts, Changes, InstanceStatistics, Look, StatisticDeltas, StatisticSnapshots,
 };
 
-pub use self::lazily::LazyMeasured;
+pub use self::lazy::LazyMeasured;
 use crate::scenario::Measure;
 
 /// What was measured beyond the totals of a run.

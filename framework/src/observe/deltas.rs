@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::observe::looks::{Changes, StatisticSnapshots};
+use crate::observe::snapshots::{Changes, StatisticSnapshots};
 use crate::observe::statistics::{Histogram, InstanceStatistics, Series, Statistic, Value};
 
 /// Growth added up over any number of looks.

@@ -1,7 +1,7 @@
 //! Looks at the statistics of a system that grow, and what changed from one look to the next.
 //!
 //! Looks come often, so they copy numbers and no names: each instance writes a row of words
-//! (`row.rs`), which is compared with the one it wrote before. Words are numbered over the whole
+//! (`packed.rs`), which is compared with the one it wrote before. Words are numbered over the whole
 //! system. An instance has a block of them, with the names of its shape, for every shape that its rows
 //! ever had; as few have more than one, and instances of one kind share their shapes, names are
 //! compared a few times in a run.
@@ -11,7 +11,7 @@ use std::mem::take;
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::row::{Layout, Row};
+use crate::observe::packed::{Layout, Row};
 use crate::observe::statistics::{InstanceStatistics, Statistic, Statistics};
 use crate::time::{Cycle, Tick};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warpweave_params::{Diagnostic, Diagnostics, Source, name_hint};
 
 use super::form::flag;
-use super::piece::Fragment;
+use super::fragment::Fragment;
 use super::table::{OPTIONS, OptionEntry, OptionMapping, known};
 use super::tokens::words;
 
