@@ -3,7 +3,7 @@
 
 use warpweave_framework::{Contents, Waits};
 
-use super::ComputeUnit;
+use crate::compute_unit::ComputeUnit;
 
 impl ComputeUnit {
     pub(super) fn show(&self, contents: &mut Contents<'_>) {

@@ -4,10 +4,11 @@
 use warpweave_framework::{Id, State, at_most, below};
 use warpweave_trace::Lanes;
 
-use super::scoreboard::{Hazard, UNKNOWN};
-use super::wavefront::touches_memory;
-use super::wheel::Event;
-use super::{ComputeUnit, Wavefront};
+use crate::compute_unit::ComputeUnit;
+use crate::compute_unit::front::scoreboard::{Hazard, UNKNOWN};
+use crate::compute_unit::front::wavefront::Wavefront;
+use crate::compute_unit::front::wavefront::touches_memory;
+use crate::compute_unit::pipes::wheel::Event;
 use crate::memory::RequestKind;
 
 impl ComputeUnit {
@@ -250,7 +251,7 @@ impl ComputeUnit {
     }
 }
 
-impl super::load_store::LoadStoreUnit {
+impl crate::compute_unit::memory_path::load_store::LoadStoreUnit {
     /// Whether queue, accesses and requests fit each other.
     pub(super) fn check(&self) -> Result<(), String> {
         let most = self.outstanding_most() as usize;

@@ -3,13 +3,13 @@
 use warpweave_framework::{Context, Cycle, Next, State};
 use warpweave_trace::Class;
 
-use super::ComputeUnit;
-use super::accounting::IssueSlot;
-use super::instruction::{Action, NO_PIPE};
-use super::occupied::Occupied;
-use super::scheduler::Turn;
-use super::spec::IssueTogether;
-use super::way::{OPEN, PLAIN, is_plain};
+use crate::compute_unit::ComputeUnit;
+use crate::compute_unit::accounting::IssueSlot;
+use crate::compute_unit::decoded::{Action, NO_PIPE};
+use crate::compute_unit::front::issue_variant::{OPEN, PLAIN, is_plain};
+use crate::compute_unit::front::structural_hazards::Occupied;
+use crate::compute_unit::scheduler::Turn;
+use crate::compute_unit::spec::IssueTogether;
 
 /// A scheduler and the pipes behind it.
 pub(super) struct Issuer {

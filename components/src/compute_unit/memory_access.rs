@@ -4,13 +4,13 @@
 use warpweave_framework::{Context, Cycle};
 use warpweave_trace::Space;
 
-use super::ComputeUnit;
-use super::coalescer::{coalesce, coalesce_apart, coalesce_private};
-use super::load_store::Access;
-use super::scoreboard::UNKNOWN;
-use super::spec::{AtomicLanes, MemoryPipe};
-use super::wavefront::touches_memory;
-use super::wheel::Event;
+use crate::compute_unit::ComputeUnit;
+use crate::compute_unit::front::scoreboard::UNKNOWN;
+use crate::compute_unit::front::wavefront::touches_memory;
+use crate::compute_unit::memory_path::coalescer::{coalesce, coalesce_apart, coalesce_private};
+use crate::compute_unit::memory_path::load_store::Access;
+use crate::compute_unit::pipes::wheel::Event;
+use crate::compute_unit::spec::{AtomicLanes, MemoryPipe};
 use crate::memory::{Level, RequestKind, Source};
 use crate::reuse_monitor::WorkGroupId;
 

@@ -14,11 +14,9 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
-//! `work_group.rs` and `wavefront.rs` hold who is resident, and `split.rs` gives them their local memory. `issue.rs`,
-//! with `scoreboard.rs` and `occupied.rs`, finds who can issue, and a policy of `scheduler/` (asked by way of `open.rs`
-//! if it is not built in) who does; `memory_access.rs` hands an access to `load_store.rs`, through `coalescer.rs`, or to
-//! `local_memory.rs`; `register_file.rs` limits operands and results, and `wheel.rs` files results by their cycle. What
-//! is shown and saved stands in `accounting.rs`, `counts.rs`, `contents.rs` and `snapshot.rs`.
+//! `spec/` holds the settings. `front/` finds the wavefronts that can issue, and a policy of `scheduler/` chooses
+//! among them; `pipes/` has results, local memory and register file, `memory_path/` everything that leaves the unit,
+//! and `work_groups/` the work-groups from dispatch to completion. `accounting/` counts.
 //!
 //! # Ports
 //!
@@ -87,34 +85,23 @@
 //! instructions per cycle.
 
 mod accounting;
-mod by_level;
-mod coalescer;
 mod contents;
-mod counts;
-mod fetch;
+mod decoded;
 mod fits;
-mod instruction;
-mod invalidation;
+mod front;
+mod functional;
 mod issue;
-mod launching;
-mod load_store;
-mod local_memory;
+mod lane_mask;
+mod limits;
 mod memory_access;
-mod occupied;
-mod open;
-mod read_paths;
-mod register_file;
+mod memory_path;
+mod pipes;
+mod registers;
 mod scheduler;
-mod scoreboard;
 mod snapshot;
 mod spec;
-mod split;
 mod unit_kind;
-mod untimed;
-mod wavefront;
-mod way;
-mod wheel;
-mod work_group;
+mod work_groups;
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -129,22 +116,19 @@ use warpweave_trace::{Class, Program};
 
 use self::accounting::Accounting;
 pub use self::accounting::IssueSlot;
-use self::counts::Counts;
-pub use self::fetch::FetchSpec;
-use self::fetch::FetchStage;
-use self::instruction::DecodedProgram;
-pub use self::instruction::DecodedPrograms;
-use self::invalidation::Invalidation;
+use self::accounting::counters::Counts;
+use self::decoded::DecodedProgram;
+pub use self::decoded::DecodedPrograms;
+use self::front::fetch::FetchStage;
+use self::front::issue_variant as way;
+use self::front::open_policies::OpenScheduler;
+use self::front::wavefront::{Masks, Wavefront};
 use self::issue::Issuer;
-use self::launching::Launching;
-use self::load_store::LoadStoreUnit;
-use self::local_memory::BankConflicts;
-use self::open::OpenScheduler;
-use self::read_paths::ReadPaths;
-pub use self::read_paths::{
-    ConstantLanes, ConstantsSpec, TextureAnswers, TextureLoads, TexturesSpec,
-};
-use self::register_file::RegisterFile;
+use self::memory_path::load_store::LoadStoreUnit;
+use self::memory_path::readonly_ports::ReadPaths;
+use self::pipes::bank_conflicts::BankConflicts;
+use self::pipes::register_file::RegisterFile;
+use self::pipes::wheel::Wheel;
 use self::scheduler::Turn;
 pub use self::scheduler::{
     Ages, Arrival, BuiltIn, GroupBy, Grouped, GroupedSpec, Gto, GtoLongLatency, HeldBack, Issue,
@@ -152,14 +136,14 @@ pub use self::scheduler::{
     TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
 pub use self::spec::{
-    AtomicLanes, ClassTiming, ClassTimings, ComputeUnitSpec, IssueTogether, LoadStoreSpec,
-    LocalMemorySpec, MemoryPipe, PrivateMemorySpec, RegisterBanksSpec,
+    AtomicLanes, ClassTiming, ClassTimings, ComputeUnitSpec, ConstantLanes, ConstantsSpec,
+    FetchSpec, IssueTogether, LoadStoreSpec, LocalMemorySpec, MemoryPipe, PrivateMemorySpec,
+    RegisterBanksSpec, SharedMemorySpec, TextureAnswers, TextureLoads, TexturesSpec,
 };
-pub use self::split::SharedMemorySpec;
-use self::split::Split;
-use self::wavefront::{Masks, Wavefront};
-use self::wheel::Wheel;
-use self::work_group::WorkGroup;
+use self::work_groups::WorkGroup;
+use self::work_groups::cache_split::Split;
+use self::work_groups::device_launches::Launching;
+use self::work_groups::invalidation::Invalidation;
 use crate::demands::Demands;
 #[cfg(doc)]
 use crate::launch::{CacheCommand, CacheCommandDone, Dispatch};

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 use warpweave_trace::{Cursor, Lanes, Record, Shape};
 
-use super::scoreboard::SavedScoreboard;
-use super::wheel::Stamp;
-use super::{ComputeUnit, Wavefront};
+use crate::compute_unit::ComputeUnit;
+use crate::compute_unit::front::scoreboard::SavedScoreboard;
+use crate::compute_unit::front::wavefront::Wavefront;
+use crate::compute_unit::pipes::wheel::Stamp;
 
 impl ComputeUnit {
     /// Names every field that is neither determined by specification and program nor empty

@@ -4,7 +4,7 @@ use warpweave_trace::Class;
 
 /// A kind of execution unit, as [`IssueTogether`](super::IssueTogether) tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UnitKind {
+pub(crate) enum UnitKind {
     Integer,
     /// Single precision, with conversions, shuffles and votes.
     Single,
@@ -16,10 +16,10 @@ pub(super) enum UnitKind {
 }
 
 impl UnitKind {
-    pub(super) const COUNT: usize = 6;
+    pub(crate) const COUNT: usize = 6;
 
     /// The unit that executes a class.
-    pub(super) const fn of(class: Class) -> Self {
+    pub(crate) const fn of(class: Class) -> Self {
         match class {
             Class::IntAdd | Class::IntMul | Class::IntDiv => Self::Integer,
             Class::FpAdd
@@ -38,7 +38,7 @@ impl UnitKind {
     }
 
     /// Its bit in a set of kinds.
-    pub(super) const fn bit(self) -> u8 {
+    pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
     }
 }

@@ -2,7 +2,7 @@
 
 use warpweave_framework::State;
 
-use crate::compute_unit::spec::WAVEFRONT_SLOTS_MAX;
+use crate::compute_unit::limits::WAVEFRONT_SLOTS_MAX;
 
 /// The order of arrival: per slot the mask of older slots.
 pub struct Ages {
@@ -39,12 +39,12 @@ impl Ages {
     }
 
     /// Names the order.
-    pub(in crate::compute_unit) fn state(&mut self, state: &mut State<'_>) {
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
         state.array("older", &mut self.older);
     }
 
     /// Whether somebody is oldest among any: nobody is older than itself, over whatever others.
-    pub(in crate::compute_unit) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let mut left = u64::MAX;
         loop {
             let oldest = (0..u64::BITS as usize)

@@ -19,20 +19,20 @@ pub enum BuiltIn {
 /// Whose turn it is at a scheduler with a built-in policy. That of a scheduler with another policy
 /// is not asked.
 #[derive(Default)]
-pub(in crate::compute_unit) struct Turn {
+pub(crate) struct Turn {
     way: BuiltIn,
     /// Bit of the slot that issued last; 0 before the first issue.
     last: u64,
 }
 
 impl Turn {
-    pub(in crate::compute_unit) fn new(way: BuiltIn) -> Self {
+    pub(crate) fn new(way: BuiltIn) -> Self {
         Self { way, last: 0 }
     }
 
     /// Chooses among `ready`, which is not empty.
     #[inline]
-    pub(in crate::compute_unit) fn pick(&mut self, ready: u64, ages: &Ages) -> usize {
+    pub(crate) fn pick(&mut self, ready: u64, ages: &Ages) -> usize {
         let slot = match self.way {
             BuiltIn::Gto | BuiltIn::GtoLongLatency => {
                 if ready & self.last == 0 {
@@ -49,19 +49,19 @@ impl Turn {
 
     /// Bit of the slot that issued last, if the policy stays with it over short stalls.
     #[inline]
-    pub(in crate::compute_unit) fn held(&self) -> Option<u64> {
+    pub(crate) fn held(&self) -> Option<u64> {
         (self.way == BuiltIn::GtoLongLatency && self.last != 0).then_some(self.last)
     }
 
     /// The wavefronts of these slots are gone: their successors are not favoured.
-    pub(in crate::compute_unit) fn forget(&mut self, slots: u64) {
+    pub(crate) fn forget(&mut self, slots: u64) {
         if self.way != BuiltIn::Lrr {
             self.last &= !slots;
         }
     }
 
     /// Names who issued last.
-    pub(in crate::compute_unit) fn state(&mut self, state: &mut State<'_>) {
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
         state.field("last", &mut self.last);
     }
 }
@@ -69,7 +69,7 @@ impl Turn {
 /// The first of `ready`, which is not empty, above the slot whose bit is `last` (0: none); the lowest
 /// where there is none above.
 #[inline]
-pub(in crate::compute_unit) fn next_in_turn(ready: u64, last: u64) -> usize {
+pub(crate) fn next_in_turn(ready: u64, last: u64) -> usize {
     // Slots above the last one; with none before, or none above, the lowest.
     let above = ready & !(last | last.wrapping_sub(1));
     let from = if above == 0 { ready } else { above };

@@ -1,5 +1,5 @@
 //! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`],
-//! [`work_groups`], [`split`], [`mechanisms`], [`read_paths`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
+//! [`work_groups`], [`split`], [`mechanisms`], [`readonly_ports`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
 //! [`random_memory`] and beside a [`random_cache`], compared with a [`naive`] unit in [`differential`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
@@ -15,7 +15,7 @@ mod open_schedulers;
 mod random_cache;
 mod random_kernels;
 mod random_memory;
-mod read_paths;
+mod readonly_ports;
 mod split;
 mod work_groups;
 

@@ -2,16 +2,16 @@
 //! masked, filed by cycle or slept through. Written from `docs/components/compute_unit.md`.
 
 mod accesses;
-mod aside;
 mod fetch;
 mod issuing;
 mod memories;
+mod readonly_ports;
 mod registers;
 
 use warpweave_trace::{Lanes, Record};
 
-use self::aside::Aside;
 use self::fetch::Buffer;
+use self::readonly_ports::Aside;
 use super::*;
 
 /// What a wavefront does.

@@ -1,0 +1,339 @@
+//! Where every issue slot went.
+
+pub(crate) mod by_level;
+pub(crate) mod counters;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State, Statistics};
+
+use crate::compute_unit::accounting::by_level::ByLevel;
+use crate::compute_unit::unit_kind::UnitKind;
+use crate::memory::Level;
+use crate::roles;
+
+/// What became of one cycle of one scheduler.
+///
+/// A slot in which nothing issued is charged to the first reason in this order that any of the
+/// scheduler's wavefronts has: the reason nearest to issuing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IssueSlot {
+    /// An instruction issued.
+    Issued,
+    /// A wavefront could issue but for the interval of its class or the register file.
+    PipeBusy,
+    /// A wavefront could issue, but the local memory serves bank conflicts.
+    LocalMemoryBusy,
+    /// A wavefront could issue, but the load/store queue is full, or that of constants or textures.
+    LoadStoreFull,
+    /// A wavefront is held back by the policy of the scheduler alone, or by that and a busy unit.
+    HeldBack,
+    /// A wavefront lacks nothing but its instruction.
+    Fetch,
+    /// A wait for a result of an execution unit, of local memory, or of constant memory at a fixed latency.
+    Scoreboard,
+    /// A wait for load data, also of constants and textures that left the unit, or of a fence for stores.
+    Memory,
+    /// The latency of a start, branch, fence, exit or barrier release.
+    Control,
+    /// Every wavefront left waits at a barrier.
+    Barrier,
+    /// Every wavefront left has ended and its work-group has not.
+    Ended,
+    /// The scheduler has no wavefront.
+    NoWavefront,
+}
+
+/// Names, units and meanings of the parts that are known of some reasons, memory by level first.
+const PARTS: [(&str, &str, &str); 6] = [
+    ("memory_slots_L1", "slots", FROM_LEVEL),
+    ("memory_slots_Coalesced", "slots", FROM_LEVEL),
+    ("memory_slots_L2", "slots", FROM_LEVEL),
+    ("memory_slots_Dram", "slots", FROM_LEVEL),
+    (
+        "no_wavefront_slots_launch",
+        "slots",
+        "of the slots without a wavefront, those before one came, in which no kernel was seen to end elsewhere: \
+         launch and dispatch",
+    ),
+    (
+        "no_wavefront_slots_tail",
+        "slots",
+        "of the slots without a wavefront, those in which a kernel ran to its end on other units",
+    ),
+];
+const FROM_LEVEL: &str = "of the slots lost to memory, those in which the answer that ended the wait came from \
+                          the level in the name";
+
+/// Of the slots that issued, those by kind of unit, in the order of [`UnitKind`].
+const ISSUED: [(&str, &str, &str); UnitKind::COUNT] = [
+    ("issued_slots_integer", "slots", ISSUED_FOR),
+    ("issued_slots_single", "slots", ISSUED_FOR),
+    ("issued_slots_double", "slots", ISSUED_FOR),
+    ("issued_slots_special", "slots", ISSUED_FOR),
+    ("issued_slots_memory", "slots", ISSUED_FOR),
+    ("issued_slots_control", "slots", ISSUED_FOR),
+];
+const ISSUED_FOR: &str = "of the slots that issued, those whose first instruction is for the units in the name: integer, \
+                          single precision with conversions, shuffles and votes, double precision, special functions, memory, \
+                          or control";
+
+/// Name and meaning of each, in order.
+const NAMES: [(&str, &str, &str); 12] = [
+    (
+        "slots_issued",
+        "slots",
+        "issue slots that issued an instruction",
+    ),
+    (
+        "slots_pipe_busy",
+        "slots",
+        "issue slots lost because a wavefront could issue but for the interval of its class or the register file",
+    ),
+    (
+        "slots_local_memory_busy",
+        "slots",
+        "issue slots lost because a wavefront could issue but the local memory serves bank conflicts",
+    ),
+    (
+        "slots_load_store_full",
+        "slots",
+        "issue slots lost because a wavefront could issue but the load/store queue, or that of constants or textures, is full",
+    ),
+    (
+        "slots_held_back",
+        "slots",
+        "issue slots lost because the scheduler held back a wavefront that waited for nothing of its own",
+    ),
+    (
+        "slots_fetch",
+        "slots",
+        "issue slots lost because a wavefront waited for its instruction and nothing else",
+    ),
+    (
+        "slots_scoreboard",
+        "slots",
+        "issue slots lost to a wait for a result of an execution unit, of local memory, or of constant memory at a fixed latency",
+    ),
+    (
+        "slots_memory",
+        "slots",
+        "issue slots lost to a wait for load data, or of a fence for stores",
+    ),
+    (
+        "slots_control",
+        "slots",
+        "issue slots lost to the latency of a start, branch, fence, exit or barrier release",
+    ),
+    (
+        "slots_barrier",
+        "slots",
+        "issue slots lost because every wavefront left waits at a barrier",
+    ),
+    (
+        "slots_ended",
+        "slots",
+        "issue slots lost because every wavefront left has ended and its work-group has not",
+    ),
+    (
+        "slots_no_wavefront",
+        "slots",
+        "issue slots lost because the scheduler had no wavefront",
+    ),
+];
+
+/// Charges every cycle of every scheduler once, slept cycles included.
+///
+/// What a wait for memory waited for, and why there was no wavefront, is known when the wait ends. Slots
+/// of these two reasons are charged when they are lost, and *settled* afterwards: a scheduler's slots
+/// that are not settled go to the part that the end of the wait names. So both counts only grow, and are the
+/// same however long the unit slept.
+///
+/// A scheduler is charged by the stretch: cycles in a row with one reason are counted when another one begins.
+pub(crate) struct Accounting {
+    /// By scheduler, for as many as there are.
+    charges: [Charges; SCHEDULERS_MAX],
+    schedulers: usize,
+    /// The unit was evaluated in the cycle before this one, and in none after it.
+    evaluated_to: Cycle,
+    settled: Settled,
+}
+
+const SCHEDULERS_MAX: usize = 8;
+
+/// Where the slots of one scheduler went.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Charges {
+    /// By reason, without the stretch under way.
+    counts: Counts,
+    /// Reason and first cycle of the stretch under way.
+    reason: IssueSlot,
+    since: Cycle,
+}
+
+impl Charges {
+    /// Cycles before `now` charged to a reason.
+    fn of(&self, reason: IssueSlot, now: Cycle) -> u64 {
+        let counted = self.counts[reason as usize];
+        if reason == self.reason {
+            counted + now.saturating_sub(self.since)
+        } else {
+            counted
+        }
+    }
+}
+
+type Counts = [u64; NAMES.len()];
+
+/// What is known of slots after they were charged.
+#[derive(Default, Serialize, Deserialize)]
+struct Settled {
+    /// By scheduler, how many of its slots lost to memory, and without a wavefront, are settled.
+    memory: [u64; SCHEDULERS_MAX],
+    no_wavefront: [u64; SCHEDULERS_MAX],
+    /// Slots lost to memory by the level whose answer ended the wait.
+    by_level: ByLevel<u64>,
+    /// Slots without a wavefront before one came.
+    launch: u64,
+    /// Slots without a wavefront while a kernel ran elsewhere.
+    tail: u64,
+}
+
+impl Accounting {
+    pub(crate) fn new(schedulers: usize) -> Self {
+        Self {
+            charges: [Charges {
+                counts: [0; NAMES.len()],
+                reason: IssueSlot::NoWavefront,
+                since: 0,
+            }; SCHEDULERS_MAX],
+            schedulers,
+            evaluated_to: 0,
+            settled: Settled::default(),
+        }
+    }
+
+    /// The unit is evaluated in cycle `now`.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Cycle) {
+        self.evaluated_to = now + 1;
+    }
+
+    /// From cycle `from` on slots of the scheduler are charged to `reason`, until this is called again.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
+        if self.charges[scheduler % SCHEDULERS_MAX].reason as u8 != reason as u8 {
+            self.begin_stretch(scheduler, reason, from);
+        }
+    }
+
+    fn begin_stretch(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
+        let charges = &mut self.charges[scheduler % SCHEDULERS_MAX];
+        charges.counts[charges.reason as usize] += from - charges.since;
+        charges.reason = reason;
+        charges.since = from;
+    }
+
+    /// Whether slots of the scheduler are charged to units that were occupied, but for another reason than this one.
+    #[inline]
+    pub(crate) fn is_otherwise_occupied(&self, scheduler: usize, reason: IssueSlot) -> bool {
+        let charged = self.charges[scheduler % SCHEDULERS_MAX].reason;
+        let occupied = matches!(
+            charged,
+            IssueSlot::PipeBusy | IssueSlot::LocalMemoryBusy | IssueSlot::LoadStoreFull
+        );
+        occupied && charged != reason
+    }
+
+    /// A wavefront of the scheduler that waited for memory goes on in cycle `now`: `level` supplied what it
+    /// waited for.
+    pub(crate) fn memory_answered(&mut self, scheduler: usize, level: Level, now: Cycle) {
+        let lost = self.charges[scheduler].of(IssueSlot::Memory, now);
+        let settled = std::mem::replace(&mut self.settled.memory[scheduler], lost);
+        *self.settled.by_level.of(level) += lost - settled;
+    }
+
+    /// A scheduler gets a wavefront in cycle `now`.
+    pub(crate) fn wavefront_came(&mut self, scheduler: usize, now: Cycle) {
+        self.settled.launch += self.unsettled_without_wavefront(scheduler, now);
+    }
+
+    /// A kernel has ended on the whole machine that was there for `ran` cycles; the unit hears of it in cycle `now`.
+    pub(crate) fn kernel_ended(&mut self, ran: u64, now: Cycle) {
+        for scheduler in 0..self.schedulers {
+            // One stretch of cycles up to now: it began when the last wavefront left, or when something was
+            // settled last.
+            let lost = self.unsettled_without_wavefront(scheduler, now);
+            let tail = lost.min(ran);
+            self.settled.tail += tail;
+            self.settled.launch += lost - tail;
+        }
+    }
+
+    /// Settles the slots without a wavefront of a scheduler: how many.
+    fn unsettled_without_wavefront(&mut self, scheduler: usize, now: Cycle) -> u64 {
+        let lost = self.charges[scheduler].of(IssueSlot::NoWavefront, now);
+        lost - std::mem::replace(&mut self.settled.no_wavefront[scheduler], lost)
+    }
+
+    /// Names the counts.
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.tally("charges", &mut self.charges);
+        state.tally("evaluated_to", &mut self.evaluated_to);
+        state.tally("settled", &mut self.settled);
+    }
+
+    /// The cycle after the last evaluation.
+    pub(crate) fn evaluated_to(&self) -> Cycle {
+        self.evaluated_to
+    }
+
+    /// Reports the counts, but for those of `absent` features; `issued` says for which units instructions issued.
+    pub(crate) fn report(
+        &self,
+        absent: &[IssueSlot],
+        issued: &[u64; UnitKind::COUNT],
+        statistics: &mut Statistics<'_>,
+    ) {
+        let cycle = statistics.cycle();
+        let mut sums = Counts::default();
+        for charges in &self.charges[..self.schedulers] {
+            for (sum, count) in sums.iter_mut().zip(&charges.counts) {
+                *sum += count;
+            }
+            sums[charges.reason as usize] += cycle.saturating_sub(charges.since);
+        }
+        let is_absent = |slot: usize| absent.iter().any(|absent| *absent as usize == slot);
+        let mut first = 0;
+        for slot in 0..=NAMES.len() {
+            if slot == NAMES.len() || is_absent(slot) {
+                let statistics = statistics.role(roles::ISSUE_SLOTS);
+                statistics.counters(&NAMES[first..slot], &sums[first..slot]);
+                first = slot + 1;
+            }
+        }
+        statistics
+            .role(roles::ISSUE_SLOT_PARTS)
+            .counters(&ISSUED, issued);
+        let mut parts = [0; PARTS.len()];
+        let [by_level @ .., launch, tail] = &mut parts;
+        for ((part, (level, slots)), (name, ..)) in by_level
+            .iter_mut()
+            .zip(self.settled.by_level.iter())
+            .zip(PARTS)
+        {
+            debug_assert!(name.ends_with(level.name()), "{name} is of {level:?}");
+            *part = *slots;
+        }
+        (*launch, *tail) = (self.settled.launch, self.settled.tail);
+        statistics
+            .role(roles::ISSUE_SLOT_PARTS)
+            .counters(&PARTS, &parts);
+        // Levels that not every system has.
+        for (level, slots) in self.settled.by_level.iter().skip(PARTS.len() - 2) {
+            statistics.under("memory_slots", |s| {
+                s.role(roles::ISSUE_SLOT_PARTS)
+                    .counter(level.name(), "slots", FROM_LEVEL, *slots);
+            });
+        }
+    }
+}

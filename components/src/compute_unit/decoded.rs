@@ -1,0 +1,249 @@
+//! Instructions decoded once per program, in the form the issue stage needs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use warpweave_framework::Environment;
+use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program, ReadPath};
+
+use crate::compute_unit::registers::{Numbering, Registers, Writes};
+use crate::compute_unit::spec::{ClassTimings, ComputeUnitSpec};
+use crate::compute_unit::unit_kind::UnitKind;
+use crate::memory::{RequestKind, flags};
+use crate::reuse_monitor::{Family, families};
+
+/// No pipe of its own: the class can issue every cycle.
+pub(crate) const NO_PIPE: u8 = u8::MAX;
+
+/// What the issue stage does with an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Computes; results after the latency.
+    Compute,
+    /// Branch or exit: the wavefront goes on after the latency.
+    Control,
+    /// Launches kernels from the device.
+    Launch,
+    /// Waits for the other wavefronts of the work-group.
+    Barrier,
+    /// Waits for the wavefront's own stores.
+    Fence,
+    /// Accesses memory, if any lane is active.
+    Memory(RequestKind),
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoded {
+    /// Registers read or written: what the scoreboard is asked about.
+    pub(crate) uses: Registers,
+    pub(crate) writes: Writes,
+    pub(crate) latency: u32,
+    pub(crate) interval: u32,
+    pub(crate) action: Action,
+    pub(crate) has_writes: bool,
+    /// It writes registers `latency` after its issue: no access, which knows better, nor a fence or barrier.
+    pub(crate) has_result: bool,
+    /// The kind of access, of [`Action::Memory`].
+    pub(crate) access: Option<RequestKind>,
+    /// It writes registers and does nothing else.
+    pub(crate) computes: bool,
+    /// It needs none but its registers: no pipe, memory or store before it.
+    pub(crate) is_free: bool,
+    pub(crate) class: u8,
+    /// Pipe of the scheduler that the instruction occupies for `interval` cycles.
+    pub(crate) pipe: u8,
+    /// Bytes per lane, at least 1.
+    pub(crate) bytes: u8,
+    /// Policy bits of requests.
+    pub(crate) flags: u16,
+    /// By which path a load may read.
+    pub(crate) path: ReadPath,
+    /// Kind of unit that executes it, a bit.
+    pub(crate) unit: u8,
+    /// Exit: the wavefront ends after the latency if nothing follows.
+    pub(crate) ends: bool,
+    /// Where its source registers stand in those of the program: the first, and how many.
+    sources: (u32, u16),
+}
+
+/// The decoded instructions of a program, kernel after kernel.
+#[derive(Clone)]
+pub(crate) struct DecodedProgram {
+    pub(crate) instructions: Arc<[Decoded]>,
+    /// Per kernel the index of its first instruction; launches of one code share theirs.
+    pub(crate) bases: Arc<[u32]>,
+    /// Source registers, without predicates, instruction after instruction.
+    sources: Arc<[u8]>,
+    /// The most registers and predicates of a kernel.
+    pub(crate) registers: u32,
+    /// The most registers that an instruction reads, without predicates.
+    pub(crate) sources_max: u32,
+    /// The most cycles for which an access may occupy the local memory.
+    pub(crate) conflicts_max: u32,
+    /// Of the kernels, once a unit has asked.
+    families: Arc<OnceLock<Arc<[Family]>>>,
+}
+
+/// Programs decoded for units, a resource of the environment: units of the same timings share what one of
+/// them decoded. Without it each decodes for itself.
+#[derive(Default)]
+pub struct DecodedPrograms(Mutex<Vec<Known>>);
+
+/// A program decoded, and what that depends on.
+struct Known {
+    program: Arc<Program>,
+    classes: ClassTimings,
+    operand_latency: u32,
+    decoded: DecodedProgram,
+}
+
+impl Known {
+    fn is_of(&self, program: &Arc<Program>, spec: &ComputeUnitSpec) -> bool {
+        Arc::ptr_eq(&self.program, program)
+            && self.classes == spec.classes
+            && self.operand_latency == spec.operand_latency
+    }
+}
+
+impl DecodedProgram {
+    /// The program decoded for a unit, by another unit if one did.
+    pub(crate) fn of(
+        program: &Arc<Program>,
+        spec: &ComputeUnitSpec,
+        environment: &Environment,
+    ) -> Self {
+        let Some(shared) = environment.resource::<DecodedPrograms>() else {
+            return Self::new(program, spec);
+        };
+        let mut shared = shared.0.lock();
+        if let Some(known) = shared.iter().find(|known| known.is_of(program, spec)) {
+            return known.decoded.clone();
+        }
+        let decoded = Self::new(program, spec);
+        shared.push(Known {
+            program: Arc::clone(program),
+            classes: spec.classes.clone(),
+            operand_latency: spec.operand_latency,
+            decoded: decoded.clone(),
+        });
+        decoded
+    }
+
+    fn new(program: &Program, spec: &ComputeUnitSpec) -> Self {
+        let mut known = BTreeMap::new();
+        let mut instructions = Vec::new();
+        let mut sources = Vec::new();
+        let mut bases = Vec::new();
+        let mut registers = 0;
+        for kernel in &program.kernels {
+            // The address names the shared table; it only tells equal from different.
+            let base = known.entry(Arc::as_ptr(&kernel.code)).or_insert_with(|| {
+                let base = instructions.len() as u32;
+                let numbering = Numbering::of(&kernel.code);
+                registers = registers.max(numbering.count());
+                let code = kernel.code.instructions.iter();
+                let decoded = code.map(|i| decode(i, &numbering, &mut sources, spec));
+                instructions.extend(decoded);
+                base
+            });
+            bases.push(*base);
+        }
+        let counts = instructions
+            .iter()
+            .map(|i: &Decoded| u32::from(i.sources.1));
+        let bytes = instructions.iter().map(|i| u32::from(i.bytes));
+        Self {
+            sources_max: counts.max().unwrap_or(0),
+            conflicts_max: 32 * (bytes.max().unwrap_or(1) / 4 + 2),
+            instructions: instructions.into(),
+            bases: bases.into(),
+            sources: sources.into(),
+            registers,
+            families: Arc::default(),
+        }
+    }
+
+    /// Who launched the kernels of the program, and which launch others.
+    pub(crate) fn families(&self, program: &Program) -> Arc<[Family]> {
+        let families = || families(&program.kernels);
+        Arc::clone(self.families.get_or_init(families))
+    }
+
+    /// The registers that an instruction reads, without predicates.
+    pub(crate) fn sources(&self, instruction: &Decoded) -> &[u8] {
+        let (first, count) = instruction.sources;
+        &self.sources[first as usize..][..usize::from(count)]
+    }
+
+    /// Of each kernel its first instruction and how many it has.
+    pub(crate) fn codes(&self, program: &Program) -> Vec<(u32, u32)> {
+        let length = |kernel: &Arc<KernelTrace>| kernel.code.instructions.len() as u32;
+        let lengths = program.kernels.iter().map(length);
+        self.bases.iter().copied().zip(lengths).collect()
+    }
+}
+
+fn decode(
+    instruction: &Instruction,
+    numbering: &Numbering,
+    sources: &mut Vec<u8>,
+    spec: &ComputeUnitSpec,
+) -> Decoded {
+    let first = sources.len();
+    sources.extend(instruction.reads.iter().map_while(|r| u8::try_from(r).ok()));
+    let class = instruction.class;
+    let timing = spec.classes.of(class);
+    let action = match class {
+        Class::Branch | Class::Exit => Action::Control,
+        Class::Launch => Action::Launch,
+        Class::Barrier => Action::Barrier,
+        Class::Fence => Action::Fence,
+        Class::Load => Action::Memory(RequestKind::Read),
+        Class::Prefetch => Action::Memory(RequestKind::Prefetch),
+        Class::Store => Action::Memory(RequestKind::Write),
+        Class::Atomic => Action::Memory(RequestKind::Atomic),
+        _ => Action::Compute,
+    };
+    let skips_l1 = instruction.hints.volatile
+        || matches!(
+            instruction.hints.cache,
+            CacheOperator::GlobalLevel | CacheOperator::DontCache
+        );
+    Decoded {
+        uses: numbering.apply(&instruction.reads.union(&instruction.writes)),
+        writes: Writes::of(numbering.apply(&instruction.writes)),
+        latency: match action {
+            Action::Compute | Action::Memory(_) => timing.latency + spec.operand_latency,
+            _ => timing.latency,
+        },
+        interval: timing.interval,
+        action,
+        has_writes: !instruction.writes.is_empty(),
+        has_result: !instruction.writes.is_empty()
+            && matches!(action, Action::Compute | Action::Control | Action::Launch),
+        access: match action {
+            Action::Memory(kind) => Some(kind),
+            _ => None,
+        },
+        computes: action == Action::Compute && !instruction.writes.is_empty(),
+        is_free: timing.interval <= 1 && !matches!(action, Action::Memory(_) | Action::Fence),
+        class: class.index() as u8,
+        pipe: if timing.interval > 1 {
+            class.index() as u8
+        } else {
+            NO_PIPE
+        },
+        bytes: instruction.access_bytes.max(1),
+        flags: if matches!(class, Class::Load | Class::Prefetch) && skips_l1 {
+            flags::BYPASS_L1
+        } else {
+            0
+        },
+        path: instruction.hints.path,
+        unit: UnitKind::of(class).bit(),
+        ends: class == Class::Exit,
+        sources: (first as u32, (sources.len() - first) as u16),
+    }
+}

@@ -1,0 +1,328 @@
+//! Which registers of a wavefront are still to be written.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, as_many, below};
+
+use crate::compute_unit::registers::{Registers, Writes};
+
+/// Why an instruction cannot issue yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hazard {
+    /// Nothing it reads or writes is pending.
+    None,
+    /// It needs registers that execution units or local memory write, the last in this cycle; [`UNKNOWN`], if
+    /// local memory has not begun to serve an access.
+    Pipeline(Cycle),
+    /// It needs a register that a load or atomic outside the unit will write.
+    Memory,
+}
+
+/// The cycle of a result of which it is not known yet.
+pub(crate) const UNKNOWN: Cycle = Cycle::MAX;
+
+/// Registers of a wavefront, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Pending {
+    low: u64,
+    high: [u64; 4],
+}
+
+impl Pending {
+    fn registers(&self) -> Registers {
+        Registers {
+            low: self.low,
+            high: self.high,
+            is_wide: true,
+        }
+    }
+
+    fn common(&self, set: &Registers) -> Registers {
+        Registers {
+            low: self.low & set.low,
+            high: std::array::from_fn(|word| self.high[word] & set.high[word]),
+            is_wide: true,
+        }
+    }
+
+    fn intersects(&self, set: &Registers) -> bool {
+        let common = self.common(set);
+        common.low != 0 || common.high != [0; 4]
+    }
+
+    #[inline]
+    fn insert(&mut self, set: &Registers) {
+        self.low |= set.low;
+        if set.is_wide {
+            self.high = std::array::from_fn(|word| self.high[word] | set.high[word]);
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, set: &Registers) {
+        self.low &= !set.low;
+        if set.is_wide {
+            self.high = std::array::from_fn(|word| self.high[word] & !set.high[word]);
+        }
+    }
+}
+
+/// The pending destination registers of one wavefront.
+///
+/// An instruction issues only when no register it reads (read after write) or writes (write after
+/// write) is pending, so pending sets of instructions in flight never overlap.
+///
+/// When execution units and local memory write a register is known beforehand, so nothing is to be done then: that it is
+/// not pending any more is found when it is asked about.
+#[derive(Clone, Debug)]
+pub(crate) struct Scoreboard {
+    /// Those pending, and some that were.
+    all: Pending,
+    /// Of those, the ones that memory outside the unit writes.
+    memory: Pending,
+    /// By register that is pending, and not in `memory`, when it is written; of others, any cycle.
+    results: [Cycle; 64],
+    /// As above, of those beyond the first 64.
+    more_results: Vec<Cycle>,
+}
+
+/// What a checkpoint keeps of a scoreboard.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SavedScoreboard {
+    all: Pending,
+    memory: Pending,
+    /// When those are written that are pending, and not in `memory`, in their order.
+    results: Vec<Cycle>,
+}
+
+impl Scoreboard {
+    /// Of a wavefront whose registers have numbers below `registers`.
+    pub(crate) fn new(registers: u32) -> Self {
+        Self {
+            all: Pending::default(),
+            memory: Pending::default(),
+            results: [0; 64],
+            more_results: vec![0; (registers as usize).saturating_sub(64)],
+        }
+    }
+
+    /// Whether an instruction that touches the registers `uses` (reads and writes) must wait in cycle `now`.
+    #[inline(always)]
+    pub(crate) fn hazard(&mut self, uses: &Registers, now: Cycle) -> Hazard {
+        if uses.is_wide {
+            return self.wide_hazard(uses, now);
+        }
+        let low = self.all.low & uses.low;
+        if low == 0 {
+            return Hazard::None;
+        }
+        if self.memory.low & low != 0 {
+            return Hazard::Memory;
+        }
+        let (mut left, mut last) = (low, 0);
+        while left != 0 {
+            last = last.max(self.results[left.trailing_zeros() as usize % 64]);
+            left &= left - 1;
+        }
+        if last <= now {
+            self.all.low &= !low;
+            return Hazard::None;
+        }
+        Hazard::Pipeline(last)
+    }
+
+    /// As [`Scoreboard::hazard`], of an instruction with registers beyond the first 64.
+    #[inline(never)]
+    fn wide_hazard(&mut self, uses: &Registers, now: Cycle) -> Hazard {
+        let found = self.all.common(uses);
+        if self.memory.intersects(&found) {
+            return Hazard::Memory;
+        }
+        match found.iter().map(|register| self.result(register)).max() {
+            Some(last) if last > now => Hazard::Pipeline(last),
+            _ => {
+                self.all.remove(&found);
+                Hazard::None
+            }
+        }
+    }
+
+    fn result(&self, register: usize) -> Cycle {
+        match register.checked_sub(64) {
+            None => self.results[register],
+            Some(more) => self.more_results[more],
+        }
+    }
+
+    fn set_result(&mut self, register: usize, at: Cycle) {
+        match register.checked_sub(64) {
+            None => self.results[register] = at,
+            Some(more) => self.more_results[more] = at,
+        }
+    }
+
+    /// An execution unit or local memory will write these, in cycle `at`.
+    #[inline(always)]
+    pub(crate) fn reserve(&mut self, writes: &Writes, at: Cycle) {
+        if let Some(register) = writes.one {
+            self.all.low |= writes.registers.low;
+            self.results[usize::from(register) % 64] = at;
+        } else {
+            self.reserve_several(&writes.registers, at);
+        }
+    }
+
+    #[inline(never)]
+    fn reserve_several(&mut self, writes: &Registers, at: Cycle) {
+        self.all.insert(writes);
+        writes
+            .iter()
+            .for_each(|register| self.set_result(register, at));
+    }
+
+    /// A response from memory will write these.
+    #[inline]
+    pub(crate) fn reserve_for_memory(&mut self, writes: &Registers) {
+        self.all.insert(writes);
+        self.memory.insert(writes);
+    }
+
+    /// A response from memory has written these.
+    #[inline]
+    pub(crate) fn release(&mut self, writes: &Registers) {
+        self.all.remove(writes);
+        self.memory.remove(writes);
+    }
+
+    /// Those that execution units and local memory write, or wrote.
+    fn of_pipelines(&self) -> Registers {
+        let mut all = self.all;
+        all.remove(&self.memory.registers());
+        all.registers()
+    }
+
+    /// The latest of the known cycles in which pending registers are written.
+    pub(crate) fn latest(&self) -> Cycle {
+        let results = self.of_pipelines().iter();
+        let results = results.map(|register| self.result(register));
+        let known = results.filter(|at| *at != UNKNOWN);
+        known.max().unwrap_or(0)
+    }
+
+    pub(crate) fn save(&self) -> SavedScoreboard {
+        let results = self.of_pipelines().iter();
+        SavedScoreboard {
+            all: self.all,
+            memory: self.memory,
+            results: results.map(|register| self.result(register)).collect(),
+        }
+    }
+}
+
+impl SavedScoreboard {
+    /// The scoreboard of a wavefront whose registers have numbers below `registers`.
+    ///
+    /// # Errors
+    /// Other registers, or results of others.
+    pub(crate) fn restored(&self, registers: u32) -> Result<Scoreboard, String> {
+        let mut scoreboard = Scoreboard::new(registers);
+        scoreboard.all = self.all;
+        scoreboard.memory = self.memory;
+        if let Some(last) = self.all.registers().iter().last() {
+            below("register", last as u64, u64::from(registers))?;
+        }
+        let pending = scoreboard.of_pipelines();
+        as_many("results", self.results.len(), pending.iter().count())?;
+        for (register, at) in pending.iter().zip(&self.results) {
+            scoreboard.set_result(register, *at);
+        }
+        Ok(scoreboard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_trace::{Class, Code, Instruction, RegisterSet};
+
+    use super::*;
+    use crate::compute_unit::registers::Numbering;
+
+    /// Sets of a kernel that uses every register, or those named alone.
+    fn sets<const N: usize>(every: bool, sets: [&[u16]; N]) -> [Registers; N] {
+        let sets = sets.map(|set| set.iter().copied().collect::<RegisterSet>());
+        let mut code = Code::default();
+        let every: RegisterSet = (0..if every { 320 } else { 0 }).collect();
+        for reads in sets.into_iter().chain([every]) {
+            code.instructions.push(Instruction {
+                reads,
+                ..Instruction::new("any", Class::IntAdd)
+            });
+        }
+        let numbering = Numbering::of(&code);
+        sets.map(|set| numbering.apply(&set))
+    }
+
+    #[test]
+    fn readers_and_writers_of_a_pending_register_wait_and_others_do_not() {
+        for every in [false, true] {
+            let [writes, reader, writer, other] =
+                sets(every, [&[1, 256], &[1, 2], &[256], &[2, 257, 65]]);
+            let mut board = Scoreboard::new(320);
+            board.reserve(&Writes::of(writes), 9);
+            for now in 0..12 {
+                let expected = if now < 9 {
+                    Hazard::Pipeline(9)
+                } else {
+                    Hazard::None
+                };
+                assert_eq!(board.hazard(&reader, now), expected);
+                assert_eq!(board.hazard(&writer, now), expected);
+                assert_eq!(board.hazard(&other, now), Hazard::None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_results_counts() {
+        for every in [false, true] {
+            let [first, second, both] = sets(every, [&[1], &[200], &[1, 200, 3]]);
+            let mut board = Scoreboard::new(320);
+            board.reserve(&Writes::of(first), 5);
+            board.reserve(&Writes::of(second), UNKNOWN);
+            assert_eq!(board.hazard(&both, 3), Hazard::Pipeline(UNKNOWN));
+            assert_eq!(board.hazard(&first, 3), Hazard::Pipeline(5));
+            board.reserve(&Writes::of(second), 7);
+            assert_eq!(board.hazard(&both, 6), Hazard::Pipeline(7));
+            assert_eq!(board.hazard(&both, 7), Hazard::None);
+        }
+    }
+
+    #[test]
+    fn a_wait_for_memory_is_named_as_such_until_the_data_come() {
+        for every in [false, true] {
+            let [computed, loaded, both] = sets(every, [&[1], &[200], &[1, 200]]);
+            let mut board = Scoreboard::new(320);
+            board.reserve(&Writes::of(computed), 9);
+            board.reserve_for_memory(&loaded);
+            assert_eq!(board.hazard(&both, 1), Hazard::Memory);
+            assert_eq!(board.hazard(&both, 9), Hazard::Memory);
+            board.release(&loaded);
+            assert_eq!(board.hazard(&both, 1), Hazard::Pipeline(9));
+            assert_eq!(board.hazard(&both, 9), Hazard::None);
+        }
+    }
+
+    #[test]
+    fn what_is_saved_is_restored_and_what_does_not_fit_is_not() {
+        let [computed, loaded, both] = sets(true, [&[1, 256], &[200], &[1, 256, 200]]);
+        let mut board = Scoreboard::new(320);
+        board.reserve(&Writes::of(computed), 9);
+        board.reserve_for_memory(&loaded);
+        let mut saved = board.save();
+        let mut restored = saved.restored(320).expect("it fits");
+        assert_eq!(restored.hazard(&computed, 8), Hazard::Pipeline(9));
+        assert_eq!(restored.hazard(&both, 9), Hazard::Memory);
+        assert!(saved.restored(256).is_err());
+        saved.results.pop();
+        assert!(saved.restored(320).is_err());
+    }
+}

@@ -1,0 +1,433 @@
+//! The load/store unit: accesses that wait to be sent, and requests that wait for answers.
+//!
+//! ```text
+//!   issue ──► [queue of accesses, each its list of lines] ──► request, one line at a time
+//!                                                     response ──► last one completes the access
+//! ```
+//!
+//! With [`MemoryPipe::InOrder`](super::MemoryPipe) accesses to local memory queue up too. One leaves when it is
+//! served, and its place is taken until its last bank conflict is.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Contents, Context, Cycle, Id, IdTable, State};
+use warpweave_trace::Lanes;
+
+use crate::compute_unit::memory_path::coalescer::Transaction;
+use crate::compute_unit::spec::LoadStoreSpec;
+use crate::memory::{MemMaster, MemRequest, MemResponse, RequestKind, Source, transaction};
+
+/// One memory instruction in flight.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Access {
+    pub(crate) source: Source,
+    /// Index of the decoded instruction.
+    pub(crate) instruction: u32,
+    pub(crate) issued: Cycle,
+    pub(crate) kind: RequestKind,
+    pub(crate) flags: u16,
+    /// Requests without an answer, sent or not; 1 of an access to local memory.
+    remaining: u32,
+    /// Of an access to local memory, the cycles for which it is served; 0 of others.
+    pub(crate) local_cycles: u32,
+}
+
+impl Access {
+    pub(crate) fn new(
+        source: Source,
+        instruction: u32,
+        issued: Cycle,
+        kind: RequestKind,
+        flags: u16,
+    ) -> Self {
+        Self {
+            source,
+            instruction,
+            issued,
+            kind,
+            flags,
+            remaining: 0,
+            local_cycles: 0,
+        }
+    }
+}
+
+/// An access that waits to be sent; the list keeps its memory when the place is reused.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Queued {
+    ready_at: Cycle,
+    access: Id,
+    next: u32,
+    lines: Vec<Transaction>,
+    is_local: bool,
+}
+
+/// Counters of the unit.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LoadStoreCounts {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) atomics: u64,
+    pub(crate) prefetches: u64,
+    pub(crate) accesses: u64,
+}
+
+/// The load/store unit.
+pub(crate) struct LoadStoreUnit {
+    queue: Box<[Queued]>,
+    head: usize,
+    length: usize,
+    accesses: IdTable<Access>,
+    /// Access and line of each request without an answer.
+    requests: IdTable<(Id, u64)>,
+    outstanding_max: u32,
+    requests_per_cycle: u32,
+    write_sequence: u32,
+    /// The first cycle in which the access to local memory that is served has been, and whether it has its place
+    /// still.
+    local_until: Cycle,
+    holds_place: bool,
+    /// The wire took no more in the cycle under way.
+    pub(crate) is_blocked: bool,
+    pub(crate) counts: LoadStoreCounts,
+}
+
+impl LoadStoreUnit {
+    pub(crate) fn new(spec: &LoadStoreSpec) -> Self {
+        Self::of(
+            spec.queue_depth,
+            spec.requests_per_cycle,
+            spec.outstanding_max,
+        )
+    }
+
+    /// A unit for so many waiting accesses, requests in a cycle and requests without an answer.
+    pub(crate) fn of(queue_depth: u32, requests_per_cycle: u32, outstanding_max: u32) -> Self {
+        Self {
+            queue: vec![Queued::default(); queue_depth as usize].into(),
+            head: 0,
+            length: 0,
+            accesses: IdTable::default(),
+            requests: IdTable::default(),
+            outstanding_max,
+            requests_per_cycle,
+            write_sequence: 0,
+            local_until: 0,
+            holds_place: false,
+            is_blocked: false,
+            counts: LoadStoreCounts::default(),
+        }
+    }
+
+    /// Names what is queued and under way.
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.field_as("queue", self, Self::save_queue, Self::load_queue);
+        state.field("accesses", &mut self.accesses);
+        state.field("requests", &mut self.requests);
+        state.field("write_sequence", &mut self.write_sequence);
+        state.field("local_until", &mut self.local_until);
+        state.field("holds_place", &mut self.holds_place);
+        state.field("is_blocked", &mut self.is_blocked);
+        state.field("counts", &mut self.counts);
+    }
+
+    /// What is queued, oldest first: places left over hold nothing.
+    fn save_queue(&self) -> Vec<Queued> {
+        let (before, after) = self.queue.split_at(self.head);
+        after
+            .iter()
+            .chain(before)
+            .take(self.length)
+            .cloned()
+            .collect()
+    }
+
+    fn load_queue(&mut self, saved: Vec<Queued>) -> Result<(), String> {
+        if saved.len() > self.queue.len() {
+            return Err(format!("the queue has {} places", self.queue.len()));
+        }
+        self.head = 0;
+        self.length = saved.len();
+        for (place, queued) in self.queue.iter_mut().zip(saved) {
+            *place = queued;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.length + usize::from(self.holds_place) >= self.queue.len()
+    }
+
+    /// Whether an access waits to be sent or served, or holds its place still: without one sending does nothing.
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        self.length > 0 || self.holds_place
+    }
+
+    /// Queues an access whose first request may leave at `ready_at`; `coalesce` lists its lines.
+    #[inline]
+    pub(crate) fn enqueue(
+        &mut self,
+        mut access: Access,
+        ready_at: Cycle,
+        lanes: &Lanes,
+        coalesce: impl FnOnce(&Lanes, &mut Vec<Transaction>),
+    ) {
+        let place = self.place(ready_at, false);
+        let queued = &mut self.queue[place];
+        coalesce(lanes, &mut queued.lines);
+        access.remaining = queued.lines.len() as u32;
+        queued.access = self.accesses.insert(access);
+        self.counts.accesses += 1;
+    }
+
+    /// Queues an access to local memory that may be served from `ready_at` on, for `cycles`.
+    pub(crate) fn enqueue_local(&mut self, mut access: Access, ready_at: Cycle, cycles: u32) {
+        let place = self.place(ready_at, true);
+        access.remaining = 1;
+        access.local_cycles = cycles;
+        self.queue[place].access = self.accesses.insert(access);
+    }
+
+    /// The place of the next access to wait.
+    #[inline]
+    fn place(&mut self, ready_at: Cycle, is_local: bool) -> usize {
+        debug_assert!(!self.is_full());
+        let mut place = self.head + self.length;
+        if place >= self.queue.len() {
+            place -= self.queue.len();
+        }
+        self.length += 1;
+        let queued = &mut self.queue[place];
+        queued.lines.clear();
+        queued.ready_at = ready_at;
+        queued.next = 0;
+        queued.is_local = is_local;
+        place
+    }
+
+    /// Sends what may leave in this cycle, oldest access first, and shows each request to `watch`. An access to
+    /// local memory that begins to be served has the cycle for itself and is given back.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        ctx: &mut Context<'_>,
+        port: &mut MemMaster,
+        mut watch: impl FnMut(&MemRequest),
+    ) -> Option<Access> {
+        self.is_blocked = false;
+        let now = ctx.cycle();
+        if self.holds_place && now + 1 >= self.local_until {
+            self.holds_place = false;
+        }
+        if self.local_until > now {
+            return None;
+        }
+        for sent in 0..self.requests_per_cycle {
+            if self.length == 0 {
+                return None;
+            }
+            let queued = &self.queue[self.head];
+            if queued.ready_at > now {
+                return None;
+            }
+            if queued.is_local {
+                return if sent == 0 {
+                    self.serve_local(now)
+                } else {
+                    None
+                };
+            }
+            if self.outstanding() >= self.outstanding_max {
+                return None;
+            }
+            if !port.request.can_send(ctx) {
+                self.is_blocked = true;
+                return None;
+            }
+            let request = self.take_request();
+            watch(&request);
+            port.request.send(ctx, request);
+        }
+        None
+    }
+
+    /// Begins to serve the access to local memory at the head of the queue.
+    fn serve_local(&mut self, now: Cycle) -> Option<Access> {
+        let id = self.queue[self.head].access;
+        self.leave();
+        let access = self.accesses.remove(id)?;
+        self.local_until = now + u64::from(access.local_cycles);
+        self.holds_place = access.local_cycles > 1;
+        Some(access)
+    }
+
+    /// The access at the head of the queue leaves it.
+    #[inline]
+    fn leave(&mut self) {
+        self.head = (self.head + 1) % self.queue.len();
+        self.length -= 1;
+    }
+
+    #[inline(always)]
+    fn take_request(&mut self) -> MemRequest {
+        let queued = &mut self.queue[self.head];
+        let Transaction { line, words } = queued.lines[queued.next as usize];
+        let owner = queued.access;
+        queued.next += 1;
+        if queued.next as usize == queued.lines.len() {
+            self.leave();
+        }
+        let id = self.requests.insert((owner, line)).bits();
+        let access = &self.accesses[owner];
+        match access.kind {
+            RequestKind::Write => self.counts.writes += 1,
+            RequestKind::Atomic => self.counts.atomics += 1,
+            RequestKind::Prefetch => self.counts.prefetches += 1,
+            _ => self.counts.reads += 1,
+        }
+        let write_sequence = if access.kind.carries_data() {
+            self.write_sequence = self.write_sequence.wrapping_add(1);
+            self.write_sequence
+        } else {
+            0
+        };
+        MemRequest {
+            line,
+            id,
+            words,
+            source: access.source,
+            write_sequence,
+            kind: access.kind,
+            flags: access.flags,
+        }
+    }
+
+    /// Takes an answer; the access when it was the last one it waited for.
+    ///
+    /// # Errors
+    /// An answer to nothing that was asked.
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, response: &MemResponse) -> Result<Option<Access>, String> {
+        let Some((owner, line)) = self.requests.remove(Id::from_bits(response.id)) else {
+            return Err(format!(
+                "a response has id {}, which no request in flight has",
+                response.id
+            ));
+        };
+        if line != response.line {
+            return Err(format!(
+                "the response to request {} names line {:#x} instead of {line:#x}",
+                response.id, response.line
+            ));
+        }
+        let access = &mut self.accesses[owner];
+        access.remaining -= 1;
+        if access.remaining > 0 {
+            return Ok(None);
+        }
+        Ok(self.accesses.remove(owner))
+    }
+
+    /// Requests without an answer.
+    #[inline]
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.requests.len() as u32
+    }
+
+    /// Whether a request of this number was sent and not answered.
+    pub(crate) fn is_under_way(&self, id: u32) -> bool {
+        self.requests.get(Id::from_bits(id)).is_some()
+    }
+
+    /// Shows every request that was sent and not answered as a thing of this name.
+    pub(crate) fn show(&self, name: &'static str, contents: &mut Contents<'_>) {
+        for (id, &(owner, line)) in self.requests.iter() {
+            let source = &self.accesses[owner].source;
+            contents
+                .thing(name, id.place() as u64)
+                .flow(Some(transaction(line, source)))
+                .number("line", line)
+                .number("wavefront", u64::from(source.wavefront_slot))
+                .number("instruction", u64::from(source.pc));
+        }
+    }
+
+    /// Why requests do not leave, in words of the hardware.
+    pub(crate) fn holdup(&self) -> Option<&'static str> {
+        let full = self.length > 0 && self.outstanding() >= self.outstanding_max;
+        if self.is_blocked {
+            Some("no room below for a request")
+        } else if full {
+            Some("as many requests as may be are unanswered")
+        } else {
+            None
+        }
+    }
+
+    /// Most requests without an answer.
+    pub(crate) fn outstanding_most(&self) -> u32 {
+        self.outstanding_max
+    }
+
+    /// Accesses in flight.
+    pub(crate) fn accesses(&self) -> impl Iterator<Item = &Access> {
+        self.accesses.values()
+    }
+
+    /// Accesses in flight with their requests without an answer, sent or not.
+    pub(crate) fn remaining(&self) -> impl Iterator<Item = (Id, u32)> {
+        self.accesses
+            .iter()
+            .map(|(id, access)| (id, access.remaining))
+    }
+
+    /// The access of each request without an answer.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Id> {
+        self.requests.values().map(|(owner, _)| *owner)
+    }
+
+    /// What waits to be sent: the access, its line that is next, and how many it has.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Id, u32, usize)> {
+        let places = self.queue.iter().cycle().skip(self.head).take(self.length);
+        places.map(|queued| {
+            let lines = queued.lines.len();
+            (
+                queued.access,
+                queued.next,
+                lines.max(usize::from(queued.is_local)),
+            )
+        })
+    }
+
+    /// Whether what waits to be sent is of the memory that its access says it is of.
+    pub(crate) fn kinds_fit(&self) -> bool {
+        let mut places = self.queue.iter().cycle().skip(self.head).take(self.length);
+        places.all(|queued| {
+            let access = self.accesses.get(queued.access);
+            access.is_some_and(|access| queued.is_local == (access.local_cycles > 0))
+        })
+    }
+
+    /// Accesses that wait to be sent.
+    pub(crate) fn queued(&self) -> usize {
+        self.length
+    }
+
+    /// The cycle after `now` in which the unit could send by itself; none while it waits for an
+    /// answer or for the wire.
+    #[inline]
+    pub(crate) fn next_send(&self, now: Cycle) -> Option<Cycle> {
+        if self.holds_place {
+            return Some(self.local_until.saturating_sub(1).max(now + 1));
+        }
+        if self.length == 0 || self.is_blocked {
+            return None;
+        }
+        let queued = &self.queue[self.head];
+        if !queued.is_local && self.outstanding() >= self.outstanding_max {
+            return None;
+        }
+        Some(queued.ready_at.max(self.local_until).max(now + 1))
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether wires and addresses fit the paths that are specified.
+
+use warpweave_framework::Unfit;
+
+use super::ReadPaths;
+use super::queue::ReadQueue;
+use crate::compute_unit::ComputeUnitSpec;
+use crate::demands::Demands;
+
+impl ReadPaths {
+    /// Fails where a path has no wire or a wire no path, and where arguments lie over something else.
+    pub(crate) fn fit(
+        &self,
+        spec: &ComputeUnitSpec,
+        demands: Option<&Demands>,
+    ) -> Result<(), Unfit> {
+        for path in &self.0 {
+            let names = path.names;
+            let refuse = |message: String| Err(Unfit::at(names.path, message));
+            let is_wired = path.port.request.is_connected();
+            if path.queue.is_some() && !is_wired {
+                return refuse(format!(
+                    "{} leave by the port `{path}`, which is not connected; wire it to a cache, such as \
+                     `\"cu.{path} <-> {path}.up\": (latency: 1)`, or leave `{path}` out",
+                    names.loads,
+                    path = names.path,
+                ));
+            }
+            for (port, is_connected) in [
+                (names.path, is_wired),
+                (names.control, path.control.command.is_connected()),
+            ] {
+                if path.queue.is_none() && is_connected {
+                    return refuse(format!(
+                        "the port `{port}` is connected, but {} do not leave by `{path}`; set `{path}`, or \
+                         leave the wire out",
+                        names.loads,
+                        path = names.path,
+                    ));
+                }
+            }
+        }
+        self.arguments_fit(spec, demands)
+    }
+
+    fn arguments_fit(
+        &self,
+        spec: &ComputeUnitSpec,
+        demands: Option<&Demands>,
+    ) -> Result<(), Unfit> {
+        let mut ranges = self.queues().filter_map(ReadQueue::arguments);
+        let Some(arguments) = ranges.next() else {
+            return Ok(());
+        };
+        let refuse = |what: String| {
+            let message = format!(
+                "arguments of kernels, {:#x} to {:#x}, lie over {what}",
+                arguments.start, arguments.end
+            );
+            Unfit::at("constants.arguments", message)
+        };
+        let private = spec.private_range();
+        if private.start < arguments.end && arguments.start < private.end {
+            return Err(refuse(format!(
+                "private memory of the unit, {:#x} to {:#x}",
+                private.start, private.end
+            )));
+        }
+        let buffers = demands.map_or(&[][..], |demands| &demands.buffers);
+        let over = buffers.iter().find(|buffer| {
+            let end = buffer.base.saturating_add(buffer.bytes);
+            buffer.base < arguments.end && arguments.start < end
+        });
+        over.map_or(Ok(()), |buffer| {
+            let what = format!("buffer `{}` at {:#x}", buffer.name, buffer.base);
+            let there = format!("`{}` has {} bytes", buffer.name, buffer.bytes);
+            Err(refuse(what).beside_origin(there, buffer.origin))
+        })
+    }
+}

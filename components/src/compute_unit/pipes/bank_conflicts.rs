@@ -1,0 +1,251 @@
+//! Bank conflicts of the local memory.
+
+use warpweave_trace::{Lanes, Shape};
+
+use crate::compute_unit::lane_mask::is_one_run;
+
+const END: u16 = u16::MAX;
+
+/// Counts conflicts; keeps its tables between accesses.
+pub(crate) struct BankConflicts {
+    banks: u64,
+    /// Of a power of two its logarithm.
+    banks_log: Option<u32>,
+    /// Per bank the words seen so far, as a chain through `words`.
+    heads: Vec<u16>,
+    counts: Vec<u32>,
+    words: Vec<(u64, u16)>,
+}
+
+impl BankConflicts {
+    pub(crate) fn new(banks: u32) -> Self {
+        Self {
+            banks: u64::from(banks),
+            banks_log: banks.is_power_of_two().then(|| banks.trailing_zeros()),
+            heads: vec![END; banks as usize],
+            counts: vec![0; banks as usize],
+            words: Vec::new(),
+        }
+    }
+
+    /// Cycles the access occupies the memory: the largest number of different words in one bank
+    /// (equal words are broadcast), at least 1. For an `atomic` every lane counts, because equal
+    /// words are updated one after the other.
+    // Inlined into the evaluation of the unit, its loop over the lanes has too few registers.
+    #[inline(never)]
+    pub(crate) fn cycles(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
+        if !atomic && let Some(cycles) = self.regular(&lanes.shape, mask, bytes) {
+            return cycles;
+        }
+        self.count_words(lanes, mask, bytes, atomic)
+    }
+
+    #[inline(never)]
+    fn count_words(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
+        self.heads.fill(END);
+        self.counts.fill(0);
+        self.words.clear();
+        for (_, address) in lanes.iter(mask) {
+            let last = address.saturating_add(u64::from(bytes) - 1);
+            for word in address / 4..=last / 4 {
+                self.count(word, atomic);
+            }
+        }
+        self.counts.iter().copied().max().unwrap_or(0).max(1)
+    }
+
+    /// Broadcasts, contiguous accesses, word strides and rows of words, without comparing words.
+    #[inline(always)]
+    fn regular(&mut self, shape: &Shape, mask: u32, bytes: u32) -> Option<u32> {
+        match *shape {
+            Shape::None => Some(1),
+            Shape::Uniform(address)
+            | Shape::Stride {
+                base: address,
+                step: 0,
+            } => Some(self.run(address, u64::from(bytes))),
+            _ if mask != u32::MAX && !is_one_run(mask) => None,
+            Shape::Stride { base, step } => {
+                let start =
+                    base.wrapping_add_signed(step.wrapping_mul(i64::from(mask.trailing_zeros())));
+                self.strided(start, step, mask.count_ones(), bytes)
+            }
+            Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits,
+            } if mask == u32::MAX => match (step, pitch) {
+                (0, _) => self.strided(base, pitch, 32 >> row_bits, bytes),
+                (_, 0) => self.strided(base, step, 1 << row_bits, bytes),
+                _ => self.rows((base, step, pitch), row_bits, bytes),
+            },
+            Shape::Rows { .. } | Shape::List => None,
+        }
+    }
+
+    /// Cycles for lanes whose addresses grow by `step`, which is not 0.
+    #[inline(always)]
+    fn strided(&self, start: u64, step: i64, lanes: u32, bytes: u32) -> Option<u32> {
+        if step == i64::from(bytes) {
+            return Some(self.run(start, u64::from(lanes * bytes)));
+        }
+        if step % 4 != 0 || start % 4 + u64::from(bytes) > 4 {
+            return None;
+        }
+        let stride = step.unsigned_abs() / 4;
+        if let Some(banks_log) = self.banks_log {
+            // As below, without a division: the common divisor is a power of two.
+            let period_log = banks_log - stride.trailing_zeros().min(banks_log);
+            return Some((lanes + (1 << period_log) - 1) >> period_log);
+        }
+        let period = self.banks / greatest_common_divisor(stride % self.banks, self.banks);
+        Some(u64::from(lanes).div_ceil(period) as u32)
+    }
+
+    /// Cycles for rows of whole words that have no word in common: words are counted without being compared.
+    #[inline(never)]
+    fn rows(
+        &mut self,
+        (base, step, pitch): (u64, i64, i64),
+        row_bits: u8,
+        bytes: u32,
+    ) -> Option<u32> {
+        let row_bytes = u64::from(bytes) << row_bits;
+        let whole = step == i64::from(bytes)
+            && row_bytes.is_multiple_of(4)
+            && base.is_multiple_of(4)
+            && pitch % 4 == 0;
+        if !whole || pitch.unsigned_abs() < row_bytes {
+            return None;
+        }
+        self.counts.fill(0);
+        let mut most = 0;
+        for row in 0..32 >> row_bits {
+            let start = base.wrapping_add_signed(pitch.wrapping_mul(row)) / 4;
+            let mut bank = (start % self.banks) as usize;
+            for _ in 0..row_bytes / 4 {
+                let count = &mut self.counts[bank];
+                *count += 1;
+                most = most.max(*count);
+                bank += 1;
+                if bank == self.counts.len() {
+                    bank = 0;
+                }
+            }
+        }
+        Some(most)
+    }
+
+    /// Cycles for consecutive bytes.
+    #[inline(always)]
+    fn run(&self, start: u64, bytes: u64) -> u32 {
+        let words = (start % 4 + bytes).div_ceil(4);
+        if words <= self.banks {
+            return 1;
+        }
+        match self.banks_log {
+            Some(banks_log) => ((words + self.banks - 1) >> banks_log) as u32,
+            None => words.div_ceil(self.banks) as u32,
+        }
+    }
+
+    fn count(&mut self, word: u64, again: bool) {
+        let bank = (word % self.banks) as usize;
+        let mut at = if again { END } else { self.heads[bank] };
+        while at != END {
+            let (seen, next) = self.words[usize::from(at)];
+            if seen == word {
+                return;
+            }
+            at = next;
+        }
+        self.counts[bank] += 1;
+        self.words.push((word, self.heads[bank]));
+        self.heads[bank] = (self.words.len() - 1) as u16;
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cycles(shape: Shape, bytes: u32) -> u32 {
+        let lanes = Lanes {
+            shape,
+            ..Lanes::default()
+        };
+        BankConflicts::new(32).cycles(&lanes, u32::MAX, bytes, false)
+    }
+
+    fn stride(base: u64, step: i64) -> Shape {
+        Shape::Stride { base, step }
+    }
+
+    #[test]
+    fn conflicts_are_different_words_in_one_bank() {
+        assert_eq!(cycles(stride(0, 4), 4), 1);
+        assert_eq!(cycles(stride(0, 8), 4), 2);
+        assert_eq!(cycles(stride(0, 12), 4), 1);
+        assert_eq!(cycles(stride(0, 128), 4), 32);
+        assert_eq!(cycles(stride(4 * 33, -132), 4), 1);
+        assert_eq!(cycles(stride(0, 1), 1), 1);
+        // Wide accesses need the words of all lanes.
+        assert_eq!(cycles(stride(0, 8), 8), 2);
+        assert_eq!(cycles(stride(0, 16), 16), 4);
+    }
+
+    #[test]
+    fn equal_words_are_broadcast_but_serialise_atomics() {
+        assert_eq!(cycles(Shape::Uniform(64), 4), 1);
+        let lanes = Lanes {
+            shape: Shape::Uniform(64),
+            ..Lanes::default()
+        };
+        let mut banks = BankConflicts::new(32);
+        assert_eq!(banks.cycles(&lanes, 0xff, 4, true), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn closed_forms_and_chains_match_the_definition(
+            base in 0u64..4000, step in prop_oneof![Just(4i64), -20i64..200, Just(128)],
+            rows in proptest::option::of((1u8..5, prop_oneof![Just(0i64), Just(64), -40i64..40, (-30i64..30).prop_map(|p| 4 * p)])),
+            mask in prop_oneof![Just(u32::MAX), 1u32..], banks in 1u32..65,
+            bytes in proptest::sample::select(vec![1u32, 2, 4, 8, 16]), list in any::<bool>(),
+        ) {
+            let mut lanes = Lanes {
+                shape: match rows {
+                    None => stride(base + 1000, step),
+                    Some((row_bits, pitch)) => Shape::Rows { base: base + 2000, step, pitch, row_bits },
+                },
+                ..Lanes::default()
+            };
+            let mut words: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+            for (_, address) in lanes.iter(mask) {
+                for byte in address..address + u64::from(bytes) {
+                    let word = byte / 4;
+                    words.entry(word % u64::from(banks)).or_default().insert(word);
+                }
+            }
+            let expected = words.values().map(BTreeSet::len).max().unwrap_or(1) as u32;
+            if list {
+                lanes.list = std::array::from_fn(|lane| lanes.address(lane as u32));
+                lanes.shape = Shape::List;
+            }
+            let got = BankConflicts::new(banks).cycles(&lanes, mask, bytes, false);
+            prop_assert_eq!(got, expected);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Sets of registers under the numbers that a kernel uses.
+
+use warpweave_trace::{Code, RegisterSet};
+
+/// Gives the registers and predicates that a kernel uses consecutive numbers, so that nearly all
+/// kernels need one machine word.
+pub(crate) struct Numbering {
+    numbers: [u16; RegisterSet::CAPACITY as usize],
+    count: u32,
+}
+
+impl Numbering {
+    pub(crate) fn of(code: &Code) -> Self {
+        let sets = code.instructions.iter().map(|i| i.reads.union(&i.writes));
+        let used = sets.fold(RegisterSet::EMPTY, |used, set| used.union(&set));
+        let mut numbers = [0; RegisterSet::CAPACITY as usize];
+        for (number, register) in used.iter().enumerate() {
+            numbers[usize::from(register)] = number as u16;
+        }
+        let count = used.len() as u32;
+        Self { numbers, count }
+    }
+
+    /// How many registers have a number.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The set under the new numbers.
+    pub(crate) fn apply(&self, set: &RegisterSet) -> Registers {
+        let mut registers = Registers::default();
+        for register in set.iter() {
+            let number = self.numbers[usize::from(register)];
+            let bit = 1 << (number % 64);
+            match usize::from(number / 64) {
+                0 => registers.low |= bit,
+                word => {
+                    registers.high[word - 1] |= bit;
+                    registers.is_wide = true;
+                }
+            }
+        }
+        registers
+    }
+}
+
+/// A set of renumbered registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Registers {
+    pub(crate) low: u64,
+    pub(crate) high: [u64; 4],
+    /// Some number is 64 or more; otherwise `high` is not looked at.
+    pub(crate) is_wide: bool,
+}
+
+/// The registers that an instruction writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Writes {
+    pub(crate) registers: Registers,
+    /// Of one register among the first 64, its number.
+    pub(crate) one: Option<u8>,
+}
+
+impl Writes {
+    pub(crate) fn of(registers: Registers) -> Self {
+        let is_one = registers.low.is_power_of_two() && !registers.is_wide;
+        let number = registers.low.trailing_zeros() as u8;
+        Self {
+            registers,
+            one: is_one.then_some(number),
+        }
+    }
+}
+
+impl Registers {
+    /// The numbers in the set, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<> {
+        let [second, third, fourth, fifth] = self.high;
+        let words = [self.low, second, third, fourth, fifth];
+        (0..words.len()).flat_map(move |word| bits(words[word]).map(move |bit| 64 * word + bit))
+    }
+}
+
+/// Numbers of the bits that are set, ascending.
+#[inline]
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_trace::{Class, Instruction};
+
+    use super::*;
+
+    /// Sets of a kernel that uses every register, or those named alone.
+    fn sets<const N: usize>(every: bool, sets: [&[u16]; N]) -> [Registers; N] {
+        let sets = sets.map(|set| set.iter().copied().collect::<RegisterSet>());
+        let mut code = Code::default();
+        let every: RegisterSet = (0..if every { 320 } else { 0 }).collect();
+        for reads in sets.into_iter().chain([every]) {
+            code.instructions.push(Instruction {
+                reads,
+                ..Instruction::new("any", Class::IntAdd)
+            });
+        }
+        let numbering = Numbering::of(&code);
+        sets.map(|set| numbering.apply(&set))
+    }
+
+    #[test]
+    fn few_registers_fit_one_word_whatever_their_numbers() {
+        let [few] = sets(false, [&[0, 63, 64, 255, 256, 319]]);
+        assert_eq!((few.low, few.is_wide), (0b11_1111, false));
+        let [many] = sets(true, [&[0, 64, 319]]);
+        assert_eq!((many.low, many.high), (1, [1, 0, 0, 1 << 63]));
+    }
+}

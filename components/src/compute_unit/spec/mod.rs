@@ -1,0 +1,285 @@
+//! Settings of a compute unit: [`ComputeUnitSpec`], and a file for each of its parts.
+
+mod class_timings;
+mod fetch;
+mod load_store;
+mod local_memory;
+mod private_memory;
+pub(crate) mod readonly_ports;
+mod register_banks;
+
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Policy, SpecError};
+use warpweave_trace::Class;
+
+pub use self::class_timings::{ClassTiming, ClassTimings};
+pub use self::fetch::FetchSpec;
+pub use self::load_store::{AtomicLanes, LoadStoreSpec, MemoryPipe};
+pub(crate) use self::local_memory::FIELD as SHARED_WITH_CACHE;
+pub use self::local_memory::{LocalMemorySpec, SharedMemorySpec};
+pub use self::private_memory::PrivateMemorySpec;
+pub use self::readonly_ports::{
+    ConstantLanes, ConstantsSpec, TextureAnswers, TextureLoads, TexturesSpec,
+};
+pub(crate) use self::register_banks::BANKS_MAX;
+pub use self::register_banks::RegisterBanksSpec;
+use crate::compute_unit::limits::{LATENCY_MAX, WAVEFRONT_SLOTS_MAX};
+use crate::compute_unit::scheduler::{Gto, SchedulerSite, WavefrontScheduling};
+use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
+use crate::reuse_monitor::ReuseMonitorSpec;
+
+/// A compute unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComputeUnitSpec {
+    /// Number of the unit, counted over the whole machine; requests carry it.
+    pub index: u16,
+    /// Wavefronts resident at a time, 1 to 64.
+    pub wavefront_slots: u32,
+    /// Work-groups resident at a time, 1 to 64.
+    pub work_group_slots: u32,
+    /// 32-bit registers of the register file.
+    pub registers: u32,
+    /// Equal partitions of the register file, 1 to 8; absent: what the work-group scheduler states.
+    #[serde(default)]
+    pub register_partitions: Option<u32>,
+    /// Registers are allocated to a wavefront in multiples of this many 32-bit registers; absent: what
+    /// the work-group scheduler states.
+    #[serde(default)]
+    pub register_granularity: Option<u32>,
+    /// Wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`. Each issues
+    /// in at most one wavefront per cycle.
+    pub schedulers: u32,
+    /// Instructions that a scheduler issues per cycle at most, 1 to 4, all of the wavefront chosen. Source: most
+    /// machines issue one.
+    #[serde(default = "one")]
+    pub issues_per_cycle: u32,
+    /// Which instructions of a wavefront issue in one cycle. Source: as in GPGPU-Sim.
+    #[serde(default)]
+    pub issue_together: IssueTogether,
+    /// How each scheduler chooses among wavefronts that can issue. Source: own choice; most studies
+    /// compare with `Gto`.
+    #[serde(default = "Policy::plain::<Gto>")]
+    pub scheduler: Policy<WavefrontScheduling>,
+    /// Cycles from a dispatch message to the first issue of its wavefronts, at least 1.
+    pub start_latency: u32,
+    /// How instructions are fetched; absent: they are there when they are needed.
+    #[serde(default)]
+    pub fetch: Option<FetchSpec>,
+    /// Cycles from issue to execution, in which operands are read: added to the latency of every result and of
+    /// every access. Source: own choice; the latencies of classes can hold them.
+    #[serde(default)]
+    pub operand_latency: u32,
+    /// Banks that operands are read from; absent: all operands are read at once.
+    #[serde(default)]
+    pub register_banks: Option<RegisterBanksSpec>,
+    /// Results of execution units that are written to registers per cycle at most, 1 to 32; absent: any number.
+    /// An instruction whose result would be one more does not issue. Results of memories are not counted.
+    #[serde(default)]
+    pub results_per_cycle: Option<u32>,
+    /// Latency and initiation interval per instruction class.
+    pub classes: ClassTimings,
+    /// The local memory of resident work-groups.
+    pub local_memory: LocalMemorySpec,
+    /// Cycles from issue of a load from constant or argument memory to issue of an instruction
+    /// that needs its result, at least 1. It says nothing where there are `constants`.
+    pub constant_latency: u32,
+    /// The path of loads from constant and argument memory to a cache; absent: they take `constant_latency`.
+    #[serde(default)]
+    pub constants: Option<ConstantsSpec>,
+    /// The path of reads of textures to a cache; absent: they go with other loads.
+    #[serde(default)]
+    pub textures: Option<TexturesSpec>,
+    /// The path to the first-level cache.
+    pub load_store: LoadStoreSpec,
+    /// Where private memory of threads lies in the address space.
+    pub private_memory: PrivateMemorySpec,
+    /// Measures reuse between related kernels at this unit; absent: no monitor.
+    #[serde(default)]
+    pub reuse_monitor: Option<ReuseMonitorSpec>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Which instructions of a wavefront issue in one cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum IssueTogether {
+    /// Any that do not wait for each other.
+    #[default]
+    Any,
+    /// Those that go to different units: integer, single precision with conversions, shuffles and votes,
+    /// double precision, special functions, memory, control.
+    DifferentUnits,
+}
+
+impl ComputeUnitSpec {
+    /// Checks every number.
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
+        SpecError::in_range(
+            "wavefront_slots",
+            self.wavefront_slots,
+            1..=WAVEFRONT_SLOTS_MAX,
+        )?;
+        SpecError::in_range("work_group_slots", self.work_group_slots, 1..=64)?;
+        SpecError::in_range("registers", self.registers, 1..=1 << 24)?;
+        let limits = self.facts().limits();
+        let partitions = limits.register_partitions;
+        SpecError::in_range("register_partitions", partitions, 1..=PARTITIONS_MAX as u32)?;
+        SpecError::in_range(
+            "register_granularity",
+            limits.register_granularity,
+            1..=1 << 16,
+        )?;
+        SpecError::require(
+            self.registers.is_multiple_of(partitions),
+            "registers",
+            || {
+                format!(
+                    "{} registers do not divide into {partitions} partitions",
+                    self.registers
+                )
+            },
+        )?;
+        SpecError::in_range("schedulers", self.schedulers, 1..=8)?;
+        SpecError::in_range("issues_per_cycle", self.issues_per_cycle, 1..=4)?;
+        if let Some(fetch) = &self.fetch {
+            fetch.check()?;
+        }
+        SpecError::in_range("operand_latency", self.operand_latency, 0..=LATENCY_MAX)?;
+        if let Some(banks) = &self.register_banks {
+            banks.check(self.schedulers)?;
+        }
+        let results = self.results_per_cycle.unwrap_or(1);
+        SpecError::in_range("results_per_cycle", results, 1..=32)?;
+        SpecError::in_range("start_latency", self.start_latency, 1..=LATENCY_MAX)?;
+        SpecError::in_range("constant_latency", self.constant_latency, 1..=LATENCY_MAX)?;
+        if let Some(constants) = &self.constants {
+            constants.check()?;
+        }
+        if let Some(textures) = &self.textures {
+            textures.check()?;
+        }
+        for &class in Class::ALL {
+            let ClassTiming { latency, interval } = self.classes.of(class);
+            for (part, cycles) in [("latency", latency), ("interval", interval)] {
+                SpecError::in_range(part, cycles, 1..=LATENCY_MAX).map_err(|error| {
+                    SpecError::at(format!("classes.{}.{part}", class.name()), error.message)
+                })?;
+            }
+        }
+        let local = &self.local_memory;
+        SpecError::in_range("local_memory.bytes", local.bytes, 0..=1 << 28)?;
+        SpecError::in_range("local_memory.banks", local.banks, 1..=128)?;
+        SpecError::in_range("local_memory.latency", local.latency, 1..=LATENCY_MAX)?;
+        if let Some(shared) = &local.shared_with_cache {
+            shared.check(local.bytes)?;
+        }
+        let unit = &self.load_store;
+        SpecError::require(
+            [32, 64, 128].contains(&unit.line_bytes),
+            "load_store.line_bytes",
+            || format!("{} is not 32, 64 or 128", unit.line_bytes),
+        )?;
+        SpecError::in_range("load_store.queue_depth", unit.queue_depth, 1..=1024)?;
+        let accesses = unit.issues_per_cycle.unwrap_or(1);
+        SpecError::in_range("load_store.issues_per_cycle", accesses, 1..=8)?;
+        if unit.pipe == MemoryPipe::InOrder {
+            let before = [Class::Load, Class::Store, Class::Atomic, Class::Prefetch];
+            let before = before.map(|class| self.classes.of(class).latency);
+            let before = before.into_iter().max().unwrap_or(0);
+            SpecError::require(local.latency > before, "local_memory.latency", || {
+                format!(
+                    "{} is not longer than the {before} cycles that an access takes to the pipe \
+                     (`classes`: load, store, atomic)",
+                    local.latency
+                )
+            })?;
+        }
+        SpecError::in_range(
+            "load_store.requests_per_cycle",
+            unit.requests_per_cycle,
+            1..=32,
+        )?;
+        SpecError::in_range(
+            "load_store.outstanding_max",
+            unit.outstanding_max,
+            1..=1 << 16,
+        )?;
+        SpecError::in_range(
+            "load_store.writeback_latency",
+            unit.writeback_latency,
+            0..=LATENCY_MAX,
+        )?;
+        let private = &self.private_memory;
+        SpecError::require(
+            private.base.is_multiple_of(128),
+            "private_memory.base",
+            || format!("{:#x} is not a multiple of 128", private.base),
+        )?;
+        SpecError::require(
+            private.bytes_per_thread > 0 && private.bytes_per_thread.is_multiple_of(4),
+            "private_memory.bytes_per_thread",
+            || {
+                format!(
+                    "{} is not a positive multiple of 4",
+                    private.bytes_per_thread
+                )
+            },
+        )?;
+        SpecError::require(
+            private
+                .base
+                .checked_add(self.private_region(WAVEFRONT_SLOTS_MAX))
+                .is_some(),
+            "private_memory.base",
+            || {
+                format!(
+                    "{:#x} leaves no room below the end of the address space",
+                    private.base
+                )
+            },
+        )
+    }
+
+    /// What the unit tells the policy of one of its schedulers.
+    pub(crate) fn site(&self, scheduler: u32) -> SchedulerSite {
+        let slots = (scheduler..self.wavefront_slots).step_by(self.schedulers as usize);
+        SchedulerSite {
+            unit: self.index,
+            scheduler,
+            schedulers: self.schedulers,
+            slots: slots.fold(0, |mask, slot| mask | 1 << slot),
+            wavefront_slots: self.wavefront_slots,
+            work_group_slots: self.work_group_slots,
+        }
+    }
+
+    /// What the unit tells its work-group scheduler.
+    pub(crate) fn facts(&self) -> UnitFacts {
+        UnitFacts {
+            wavefront_slots: self.wavefront_slots,
+            work_group_slots: self.work_group_slots,
+            registers: self.registers,
+            register_partitions: self.register_partitions,
+            register_granularity: self.register_granularity,
+            local_memory_bytes: self.local_memory.bytes,
+        }
+    }
+
+    /// Addresses of the private memory of the unit's threads.
+    pub(crate) fn private_range(&self) -> Range<u64> {
+        let at = |slot| self.private_memory.base + self.private_region(slot);
+        at(0)..at(self.wavefront_slots)
+    }
+
+    /// Bytes from the first private region of the machine to that of wavefront slot `slot`.
+    pub(crate) fn private_region(&self, slot: u32) -> u64 {
+        let number = u64::from(self.index) * u64::from(self.wavefront_slots) + u64::from(slot);
+        number * 32 * u64::from(self.private_memory.bytes_per_thread)
+    }
+}
