@@ -49,9 +49,9 @@ pub(crate) fn run() -> String {
 
 #[derive(Clone, Copy, Debug)]
 enum Arbiter {
-    /// The lowest number wins.
+    /// The master with the lowest number wins.
     FixedPriority,
-    /// The first after the last winner wins.
+    /// The first requesting master after the last winner wins.
     RoundRobin,
 }
 
@@ -116,7 +116,7 @@ impl Bus {
     }
 }
 
-/// The cycles each master waited for each of its transfers.
+/// Returns, for each master, the number of cycles it waited for each of its transfers.
 fn simulate(arbiter: Arbiter) -> Vec<Vec<u64>> {
     let mut builder = SystemBuilder::new();
     let megahertz = |n: u64| Frequency::new(n * 1_000_000, 1).expect("not zero");

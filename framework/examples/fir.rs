@@ -7,8 +7,8 @@
 //!                 └──────────►[y]  register
 //! ```
 //!
-//! `cargo run -p warpweave-framework --example fir fir.vcd` (or `fir.fst`), then look at the file with
-//! any waveform viewer.
+//! Run `cargo run -p warpweave-framework --example fir fir.vcd` (or `fir.fst`), then open the file
+//! in any waveform viewer.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -22,10 +22,10 @@ use warpweave_framework::{
 };
 use warpweave_waves::{Format, Names, Selection, record_to};
 
-/// The coefficients.
+/// Filter coefficients, one for each tap of the delay line.
 pub(crate) const TAPS: [i16; 4] = [1, 3, 3, 1];
 
-/// What goes in: an impulse, a pause, a step.
+/// Input samples, one per cycle: an impulse, a pause and a step.
 pub(crate) const STIMULUS: [i16; 14] = [8, 0, 0, 0, 0, 0, 5, 5, 5, 5, 5, -5, 0, 0];
 
 fn main() -> io::Result<()> {
@@ -78,7 +78,7 @@ pub(crate) fn run(file: &Path) -> io::Result<Vec<i16>> {
     Ok(outputs.take())
 }
 
-/// The filter; returns its output.
+/// Builds the filter and returns its output signal.
 fn fir(world: &World, clock: &Clock, reset: &Signal<bool>, x: &Signal<i16>) -> Signal<i16> {
     let delayed: Vec<_> = (0..TAPS.len())
         .map(|i| world.signal(format!("x{i}"), 0i16))

@@ -1,5 +1,5 @@
-//! The event kernel of Warpweave: clocked components, typed channels, exact time, and events,
-//! signals and processes beside them.
+//! Event kernel of Warpweave: clocked components, typed channels and exact time, together with
+//! events, signals and processes.
 //!
 //! ```text
 //!   SystemBuilder ── elaborate ──► Simulation ── run ──► Outcome, statistics
@@ -9,12 +9,11 @@
 //!     World
 //! ```
 //!
-//! Three rules make results independent of evaluation order, sleeping and threads:
-//! a message sent in a cycle is readable no earlier than the next one; a slot emptied in a cycle
-//! is usable no earlier than the next one; components share nothing but channels and immutable
-//! data.
+//! Three rules make results independent of evaluation order, sleeping and threads. A message sent
+//! in a cycle is readable no earlier than the next one. A slot emptied in a cycle is usable no
+//! earlier than the next one. Components share nothing but channels and immutable data.
 //!
-//! A component names its ports, does the work of one cycle, and says what it waits for:
+//! A component names its ports, does the work of one cycle, and returns the condition it waits for:
 //!
 //! ```
 //! use warpweave_framework::{Component, Context, InPort, Next, OutPort, Ports};
@@ -50,13 +49,12 @@
 //!
 //! # Events, signals and processes
 //!
-//! Benches and behavioural models may use the event [`World`] of a system, whose rules are those
-//! of SystemC. It runs after the clock edges of a tick, and components never wait for it: what
-//! RON instantiates is never a process. `docs/for-systemc-users.md` goes through it notion by
-//! notion.
+//! Test benches and behavioural models may use the event [`World`] of a system, which follows the
+//! rules of SystemC. It runs after the clock edges of a tick, and components never wait for it: RON
+//! never instantiates a process. `docs/for-systemc-users.md` compares the concepts one by one.
 //!
-//! An [`Event`] is notified now, in the next delta cycle, or at a time; the earlier pending
-//! notification stays:
+//! An [`Event`] is notified immediately, in the next delta cycle, or at a time; an earlier pending
+//! notification is kept:
 //!
 //! ```
 //! # use warpweave_framework::*;
@@ -89,7 +87,7 @@
 //! # Ok::<(), ElaborationErrors>(())
 //! ```
 //!
-//! A process is an `async` block that awaits kernel objects only: events, time, clock cycles, and
+//! A process is an `async` block that awaits only kernel objects: events, time, clock cycles, and
 //! the channel ports made for it:
 //!
 //! ```
@@ -120,8 +118,8 @@
 //!
 //! # Rooms
 //!
-//! The sources lie in folders, each of which uses only those above it in this list; `tests/kernel/layers.rs`
-//! holds that.
+//! The sources are in folders, each of which uses only those above it in this list;
+//! `tests/kernel/layers.rs` checks that.
 //!
 //! | folder | holds |
 //! |---|---|
@@ -138,7 +136,7 @@
 //! | `test_bench` | scripted senders and recording receivers around a device |
 //! | `verify` | checkers, injectors, contracts |
 //!
-//! `sync` names the primitives that model checkers replace.
+//! `sync` re-exports the primitives that model checkers replace.
 
 mod channel;
 mod checkpoint;
@@ -188,7 +186,7 @@ pub use world::{
     WaveSink, World,
 };
 
-/// The chapter's examples, compiled and run.
+/// Compiles and runs the examples of the chapter for SystemC users.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/for-systemc-users.md")]
 mod for_systemc_users {}

@@ -1,5 +1,5 @@
-//! The concurrency primitives of the engine, named in one place so that tests can model-check the
-//! same sources with others (`tests/models`, `tests/schedules`).
+//! Concurrency primitives of the engine, named in one place so that tests can model-check the same
+//! sources with other primitives (`tests/models`, `tests/schedules`).
 
 pub(crate) use std::hint::spin_loop as hint_spin;
 pub(crate) use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 pub(crate) use parking_lot::{Condvar, Mutex};
 
-/// Looks at a barrier before a thread sleeps: some 20 microseconds, as long as going to sleep and being
-/// woken takes.
+/// Number of barrier polls before a thread sleeps. This takes some 20 microseconds, as long as
+/// going to sleep and waking up.
 pub(crate) const SPINS: u32 = 1024;
 
-/// Time of the host since some moment. It decides which thread works, never what comes of it.
+/// Host time since some moment. It determines which thread works, never the results.
 #[expect(
     clippy::disallowed_types,
     reason = "threads that do not run can be told by nothing else"
@@ -25,7 +25,7 @@ pub(crate) fn host_time() -> Duration {
     BEGAN.get_or_init(std::time::Instant::now).elapsed()
 }
 
-/// A cell whose accesses a model checker can watch.
+/// A cell whose accesses a model checker can observe.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {

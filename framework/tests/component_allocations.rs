@@ -1,5 +1,5 @@
-//! Once it has settled, a run of clocked components allocates nothing per event: what a run
-//! allocates does not grow with its length.
+//! Tests that a settled run of clocked components allocates nothing per event: its allocations do
+//! not grow with its length.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,11 +10,11 @@ use warpweave_framework::{
     RunLimits, Simulation, SystemBuilder, Tick,
 };
 
-/// Passes a message on when the next stage has room, `rest` cycles after the one before.
+/// Forwards a message when the next stage has room, `rest` cycles after the previous one.
 struct Stage {
     input: InPort<u64>,
     output: OutPort<u64>,
-    /// Messages to put into the ring.
+    /// Number of messages to put into the ring.
     born: u64,
     rest: u64,
     next: u64,
@@ -54,7 +54,7 @@ impl Component for Stage {
     }
 }
 
-/// Messages in a ring in which one slow stage holds up all others, with timers beyond the wheel.
+/// Builds a ring in which one slow stage delays all others, with timers beyond the wheel.
 fn system(partitions: usize) -> Simulation {
     let mut builder = SystemBuilder::new();
     let clock = builder.clock("clock", Frequency::new(1_000_000_000, 1).unwrap());
@@ -87,7 +87,7 @@ fn system(partitions: usize) -> Simulation {
     simulation
 }
 
-/// Allocations and messages of a run until `tick`.
+/// Runs until `tick`; returns the numbers of allocations and messages.
 fn run(simulation: &mut Simulation, tick: u64) -> (u64, u64) {
     let limits = RunLimits {
         until: Some(Tick(tick)),

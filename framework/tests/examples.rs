@@ -1,4 +1,4 @@
-//! What the examples show, as they show it.
+//! Tests of the output of the examples.
 
 use insta::assert_snapshot;
 
@@ -55,7 +55,7 @@ fn fixed_priority_starves_the_last_master_and_round_robin_does_not() {
     ");
 }
 
-/// Output of the filter, and its waveform in a file with this ending.
+/// Returns the output of the filter, and its waveform in a file with this extension.
 fn filtered(ending: &str) -> (Vec<i16>, wellen::simple::Waveform) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("fir").with_extension(ending);
@@ -63,7 +63,7 @@ fn filtered(ending: &str) -> (Vec<i16>, wellen::simple::Waveform) {
     (outputs, wellen::simple::read(file).expect("a waveform"))
 }
 
-/// (time in picoseconds, value) of a signal.
+/// Returns the (time in picoseconds, value) pairs of a signal.
 fn changes(waveform: &mut wellen::simple::Waveform, path: &[&str], name: &str) -> Vec<(u64, u16)> {
     let variable = waveform.hierarchy().lookup_var(path, name);
     let variable = variable.expect("a variable");

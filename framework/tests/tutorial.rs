@@ -1,4 +1,4 @@
-//! The code of `docs/write-a-component.md`, so that what the page shows compiles and holds.
+//! The code of `docs/write-a-component.md`, which must compile and pass its tests.
 
 use proptest::prelude::*;
 use schemars::JsonSchema;
@@ -142,7 +142,7 @@ fn wrong_descriptions_are_refused_with_their_place() {
     assert!(slip.to_string().contains("`interval_cycles`"), "{slip}");
 }
 
-/// Every block of Rust on the page stands in this file, line by line.
+/// Checks that every block of Rust on the page is in this file, line by line.
 #[test]
 fn the_page_shows_this_code() {
     let page = include_str!("../../docs/write-a-component.md");
@@ -158,8 +158,8 @@ fn the_page_shows_this_code() {
     }
 }
 
-/// What the page promises about its size: the component (struct and behaviour), its test, its
-/// property test, in lines of code.
+/// Checks the sizes stated on the page in lines of code: the component (struct and behaviour), its
+/// test, and its property test.
 #[test]
 fn the_code_is_as_short_as_the_page_says() {
     let page = include_str!("../../docs/write-a-component.md");

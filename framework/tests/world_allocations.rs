@@ -1,4 +1,4 @@
-//! Once it has settled, the event world allocates nothing.
+//! Tests that a settled event world allocates nothing.
 
 mod counting;
 
@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use warpweave_framework::{Frequency, Outcome, RunLimits, SystemBuilder, Tick, World};
 
-/// Timed events, near and far, that notify themselves again and are sometimes cancelled.
+/// Adds timed events, near and far, that notify themselves again and are sometimes cancelled.
 fn add_events(world: &World, handled: &Rc<Cell<u64>>) {
     for i in 0..64u64 {
         let event = world.event("event");
@@ -24,7 +24,7 @@ fn add_events(world: &World, handled: &Rc<Cell<u64>>) {
     }
 }
 
-/// Processes over signals, FIFOs, mutexes and bounded waits.
+/// Adds processes that use signals, FIFOs, mutexes and bounded waits.
 fn add_processes(world: &World) {
     let (fifo, mutex) = (world.fifo::<u64>("fifo", 4), world.mutex("mutex"));
     let signal = world.signal("signal", 0u64);

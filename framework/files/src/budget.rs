@@ -1,12 +1,12 @@
-//! The bytes that one command may keep.
+//! Memory budget of one command.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
-/// Bytes that one command may keep, charged by whatever grows with its inputs before it grows.
-/// Clones share the bytes.
+/// Memory budget of one command, in bytes. Data that grow with the inputs are charged before they
+/// grow. Clones share the budget.
 #[derive(Clone, Debug)]
 pub struct Budget {
     shared: Arc<Shared>,
@@ -18,27 +18,27 @@ struct Shared {
     charged: AtomicU64,
 }
 
-/// More memory is wanted than the command may have.
+/// Error: an allocation would exceed the command's memory budget.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "not enough memory: {what} takes {}, {} of {} are left",
     size(*wanted), size(*left), size(*limit)
 )]
 pub struct OverBudget {
-    /// What wanted them.
+    /// Description of the data that needed the memory.
     pub what: String,
-    /// Bytes wanted.
+    /// Number of bytes that were requested.
     pub wanted: u64,
-    /// Bytes that could have been had.
+    /// Number of bytes that were still available.
     pub left: u64,
-    /// Bytes the command may keep in all.
+    /// Total number of bytes the command may use.
     pub limit: u64,
 }
 
-/// What one can do about an [`OverBudget`].
+/// Hint for the user on how to resolve an [`OverBudget`] error.
 pub const OVER_BUDGET_HINT: &str = "`--memory-limit SIZE` sets how much may be used";
 
-/// A number of bytes for people: in the largest unit that leaves a whole part.
+/// Formats a number of bytes for display, in the largest unit that leaves a whole part.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = bytes.max(1).ilog2() / 10;
@@ -52,7 +52,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// Creates a budget of `limit` bytes.
     pub fn of(limit: u64) -> Self {
         let shared = Shared {
             limit,
@@ -63,17 +63,17 @@ impl Budget {
         }
     }
 
-    /// One that allows everything.
+    /// Creates a budget that never runs out.
     pub fn unlimited() -> Self {
         Self::of(u64::MAX)
     }
 
-    /// Bytes it allows in all.
+    /// Returns the total number of bytes it allows.
     pub fn limit(&self) -> u64 {
         self.shared.limit
     }
 
-    /// Bytes charged at present.
+    /// Returns the number of bytes currently charged.
     pub fn charged(&self) -> u64 {
         self.shared.charged.load(Ordering::Relaxed)
     }
@@ -81,7 +81,7 @@ impl Budget {
     /// Charges `bytes` for `what` until the charge is dropped.
     ///
     /// # Errors
-    /// When the limit would be passed; nothing is charged then.
+    /// Returns an error if the limit would be exceeded. Nothing is charged then.
     pub fn charge(&self, what: &str, bytes: u64) -> Result<Charge, OverBudget> {
         let add = |charged: u64| {
             charged
@@ -104,7 +104,7 @@ impl Budget {
     }
 }
 
-/// Bytes charged; given back when dropped.
+/// Bytes charged to a budget, released on drop.
 #[derive(Debug)]
 pub struct Charge {
     budget: Budget,
@@ -112,15 +112,14 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Bytes charged.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Charges `bytes` more for `what`.
+    /// Adds `bytes` for `what` to the charge.
     ///
     /// # Errors
-    /// As [`Budget::charge`].
+    /// Same as [`Budget::charge`].
     pub fn grow(&mut self, what: &str, bytes: u64) -> Result<(), OverBudget> {
         let mut more = self.budget.charge(what, bytes)?;
         self.bytes += std::mem::take(&mut more.bytes);
@@ -135,7 +134,7 @@ impl Drop for Charge {
     }
 }
 
-/// Charges that are given back together: those of one description, say, or of one machine. Clones
+/// Charges that are released together, such as those of one description or one machine. Clones
 /// share them.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -143,7 +142,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty one.
+    /// Creates a ledger without charges to this budget.
     pub fn new(budget: &Budget) -> Self {
         let charge = Charge {
             budget: budget.clone(),
@@ -154,20 +153,19 @@ impl Ledger {
         }
     }
 
-    /// The budget that is charged.
     pub fn budget(&self) -> Budget {
         self.locked().budget.clone()
     }
 
-    /// Charges `bytes` for `what` until the last clone of this is dropped.
+    /// Charges `bytes` for `what` until the last clone of this ledger is dropped.
     ///
     /// # Errors
-    /// As [`Budget::charge`].
+    /// Same as [`Budget::charge`].
     pub fn charge(&self, what: &str, bytes: u64) -> Result<(), OverBudget> {
         self.locked().grow(what, bytes)
     }
 
-    /// Bytes charged.
+    /// Returns the number of bytes charged through this ledger.
     pub fn bytes(&self) -> u64 {
         self.locked().bytes
     }
@@ -178,7 +176,7 @@ impl Ledger {
 }
 
 impl Default for Ledger {
-    /// One of an unlimited budget.
+    /// Creates a ledger with an unlimited budget.
     fn default() -> Self {
         Self::new(&Budget::unlimited())
     }

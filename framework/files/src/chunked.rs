@@ -1,4 +1,4 @@
-//! Files of compressed chunks with an index at their end, read chunk by chunk.
+//! Files of compressed chunks, indexed at the end and read chunk by chunk.
 //!
 //! ```text
 //!   header    magic[8], format version[4], 0[4]
@@ -7,9 +7,9 @@
 //!   trailer   index offset[8], index bytes[8], BLAKE3 of the index[32], magic[8]
 //! ```
 //!
-//! The index comes last so that a file can be written while it is not known yet what will be in it.
-//! Chunks carry digests, so that one is read and checked without the rest. Numbers are little-endian;
-//! the index is in postcard form.
+//! The index comes last so that a file can be written before its contents are known. Each chunk has
+//! a digest, so it can be read and checked without the rest. Numbers are little-endian. The index
+//! is encoded with postcard.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -24,84 +24,77 @@ use crate::{Input, Ledger, Output, OutputError, OverBudget, Unpacked, unpacked_m
 const HEADER_BYTES: u64 = 16;
 const TRAILER_BYTES: u64 = 56;
 
-/// Times its stored size that an index is charged for.
+/// Memory charged for an index, as a multiple of its stored size.
 const INDEX_EXPANSION: u64 = 32;
 
-/// A format made of chunks.
+/// Description of a file format made of chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// First and last bytes of a file.
+    /// Magic bytes, which are both the first and the last bytes of a file.
     pub magic: [u8; 8],
-    /// Version of the format.
     pub version: u32,
-    /// What a file is, such as `a program trace`.
+    /// Readable name of the file type, such as `a program trace`.
     pub what: &'static str,
-    /// What to do about a file that is of no use, such as `record the trace again`.
+    /// Advice for an unusable file, such as `record the trace again`.
     pub again: &'static str,
 }
 
-/// Where a chunk lies.
+/// Position, size and digest of a chunk in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     offset: u64,
     stored_bytes: u64,
     raw_bytes: u64,
-    /// BLAKE3 of the stored bytes.
+    /// BLAKE3 digest of the chunk's stored bytes.
     digest: [u8; 32],
 }
 
 impl Chunk {
-    /// Where it begins.
+    /// Returns the byte offset of the chunk in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes that it takes in memory, at most.
+    /// Returns the maximum memory the unpacked chunk takes, in bytes.
     pub fn unpacked_bytes(&self) -> u64 {
         self.raw_bytes.min(unpacked_max(self.stored_bytes))
     }
 }
 
-/// Why a file of chunks could not be read.
+/// Error from reading a file of chunks.
 #[derive(Debug, Error)]
 pub enum ChunkedError {
-    /// Its bytes are wrong.
+    /// The contents of the file are invalid.
     #[error("{}: offset {offset}: {problem}", file.display())]
     File {
-        /// The file.
         file: PathBuf,
-        /// Where in the file.
+        /// Byte offset of the error in the file.
         offset: u64,
-        /// What is wrong there and what to do.
+        /// Description of the error and what to do about it.
         problem: String,
     },
-    /// The operating system refused to read.
+    /// Error of the operating system on reading.
     #[error("{}: {source}", file.display())]
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// Its reason.
-        source: io::Error,
-    },
-    /// It takes more memory than there may be.
+    Io { file: PathBuf, source: io::Error },
+    /// Reading the file would exceed the memory budget.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
 }
 
-/// Writes a file of chunks. Until [`ChunkedOutput::finish`] its name keeps what it had.
+/// Writes a file of chunks. An existing file of that name stays in place until
+/// [`ChunkedOutput::finish`].
 pub struct ChunkedOutput {
     out: Output,
     layout: &'static Layout,
-    /// zstd level.
     level: i32,
     offset: u64,
 }
 
 impl ChunkedOutput {
-    /// Starts a file.
+    /// Creates a file of this format with this zstd level.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn create(path: &Path, layout: &'static Layout, level: i32) -> Result<Self, OutputError> {
         let mut file = Self {
             out: Output::create(path)?,
@@ -115,10 +108,10 @@ impl ChunkedOutput {
         Ok(file)
     }
 
-    /// Appends a chunk.
+    /// Compresses and appends a chunk, and returns its position.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn chunk(&mut self, raw: &[u8]) -> Result<Chunk, OutputError> {
         let stored = self.compress(raw)?;
         let chunk = Chunk {
@@ -131,13 +124,13 @@ impl ChunkedOutput {
         Ok(chunk)
     }
 
-    /// Writes the index and gives the file its name.
+    /// Writes the index and renames the file to its final name.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the file cannot be written.
     ///
     /// # Panics
-    /// When `index` has no byte form: a map of unknown length.
+    /// Panics if `index` cannot be serialized because it contains a map of unknown length.
     pub fn finish(mut self, index: &impl Serialize) -> Result<(), OutputError> {
         let raw = postcard::to_stdvec(index).expect("plain values have a byte form");
         let stored = self.compress(&raw)?;
@@ -163,22 +156,23 @@ impl ChunkedOutput {
     }
 }
 
-/// An open file of chunks.
+/// An open file of chunks, whose index has been read.
 #[derive(Debug)]
 pub struct ChunkedInput {
     path: PathBuf,
     file: File,
     layout: &'static Layout,
-    /// Where the index begins.
+    /// Byte offset of the index, directly after the last chunk.
     chunks_end: u64,
 }
 
 impl ChunkedInput {
-    /// Opens a file, checks its header, trailer and index, and reads the index, which is charged to
+    /// Opens a file, checks its header and trailer, and reads the index. The index is charged to
     /// `ledger`.
     ///
     /// # Errors
-    /// [`ChunkedError::File`] when it is of another format or version, cut short or damaged.
+    /// Returns [`ChunkedError::File`] if it has another format or version, or is truncated or
+    /// damaged.
     pub fn open<I: DeserializeOwned>(
         path: &Path,
         layout: &'static Layout,
@@ -238,10 +232,10 @@ impl ChunkedInput {
         Ok((input, index))
     }
 
-    /// Checks that chunks lie end to end and fill the file.
+    /// Checks that chunks are contiguous and fill the file.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a description of the first inconsistency.
     pub fn check<'c>(&self, chunks: impl IntoIterator<Item = &'c Chunk>) -> Result<(), String> {
         let mut offset = HEADER_BYTES;
         for chunk in chunks {
@@ -260,7 +254,7 @@ impl ChunkedInput {
     /// Reads, verifies and expands a chunk.
     ///
     /// # Errors
-    /// [`ChunkedError::File`] when it is damaged.
+    /// Returns [`ChunkedError::File`] if the chunk is damaged.
     pub fn chunk(&mut self, chunk: &Chunk) -> Result<Vec<u8>, ChunkedError> {
         let stored = self.read(chunk.offset, chunk.stored_bytes)?;
         let refuse = |problem| self.refuse(chunk.offset, problem);
@@ -279,17 +273,17 @@ impl ChunkedInput {
         Ok(raw)
     }
 
-    /// Where the index begins.
+    /// Returns the byte offset of the index in the file.
     pub fn index_offset(&self) -> u64 {
         self.chunks_end
     }
 
-    /// The file as named when it was opened.
+    /// Returns the path the file was opened with.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// An error at a place in the file.
+    /// Creates an error that refers to this offset in the file.
     pub fn refuse(&self, offset: u64, problem: String) -> ChunkedError {
         ChunkedError::File {
             file: self.path.clone(),
@@ -298,7 +292,7 @@ impl ChunkedInput {
         }
     }
 
-    /// Reads `bytes` bytes that the file is known to have.
+    /// Reads `bytes` bytes, which must exist in the file.
     fn read(&mut self, offset: u64, bytes: u64) -> Result<Vec<u8>, ChunkedError> {
         let mut buffer = Vec::new();
         self.file
@@ -316,7 +310,7 @@ impl ChunkedInput {
     }
 }
 
-/// Expands a zstd frame, reading at most one byte more than `limit`.
+/// Decompresses a zstd frame, reading at most one byte more than `limit`.
 fn expand(stored: &[u8], limit: u64) -> Result<Vec<u8>, String> {
     let mut raw = Vec::new();
     zstd::stream::read::Decoder::with_buffer(stored)

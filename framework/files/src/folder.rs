@@ -1,4 +1,4 @@
-//! Folders that appear under their names when they are complete, and folders of one writer.
+//! Folders that get their final name only when complete, and folders claimed by one writer.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -11,8 +11,8 @@ use crate::output::{PARTIAL, folder_of, keep_name};
 use crate::paths::Identity;
 use crate::{Output, OutputError};
 
-/// A folder being written beside its final name, which it takes in [`OutputFolder::finish`];
-/// dropped before, it leaves nothing behind.
+/// A folder being written next to its final location. [`OutputFolder::finish`] renames it. If it is
+/// dropped before, it is removed.
 #[derive(Debug)]
 pub struct OutputFolder {
     partial: TempDir,
@@ -20,11 +20,11 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Begins a folder that is to be called `path`, where nothing may be yet.
+    /// Starts a folder with the final name `path`, which must not exist yet.
     ///
     /// # Errors
-    /// When something is there, with [`io::ErrorKind::AlreadyExists`], or the folder above cannot be
-    /// written.
+    /// Returns an error if the path exists, with [`io::ErrorKind::AlreadyExists`], or if the parent
+    /// folder cannot be written.
     pub fn create(path: &Path) -> Result<Self, OutputError> {
         let failed = |error| OutputError::of(path, error);
         if path.symlink_metadata().is_ok() {
@@ -42,10 +42,10 @@ impl OutputFolder {
         })
     }
 
-    /// Adds a file, which may lie in folders below.
+    /// Adds a file, which may be in a subfolder.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if the file cannot be written.
     pub fn file(&self, name: &str, bytes: &[u8]) -> Result<(), OutputError> {
         let place = self.partial.path().join(name);
         let write = || {
@@ -55,10 +55,10 @@ impl OutputFolder {
         write().map_err(|error| OutputError::of(&self.path.join(name), error))
     }
 
-    /// Gives the folder its name.
+    /// Renames the folder to its final name.
     ///
     /// # Errors
-    /// When something has taken the name, or the disk refuses.
+    /// Returns an error if the name exists by now, or the disk operation fails.
     pub fn finish(self) -> Result<(), OutputError> {
         let named = fs::rename(self.partial.path(), &self.path);
         named.map_err(|error| OutputError::of(&self.path, error))?;
@@ -68,38 +68,38 @@ impl OutputFolder {
     }
 }
 
-/// The file in a claimed folder that is locked as long as the claim lasts.
+/// Name of the lock file in a claimed folder, locked for the duration of the claim.
 const CLAIM: &str = ".claim";
 
-/// Why a folder cannot be claimed.
+/// Error from claiming a folder.
 #[derive(Debug, Error)]
 pub enum ClaimError {
-    /// It is another's.
+    /// The folder is claimed by another process.
     #[error("another run is writing into {}", .0.display())]
     Taken(PathBuf),
-    /// It cannot be made or written.
+    /// The folder cannot be created or written.
     #[error(transparent)]
     Output(#[from] OutputError),
 }
 
-/// A folder into which nobody else writes as long as this lives.
+/// Exclusive write access to a folder for the lifetime of this value.
 ///
-/// The claim is a lock on the file `.claim` in the folder, which the system gives back when its
-/// process ends, however it ends: whoever comes after a killed process finds the file, not the lock,
-/// and takes the folder over.
+/// The claim is a lock on the file `.claim` in the folder. The system releases it when the process
+/// ends, even if it is killed. A later process then finds the file unlocked and takes over the
+/// folder.
 #[derive(Debug)]
 pub struct Claim {
     folder: PathBuf,
-    /// Whether the folder was not there before.
+    /// True if the folder did not exist before.
     made: bool,
     lock: File,
 }
 
 impl Claim {
-    /// Makes the folder if it is not there, and claims it.
+    /// Creates the folder if it does not exist, and claims it.
     ///
     /// # Errors
-    /// When it is another's, or cannot be made or written.
+    /// Returns an error if another process holds the folder, or it cannot be created or written.
     pub fn of(folder: &Path) -> Result<Self, ClaimError> {
         let made = !folder.exists();
         let failed = |error| OutputError::of(folder, error);
@@ -109,7 +109,7 @@ impl Claim {
             let mut options = File::options();
             let opened = options.create(true).truncate(false).write(true).open(&path);
             let lock = match opened {
-                // Whoever gave the folder up has just removed it.
+                // The previous holder has just removed the folder.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 opened => opened.map_err(failed)?,
             };
@@ -120,8 +120,8 @@ impl Claim {
                 }
                 Err(TryLockError::Error(error)) => return Err(failed(error).into()),
             }
-            // The one before may have removed the file between our opening and our locking it; then
-            // somebody else may have locked a new one.
+            // The previous holder may have removed the file after it was opened and before it was
+            // locked. Another process may then have locked a new one.
             let locked = Identity::of_open(&lock);
             if !cfg!(unix) || locked.is_same(&Identity::of(&path)) {
                 return Ok(Self {
@@ -133,7 +133,6 @@ impl Claim {
         }
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,4 +1,4 @@
-//! A disk with little room, for tests.
+//! Simulated disk with limited space, for tests.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -6,13 +6,13 @@ use std::path::Path;
 use std::{fs, io};
 
 thread_local! {
-    /// Bytes that this thread may still write; none: as many as the disk takes.
+    /// Bytes that this thread may still write; `None` for no limit other than the disk's.
     static ROOM: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Runs `work` as on a disk with room for so many bytes more: what this thread writes into
-/// [`Output`](crate::Output)s beyond them fails as on a full disk. For tests; a lint keeps it out of
-/// everything else.
+/// Runs `work` as if the disk had space for only `bytes` more bytes. Writes of this thread into
+/// [`Output`](crate::Output)s beyond that fail as on a full disk. For tests only, enforced by a
+/// lint.
 pub fn with_room<R>(bytes: u64, work: impl FnOnce() -> R) -> R {
     struct Before(Option<u64>);
     impl Drop for Before {
@@ -24,15 +24,15 @@ pub fn with_room<R>(bytes: u64, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Rooms that [`check_full_disks`] tries at most, beside those for a few bytes.
+/// Maximum number of disk sizes [`check_full_disks`] tries, in addition to those of a few bytes.
 const ROOMS: u64 = 100;
 
-/// Checks what `write`, which writes the file `path` and always the same, leaves behind on disks with
-/// more and more room, up to the first on which it ends well: what was there before until then, and
-/// never a part. For tests.
+/// Runs `write`, which must always write the same file `path`, on disks with increasing space until
+/// it succeeds. Checks that the previous contents remain until then, and never a partial file. For
+/// tests.
 ///
 /// # Panics
-/// When anything else is there.
+/// Panics if the file has any other contents.
 #[expect(clippy::disallowed_methods, reason = "this is for tests, too")]
 pub fn check_full_disks<E: Debug>(path: &Path, mut write: impl FnMut() -> Result<(), E>) {
     let folder = path.parent().expect("a file lies in a folder");
@@ -60,7 +60,7 @@ pub fn check_full_disks<E: Debug>(path: &Path, mut write: impl FnMut() -> Result
     }
 }
 
-/// How many of the bytes find room.
+/// Returns the number of the bytes that fit on the disk.
 pub(crate) fn room_for(bytes: &[u8]) -> io::Result<usize> {
     let Some(room) = ROOM.get() else {
         return Ok(bytes.len());
@@ -71,7 +71,7 @@ pub(crate) fn room_for(bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Takes note of bytes that were written.
+/// Subtracts bytes that were written from the remaining space.
 pub(crate) fn written(bytes: usize) {
     ROOM.set(ROOM.get().map(|room| room.saturating_sub(bytes as u64)));
 }

@@ -1,5 +1,5 @@
-//! Files that others wrote: only plain ones, no more of them than their size says, and of compressed
-//! ones no more than a bounded multiple of it.
+//! Reading of untrusted files. Only regular files are accepted, at most their stated size is read,
+//! and decompression is bounded by a multiple of that size.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read, Take};
@@ -9,27 +9,28 @@ use thiserror::Error;
 
 use crate::{Ledger, OverBudget, size};
 
-/// Most times its own size that a compressed file may unpack to, where that is more than [`UNPACKED_LEAST`].
+/// Maximum expansion factor of a compressed file, where that is more than [`UNPACKED_LEAST`].
 pub const UNPACKED_TIMES_MAX: u64 = 1_000;
 
-/// Bytes that any compressed data may unpack to: what is the same over and over takes next to no room.
+/// Unpacked size in bytes that is allowed for any compressed data, because repetitive data compress
+/// to almost nothing.
 pub const UNPACKED_LEAST: u64 = 1 << 20;
 
-/// Most bytes that a compressed file may unpack to.
+/// Maximum unpacked size of a compressed file, in bytes.
 pub const UNPACKED_MAX: u64 = 4 << 30;
 
-/// A file could not be read.
+/// Error from reading a file.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The system refuses, or the file is not what it should be.
+    /// The system reports an error, or the file is of the wrong type.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It takes more memory than there may be.
+    /// Reading the file would exceed the memory budget.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
 }
 
-/// A plain file to read from.
+/// A regular file opened for reading.
 #[derive(Debug)]
 pub struct Input {
     file: Take<File>,
@@ -38,11 +39,11 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file. Nothing is opened that is no plain file: opening a pipe would wait for a writer,
+    /// Opens a regular file. Other file types are rejected: opening a pipe would wait for a writer,
     /// and a device may never end.
     ///
     /// # Errors
-    /// When it cannot be opened, or is a folder, a pipe, a socket or a device.
+    /// Returns an error if it cannot be opened, or is a folder, a pipe, a socket or a device.
     pub fn open(path: &Path) -> io::Result<Self> {
         plain(path.metadata()?.file_type())?;
         let file = File::open(path)?;
@@ -55,20 +56,20 @@ impl Input {
         })
     }
 
-    /// Size of the file in bytes.
+    /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.bytes
     }
 
-    /// The file itself, to read here and there.
+    /// Returns the underlying file, for random access.
     pub fn into_file(self) -> File {
         self.file.into_inner()
     }
 
-    /// All of it, charged to `ledger` before it is read.
+    /// Reads the whole file, charging it to `ledger` beforehand.
     ///
     /// # Errors
-    /// When it cannot be read or takes too much memory.
+    /// Returns an error if it cannot be read or exceeds the memory budget.
     pub fn read(mut self, ledger: &Ledger) -> Result<Vec<u8>, ReadError> {
         ledger.charge(&self.path.display().to_string(), self.bytes)?;
         let mut bytes = Vec::with_capacity(self.bytes as usize);
@@ -76,10 +77,10 @@ impl Input {
         Ok(bytes)
     }
 
-    /// All of it as text, charged to `ledger` before it is read.
+    /// Reads the whole file as text, charging it to `ledger` beforehand.
     ///
     /// # Errors
-    /// As [`Input::read`]; also when it is not UTF-8.
+    /// Same as [`Input::read`], and an error if it is not UTF-8.
     pub fn read_text(self, ledger: &Ledger) -> Result<String, ReadError> {
         String::from_utf8(self.read(ledger)?).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -95,7 +96,7 @@ impl Read for Input {
     }
 }
 
-/// Refuses everything but plain files.
+/// Returns an error for anything but regular files.
 fn plain(found: FileType) -> io::Result<()> {
     if found.is_file() {
         return Ok(());
@@ -124,13 +125,13 @@ fn special(_found: FileType) -> &'static str {
     "something special"
 }
 
-/// Bytes that compressed data of `stored` bytes may unpack to.
+/// Returns the maximum size that compressed data of `stored` bytes may unpack to.
 pub fn unpacked_max(stored: u64) -> u64 {
     let times = stored.saturating_mul(UNPACKED_TIMES_MAX);
     times.clamp(UNPACKED_LEAST, UNPACKED_MAX)
 }
 
-/// What a decompressor gives, up to a limit; more is an error.
+/// Reader over a decompressor's output with a size limit. Exceeding the limit is an error.
 #[derive(Debug)]
 pub struct Unpacked<R> {
     packed: R,
@@ -139,7 +140,7 @@ pub struct Unpacked<R> {
 }
 
 impl<R: Read> Unpacked<R> {
-    /// What `decompressor` gives for compressed data of `stored` bytes.
+    /// Wraps the output of `decompressor` for compressed data of `stored` bytes.
     pub fn of(decompressor: R, stored: u64) -> Self {
         let limit = unpacked_max(stored);
         Self {
@@ -149,10 +150,11 @@ impl<R: Read> Unpacked<R> {
         }
     }
 
-    /// All of it, charged to `ledger` as it grows.
+    /// Reads all output, charging it to `ledger` as it grows.
     ///
     /// # Errors
-    /// When it cannot be unpacked, is more than it may be, or takes too much memory.
+    /// Returns an error if it cannot be unpacked, exceeds the size limit, or exceeds the memory
+    /// budget.
     pub fn read_charged(mut self, what: &str, ledger: &Ledger) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
         loop {
@@ -169,7 +171,7 @@ impl<R: Read> Unpacked<R> {
     }
 }
 
-/// Bytes that are unpacked at first.
+/// Size of the first buffer for unpacking, in bytes.
 const READ_AT_ONCE: usize = 1 << 16;
 
 impl<R: Read> Read for Unpacked<R> {

@@ -1,8 +1,8 @@
-//! What every command of the program owes its user about files and memory: a file under its final
-//! name is complete ([`Output`], [`OutputFolder`]), what is written is neither read nor written by
-//! anybody else ([`Paths`], [`Claim`]), only plain files of a bounded size are read ([`Input`]), and no
-//! input takes more memory than the command may have ([`Budget`]). Large files of our own consist of
-//! chunks that are checked one by one ([`ChunkedOutput`], [`ChunkedInput`]).
+//! Guarantees of every command about files and memory. A file under its final name is complete
+//! ([`Output`], [`OutputFolder`]). Files being written are not read or written by any other process
+//! or option ([`Paths`], [`Claim`]). Only regular files of a bounded size are read ([`Input`]), and
+//! no input may exceed the memory budget ([`Budget`]). Large files of our own consist of chunks
+//! that are checked one by one ([`ChunkedOutput`], [`ChunkedInput`]).
 
 mod budget;
 mod chunked;

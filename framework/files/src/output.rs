@@ -1,4 +1,4 @@
-//! Files that appear under their names when they are complete.
+//! Files that get their final name only when they are complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -9,24 +9,23 @@ use thiserror::Error;
 
 use crate::full_disk;
 
-/// What the names of files begin with that are still being written.
+/// Name prefix of files that are still being written.
 pub(crate) const PARTIAL: &str = ".partial-";
 
-/// Links that lead to one another before they count as a circle, as Linux has it.
+/// Maximum number of chained symbolic links before they count as a cycle, as on Linux.
 const LINKS_MAX: usize = 40;
 
-/// A file could not be written. What was there under its name before is as it was.
+/// Error from writing a file. Previous contents under its name are unchanged.
 #[derive(Debug, Error)]
 #[error("cannot write {}: {error}", path.display())]
 pub struct OutputError {
-    /// Its final name.
     pub path: PathBuf,
-    /// What the system says.
+    /// Error that the operating system reported.
     pub error: io::Error,
 }
 
 impl OutputError {
-    /// What the system says of `path`.
+    /// Wraps a system error that concerns `path`.
     pub fn of(path: &Path, error: io::Error) -> Self {
         Self {
             path: path.to_owned(),
@@ -41,26 +40,26 @@ impl From<OutputError> for io::Error {
     }
 }
 
-/// A file being written beside its final name, as `.partial-` and some letters. It takes the final
-/// name, and the place of what was there, in [`Output::finish`]; dropped before, it leaves nothing
-/// behind. A process that is killed leaves the partial file at most.
+/// A file being written next to its final location, named `.partial-` and some letters.
+/// [`Output::finish`] renames it, replacing any existing file. If it is dropped before, it is
+/// removed. A killed process leaves at most the partial file.
 ///
-/// Where the name is a link, the file it leads to is replaced and the link stays.
+/// If the name is a symbolic link, the link's target is replaced and the link stays.
 #[derive(Debug)]
 pub struct Output {
     file: BufWriter<OnDisk>,
-    /// The name as given.
+    /// Name of the file as it was given.
     path: PathBuf,
-    /// Where it leads.
+    /// Path of the file after following links.
     place: PathBuf,
 }
 
 impl Output {
-    /// Begins a file that is to be called `path`.
+    /// Starts a file with the final name `path`.
     ///
     /// # Errors
-    /// When its folder cannot be written, or the name belongs to something that is no plain file
-    /// or may not be written.
+    /// Returns an error if its folder cannot be written. Also fails if the name belongs to
+    /// something that is not a regular file or is not writable.
     pub fn create(path: &Path) -> Result<Self, OutputError> {
         let failed = |error| OutputError::of(path, error);
         let place = place_of(path).map_err(failed)?;
@@ -81,27 +80,27 @@ impl Output {
         })
     }
 
-    /// Whether a file could be called `path`: to be asked before anything costly is done. Leaves
-    /// nothing behind.
+    /// Checks that a file could be created as `path`, before any costly work is done. Leaves no
+    /// files behind.
     ///
     /// # Errors
-    /// As [`Output::create`].
+    /// Same as [`Output::create`].
     pub fn test(path: &Path) -> Result<(), OutputError> {
         Self::create(path).map(drop)
     }
 
-    /// Writes a whole file.
+    /// Writes a complete file with these contents.
     ///
     /// # Errors
-    /// As [`Output::create`] and [`Output::finish`].
+    /// Same as [`Output::create`] and [`Output::finish`].
     pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
         Self::filled(path, bytes)?.finish()
     }
 
-    /// Writes a whole file that must not be there yet.
+    /// Writes a complete file, which must not exist yet.
     ///
     /// # Errors
-    /// As [`Output::write`]; with [`io::ErrorKind::AlreadyExists`] when it is there.
+    /// Same as [`Output::write`], and [`io::ErrorKind::AlreadyExists`] if it exists.
     pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
         if path.symlink_metadata().is_ok() {
             return Err(OutputError::of(path, io::ErrorKind::AlreadyExists.into()));
@@ -112,10 +111,11 @@ impl Output {
         })
     }
 
-    /// Writes a whole file with a library that wants its name: `write` gets that of the partial file, an empty one.
+    /// Writes a complete file through a library that needs a file name. `write` receives the name
+    /// of the partial file, which is empty.
     ///
     /// # Errors
-    /// As [`Output::write`], and what `write` returns.
+    /// Same as [`Output::write`], and any error that `write` returns.
     pub fn write_by_name(
         path: &Path,
         write: impl FnOnce(&Path) -> io::Result<()>,
@@ -134,15 +134,15 @@ impl Output {
         }
     }
 
-    /// The final name.
+    /// Returns the final name of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the file its name once all its bytes are on the disk.
+    /// Renames the file to its final name once all its bytes are on disk.
     ///
     /// # Errors
-    /// When the disk refuses; then the name keeps what it had.
+    /// Returns an error if the disk operation fails. The previous contents remain in that case.
     pub fn finish(self) -> Result<(), OutputError> {
         self.named(|file, place| {
             let named = file.persist(place);
@@ -182,7 +182,7 @@ impl Seek for Output {
     }
 }
 
-/// The partial file.
+/// Partial file, through which all bytes are written.
 #[derive(Debug)]
 struct OnDisk(NamedTempFile);
 
@@ -205,7 +205,8 @@ impl Seek for OnDisk {
     }
 }
 
-/// Where a file called `path` lies: links are followed, also one to a file that is not there yet.
+/// Returns the real path of a file called `path`. Links are followed, even to a file that does not
+/// exist yet.
 pub(crate) fn place_of(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -217,7 +218,7 @@ pub(crate) fn place_of(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("its links lead in a circle"))
 }
 
-/// The folder in which a file lies.
+/// Returns the folder that contains a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -225,7 +226,8 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// What is called `place` now, if anything; an error when it may not be replaced.
+/// Returns the metadata of an existing file at `place`, if any. Returns an error if it may not be
+/// replaced.
 fn permitted(place: &Path) -> io::Result<Option<fs::Metadata>> {
     if place.file_name().is_none() {
         return Err(io::Error::other("it is no plain file"));
@@ -242,8 +244,8 @@ fn permitted(place: &Path) -> io::Result<Option<fs::Metadata>> {
     }
 }
 
-/// Makes a new name outlast a power failure, where the folder can be opened; the file is complete
-/// under its name in any case.
+/// Makes a rename survive a power failure, if the folder can be opened. The file is complete under
+/// its name in any case.
 pub(crate) fn keep_name(place: &Path) {
     if cfg!(unix)
         && let Ok(folder) = File::open(folder_of(place))
@@ -259,7 +261,7 @@ mod tests {
     use super::*;
     use crate::with_room;
 
-    /// The names in a folder.
+    /// Returns the names of all entries in a folder.
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).expect("listed");
         let mut names: Vec<_> = entries

@@ -1,4 +1,4 @@
-//! Which files a command reads and which it is going to write.
+//! Input and output files of a command.
 
 use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf, absolute};
@@ -8,12 +8,12 @@ use thiserror::Error;
 use crate::output::{folder_of, place_of};
 use crate::{Output, OutputError};
 
-/// What a path stands for, however it is written: through links, detours and other names.
+/// Identity of the file a path refers to, independent of links, detours and alternative names.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// The folder without links and detours, and the name in it.
+    /// Canonical folder joined with the file name.
     name: Option<PathBuf>,
-    /// Which file of which disk it is, if it is there and the system tells.
+    /// Device and inode of the file, if it exists and the system reports them.
     node: Option<(u64, u64)>,
 }
 
@@ -55,56 +55,55 @@ fn node(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Why a command must not write a file.
+/// Reason why a command must not write a file.
 #[derive(Debug, Error)]
 pub enum PathError {
-    /// The command reads it.
+    /// The command already reads this file.
     #[error(
         "`{option} {}` would replace {}, which this command reads\nhint: choose another name",
         path.display(), input.display()
     )]
     Input {
-        /// The option that names the file.
+        /// Command-line option that names the file.
         option: &'static str,
-        /// The file as the option names it.
+        /// Path of the file as the option gives it.
         path: PathBuf,
-        /// The file as it is read.
+        /// Path under which the file is read.
         input: PathBuf,
     },
-    /// The command writes it twice.
+    /// The command already writes this file.
     #[error(
         "`{option} {}` and {other} are one file\nhint: choose another name",
         path.display()
     )]
     Twice {
-        /// The option that names the file.
+        /// Command-line option that names the file.
         option: &'static str,
-        /// The file as the option names it.
+        /// Path of the file as the option gives it.
         path: PathBuf,
-        /// What else writes it.
+        /// Description of the other use that writes the file.
         other: String,
     },
-    /// `{cycle}` stands in the name of a folder.
+    /// The name of a folder contains `{cycle}`.
     #[error(
         "`{option} {}`: `{PLACEHOLDER}` is for the name of the file, not for its folder",
         path.display()
     )]
     Folder {
-        /// The option that names the file.
+        /// Command-line option that names the file.
         option: &'static str,
-        /// The name.
         path: PathBuf,
     },
-    /// It cannot be written.
+    /// The file cannot be written; found by a test.
     #[error(transparent)]
     Unwritable(#[from] OutputError),
 }
 
-/// Stands in the name of a file for the cycle at which it is written.
+/// Placeholder in a file name for the cycle at which the file is written.
 const PLACEHOLDER: &str = "{cycle}";
 
-/// The files of one command: those that it reads, and those that it is going to write, each of which
-/// is tested as it is named. No file is written that is read, and none by two options.
+/// Input and output files of one command. Each output is tested for writability when it is
+/// registered. No output may be an input, and no two options may write one file.
 #[derive(Debug)]
 pub struct Paths {
     read: Vec<(PathBuf, Identity)>,
@@ -112,12 +111,12 @@ pub struct Paths {
     series: Vec<Series>,
 }
 
-/// Files that differ in the cycle in their name.
+/// Files whose names differ in the cycle number.
 #[derive(Debug)]
 struct Series {
     named: String,
     pattern: PathBuf,
-    /// The folder without links and detours.
+    /// Canonical path of the folder, without links and detours.
     folder: PathBuf,
 }
 
@@ -136,7 +135,7 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// None but standard output, which may lead into a file.
+    /// Creates a set that contains only standard output, which may be redirected to a file.
     pub fn new() -> Self {
         let mut paths = Self {
             read: Vec::new(),
@@ -149,15 +148,15 @@ impl Paths {
         paths
     }
 
-    /// The command reads `path`: what is named from here on may not be that file.
+    /// Registers `path` as an input. Later outputs must not be that file.
     pub fn reads(&mut self, path: &Path) {
         self.read.push((path.to_owned(), Identity::of(path)));
     }
 
-    /// The command is going to write `path`, which `option` names.
+    /// Registers `path`, named by `option`, as an output.
     ///
     /// # Errors
-    /// When the command reads or writes that file already, or it cannot be written.
+    /// Returns an error if the command already reads or writes that file, or it cannot be written.
     pub fn writes(&mut self, option: &'static str, path: &Path) -> Result<(), PathError> {
         let identity = Identity::of(path);
         self.refuse_known(option, path, &identity)?;
@@ -167,11 +166,11 @@ impl Paths {
         Ok(())
     }
 
-    /// The command is going to write files that are called `pattern` with a number for every
-    /// `{cycle}`; without one it is like [`Paths::writes`].
+    /// Registers output files named by `pattern` with a number for every `{cycle}`. Without a
+    /// placeholder it is like [`Paths::writes`].
     ///
     /// # Errors
-    /// As [`Paths::writes`], for every file that may be meant.
+    /// Same as [`Paths::writes`], for every file that the pattern may match.
     pub fn writes_series(&mut self, option: &'static str, pattern: &Path) -> Result<(), PathError> {
         if !is_series(pattern) {
             return self.writes(option, pattern);
@@ -236,12 +235,12 @@ impl Paths {
     }
 }
 
-/// Whether a name has a place for a cycle.
+/// True if a name contains the cycle placeholder.
 fn is_series(path: &Path) -> bool {
     path.to_string_lossy().contains(PLACEHOLDER)
 }
 
-/// The file of a series that is written at `cycle`.
+/// Returns the name of the file written at `cycle`.
 pub fn numbered(pattern: &Path, cycle: u64) -> PathBuf {
     if is_series(pattern) {
         let text = pattern.to_string_lossy();
@@ -251,7 +250,7 @@ pub fn numbered(pattern: &Path, cycle: u64) -> PathBuf {
     }
 }
 
-/// Whether `path`, in the folder of `pattern`, is one of its series.
+/// True if `path`, in the folder of `pattern`, is one of its series.
 fn may_mean(pattern: &Path, path: &Path) -> bool {
     let text = |path: &Path| {
         path.file_name()
@@ -270,7 +269,7 @@ fn may_mean(pattern: &Path, path: &Path) -> bool {
     (1..=digits).any(|count| pattern.replace(PLACEHOLDER, &rest[..count]) == name)
 }
 
-/// The file into which standard output leads, if it is one.
+/// Returns the file that standard output is redirected to, if any.
 #[cfg(unix)]
 fn standard_output() -> Option<Identity> {
     use std::os::fd::AsFd;
@@ -288,7 +287,7 @@ fn standard_output() -> Option<Identity> {
 mod tests {
     use super::*;
 
-    /// Paths of a command that reads `in.ron`, in a folder of its own.
+    /// Creates the paths of a command that reads `in.ron`, in a folder of its own.
     fn reading() -> (tempfile::TempDir, Paths) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let input = folder.path().join("in.ron");

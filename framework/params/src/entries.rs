@@ -1,4 +1,4 @@
-//! Maps whose order means something.
+//! Maps in which the order of entries is significant.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,39 +7,39 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::placed::Placed;
 
-/// What a map from names holds, in the order written, each name with its place.
+/// Map from names to values in the order written, each name with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entries<T> {
     list: Vec<(Placed<String>, T)>,
 }
 
 impl<T> Entries<T> {
-    /// The entries in order.
+    /// Iterates over the entries in the order written.
     pub fn iter(&self) -> std::slice::Iter<'_, (Placed<String>, T)> {
         self.list.iter()
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries in the map.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are no entries.
+    /// True if the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The entry of this name.
+    /// Returns the entry with this name, if any.
     pub fn get(&self, name: &str) -> Option<&(Placed<String>, T)> {
         self.list.iter().find(|(known, _)| known.value == name)
     }
 
-    /// The entry of this name, to be changed.
+    /// Returns the entry with this name for modification, if any.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut (Placed<String>, T)> {
         self.list.iter_mut().find(|(known, _)| known.value == name)
     }
 
-    /// The names in order.
+    /// Iterates over the names in the order written.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.list.iter().map(|(name, _)| name.value.as_str())
     }

@@ -1,5 +1,5 @@
-//! The files that a description names: where they are, what they are charged to, and which of them a
-//! message may quote.
+//! Files named by a description: their location, the ledger they are charged to, and which of them
+//! messages may quote.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,24 +9,25 @@ use warpweave_files::{Input, Ledger, OVER_BUDGET_HINT, OverBudget, ReadError, si
 use crate::source::{Source, TEXT_BYTES_MAX};
 use crate::{Diagnostic, begins_with_name};
 
-/// Characters that a message may quote of a file which is not what it is named for.
+/// Maximum number of characters that a message may quote from a file of an unexpected kind.
 const STRANGER_QUOTED: usize = 80;
 
-/// Bytes that a tree takes at most for each mark that may begin a value in the text it is read from.
+/// Upper bound on the bytes a tree takes per mark that may begin a value in its text.
 const BYTES_OF_A_VALUE: u64 = 240;
 
-/// How the files are read that a description names.
+/// Access to the files that a description names.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// Where relative paths start.
+    /// Base folder of all relative paths.
     folder: PathBuf,
-    /// Files within it may be quoted even if they are not what they are named for; absent: all.
+    /// Messages may quote any file within this folder tree, even one of an unexpected kind. `None`
+    /// permits all files.
     tree: Option<PathBuf>,
     ledger: Ledger,
 }
 
 impl Files {
-    /// Files whose relative paths start at `folder`. They may take any memory.
+    /// Creates access to files whose relative paths start at `folder`, without a memory limit.
     pub fn of(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -34,21 +35,21 @@ impl Files {
         }
     }
 
-    /// The same, charged to `ledger`.
+    /// Charges the memory of files read to `ledger`.
     pub fn charged_to(mut self, ledger: &Ledger) -> Self {
         self.ledger = ledger.clone();
         self
     }
 
-    /// The same, for a description at `path`: of files outside its folder that are not what they are
-    /// named for, nothing is quoted. Links count as what they lead to.
+    /// Restricts quoting for a description at `path`: messages never quote files of an unexpected
+    /// kind outside its folder. Links count as their targets.
     pub fn of_description_at(mut self, path: &Path) -> Self {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         self.tree = real.parent().map(Path::to_owned);
         self
     }
 
-    /// The same for files that start at another folder.
+    /// Returns the same access with another base folder.
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -56,17 +57,17 @@ impl Files {
         }
     }
 
-    /// Where relative paths start.
+    /// Returns the base folder of relative paths.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What is charged for what the files hold.
+    /// Returns the ledger that is charged for the files' contents.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Whether a file may be quoted even if it is not what it is named for.
+    /// True if messages may quote the file even if it is of an unexpected kind.
     pub fn may_quote(&self, path: &Path) -> bool {
         let Some(tree) = &self.tree else {
             return true;
@@ -74,12 +75,11 @@ impl Files {
         path.canonicalize().is_ok_and(|real| real.starts_with(tree))
     }
 
-    /// The text of the description at `path`, whose first value has one of these names: the kinds of
-    /// description that it can be.
+    /// Reads the description at `path`. Its first value must have one of the names in `kinds`.
     ///
     /// # Errors
-    /// A file that cannot be read or is larger than a description may be. One outside the folder tree
-    /// that begins with something else is refused without a word of it.
+    /// Returns an error if the file cannot be read or is larger than a description may be. A file
+    /// outside the folder tree that begins differently is rejected without quoting it.
     pub fn description(&self, path: &Path, kinds: &[&str]) -> Result<Arc<Source>, Diagnostic> {
         let name = path.display().to_string();
         let text = self.text(path)?;
@@ -97,10 +97,11 @@ impl Files {
         ))
     }
 
-    /// The text of a file of another kind; `begins` tells by its beginning whether it is `what`.
+    /// Reads a file of another kind. `begins` decides from its beginning if the file is `what`.
     ///
     /// # Errors
-    /// As [`Files::description`]; also a file inside the folder tree that begins otherwise.
+    /// Fails in the cases of [`Files::description`], and for a file inside the folder tree that
+    /// begins differently.
     pub fn other_text(
         &self,
         path: &Path,
@@ -140,14 +141,14 @@ impl Files {
     }
 }
 
-/// The refusal of a file of which nothing may be quoted.
+/// Error for a file that must not be quoted.
 fn stranger(path: &Path, what: &str) -> Diagnostic {
     let message = format!("{} is not {what}", path.display());
     Diagnostic::error(message)
         .hint("it lies outside the folder of the scenario: nothing of it is shown")
 }
 
-/// More memory is wanted than there may be: not a mistake in a text, but found where one asks for it.
+/// Not a mistake in a text, but reported at the place that requires the memory.
 impl From<OverBudget> for Diagnostic {
     fn from(error: OverBudget) -> Self {
         Self {
@@ -166,8 +167,8 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    /// A folder with a scenario's folder in it and `text` beside that, and how the scenario names the
-    /// text.
+    /// Creates a folder that contains a scenario folder and, next to it, `text`. Also returns the
+    /// path by which the scenario names the text.
     fn beside(text: &str) -> (tempfile::TempDir, Files, PathBuf) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let inner = folder.path().join("inner");

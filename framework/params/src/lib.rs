@@ -1,4 +1,4 @@
-//! Description files: everything between RON text and typed, checked values that know their place.
+//! Description files: from RON text to typed, checked values that know their place.
 //!
 //! ```text
 //!  text --Source--> parse --> Node (spans, names, order) --> apply overrides --> resolve `=` expressions
@@ -7,9 +7,9 @@
 //!                                                                    from_node --> your Spec
 //! ```
 //!
-//! Every failure is a [`Diagnostic`]: what is wrong, where (file, line, column, caret) and what to
-//! write instead. The `ron` crate does the lexical work; this crate adds what its value type drops:
-//! places, struct and variant names, declaration order, and the refusal of duplicates.
+//! Every failure is a [`Diagnostic`]: the problem, its place (file, line, column, caret) and the
+//! suggested correction. The `ron` crate does the lexical work. This crate adds what its value type
+//! drops: places, struct and variant names, declaration order, and the rejection of duplicates.
 //!
 //! ```
 //! use serde::Deserialize;

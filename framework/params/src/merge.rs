@@ -1,13 +1,14 @@
-//! One description changed by another that says only what is different.
+//! Applies one description that holds only the differences to another.
 
 use crate::node::{Field, Kind, Name, Node, Struct};
 
 impl Node {
-    /// Changes this value as `change` says.
+    /// Changes this value as specified by `change`.
     ///
-    /// A value with fields and no name, `(field: value)`, changes those fields of what is there and
-    /// leaves the others; so do maps with their entries. Anything else takes the place of what is
-    /// there: numbers, lists, and values with a name, `Name(field: value)`, with all their fields.
+    /// A value with fields and no name, `(field: value)`, changes those fields of the existing
+    /// value and leaves the others. Maps do the same with their entries. Anything else replaces the
+    /// existing value: numbers, lists, and values with a name, `Name(field: value)`, with all their
+    /// fields.
     pub fn merge(&mut self, change: Self) {
         let fields = match change.kind {
             Kind::Struct(Struct { name: None, fields }) => fields,
@@ -38,7 +39,7 @@ impl Node {
         }
     }
 
-    /// Changes fields of a value that has some, or is a name that stands for its defaults.
+    /// Changes fields of a value that has fields, or of a name that stands for its defaults.
     pub fn merge_fields(&mut self, changes: Vec<Field>) {
         if let Kind::Option(Some(inner)) = &mut self.kind {
             return inner.merge_fields(changes);
@@ -78,7 +79,7 @@ impl Node {
     }
 }
 
-/// Whether two keys of maps are the same; blanks in a text do not count.
+/// True if two map keys are equal; blanks in a text are ignored.
 pub fn same_key(a: &Node, b: &Node) -> bool {
     match (a.as_str(), b.as_str()) {
         (Some(a), Some(b)) => {

@@ -3,7 +3,7 @@
 use crate::printable::shortened;
 use crate::source::Span;
 
-/// Characters of a name that are shown of a value.
+/// Maximum number of characters of a value's name that messages show.
 const NAME_SHOWN: usize = 40;
 
 /// One value and where it was written.
@@ -11,51 +11,51 @@ const NAME_SHOWN: usize = 40;
 /// Equality compares values and ignores places.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it is.
+    /// Type and contents of the value.
     pub kind: Kind,
-    /// Where it is, from its first to its last character.
+    /// Place of the value, from its first to its last character.
     pub span: Span,
 }
 
-/// What a value is.
+/// Type and contents of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// `()`.
+    /// Unit value, written `()` in a description file.
     Unit,
-    /// `true` or `false`.
+    /// Boolean value, written `true` or `false`.
     Bool(bool),
     /// An integer that fits 64 bits, signed or unsigned.
     Int(i128),
     /// A number with a fraction or an exponent.
     Float(f64),
-    /// `'c'`.
+    /// Character, written `'c'` in a description file.
     Char(char),
-    /// A string, escapes resolved.
+    /// String with its escape sequences already resolved.
     Text(String),
-    /// `None` or `Some(value)`.
+    /// Optional value, written `None` or `Some(value)`.
     Option(Option<Box<Node>>),
-    /// `[a, b]`.
+    /// List of values, written `[a, b]` in a file.
     List(Vec<Node>),
-    /// `{ key: value }`, in the order written.
+    /// Map, written `{ key: value }`; entries in the order written.
     Map(Vec<(Node, Node)>),
-    /// A bare name: `Lru`.
+    /// Bare name without parentheses, such as `Lru`.
     Name(Name),
-    /// `(a: 1)` or `Name(a: 1)`; also `Name()`.
+    /// Named fields, as in `(a: 1)` or `Name(a: 1)`; also `Name()`.
     Struct(Struct),
-    /// `(a, b)` or `Name(a, b)`.
+    /// Positional elements, as in `(a, b)` or `Name(a, b)`.
     Tuple(Tuple),
 }
 
-/// A name as written.
+/// A name as written, with its place.
 #[derive(Clone, Debug)]
 pub struct Name {
-    /// The name.
+    /// Text of the name as it is written.
     pub text: String,
-    /// Where it stands.
+    /// Place of the name in the source text.
     pub span: Span,
 }
 
-/// A value with named fields.
+/// A value with named fields and an optional name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Struct {
     /// The name before the parenthesis, if any.
@@ -64,21 +64,21 @@ pub struct Struct {
     pub fields: Vec<Field>,
 }
 
-/// One `name: value` of a struct.
+/// One `name: value` pair of a struct.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// The field's name.
+    /// Name of the field with its place.
     pub name: Name,
-    /// Its value.
+    /// Value given to the field in the file.
     pub value: Node,
 }
 
-/// A value with positional elements.
+/// A value with positional elements and an optional name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuple {
     /// The name before the parenthesis, if any.
     pub name: Option<Name>,
-    /// The elements; at least one.
+    /// Elements in order; there is at least one.
     pub items: Vec<Node>,
 }
 
@@ -95,7 +95,8 @@ impl PartialEq for Name {
 }
 
 impl Kind {
-    /// How many values there are, this one and all in it, and how many levels they make.
+    /// Returns the number of values, this one and all nested ones included, and the number of
+    /// nesting levels.
     pub(crate) fn extent(&self) -> (usize, usize) {
         let of_nodes = |nodes: &mut dyn Iterator<Item = &Node>| {
             nodes.fold((1, 1), |(values, levels), node| {
@@ -116,12 +117,12 @@ impl Kind {
 }
 
 impl Node {
-    /// A value at a place.
+    /// Creates a value with its place in a text.
     pub fn new(kind: Kind, span: Span) -> Self {
         Self { kind, span }
     }
 
-    /// About how many bytes the value takes.
+    /// Returns the approximate memory size of the value in bytes.
     pub fn bytes(&self) -> u64 {
         let mut bytes = 0;
         self.walk(&mut |node| {
@@ -159,7 +160,7 @@ impl Node {
         }
     }
 
-    /// The name of `Name`, `Name(..)`.
+    /// Returns the name of `Name` or `Name(..)`, if there is one.
     pub fn name(&self) -> Option<&Name> {
         match &self.kind {
             Kind::Name(name) => Some(name),
@@ -168,7 +169,8 @@ impl Node {
         }
     }
 
-    /// Where to point for the value as a whole: its name, or its first character if it spans lines.
+    /// Returns the place to point at for the whole value: its name, or its first character if it
+    /// spans lines.
     pub fn head_span(&self) -> Span {
         match self.name() {
             Some(name) => name.span.clone(),
@@ -177,7 +179,7 @@ impl Node {
         }
     }
 
-    /// Fields of a struct in order; none for anything else.
+    /// Returns the fields of a struct in order; empty for anything else.
     pub fn fields(&self) -> &[Field] {
         match &self.kind {
             Kind::Struct(value) => &value.fields,
@@ -185,7 +187,7 @@ impl Node {
         }
     }
 
-    /// The value of one field of a struct.
+    /// Returns the value of one field of a struct.
     pub fn field(&self, name: &str) -> Option<&Node> {
         self.fields()
             .iter()
@@ -193,7 +195,7 @@ impl Node {
             .map(|field| &field.value)
     }
 
-    /// Entries of a map in order; none for anything else.
+    /// Returns the entries of a map in order; empty for anything else.
     pub fn entries(&self) -> &[(Node, Node)] {
         match &self.kind {
             Kind::Map(entries) => entries,
@@ -201,7 +203,7 @@ impl Node {
         }
     }
 
-    /// Elements of a list or tuple; none for anything else.
+    /// Returns the elements of a list or tuple; empty for anything else.
     pub fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) | Kind::Tuple(Tuple { items, .. }) => items,
@@ -209,7 +211,7 @@ impl Node {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text if the value is a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
@@ -217,7 +219,7 @@ impl Node {
         }
     }
 
-    /// The value of an integer.
+    /// Returns the number if the value is an integer.
     pub fn as_int(&self) -> Option<i128> {
         match self.kind {
             Kind::Int(value) => Some(value),
@@ -225,7 +227,7 @@ impl Node {
         }
     }
 
-    /// The value in words for a message: "integer `3`", "struct `Cache`".
+    /// Describes the value in words for a message: "integer `3`", "struct `Cache`".
     pub fn describe(&self) -> String {
         match &self.kind {
             Kind::Unit => "unit `()`".to_owned(),

@@ -1,4 +1,4 @@
-//! Numbers of a description that are known only later: whole, with a fraction, or an expression.
+//! Numbers in a description that are evaluated later: integers, fractions or expressions.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,22 +10,22 @@ use crate::node::{Kind, Node};
 use crate::placed::Placed;
 use crate::{Diagnostic, out_of_range};
 
-/// How a number is given.
+/// A number as it is given in a description.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Number {
-    /// A whole number.
+    /// Integer, written without a fraction or exponent.
     Int(i128),
-    /// Any number.
+    /// Number with a fraction or an exponent.
     Float(f64),
     /// An expression, without the `=` that marks it in files.
     Expression(String),
 }
 
 impl Placed<Number> {
-    /// The number with expressions replaced by what they stand for.
+    /// Evaluates the number, replacing an expression by its value.
     ///
     /// # Errors
-    /// An expression without value, at the part to blame.
+    /// Returns an error, at the part at fault, if the expression has no value.
     pub fn evaluate(&self, env: &Env) -> Result<Number, Diagnostic> {
         let Number::Expression(text) = &self.value else {
             return Ok(self.value.clone());
@@ -50,10 +50,11 @@ impl Placed<Number> {
         }
     }
 
-    /// A whole number of a range; `what` begins the message.
+    /// Evaluates to an integer within a range; `what` begins the message.
     ///
     /// # Errors
-    /// An expression without value, a fraction, a number outside the range.
+    /// Returns an error for an expression without a value, a fraction, or a number outside the
+    /// range.
     pub fn integer(
         &self,
         env: &Env,
@@ -72,10 +73,10 @@ impl Placed<Number> {
         }
     }
 
-    /// Any number.
+    /// Evaluates to a double-precision number without any range check.
     ///
     /// # Errors
-    /// An expression without value.
+    /// Returns an error if the expression has no value.
     pub fn float(&self, env: &Env) -> Result<f64, Diagnostic> {
         Ok(match self.evaluate(env)? {
             Number::Int(number) => number as f64,
@@ -84,10 +85,10 @@ impl Placed<Number> {
         })
     }
 
-    /// A number in the range of single precision, rounded to nearest; `what` begins the message.
+    /// Evaluates to a single-precision number, rounded to nearest; `what` begins the message.
     ///
     /// # Errors
-    /// An expression without value, a number beyond the range.
+    /// Returns an error for an expression without a value, or a number beyond the range.
     pub fn single(&self, env: &Env, what: &str) -> Result<f32, Diagnostic> {
         let number = self.float(env)?;
         if number.is_finite() && !(number as f32).is_finite() {
@@ -144,7 +145,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// An expression, with or without a leading `=`.
+/// Creates an expression, with or without a leading `=`.
 impl From<&str> for Placed<Number> {
     fn from(text: &str) -> Self {
         let expression = text.strip_prefix('=').unwrap_or(text);

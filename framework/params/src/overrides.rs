@@ -1,8 +1,9 @@
-//! Overrides: replace one value of a description by path, as `--set l1.ways=16` does.
+//! Overrides, which replace one value of a description by path, as `--set l1.ways=16` does.
 //!
-//! A path is names and indices: `l1.ways`, `timing.tCL`, `wires[2].latency`. Names match struct fields
-//! and text keys of maps; a key that is no plain name is quoted: `parts."cu[i]".schedulers`. `Some(..)`
-//! is looked through. The text of an override is a source of its own, so messages point into it.
+//! A path consists of names and indices: `l1.ways`, `timing.tCL`, `wires[2].latency`. Names match
+//! struct fields and text keys of maps. A key that is not a plain name is quoted:
+//! `parts."cu[i]".schedulers`. `Some(..)` is looked through. The text of an override is a source of
+//! its own, so messages point into it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +15,17 @@ use crate::source::{Source, Span};
 use crate::suggest::name_hint;
 use crate::{Diagnostic, Diagnostics};
 
-/// What to do when the last name of a path is a field the description left to its default.
+/// Behavior when the last name of a path is a field that the description left at its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingField {
-    /// Add the field; reading the struct later refuses a name it does not have, at the override.
+    /// Adds the field. If the struct has no such field, reading it later reports the error at the
+    /// override.
     Insert,
-    /// Refuse, naming the nearest field that is written.
+    /// Returns an error that names the nearest field that is written.
     Refuse,
 }
 
-/// One replacement.
+/// Replacement of one value, given by its path.
 #[derive(Clone, Debug)]
 pub struct Override {
     path: Vec<Step>,
@@ -31,14 +33,14 @@ pub struct Override {
     value: Node,
 }
 
-/// One step of a path.
+/// One step of a path, with its place.
 #[derive(Clone, Debug)]
 struct Step {
     key: Key,
     span: Span,
 }
 
-/// Where a step leads.
+/// Field, map key or index that a step selects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Name(String),
@@ -55,10 +57,10 @@ impl fmt::Display for Key {
 }
 
 impl Override {
-    /// Reads `path=value`; `origin` is what messages put before it, such as `--set`.
+    /// Parses `path=value`; messages put `origin`, such as `--set`, before it.
     ///
     /// # Errors
-    /// A path or value that cannot be read, or no `=`.
+    /// Returns an error if the path or value cannot be read, or if there is no `=`.
     pub fn parse(text: &str, origin: &str) -> Result<Self, Diagnostics> {
         let source = Source::new(format!("{origin} {text}"), text);
         let Some(equals) = unquoted_equals(text) else {
@@ -80,18 +82,19 @@ impl Override {
         })
     }
 
-    /// The same from a path and the text of a value.
+    /// Creates an override from a path and the text of a value.
     ///
     /// # Errors
-    /// A path or value that cannot be read.
+    /// Returns an error if the path or value cannot be read.
     pub fn new(path: &str, value_text: &str, origin: &str) -> Result<Self, Diagnostics> {
         Self::parse(&format!("{path}={value_text}"), origin)
     }
 
-    /// An override whose path and value stand in a description file; `place` is where the path is.
+    /// Creates an override whose path and value are in a description file; `place` is the place of
+    /// the path.
     ///
     /// # Errors
-    /// A path that cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn of_value(path: &str, place: &Span, value: Node) -> Result<Self, Diagnostics> {
         let source = Source::new("path", path);
         let mut steps = parse_path(&source, path.len()).map_err(|_| {
@@ -109,7 +112,7 @@ impl Override {
         })
     }
 
-    /// The path without blanks and quotes, for comparison and display.
+    /// Returns the path without blanks and quotes, for comparison and display.
     pub fn path(&self) -> String {
         let mut text = String::new();
         for step in &self.path {
@@ -121,20 +124,20 @@ impl Override {
         text
     }
 
-    /// Where the path is written.
+    /// Returns the place where the path is written.
     pub fn path_span(&self) -> &Span {
         &self.path_span
     }
 
-    /// The new value.
+    /// Returns the new value that the override sets.
     pub fn value(&self) -> &Node {
         &self.value
     }
 
-    /// Puts the new value into `root`.
+    /// Replaces the value at the path within `root`.
     ///
     /// # Errors
-    /// A step that leads nowhere; `root` is then unchanged.
+    /// Returns an error if a step of the path does not exist; `root` is then unchanged.
     pub fn apply(&self, root: &mut Node, absent: MissingField) -> Result<(), Diagnostic> {
         let mut node = root;
         for (index, step) in self.path.iter().enumerate() {
@@ -160,7 +163,7 @@ impl Override {
     }
 }
 
-/// Every path that is overridden more than once in one place.
+/// Reports every path that is overridden more than once in the same place.
 pub fn repeated_paths(overrides: &[Override]) -> Diagnostics {
     let mut first: BTreeMap<Vec<&Key>, &Span> = BTreeMap::new();
     let mut problems = Diagnostics::new();
@@ -183,7 +186,7 @@ pub fn repeated_paths(overrides: &[Override]) -> Diagnostics {
 
 enum Found<'n> {
     Value(&'n mut Node),
-    /// The struct has no such field yet.
+    /// The struct does not contain the field yet.
     MissingField(&'n mut Vec<Field>),
 }
 
@@ -244,7 +247,7 @@ fn find<'n>(node: &'n mut Node, step: &Step, insert: bool) -> Result<Found<'n>, 
     }
 }
 
-/// The first `=` outside quotes.
+/// Returns the byte offset of the first `=` outside quotes.
 fn unquoted_equals(text: &str) -> Option<usize> {
     let mut quoted = false;
     text.bytes().position(|byte| {
@@ -253,7 +256,7 @@ fn unquoted_equals(text: &str) -> Option<usize> {
     })
 }
 
-/// Reads the path in the first `end` bytes of a source.
+/// Parses the path in the first `end` bytes of a source.
 fn parse_path(source: &Arc<Source>, end: usize) -> Result<Vec<Step>, Diagnostic> {
     let text = &source.text()[..end];
     let refuse = |message: &str, from: usize, to: usize| {

@@ -1,7 +1,8 @@
-//! RON text to [`Node`].
+//! Parser from RON text to a [`Node`] tree.
 //!
-//! The `ron` crate checks the whole text and reads every scalar; raw slices that borrow from the
-//! text give places. Only what ron's data model drops is peeled by hand: names before a parenthesis.
+//! The `ron` crate checks the whole text and reads every scalar. Places come from raw slices that
+//! borrow from the text. Only what ron's data model drops is parsed by hand: names before a
+//! parenthesis.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,26 +16,25 @@ use crate::print::to_ron_line;
 use crate::source::{Position, Source, Span, TEXT_BYTES_MAX};
 use crate::{Diagnostic, Diagnostics};
 
-/// Deepest nesting of anything that a user writes: brackets, expressions, modules in modules, files
-/// that name files, blocks and operands of programs. What is deeper is refused before it can exhaust
-/// the stack.
+/// Maximum nesting of user input: brackets, expressions, nested modules, files that name files,
+/// blocks and operands of programs. Deeper input is rejected before it can exhaust the stack.
 pub const NESTING_MAX: usize = 128;
 
-/// What ron may count for text within [`NESTING_MAX`]: two steps for each bracket.
+/// Recursion limit given to ron for text within [`NESTING_MAX`]: two steps for each bracket.
 const RON_STEPS_MAX: usize = 2 * NESTING_MAX;
 
-/// Reads a description file.
+/// Parses the text of a description file.
 ///
 /// # Errors
-/// A syntax error (the first one), or all duplicate fields and keys.
+/// Returns the first syntax error, or all duplicate fields and keys.
 pub fn parse(source: &Arc<Source>) -> Result<Node, Diagnostics> {
     parse_from(source, 0)
 }
 
-/// Reads the value that begins at a byte offset of a source and ends with it.
+/// Parses the value that begins at a byte offset of a source and ends with it.
 ///
 /// # Errors
-/// As [`parse`].
+/// Fails in the same cases as [`parse`].
 pub fn parse_from(source: &Arc<Source>, from: usize) -> Result<Node, Diagnostics> {
     let text = source.text();
     if text.len() > TEXT_BYTES_MAX {
@@ -67,8 +67,8 @@ pub fn parse_from(source: &Arc<Source>, from: usize) -> Result<Node, Diagnostics
         .into_result(node)
 }
 
-/// Lets ron read the whole text once, so that every syntax error carries its own place; returns the
-/// text from the first value on, and the extensions switched on before it.
+/// Lets ron read the whole text once, so that every syntax error carries its own place. Returns the
+/// text from the first value on, and the extensions enabled before it.
 fn check_syntax<'t>(
     source: &'t Arc<Source>,
     from: usize,
@@ -136,7 +136,7 @@ fn syntax_error(source: &Arc<Source>, from: usize, error: &ron::error::SpannedEr
     }
 }
 
-/// What is said of anything deeper than [`NESTING_MAX`].
+/// Message for input nested deeper than [`NESTING_MAX`].
 pub fn nested_too_deep() -> String {
     format!("nested more than {NESTING_MAX} levels deep")
 }
@@ -150,13 +150,13 @@ fn too_deep(place: &Span) -> Diagnostic {
 struct Reader<'t> {
     source: &'t Arc<Source>,
     options: ron::Options,
-    /// Brackets open around the value being read.
+    /// Number of brackets open around the value being read.
     depth: usize,
     problems: Diagnostics,
 }
 
 impl<'t> Reader<'t> {
-    /// Reads the one value that `raw`, a slice of the source, holds.
+    /// Parses the single value contained in `raw`, a slice of the source.
     fn value(&mut self, raw: &'t str) -> Result<Node, Diagnostic> {
         let text = skip_trivia(raw);
         if self.depth > NESTING_MAX {
@@ -192,7 +192,7 @@ impl<'t> Reader<'t> {
         Ok(Node::new(kind, span))
     }
 
-    /// `true`, `None`, `Some(x)`, `Name`, `Name(..)`.
+    /// Parses a value starting with a name: `true`, `None`, `Some(x)`, `Name`, `Name(..)`.
     fn named(&mut self, text: &'t str) -> Result<Node, Diagnostic> {
         let (word, rest) = self.ron(text, |ron| ron.deserialize_identifier(WordVisitor))?;
         let body = skip_trivia(rest);

@@ -1,5 +1,5 @@
-//! What a type may ask of the reader beyond data: where a value stands, the tree of a part that is
-//! read later, a list that may be written without brackets.
+//! Types that request more than data from the deserializer. These are a value's place, the tree of
+//! a part that is read later, and a list that may be written without brackets.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,20 +11,20 @@ use crate::Diagnostic;
 use crate::node::Node;
 use crate::source::Span;
 
-/// A value and where it was written; values from Rust code have no place.
+/// A value with the place where it was written. Values created in Rust code have no place.
 ///
-/// As a field of a type that [`from_node`](crate::from_node) reads, it is written like the value
-/// alone.
+/// In a type that [`from_node`](crate::from_node) reads, such a field is written like the plain
+/// value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placed<T> {
-    /// The value.
+    /// The value itself, without its place.
     pub value: T,
-    /// Where it stands in a description file.
+    /// Place in a description file, if it has one.
     pub place: Option<Span>,
 }
 
 impl<T> Placed<T> {
-    /// A value and its place.
+    /// Creates a value with its place in a file.
     pub fn at(value: T, place: &Span) -> Self {
         Self {
             value,
@@ -32,12 +32,12 @@ impl<T> Placed<T> {
         }
     }
 
-    /// An error that this value is to blame for.
+    /// Creates an error that points at this value.
     pub fn error(&self, message: impl Into<String>) -> Diagnostic {
         self.blame(Diagnostic::error(message))
     }
 
-    /// Puts a message where this value stands.
+    /// Sets the place of a message to that of this value.
     pub fn blame(&self, message: impl Into<Diagnostic>) -> Diagnostic {
         Diagnostic {
             place: self.place.clone(),
@@ -58,19 +58,19 @@ impl From<&str> for Placed<String> {
     }
 }
 
-/// A list of values; one alone may be written without brackets.
+/// List of values; a single value may be written without brackets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneOrMore<T>(pub Vec<T>);
 
-/// The newtype a [`Placed`] asks its deserializer for.
+/// Newtype name by which a [`Placed`] identifies itself to the deserializer.
 pub(crate) const PLACED: &str = "$warpweave_params::Placed";
-/// The newtype a [`Node`] asks its deserializer for.
+/// Newtype name by which a [`Node`] identifies itself to the deserializer.
 pub(crate) const TREE: &str = "$warpweave_params::Node";
-/// The newtype a [`OneOrMore`] asks its deserializer for.
+/// Newtype name by which a [`OneOrMore`] identifies itself to the deserializer.
 pub(crate) const ONE_OR_MORE: &str = "$warpweave_params::OneOrMore";
 
-// serde hands on data, and neither a place nor a tree is any. The reader of this crate, who knows
-// the names above, puts what was asked for down here, and whoever asked takes it at once.
+// serde passes plain data only, neither places nor trees. The deserializer of this crate recognises
+// the names above and stores the requested item here. The requesting type takes it immediately.
 thread_local! {
     static PLACE: Cell<Option<Span>> = const { Cell::new(None) };
     static NODE: Cell<Option<Node>> = const { Cell::new(None) };
@@ -109,7 +109,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
     }
 }
 
-/// A field of this type keeps its part of the tree, to be read later.
+/// A field of this type keeps its subtree, to be read later.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NodeVisitor;

@@ -1,4 +1,5 @@
-//! [`Node`] back to RON text, names and order kept; reading the text again gives an equal tree.
+//! Printer from [`Node`] to RON text. Keeps names and order; parsing the text again gives an equal
+//! tree.
 
 use std::fmt::Write as _;
 
@@ -11,7 +12,7 @@ use crate::{Diagnostics, parse};
 /// Longest value, in characters, that is written on one line.
 const LINE_MAX: usize = 72;
 
-/// The tree as an indented RON file, with a line break at the end.
+/// Returns the tree as an indented RON file that ends with a line break.
 pub fn to_ron(node: &Node) -> String {
     let mut text = String::new();
     pretty(&mut text, node, 0);
@@ -19,25 +20,26 @@ pub fn to_ron(node: &Node) -> String {
     text
 }
 
-/// The tree on one line.
+/// Returns the tree as RON text on one line.
 pub fn to_ron_line(node: &Node) -> String {
     let mut text = String::new();
     line(&mut text, node);
     text
 }
 
-/// A typed value as a tree, as if it had been written in a file called `<value>`.
+/// Converts a typed value to a tree, as if it had been read from a file called `<value>`.
 ///
 /// # Errors
-/// When the value has a part that RON cannot express, such as bytes.
+/// Returns an error if the value has a part that RON cannot express, such as bytes.
 pub fn to_node<T: Serialize + ?Sized>(value: &T) -> Result<Node, Diagnostics> {
     to_node_with(value, &mut |_, tree| Ok(tree))
 }
 
-/// As [`to_node`]; every part that [`serialize_tree`] wrote goes through `part` with its label.
+/// Converts like [`to_node`]; passes every part that [`serialize_tree`] wrote through `part` with
+/// its label.
 ///
 /// # Errors
-/// As [`to_node`], and those of `part`.
+/// Fails in the cases of [`to_node`] and if `part` fails.
 pub fn to_node_with<T: Serialize + ?Sized>(
     value: &T,
     part: &mut dyn FnMut(&str, Node) -> Result<Node, Diagnostics>,
@@ -61,14 +63,14 @@ pub fn to_node_with<T: Serialize + ?Sized>(
     problems.into_result(node)
 }
 
-/// Begins a text that stands for a tree: no other text of a description has this character.
+/// First character of a text that stands for a tree; no other description text contains it.
 const TREE_MARK: char = '\u{1}';
 
-/// Writes a tree as a part of a typed value. serde has no trees, so it travels as a marked text, which
-/// [`to_node`] and [`to_node_with`] take for what it stands for.
+/// Serializes a tree as part of a typed value. serde has no trees, so it is written as a marked
+/// text, which [`to_node`] and [`to_node_with`] turn back into the tree.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Returns the errors of the serializer unchanged.
 pub fn serialize_tree<S: Serializer>(
     label: &str,
     tree: &Node,
@@ -80,7 +82,7 @@ pub fn serialize_tree<S: Serializer>(
     ))
 }
 
-/// Label and text of a tree that [`serialize_tree`] wrote.
+/// Returns the label and text of a tree that [`serialize_tree`] wrote.
 pub fn labelled_tree(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix(TREE_MARK)?.split_once(TREE_MARK)
 }
@@ -205,7 +207,7 @@ fn head(out: &mut String, name: Option<&Name>) {
     }
 }
 
-/// A name; one that is no plain identifier is written in RON's raw form.
+/// Writes a name; one that is not a plain identifier is written in RON's raw form.
 fn word(out: &mut String, name: &str) {
     let plain = |(index, c): (usize, char)| {
         c == '_' || c.is_alphabetic() || index > 0 && c.is_alphanumeric()

@@ -1,11 +1,10 @@
-//! Text of inputs made fit for a terminal: nothing in it steers the terminal or hides what it says,
-//! and it has an end.
+//! Makes input text safe for a terminal: no control sequences, nothing hidden, and bounded length.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with every character that would move the cursor, change colours, reverse the order of
-/// writing or show nothing written as an escape: `\n`, `\u{1b}`.
+/// Replaces every character that would control the terminal by an escape such as `\n` or `\u{1b}`.
+/// This includes cursor movement, colours, reversed writing order and invisible characters.
 ///
 /// ```
 /// use warpweave_params::printable;
@@ -23,7 +22,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Text of several lines with everything but its line breaks as [`printable`] has it.
+/// Applies [`printable`] to a text of several lines, keeping its line breaks.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     if is_plain(text, true) || !text.chars().any(|c| c != '\n' && is_control(c)) {
         return Cow::Borrowed(text);
@@ -38,8 +37,8 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// JSON with the same meaning and the same line breaks, in which such characters are written as JSON's
-/// own escapes: `\u009b`.
+/// Returns JSON with the same meaning and line breaks, with such characters written as JSON
+/// escapes: `\u009b`.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
     if is_plain(json, true) || !json.chars().any(|c| c != '\n' && is_control(c)) {
         return Cow::Borrowed(json);
@@ -58,7 +57,8 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// As [`printable`], and of a text longer than `most` characters only its beginning and its end.
+/// Applies [`printable`]; shortens a text longer than `most` characters to its beginning and its
+/// end.
 pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     // A character has four bytes at most: a long text is not counted through.
     let fits = text.len() <= most || (text.len() <= 4 * most && text.chars().count() <= most);
@@ -79,7 +79,7 @@ pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{} … {}", printable(head), printable(tail)))
 }
 
-/// Appends a character, escaped if a terminal would do something else than show it.
+/// Appends a character, escaped if a terminal would not simply display it.
 pub(crate) fn push_printable(text: &mut String, c: char) {
     if is_control(c) {
         text.extend(c.escape_default());
@@ -88,16 +88,16 @@ pub(crate) fn push_printable(text: &mut String, c: char) {
     }
 }
 
-/// Whether the text is nothing but visible ASCII, and line breaks if they are let pass. Nearly every
-/// long text is, and this is told many bytes at a time.
+/// True if the text consists of visible ASCII, and line breaks if `line_breaks` allows them. Fast
+/// path for long texts, checked many bytes at a time.
 fn is_plain(text: &str, line_breaks: bool) -> bool {
     let visible = |byte: &u8| (b' '..0x7f).contains(byte) || (line_breaks && *byte == b'\n');
     let pieces = &mut text.as_bytes().chunks(64);
     pieces.all(|piece| piece.iter().fold(true, |all, byte| all & visible(byte)))
 }
 
-/// Whether a terminal takes the character as a command, or shows nothing for it (Unicode categories
-/// Cc and, of Cf, what reorders, joins or hides).
+/// True if a terminal interprets the character as a command or displays nothing for it. These are
+/// Unicode category Cc and the characters of Cf that reorder, join or hide.
 fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(

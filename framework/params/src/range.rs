@@ -1,13 +1,13 @@
-//! The words for a number outside its range.
+//! Wording of messages about numbers outside their range.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 
-/// What is wrong with `value` if it lies outside `range`: `0, expected 1 to 64`, or
-/// `0, expected at least 1`. What comes before (`{what} is `, `{field}: `) is the caller's.
+/// Describes the mismatch if `value` is outside `range`: `0, expected 1 to 64`, or
+/// `0, expected at least 1`. The caller writes the prefix (`{what} is `, `{field}: `).
 ///
 /// # Panics
-/// For a range that excludes an end: say which values belong to it.
+/// For a range that excludes an end, the message should state which values belong to it.
 #[inline]
 pub fn out_of_range<T: PartialOrd + Display>(
     value: &T,

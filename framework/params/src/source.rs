@@ -1,4 +1,4 @@
-//! Source texts and places in them.
+//! Source texts, positions and spans in them.
 
 use std::fmt;
 use std::path::Path;
@@ -16,23 +16,23 @@ pub struct Source {
     text: String,
     /// Byte offset of the first character of each line.
     line_starts: Vec<u32>,
-    /// Lines of the file before the text.
+    /// Number of lines in the file before the text.
     lines_before: usize,
-    /// Bytes that messages may show.
+    /// Number of leading bytes that messages may show.
     quoted: usize,
 }
 
-/// A human position: both counted from one, columns in characters.
+/// A line and column for human readers, both counted from one; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Line, from one.
+    /// Line number, starting at one for the first line.
     pub line: usize,
-    /// Column in characters, from one.
+    /// Column in characters, starting at one.
     pub column: usize,
 }
 
 impl Source {
-    /// Names a text. The name is what messages show before `:line:column`.
+    /// Creates a source with a name. Messages show the name before `:line:column`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
         let text = text.into();
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
@@ -48,7 +48,8 @@ impl Source {
         })
     }
 
-    /// Names one line of a text that is not held as a whole, and its number, from one.
+    /// Creates a source from one line, with its number counted from one, of a text not held in
+    /// memory.
     pub fn of_line(name: impl Into<String>, number: usize, line: impl Into<String>) -> Arc<Self> {
         let mut source = Self::new(name, line);
         if let Some(source) = Arc::get_mut(&mut source) {
@@ -57,7 +58,7 @@ impl Source {
         source
     }
 
-    /// Names a text of which messages show no more than the first characters.
+    /// Creates a source of which messages show at most the first `characters` characters.
     pub(crate) fn quoted_up_to(name: String, text: String, characters: usize) -> Arc<Self> {
         let cut = text.char_indices().nth(characters);
         let mut source = Self::new(name, text);
@@ -67,26 +68,26 @@ impl Source {
         source
     }
 
-    /// Reads a file.
+    /// Reads a file into a source text.
     ///
     /// # Errors
-    /// When it is no plain file, cannot be read, is not UTF-8, or is too long for a description; the
-    /// message names the path.
+    /// Returns an error if it is not a regular file, cannot be read, is not UTF-8, or is too long.
+    /// The message names the path.
     pub fn read(path: &Path) -> Result<Arc<Self>, Diagnostic> {
         Files::default().description(path, &[])
     }
 
-    /// The name shown in messages.
+    /// Returns the name that messages show for this source.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole text.
+    /// Returns the complete text of the source.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Line and column of a byte offset; offsets past the end give the end.
+    /// Returns the line and column of a byte offset; offsets past the end give the end.
     pub fn position(&self, offset: usize) -> Position {
         let offset = self.text.floor_char_boundary(offset);
         let line = self
@@ -100,7 +101,8 @@ impl Source {
         }
     }
 
-    /// The text of a line (from one) without its line break; empty when there is no such line.
+    /// Returns the text of a line (from one) without its line break; empty if there is no such
+    /// line.
     pub fn line(&self, line: usize) -> &str {
         let Some(start) = line
             .checked_sub(self.lines_before + 1)
@@ -115,7 +117,8 @@ impl Source {
             .trim_end_matches('\r')
     }
 
-    /// As much of a line (from one) as messages may show; nothing if that is nothing of it.
+    /// Returns the part of a line (from one) that messages may show; `None` if no part of it may be
+    /// shown.
     pub(crate) fn quotable(&self, line: usize) -> Option<&str> {
         let start = self.line_start(line);
         let text = self.line(line);
@@ -126,12 +129,13 @@ impl Source {
         Some(&text[..shown])
     }
 
-    /// Byte offset of the first character of a line (from one), which must be there.
+    /// Returns the byte offset of the first character of a line (from one), which must exist.
     pub(crate) fn line_start(&self, line: usize) -> usize {
         self.line_starts[line - 1 - self.lines_before] as usize
     }
 
-    /// Byte offset of a position; columns past the end of a line give the end of that line.
+    /// Returns the byte offset of a position; columns past the end of a line give the end of that
+    /// line.
     pub fn offset(&self, position: Position) -> usize {
         let index = position.line.saturating_sub(self.lines_before + 1);
         let Some(start) = self.line_starts.get(index) else {
@@ -142,7 +146,7 @@ impl Source {
         *start as usize + skipped.map_or(line.len(), |(at, _)| at)
     }
 
-    /// A place in this text, in byte offsets.
+    /// Creates a span in this text from two byte offsets.
     pub fn span(self: &Arc<Self>, start: usize, end: usize) -> Span {
         let end = end.min(self.text.len());
         Span {
@@ -156,16 +160,16 @@ impl Source {
 /// A range of a source text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The text the range lies in.
+    /// Source text that contains the range.
     pub source: Arc<Source>,
-    /// First byte.
+    /// Byte offset of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// Byte offset one past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The text covered.
+    /// Returns the source text that the span covers.
     pub fn text(&self) -> &str {
         self.source
             .text
@@ -173,17 +177,18 @@ impl Span {
             .unwrap_or_default()
     }
 
-    /// Line and column of the first character.
+    /// Returns the line and column of the first character.
     pub fn position(&self) -> Position {
         self.source.position(self.start as usize)
     }
 
-    /// Line and column just past the last character.
+    /// Returns the line and column just past the last character.
     pub fn end_position(&self) -> Position {
         self.source.position(self.end as usize)
     }
 
-    /// The first character of the range alone: where to point when the whole would be a page.
+    /// Returns the first character of the range, to point at when the whole range would fill a
+    /// page.
     pub fn head(&self) -> Self {
         let width = self.text().chars().next().map_or(0, char::len_utf8);
         Self {
@@ -192,7 +197,7 @@ impl Span {
         }
     }
 
-    /// The part of this range between two byte offsets counted from its start.
+    /// Returns the part of this range between two byte offsets relative to its start.
     pub fn slice(&self, start: usize, end: usize) -> Self {
         let clamp = |offset: usize| (self.start as usize + offset).min(self.end as usize) as u32;
         Self {

@@ -1,20 +1,20 @@
-//! Nearest valid names for a misspelt one.
+//! Suggestions of valid names close to a misspelt one.
 
 use crate::printable::shortened;
 
-/// Longest misspelt name, in bytes, for which others are compared with it.
+/// Maximum length in bytes of a misspelt name that is compared with valid names.
 const FOUND_MAX: usize = 256;
 
-/// Characters that a list of names may have to be shown whole.
+/// Maximum number of characters of a list of names that is shown whole.
 const LIST_MAX: usize = 1_500;
 
-/// Names shown of a longer list.
+/// Number of names shown of a longer list.
 const NAMES_MAX: usize = 10;
 
-/// Characters shown of a name.
+/// Maximum number of characters shown of a name.
 const NAME_MAX: usize = 80;
 
-/// The valid name closest to `found`, if any is close enough to be what was meant.
+/// Returns the valid name closest to `found`, if one is close enough to be the intended one.
 ///
 /// Distance counts insertions, deletions, substitutions and swaps, ignoring case; up to a third of
 /// the length may differ. The first of equally near names wins.
@@ -34,9 +34,9 @@ pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// The hint for an unknown name: the nearest valid one, then the list, introduced by `what`
-/// (such as "fields of Cache"). Of a long list it shows those most like the name, and how many more
-/// there are.
+/// Returns the hint for an unknown name: the nearest valid name, then the list introduced by `what`
+/// (such as "fields of Cache"). A long list is reduced to the most similar names and the number of
+/// others.
 pub fn name_hint<'a>(
     found: &str,
     what: &str,

@@ -1,4 +1,4 @@
-//! Promises that hold for every text and every tree.
+//! Properties that hold for every text and every tree.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn fields(value: impl Strategy<Value = Node>, least: usize) -> impl Strategy<Val
     })
 }
 
-/// Any tree that has a text form.
+/// Strategy for any tree that has a text form.
 fn tree() -> impl Strategy<Value = Node> {
     let leaf = prop_oneof![
         Just(Kind::Unit),
@@ -83,7 +83,7 @@ fn tree() -> impl Strategy<Value = Node> {
     })
 }
 
-/// Every place lies inside the place around it, and spells what it holds.
+/// True if every span is inside its parent's span and its text matches its value.
 fn spans_nest(node: &Node) -> bool {
     let source: &Arc<Source> = &node.span.source;
     let mut children: Vec<&Node> = node.items().iter().collect();

@@ -1,32 +1,32 @@
-//! Random choices as a function of (seed, place, count).
+//! Random choices as a pure function of (seed, place, count).
 
 use crate::{FNV_START, fnv1a, nth};
 
-/// Random numbers of one place; the same count always gives the same number.
+/// Random numbers for one place. The same count always gives the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterRng {
     key: u64,
 }
 
 impl CounterRng {
-    /// The dice of `place`, such as the path of a port, in a run with `seed`.
+    /// Creates the generator for `place`, such as the path of a port, in a run with `seed`.
     pub fn new(seed: u64, place: &str) -> Self {
         Self {
             key: fnv1a(seed ^ FNV_START, place.bytes()),
         }
     }
 
-    /// The number of this count, any `u64`.
+    /// Returns the number for this count, any `u64`.
     pub fn roll(&self, count: u64) -> u64 {
         nth(self.key, count)
     }
 
-    /// The number of this count, in `0..n`; 0 for `n` = 0.
+    /// Returns the number for this count, in `0..n`; 0 for `n` = 0.
     pub fn below(&self, count: u64, n: u64) -> u64 {
         ((u128::from(self.roll(count)) * u128::from(n)) >> 64) as u64
     }
 
-    /// True for about `sixteenths` of 16 counts.
+    /// Returns true for about `sixteenths` of 16 counts.
     pub fn chance(&self, count: u64, sixteenths: u32) -> bool {
         self.roll(count) & 15 < u64::from(sixteenths)
     }

@@ -1,9 +1,9 @@
-//! FNV-1a, 64 bits: tells names and inputs apart; it does not resist an adversary.
+//! FNV-1a hash, 64 bits, for distinguishing names and inputs. Not secure against an adversary.
 
-/// The hash of nothing.
+/// Initial value of the hash, for empty input.
 pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Adds `bytes` to a hash: [`FNV_START`] or what this function returned, possibly with a seed
+/// Adds `bytes` to a hash. Start from [`FNV_START`] or an earlier result, possibly with a seed
 /// mixed in.
 #[inline]
 pub fn fnv1a(hash: u64, bytes: impl IntoIterator<Item = u8>) -> u64 {

@@ -1,8 +1,8 @@
-//! Reproducible choices: numbers as functions of a seed, a place and a count.
+//! Reproducible random choices: numbers as functions of a seed, a place and a count.
 //!
-//! Nothing here has a state that somebody else could advance, so a choice does not depend on who
-//! chose before. Streams that are drawn from in order, such as those of generated input data, come
-//! from a generator of their own, seeded with [`nth`].
+//! The functions here share no state, so a choice does not depend on earlier choices elsewhere.
+//! Sequential streams, such as generated input data, use a generator of their own, seeded with
+//! [`nth`].
 
 mod counter_rng;
 mod fnv;
@@ -10,11 +10,10 @@ mod fnv;
 pub use counter_rng::CounterRng;
 pub use fnv::{FNV_START, fnv1a};
 
-/// What the state of SplitMix64 advances by: the golden ratio, so that neighbouring counts lie far
-/// apart.
+/// Increment of the SplitMix64 state: the golden ratio, so that neighbouring counts are far apart.
 pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Spreads a number over 64 bits, one to one: SplitMix64's output function (Steele, Lea and Flood,
+/// Mixes a number into 64 bits, one to one: SplitMix64's output function (Steele, Lea and Flood,
 /// OOPSLA 2014).
 #[inline]
 pub const fn mix(number: u64) -> u64 {
@@ -23,7 +22,7 @@ pub const fn mix(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Output number `count` of SplitMix64 that starts from `seed`.
+/// Returns output number `count` of SplitMix64 started from `seed`.
 #[inline]
 pub const fn nth(seed: u64, count: u64) -> u64 {
     mix(seed.wrapping_add(count.wrapping_add(1).wrapping_mul(GAMMA)))
@@ -33,7 +32,7 @@ pub const fn nth(seed: u64, count: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// First outputs of the published C code (Vigna) for the seed 1234567.
+    /// Compares with the first outputs of the published C code (Vigna) for the seed 1234567.
     #[test]
     fn outputs_are_those_of_the_published_split_mix_64() {
         let published = [

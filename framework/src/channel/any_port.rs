@@ -1,4 +1,5 @@
-//! What every port offers to elaboration, checkpoints and reports, whatever its message type.
+//! Interface of every port to elaboration, checkpoints and reports, independent of the message
+//! type.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -10,61 +11,61 @@ use crate::channel::boundary::{Boundary, Positions};
 use crate::channel::stall::StallInjector;
 use crate::evaluation::Target;
 
-/// Which way messages pass a port, seen from its component.
+/// Direction of messages through a port, seen from its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The component receives.
+    /// The component receives messages through this port.
     Input,
-    /// The component sends.
+    /// The component sends messages through this port.
     Output,
 }
 
-/// What every port offers to elaboration and reports, whatever its message type.
+/// Interface of every port to elaboration and reports, independent of the message type.
 pub(crate) trait AnyPort: Any {
     fn direction(&self) -> Direction;
     fn message_type(&self) -> (TypeId, &'static str);
     fn is_bound(&self) -> bool;
-    /// Output: any number of wires may start here.
+    /// Output: true if any number of wires may start here.
     fn fans_out(&self) -> bool {
         false
     }
-    /// What only a port of its direction offers.
+    /// Returns the interface specific to the port's direction.
     fn end(&mut self) -> End<'_>;
     fn state(&self) -> PortState;
-    /// The last tick after `now` at which something on its way through the channel arrives here: a
-    /// message or a value, or the credit for which there is no room.
+    /// Returns the last tick after `now` at which an item in the channel arrives here, or `None`.
+    /// Items are messages, values, and the credit that a full channel awaits.
     fn arrival(&self, _now: u64) -> Option<u64> {
         None
     }
-    /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
-    /// channel holds, an output its accounting.
+    /// Returns the port's part of the saved channel state at tick `now`. An input contributes the
+    /// channel's contents, an output its accounting.
     fn save(&self, now: u64) -> Result<SavedPort, String>;
-    /// Whether something stands between the port and its channel that may remember things.
+    /// True if a tap that may hold state sits between the port and its channel.
     fn is_tapped(&self) -> bool {
         false
     }
-    /// What of [`SavedPort::state`] a person can read.
+    /// Returns the human-readable part of [`SavedPort::state`], with a name.
     fn describe(&self) -> Option<(String, serde_json::Value)>;
-    /// Input: drops what the channel holds, before [`AnyPort::load`] of the output fills it.
+    /// Input: discards the channel's contents before [`AnyPort::load`] of the output refills it.
     fn clear(&mut self) {}
-    /// Restores the port from what it saved and what the port at the other end saved.
+    /// Restores the port from its own saved state and that of the port at the other end.
     fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String>;
-    /// Disturbs what passes, where messages pass.
+    /// Attaches a stall injector to ports that carry messages.
     fn stall(&mut self, _injector: StallInjector) {}
 }
 
-/// A port as the end of a channel.
+/// A port as one end of a channel.
 pub(crate) enum End<'a> {
     Output(&'a mut dyn OutputEnd),
     Input(&'a mut dyn InputEnd),
 }
 
-/// What outputs offer to elaboration.
+/// Interface of an output port to elaboration.
 pub(crate) trait OutputEnd {
-    /// Makes the channel, keeps its writing end and returns the reading end.
+    /// Creates the channel, keeps its writing end and returns the reading end.
     fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any>;
-    /// Says where the receiver of `channel` is. Across a cut a channel with slots gives its time
-    /// stamps, and whether the sender waits for a credit.
+    /// Sets the location of the receiver of `channel`. Across a cut, a channel with slots returns
+    /// its time stamps, and true if the sender waits for a credit.
     fn place_receiver(
         &mut self,
         channel: u32,
@@ -72,27 +73,27 @@ pub(crate) trait OutputEnd {
     ) -> Option<(Arc<dyn Boundary>, bool)>;
 }
 
-/// What inputs offer to elaboration.
+/// Interface of an input port to elaboration.
 pub(crate) trait InputEnd {
-    /// Takes the reading end that [`OutputEnd::make_channel`] returned.
+    /// Accepts the reading end that [`OutputEnd::make_channel`] returned.
     fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
-    /// Says where the sender is.
+    /// Sets the location of the sender.
     fn place_sender(&mut self, sender: Reach);
 }
 
-/// Where the other end of a channel is, seen from one end.
+/// Location of the other end of a channel, seen from one end.
 #[derive(Clone)]
 pub(crate) enum Reach {
-    /// A component of this partition and clock.
+    /// Component in this partition and clock domain.
     Same(Target),
-    /// A component of this partition and another clock.
+    /// Component in this partition and another clock domain.
     OtherClock(Target),
-    /// Another partition: number of the cut, and where the ends tell their positions.
+    /// Another partition: number of the cut, and the positions that both ends publish.
     Cut(u32, Arc<Positions>),
 }
 
 impl Reach {
-    /// The component, unless it is in another partition.
+    /// Returns the component unless it is in another partition.
     pub(crate) fn within_partition(&self) -> Option<Target> {
         match self {
             Self::Same(target) | Self::OtherClock(target) => Some(*target),
@@ -100,7 +101,7 @@ impl Reach {
         }
     }
 
-    /// Where `to` is, seen from `from`; elaboration starts with one partition.
+    /// Location of `to` seen from `from`; elaboration starts with a single partition.
     pub(crate) fn within(from: Target, to: Target) -> Self {
         if from.domain == to.domain {
             Self::Same(to)
@@ -113,14 +114,14 @@ impl Reach {
 /// The saved state of one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedPort {
-    /// What results depend on.
+    /// State that simulation results depend on.
     pub state: Vec<u8>,
-    /// What only the engine needs: counters, who is to be woken.
+    /// State that only the engine needs: counters and pending wake-ups.
     pub engine: Vec<u8>,
 }
 
 impl SavedPort {
-    /// Saves the two halves.
+    /// Saves the state and the engine's part.
     pub(crate) fn of(state: &impl Serialize, engine: &impl Serialize) -> Result<Self, String> {
         let bytes = |result: postcard::Result<Vec<u8>>| result.map_err(|e| e.to_string());
         Ok(Self {
@@ -129,18 +130,18 @@ impl SavedPort {
         })
     }
 
-    /// What results depend on.
+    /// Decodes the state that simulation results depend on.
     pub(crate) fn state<T: DeserializeOwned>(&self) -> Result<T, String> {
         postcard::from_bytes(&self.state).map_err(|e| e.to_string())
     }
 
-    /// What only the engine needs.
+    /// Decodes the state that only the engine needs.
     pub(crate) fn engine<T: DeserializeOwned>(&self) -> Result<T, String> {
         postcard::from_bytes(&self.engine).map_err(|e| e.to_string())
     }
 }
 
-/// The terms of one channel after elaboration, in ticks and cycles.
+/// Terms of one channel after elaboration, in ticks and cycles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChannelTerms {
     pub capacity: u32,
@@ -154,21 +155,21 @@ pub(crate) struct ChannelTerms {
     pub channel: u32,
 }
 
-/// A look at one port for reports.
+/// Snapshot of one port for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortState {
-    /// Messages in the channel, visible or in flight.
+    /// Number of messages in the channel, visible or in flight.
     pub occupancy: usize,
-    /// Slots of the channel.
+    /// Number of slots of the channel.
     pub capacity: usize,
-    /// Output: the component found no room and waits for a credit.
+    /// Output: true if the channel was full and the component waits for a credit.
     pub blocked: bool,
-    /// Messages passed so far.
+    /// Number of messages passed so far.
     pub messages: u64,
 }
 
 impl PortState {
-    /// That of a port without a wire.
+    /// State of a port without a wire.
     pub(crate) const UNCONNECTED: Self = Self {
         occupancy: 0,
         capacity: 0,

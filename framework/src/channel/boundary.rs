@@ -1,16 +1,16 @@
-//! What the ends of a channel show to the coordinator when they lie in different partitions.
+//! Information that channel ends in different partitions provide to the coordinator.
 
 use crate::channel::ring::Vacancy;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
-/// Where the two ends of a cut channel stand, told by them.
+/// Positions of the two ends of a cut channel, updated by the ends.
 #[derive(Default)]
 pub(crate) struct Positions {
-    /// Slot to be read next.
+    /// Index of the slot read next.
     read: AtomicUsize,
     /// Slot to be written next, while the sender waits for it.
     write: AtomicUsize,
-    /// The last window in which the sender said that it sent something.
+    /// The last window in which the sender reported a send.
     told: AtomicU64,
 }
 
@@ -28,7 +28,7 @@ impl Positions {
         self.write.store(slot, Ordering::Relaxed);
     }
 
-    /// Whether the sender sends for the first time in this window.
+    /// True if this is the sender's first send in the window.
     pub(crate) fn is_first_of(&self, window: u64) -> bool {
         let first = self.told.load(Ordering::Relaxed) != window;
         if first {
@@ -42,10 +42,10 @@ impl Positions {
     }
 }
 
-/// The time stamps of a cut channel, whatever its message type.
+/// Time stamps of a cut channel, independent of its message type.
 pub(crate) trait Boundary: Send + Sync {
-    /// When the oldest message becomes readable, if there is one.
+    /// Returns the tick at which the oldest message becomes readable, if there is a message.
     fn head_ready(&self) -> Option<u64>;
-    /// The slot for which the sender waits.
+    /// Returns the state of the slot for which the sender waits.
     fn vacancy(&self) -> Vacancy;
 }

@@ -1,21 +1,24 @@
-//! How a message passes a port: most take a short way, for which the port knows all it needs.
+//! Paths of messages through a port. Most take a short path, for which the port has all necessary
+//! information.
 
 use crate::channel::any_port::Reach;
 use crate::evaluation::NEAR;
 
-/// How a message passes a port.
+/// Path that a message takes through a port.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryPath {
-    /// Short: no taps, one message per cycle, and the other end in this partition and clock and near.
+    /// Short path: no taps, one message per cycle, and the other end nearby in this partition and
+    /// clock domain.
     Near,
-    /// Short: no taps, one message per cycle, and the other end in another partition.
+    /// Short path: no taps, one message per cycle, and the other end in another partition.
     CutActivity,
-    /// Any other.
+    /// General path for all other cases.
     Long,
 }
 
 impl DeliveryPath {
-    /// The way to `other` at `cycles` of a wire that is `simple`, and whom to wake there if near.
+    /// Returns the path to `other` at `cycles` of a wire that is `simple`, and the component to
+    /// wake if it is near.
     pub(super) fn to(other: &Reach, cycles: u64, simple: bool) -> (Self, u32) {
         match other {
             Reach::Same(target) if simple && cycles < NEAR => (Self::Near, target.index),

@@ -29,7 +29,7 @@ struct Connected<T> {
     channel: u32,
     taps: Option<Box<Taps<T>>>,
     way: DeliveryPath,
-    /// The sender on [`DeliveryPath::Near`].
+    /// Index of the sender to wake on [`DeliveryPath::Near`].
     neighbour: u32,
 }
 
@@ -40,14 +40,14 @@ impl<T> Default for InPort<T> {
 }
 
 impl<T: Message> Connected<T> {
-    /// Finds out which way messages go.
+    /// Determines the path that messages take.
     fn settle(&mut self) {
         let simple = self.taps.is_none();
         (self.way, self.neighbour) = DeliveryPath::to(&self.sender, self.credit_cycles, simple);
     }
 
-    /// Takes the oldest message on a short way to which nobody listens; does what
-    /// [`Connected::pop_any`] does.
+    /// Takes the oldest message on a short path without listeners; equivalent to
+    /// [`Connected::pop_any`].
     #[inline(always)]
     fn pop_short(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
@@ -64,7 +64,7 @@ impl<T: Message> Connected<T> {
         Some(value)
     }
 
-    /// Takes the oldest message, or what the taps make of it.
+    /// Takes the oldest message, as modified by the taps.
     #[inline(never)]
     fn pop_any(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
@@ -84,7 +84,7 @@ impl<T: Message> Connected<T> {
         Some(value)
     }
 
-    /// Wakes a sender that waits for room, which it has after `cycles` of the receiver.
+    /// Wakes a sender that waits for room, which becomes available after `cycles` of the receiver.
     fn return_credit(&self, ctx: &mut Context<'_>, cycles: u64, tick: u64) {
         if let Reach::Same(target) = &self.sender {
             if self.end.take_blocked() {
@@ -95,10 +95,10 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Wakes a sender on another clock that waits for room, or lets the coordinator see the pop.
+    /// Wakes a waiting sender in another clock domain, or makes the pop visible to the coordinator.
     ///
-    /// Whether a sender across a cut that begins to wait in this window is seen to depends on the
-    /// threads' pace; but of that one the coordinator hears anyway.
+    /// A sender across a cut may begin to wait in this window. Thread timing decides if that is
+    /// noticed here, but the coordinator learns of such a sender in any case.
     fn tell_sender(&self, ctx: &mut Context<'_>, tick: u64) {
         if let Reach::Cut(cut, positions) = &self.sender {
             positions.set_read(self.end.position());
@@ -112,7 +112,7 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Takes the oldest message through the taps.
+    /// Takes the oldest message through the taps of this port.
     #[cold]
     fn pop_tapped(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
@@ -136,23 +136,23 @@ impl<T: Message> Connected<T> {
 }
 
 impl<T: Message> InPort<T> {
-    /// A port to be connected by the builder.
+    /// Creates a port that the builder connects later.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether the port is connected; ports named as optional may not be.
+    /// True if the port is connected; optional ports may be unconnected.
     pub fn is_connected(&self) -> bool {
         self.link.is_some()
     }
 
-    /// The oldest message, if one is readable in this cycle.
+    /// Returns the oldest message if one is readable in this cycle.
     #[inline(always)]
     pub fn peek(&self, ctx: &Context<'_>) -> Option<&T> {
         self.link.as_ref().expect(UNBOUND).end.peek(ctx.now().0)
     }
 
-    /// Takes the oldest message, if one is readable in this cycle.
+    /// Takes the oldest message if one is readable in this cycle.
     #[inline(always)]
     pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let link = self.link.as_mut().expect(UNBOUND);
@@ -166,14 +166,14 @@ impl<T: Message> InPort<T> {
         }
     }
 
-    /// Puts a tap between the port, which is connected, and its channel.
+    /// Inserts a tap between the port, which must be connected, and its channel.
     pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
         let link = self.link.as_mut().expect(UNBOUND);
         Taps::add(&mut link.taps, tap);
         link.settle();
     }
 
-    /// Messages in the channel, visible or in flight; for reports.
+    /// Returns the number of messages in the channel, visible or in flight; for reports.
     pub fn occupancy(&self) -> usize {
         self.link.as_ref().map_or(0, |l| l.end.len())
     }

@@ -1,31 +1,31 @@
-//! The terms of a wire.
+//! Timing and capacity parameters of a wire.
 
-/// How much a channel accepts per sender cycle.
+/// Bandwidth of a channel per sender cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// So many messages per cycle.
+    /// Maximum number of messages per sender cycle.
     Messages(u32),
-    /// So many bytes per cycle: a message of `b` bytes occupies the wire for `ceil(b / n)` cycles
-    /// and is readable `latency` cycles after its last byte left.
+    /// Bytes per cycle. A message of `b` bytes occupies the wire for `ceil(b / n)` cycles. It is
+    /// readable `latency` cycles after its last byte left.
     Bytes(u32),
 }
 
-/// The terms of a wire as its author states them.
+/// Parameters of a wire as its author states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Cycles of the sender from send to readable, at least 1.
+    /// Sender cycles from send to readable, at least 1.
     pub latency: u32,
-    /// Cycles of the receiver from pop to the slot being usable again, at least 1.
+    /// Receiver cycles from pop until the slot is usable again, at least 1.
     pub credit_latency: u32,
-    /// Messages in flight and queued; by default enough for full rate:
+    /// Maximum number of messages in flight and queued. The default suffices for full rate:
     /// `width × (latency + credit_latency)`.
     pub capacity: Option<u32>,
-    /// What is accepted per sender cycle.
+    /// Bandwidth per sender cycle, in messages or bytes.
     pub width: Width,
 }
 
 impl Link {
-    /// A wire of this latency in both directions, one message per cycle, full rate.
+    /// Creates a full-rate wire of this latency in both directions, with one message per cycle.
     pub fn latency(cycles: u32) -> Self {
         Self {
             latency: cycles,
@@ -35,25 +35,25 @@ impl Link {
         }
     }
 
-    /// The same wire with room for `messages` in flight and queued.
+    /// Sets the maximum number of messages in flight and queued.
     pub fn capacity(mut self, messages: u32) -> Self {
         self.capacity = Some(messages);
         self
     }
 
-    /// The same wire with another credit latency.
+    /// Sets the credit latency in receiver cycles.
     pub fn credit_latency(mut self, cycles: u32) -> Self {
         self.credit_latency = cycles;
         self
     }
 
-    /// The same wire with another width.
+    /// Sets the bandwidth per sender cycle of the wire.
     pub fn width(mut self, width: Width) -> Self {
         self.width = width;
         self
     }
 
-    /// Slots needed for one message (or width) per cycle without a gap.
+    /// Returns the number of slots needed for one message (or width) per cycle without gaps.
     pub fn full_rate_capacity(&self) -> u32 {
         let per_cycle = match self.width {
             Width::Messages(n) => n,

@@ -1,16 +1,16 @@
-//! What travels through channels.
+//! Trait of the values that travel through channels.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A value that travels through channels: small, plain, moved, and storable in a checkpoint.
+/// A value that travels through channels: small, plain, movable, and storable in a checkpoint.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
-    /// Size on a wire whose width is given in bytes per cycle.
+    /// Returns the size on a wire whose width is given in bytes per cycle.
     fn wire_bytes(&self) -> u32 {
         size_of_val(self) as u32
     }
 
-    /// What ties the messages of one transaction together in a timeline, over all its hops.
+    /// Identifier that links the messages of one transaction in a timeline, over all hops.
     fn flow(&self) -> Option<u64> {
         None
     }

@@ -6,10 +6,10 @@
 //!                 └───────────────── credit latency ◄───────────────────┘
 //! ```
 //!
-//! A message sent in cycle `t` is readable `latency` sender cycles later; a slot emptied in cycle
-//! `t` can be used again `credit_latency` receiver cycles later. Both are at least one, so nothing
-//! done in a cycle is seen by another component in the same cycle. Across clocks a message is
-//! readable at the first receiver edge at or after that time.
+//! A message sent in cycle `t` is readable `latency` sender cycles later. A slot emptied in cycle
+//! `t` can be reused `credit_latency` receiver cycles later. Both are at least one, so no action is
+//! visible to another component in the same cycle. Across clocks a message is readable at the first
+//! receiver edge at or after that time.
 //!
 //! | file | holds |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! | `ports`, `any_port` | how a component names its ports; what tools may do with any port |
 //! | `tap`, `stall` | what may stand between a port and its channel |
 //!
-//! Ports reach the engine through [`crate::Context`] alone: they wake components, and know nothing of
-//! who else is evaluated.
+//! Ports reach the engine only through [`crate::Context`]: they wake components and do not know
+//! which others are evaluated.
 
 mod any_port;
 mod boundary;

@@ -27,14 +27,15 @@ pub struct OutPort<T> {
 struct Connected<T> {
     end: Producer<T>,
     receiver: Reach,
-    /// Latency in the sender's cycles.
+    /// Latency of the wire in the sender's cycles.
     latency_cycles: u64,
     latency_ticks: u64,
     period: u64,
     width: Width,
-    /// The receiver is across a cut and the coordinator knows that the sender waits for a credit.
+    /// True if the receiver is across a cut and the coordinator knows that the sender waits for a
+    /// credit.
     waiting: bool,
-    /// Width accounting: the wire takes no more before `free_from`; `sent` messages left in the
+    /// Width accounting: the wire accepts nothing before `free_from`; `sent` messages left in the
     /// cycle at tick `sent_at`.
     free_from: u64,
     sent_at: u64,
@@ -43,18 +44,18 @@ struct Connected<T> {
     channel: u32,
     taps: Option<Box<Taps<T>>>,
     way: DeliveryPath,
-    /// The receiver on [`DeliveryPath::Near`].
+    /// Index of the receiver to wake on [`DeliveryPath::Near`].
     neighbour: u32,
 }
 
 impl<T> Connected<T> {
-    /// Finds out which way messages go.
+    /// Determines the path that messages take.
     fn settle(&mut self) {
         let simple = self.taps.is_none() && self.width == Width::Messages(1);
         (self.way, self.neighbour) = DeliveryPath::to(&self.receiver, self.latency_cycles, simple);
     }
 
-    /// Whether the sender waits for a credit that is not on its way.
+    /// True if the sender waits for a credit that has not been returned yet.
     fn blocked(&self) -> bool {
         match self.receiver {
             Reach::Cut(..) => self.waiting && self.end.vacancy(TICK_MAX) == Vacancy::Full,
@@ -62,7 +63,7 @@ impl<T> Connected<T> {
         }
     }
 
-    /// Sees to it that the sender is woken when it can send.
+    /// Arranges that the sender is woken when it can send.
     #[cold]
     fn arm(&mut self, ctx: &mut Context<'_>) {
         let vacancy = self.end.vacancy(ctx.now().0);
@@ -99,8 +100,8 @@ impl<T> Connected<T> {
 }
 
 impl<T: Message> Connected<T> {
-    /// Writes the next slot, which is free, on a short way to which nobody listens; does what
-    /// [`Connected::push_any`] does.
+    /// Writes the next slot, which is free, on a short path without listeners; equivalent to
+    /// [`Connected::push_any`].
     #[inline(always)]
     fn push_short(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
@@ -115,8 +116,8 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Tells the coordinator that something was sent across the cut. Only the first message of a
-    /// window can be the one for which the receiver is to be woken: none of them is taken in it.
+    /// Notifies the coordinator of a send across the cut. Only the first message of a window can be
+    /// the one to wake the receiver for, because none is taken within the window.
     #[inline(never)]
     fn tell_across(&mut self, ctx: &mut Context<'_>) {
         self.waiting = false;
@@ -128,7 +129,7 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Writes the next slot, which is free, or what the taps make of the message.
+    /// Writes the next slot, which is free, with the message as modified by the taps.
     #[inline(never)]
     fn push_any(&mut self, ctx: &mut Context<'_>, message: T) {
         if self.taps.is_some() {
@@ -139,8 +140,8 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Accounts for the width of the wire; returns how many cycles after the first byte the last
-    /// one leaves.
+    /// Accounts for the width of the wire. Returns the number of cycles between the first and the
+    /// last byte leaving.
     fn occupy(&mut self, now: u64, message: &T) -> u64 {
         match self.width {
             Width::Messages(1) => {
@@ -167,12 +168,12 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Writes the next slot; the message is readable after `cycles`.
+    /// Writes the next slot; the message becomes readable after `cycles`.
     fn put(&mut self, ctx: &mut Context<'_>, message: T, cycles: u64) {
         let now = ctx.now().0;
         let ready = now + cycles * self.period;
         ctx.sent(self.channel, || message.flow());
-        // Behind another message nobody need be woken yet: taking that one arms for this one.
+        // Behind another message no wake-up is needed yet: popping that one arms for this one.
         let first = self.end.push(now, message, ready);
         self.messages += 1;
         if let Reach::Same(target) = &self.receiver {
@@ -184,7 +185,8 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Wakes a receiver on another clock, or tells the coordinator of one across a cut.
+    /// Wakes a receiver in another clock domain, or notifies the coordinator of a receiver across a
+    /// cut.
     fn tell_receiver(&mut self, ctx: &mut Context<'_>, first: bool, ready: u64) {
         if let Reach::Cut(..) = self.receiver {
             self.tell_across(ctx);
@@ -193,14 +195,15 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// As [`Connected::push_any`] through the taps. What they add beyond the message itself uses no width.
+    /// Sends through the taps, otherwise like [`Connected::push_any`]. Messages that the taps add
+    /// use no width.
     #[cold]
     fn push_tapped(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
         let mut taps = self.taps.take().expect("the caller saw taps");
         let mut wire = taps.send(ctx, message);
         if wire.is_empty() {
-            // The message is lost; the wire was used all the same.
+            // The message is lost, but the wire was still occupied.
             self.free_from = now + self.period;
         }
         for (i, transit) in wire.drain(..).enumerate() {
@@ -231,17 +234,17 @@ impl<T> Default for OutPort<T> {
 }
 
 impl<T: Message> OutPort<T> {
-    /// A port to be connected by the builder.
+    /// Creates a port that the builder connects later.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether the port is connected; ports named as optional may not be.
+    /// True if the port is connected; optional ports may be unconnected.
     pub fn is_connected(&self) -> bool {
         self.link.is_some()
     }
 
-    /// Whether a message can be sent in this cycle. If not, the component will be woken when it
+    /// True if a message can be sent in this cycle. Otherwise the component will be woken when it
     /// can.
     #[inline(always)]
     pub fn can_send(&mut self, ctx: &mut Context<'_>) -> bool {
@@ -254,11 +257,11 @@ impl<T: Message> OutPort<T> {
         false
     }
 
-    /// Sends a message, or hands it back when the channel has no room in this cycle; then the
-    /// component will be woken when it has.
+    /// Sends a message, or returns it if the channel has no room in this cycle. In that case the
+    /// component will be woken when there is room.
     ///
     /// # Errors
-    /// The message itself, when [`OutPort::can_send`] is false.
+    /// Returns the message itself if [`OutPort::can_send`] is false.
     #[inline]
     pub fn try_send(&mut self, ctx: &mut Context<'_>, message: T) -> Result<(), T> {
         if !self.can_send(ctx) {
@@ -268,7 +271,7 @@ impl<T: Message> OutPort<T> {
         Ok(())
     }
 
-    /// Sends what the taps of the port, if there are any, make of the message.
+    /// Sends the message as modified by the port's taps, if there are any.
     #[inline(always)]
     fn push(&mut self, ctx: &mut Context<'_>, message: T) {
         let link = self.link.as_mut().expect(UNBOUND);
@@ -282,7 +285,7 @@ impl<T: Message> OutPort<T> {
     /// Sends a message that is known to fit.
     ///
     /// # Panics
-    /// When the channel has no room: call after [`OutPort::can_send`] said yes.
+    /// Panics if the channel has no room: call only after [`OutPort::can_send`] returned true.
     #[inline(always)]
     pub fn send(&mut self, ctx: &mut Context<'_>, message: T) {
         let link = self.link.as_ref().expect(UNBOUND);
@@ -293,20 +296,20 @@ impl<T: Message> OutPort<T> {
         self.push(ctx, message);
     }
 
-    /// Puts a tap between the port, which is connected, and its channel.
+    /// Inserts a tap between the port, which must be connected, and its channel.
     pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
         let link = self.link.as_mut().expect(UNBOUND);
         Taps::add(&mut link.taps, tap);
         link.settle();
     }
 
-    /// Messages in the channel, visible or in flight; for reports.
+    /// Returns the number of messages in the channel, visible or in flight; for reports.
     pub fn occupancy(&self) -> usize {
         self.link.as_ref().map_or(0, |l| l.end.len())
     }
 }
 
-/// The time at which nothing was sent yet.
+/// Value of `sent_at` before the first send.
 const NEVER_SENT: u64 = u64::MAX;
 
 /// The saved state of a sending end.

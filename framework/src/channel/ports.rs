@@ -1,4 +1,4 @@
-//! The port visitor: how a component names its ports, and how tools reach them.
+//! Port visitor, by which components name their ports and tools reach them.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use crate::channel::message::Message;
 use crate::channel::out_port::OutPort;
 use crate::channel::published::{Observed, Published};
 
-/// A group of ports that is wired as one, such as the request and response side of a memory port.
+/// A group of ports that is wired together, such as the request and response side of a memory port.
 ///
-/// Connecting two bundles joins the ports whose names after the bundle's own are equal and whose
-/// directions are opposite.
+/// Connecting two bundles joins ports of opposite direction whose names, without the bundle's own
+/// name, are equal.
 pub trait Bundle {
     /// Names the ports of the group, always in the same order.
     fn ports(&mut self, ports: &mut Ports<'_>);
@@ -21,41 +21,41 @@ pub trait Bundle {
 pub struct Port<'a> {
     /// Name within the component, such as `up[2].request`.
     pub name: &'a str,
-    /// The component works without it.
+    /// True if the component also works without this port.
     pub optional: bool,
-    /// What the component does without it, if that is likely to be missed.
+    /// Behavior of the component without the port, if its absence is probably a mistake.
     pub unwired: Option<&'static str>,
     pub(crate) port: &'a mut dyn AnyPort,
 }
 
 impl Port<'_> {
-    /// Which way messages pass.
+    /// Returns the direction in which messages pass.
     pub fn direction(&self) -> Direction {
         self.port.direction()
     }
 
-    /// Name of the message type.
+    /// Returns the name of the message type.
     pub fn message_type_name(&self) -> &'static str {
         self.port.message_type().1
     }
 
-    /// Whether the port has been connected.
+    /// True if the port has been connected.
     pub fn is_bound(&self) -> bool {
         self.port.is_bound()
     }
 
-    /// Occupancy and counts of the channel behind the port.
+    /// Returns occupancy and counts of the channel behind the port.
     pub fn state(&self) -> PortState {
         self.port.state()
     }
 }
 
-/// Bytes of a name before the place for names grows.
+/// Initial capacity of the name buffer in bytes.
 const USUAL_NAME_BYTES: usize = 64;
 
 /// Collects the ports that a component names.
 pub struct Ports<'a> {
-    /// What names begin with here; none where nobody asks for names.
+    /// Prefix of the names; `None` if no names are needed.
     prefix: Option<String>,
     optional: bool,
     unwired: Option<&'static str>,
@@ -72,7 +72,7 @@ impl<'a> Ports<'a> {
         }
     }
 
-    /// For a visitor that knows the ports by their order: all names are empty.
+    /// Creates a visitor that identifies ports by their order; all names are empty.
     pub(crate) fn nameless(visit: &'a mut dyn FnMut(Port<'_>)) -> Self {
         Self {
             prefix: None,
@@ -82,12 +82,12 @@ impl<'a> Ports<'a> {
         }
     }
 
-    /// Names an input.
+    /// Names an input port of the component.
     pub fn input<T: Message>(&mut self, name: &str, port: &mut InPort<T>) {
         self.leaf(name, port);
     }
 
-    /// Names an output.
+    /// Names an output port of the component.
     pub fn output<T: Message>(&mut self, name: &str, port: &mut OutPort<T>) {
         self.leaf(name, port);
     }
@@ -106,21 +106,21 @@ impl<'a> Ports<'a> {
         self.leaf(name, port);
     }
 
-    /// Names inputs `name[0]`, `name[1]`, …
+    /// Names a list of inputs `name[0]`, `name[1]`, and so on.
     pub fn inputs<T: Message>(&mut self, name: &str, ports: &mut [InPort<T>]) {
         for (i, port) in ports.iter_mut().enumerate() {
             self.numbered(name, i, |ports| ports.leaf("", port));
         }
     }
 
-    /// Names outputs `name[0]`, `name[1]`, …
+    /// Names a list of outputs `name[0]`, `name[1]`, and so on.
     pub fn outputs<T: Message>(&mut self, name: &str, ports: &mut [OutPort<T>]) {
         for (i, port) in ports.iter_mut().enumerate() {
             self.numbered(name, i, |ports| ports.leaf("", port));
         }
     }
 
-    /// Names a group of ports: its ports become `name.part`.
+    /// Names a group of ports, which become `name.part`.
     pub fn bundle(&mut self, name: &str, bundle: &mut dyn Bundle) {
         let length = self.begin(|prefix| {
             prefix.push_str(name);
@@ -130,7 +130,7 @@ impl<'a> Ports<'a> {
         self.end(length);
     }
 
-    /// Names groups `name[0]`, `name[1]`, …
+    /// Names a list of groups `name[0]`, `name[1]`, and so on.
     pub fn bundles<B: Bundle>(&mut self, name: &str, bundles: &mut [B]) {
         for (i, bundle) in bundles.iter_mut().enumerate() {
             self.numbered(name, i, |ports| ports.bundle("", bundle));
@@ -144,15 +144,16 @@ impl<'a> Ports<'a> {
         self.optional = before;
     }
 
-    /// Names ports that may stay unconnected, but whose absence changes what the machine does:
-    /// elaboration warns of it, with `without`, which says what the component does then.
+    /// Names ports that may stay unconnected, but whose absence changes the machine's behavior.
+    /// Elaboration warns of an unconnected one with the text `without`, which describes the
+    /// resulting behavior.
     pub fn advisable(&mut self, without: &'static str, name_them: impl FnOnce(&mut Self)) {
         let before = self.unwired.replace(without);
         self.optional(name_them);
         self.unwired = before;
     }
 
-    /// Begins what `name_it` names with `name[number]`.
+    /// Prefixes the names given by `name_it` with `name[number]`.
     fn numbered(&mut self, name: &str, number: usize, name_it: impl FnOnce(&mut Self)) {
         let length = self.begin(|prefix| {
             prefix.push_str(name);
@@ -181,7 +182,7 @@ impl<'a> Ports<'a> {
         self.end(length);
     }
 
-    /// Adds to what names begin with; returns how long that was.
+    /// Extends the name prefix and returns its previous length.
     #[inline]
     fn begin(&mut self, add: impl FnOnce(&mut String)) -> usize {
         self.prefix.as_mut().map_or(0, |prefix| {
@@ -191,7 +192,7 @@ impl<'a> Ports<'a> {
         })
     }
 
-    /// Names begin as they did before.
+    /// Restores the name prefix to its previous length.
     #[inline]
     fn end(&mut self, length: usize) {
         if let Some(prefix) = &mut self.prefix {

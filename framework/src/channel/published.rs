@@ -1,8 +1,8 @@
 //! Published values: one writer, many readers, latency, no credits.
 //!
-//! For what is broadcast and may be overwritten: mode bits, votes, results of set duelling. A
-//! value published in cycle `t` is what readers see from `latency` writer cycles later on; each
-//! wire has its own latency. A change wakes the reader when it becomes visible.
+//! For values that are broadcast and may be overwritten: mode bits, votes, results of set duelling.
+//! Readers see a value published in cycle `t` from `latency` writer cycles later on. Each wire has
+//! its own latency. A change wakes the reader when it becomes visible.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::evaluation::Context;
 use crate::sync::Mutex;
 use crate::time::TICK_MAX;
 
-/// The writing end; one wire per reader.
+/// The writing end, with one wire per reader.
 pub struct Published<T> {
     value: T,
     readers: Vec<Reader>,
@@ -26,28 +26,28 @@ pub struct Published<T> {
     changes: u64,
 }
 
-/// One wire.
+/// One wire to a reader, with its latency.
 struct Reader {
     channel: u32,
     reach: Reach,
-    /// In ticks.
+    /// Latency of the wire in ticks.
     latency: u64,
 }
 
-/// A reading end.
+/// The reading end of a published value.
 pub struct Observed<T> {
     link: Option<(u64, Arc<Mutex<History<T>>>)>,
 }
 
 struct History<T> {
-    /// Visible to everybody.
+    /// Newest value that is visible to all readers.
     settled: T,
-    /// Later values with the ticks at which they were published, oldest first.
+    /// Later values with the ticks of their publication, oldest first.
     recent: VecDeque<(u64, T)>,
 }
 
 impl<T: Message + Clone + PartialEq> Published<T> {
-    /// A port whose readers see `value` from the start.
+    /// Creates a port whose readers see `value` from the start.
     pub fn new(value: T) -> Self {
         let history = History {
             settled: value.clone(),
@@ -62,13 +62,13 @@ impl<T: Message + Clone + PartialEq> Published<T> {
         }
     }
 
-    /// The value published last.
+    /// Returns the value that was published last.
     pub fn value(&self) -> &T {
         &self.value
     }
 
-    /// Publishes `value`; of several in one cycle the last counts. Publishing what is published
-    /// already does nothing.
+    /// Publishes `value`; the last call in a cycle takes effect. Publishing the current value again
+    /// does nothing.
     pub fn publish(&mut self, ctx: &mut Context<'_>, value: T) {
         if value == self.value {
             return;
@@ -105,17 +105,17 @@ impl<T> Default for Observed<T> {
 }
 
 impl<T: Message + Clone + PartialEq> Observed<T> {
-    /// A port to be connected by the builder.
+    /// Creates a port that the builder connects later.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether the port is connected; ports named as optional may not be.
+    /// True if the port is connected; optional ports may be unconnected.
     pub fn is_connected(&self) -> bool {
         self.link.is_some()
     }
 
-    /// The value visible in this cycle.
+    /// Returns the value visible in this cycle.
     pub fn get(&self, ctx: &Context<'_>) -> T {
         let (latency, history) = self
             .link
@@ -264,6 +264,6 @@ impl<T: Message + Clone + PartialEq> InputEnd for Observed<T> {
         self.link = Some((latency, *history));
     }
 
-    /// Readers tell the writer nothing.
+    /// Does nothing, because readers send no credits to the writer.
     fn place_sender(&mut self, _sender: Reach) {}
 }

@@ -1,20 +1,20 @@
-//! Bounded single-producer single-consumer ring whose slots carry their own timestamps.
+//! Bounded single-producer single-consumer ring whose slots carry their own time stamps.
 //!
-//! The one module of the framework with `unsafe` code. Each slot is a word and a value:
+//! The only module of the framework with `unsafe` code. Each slot is a word and a value:
 //!
 //! ```text
 //! stamp = full << 63 | tick     full = 1: holds a message, readable from `tick` on
 //!                               full = 0: empty, writable from `tick` on (the credit is back)
 //! ```
 //!
-//! The producer touches the value of a slot only while `full` is 0, the consumer only while it
-//! is 1; each hands the slot over with a release store that the other side acquires. Exactly one
-//! [`Producer`] and one [`Consumer`] exist per ring and neither can be cloned, so a value is never
-//! reached from two sides at once. The same code serves one thread and many.
+//! The producer accesses the value of a slot only while `full` is 0, the consumer only while it is
+//! 1. Each hands the slot over with a release store that the other side acquires. Exactly one
+//! [`Producer`] and one [`Consumer`] exist per ring and neither can be cloned. A value is therefore
+//! never accessed from both sides at once. The same code serves one thread and many.
 //!
-//! With the bit on top, "empty and its time has come" is `stamp <= now`, and "full and its time has
-//! come" is the same of the stamp with the bit flipped. The positions of both ends are always below
-//! the number of slots: they start at 0 or at the last slot and go on by one, from the end to 0.
+//! With the flag in the top bit, "empty and due" is `stamp <= now`, and "full and due" is the same
+//! comparison with the bit flipped. The positions of both ends are always below the number of
+//! slots. They start at 0 or at the last slot and advance by one, wrapping from the end to 0.
 #![expect(
     unsafe_code,
     reason = "the slots of a lock-free ring; see the module documentation"
@@ -31,14 +31,14 @@ const FULL: u64 = 1 << 63;
 struct Slot<T> {
     stamp: AtomicU64,
     value: UnsafeCell<MaybeUninit<T>>,
-    /// Of the first slot: the producer found no room and sleeps until a credit is on its way. It is
-    /// here, and not by itself, because the consumer looks at it after every message.
+    /// Used in the first slot only: the producer found no room and sleeps until a credit is on its
+    /// way. Stored here instead of separately because the consumer reads it after every message.
     blocked: AtomicBool,
 }
 
 // SAFETY: a slot is shared by one producer and one consumer. The stamp protocol above gives each
-// of them exclusive access to its value in turn, with release/acquire hand-over, so moving `T`
-// values between two threads is all that happens: `T: Send` suffices.
+// exclusive access to the value in turn, with release/acquire hand-over. Only `T` values move
+// between two threads, so `T: Send` suffices.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Drop for Slot<T> {
@@ -72,13 +72,13 @@ pub(crate) fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     )
 }
 
-/// Messages in the slots, visible or in flight.
+/// Returns the number of messages in the slots, visible or in flight.
 fn len<T>(slots: &[Slot<T>]) -> usize {
     let full = |s: &&Slot<T>| s.stamp.load(Ordering::Acquire) & FULL != 0;
     slots.iter().filter(full).count()
 }
 
-/// Why the producer cannot write the next slot.
+/// State of the slot that the producer writes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vacancy {
     /// The slot can be written now.
@@ -89,7 +89,7 @@ pub(crate) enum Vacancy {
     Full,
 }
 
-/// A ring across a cut, seen by the coordinator while nobody runs.
+/// A ring across a cut, as seen by the coordinator between windows.
 struct CutRing<T> {
     slots: Arc<[Slot<T>]>,
     positions: Arc<Positions>,
@@ -115,7 +115,7 @@ impl<T: Send> Boundary for CutRing<T> {
     }
 }
 
-/// The slot at `at`, the position of an end.
+/// Returns the slot at `at`, the position of an end.
 #[inline(always)]
 fn slot_at<T>(slots: &[Slot<T>], at: usize) -> &Slot<T> {
     debug_assert!(at < slots.len());
@@ -123,16 +123,16 @@ fn slot_at<T>(slots: &[Slot<T>], at: usize) -> &Slot<T> {
     unsafe { slots.get_unchecked(at) }
 }
 
-/// The writing end.
+/// The writing end of a ring.
 pub(crate) struct Producer<T> {
     slots: Arc<[Slot<T>]>,
     at: usize,
-    /// The slot before `at`.
+    /// Position of the slot before `at`, the last one written.
     last: usize,
 }
 
 impl<T: Send + 'static> Producer<T> {
-    /// The ring as the coordinator sees it once its ends keep `positions` up to date.
+    /// Returns the coordinator's view of the ring, whose ends keep `positions` up to date.
     pub(crate) fn boundary(&self, positions: Arc<Positions>) -> Arc<dyn Boundary> {
         Arc::new(CutRing {
             slots: Arc::clone(&self.slots),
@@ -147,13 +147,13 @@ impl<T> Producer<T> {
         slot_at(&self.slots, self.at).stamp.load(Ordering::Acquire)
     }
 
-    /// Whether the next slot can be written at `now`.
+    /// True if the next slot can be written at `now`.
     #[inline(always)]
     pub(crate) fn is_free(&self, now: u64) -> bool {
         self.stamp() <= now
     }
 
-    /// Whether the next slot can be written at `now`, and if not, why.
+    /// Returns the state of the next slot at `now`: writable, or the reason for which it is not.
     pub(crate) fn vacancy(&self, now: u64) -> Vacancy {
         let stamp = self.stamp();
         if stamp <= now {
@@ -165,11 +165,11 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Writes the next slot; the message is readable from tick `ready` on. Returns whether all
+    /// Writes the next slot; the message is readable from tick `ready`. Returns true if all
     /// messages before it have been taken.
     ///
     /// # Panics
-    /// When the slot is not writable at `now`: callers ask [`Producer::vacancy`] first.
+    /// Panics if the slot is not writable at `now`; check [`Producer::vacancy`] first.
     #[inline(always)]
     pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) -> bool {
         debug_assert!(ready <= TICK_MAX);
@@ -195,8 +195,8 @@ impl<T> Producer<T> {
         first
     }
 
-    /// Puts a saved message into the next slot, readable from tick `ready` on; false when that
-    /// slot is taken. Only while nothing runs.
+    /// Puts a saved message into the next slot, readable from tick `ready`. Returns false if that
+    /// slot is taken. Call only while the simulation is not running.
     pub(crate) fn restore_message(&mut self, ready: u64, value: T) -> bool {
         let room = self.vacancy(TICK_MAX) == Vacancy::Free;
         if room {
@@ -205,8 +205,9 @@ impl<T> Producer<T> {
         room
     }
 
-    /// Restores when the empty slots can be written, oldest credit first; those not given are
-    /// writable at once. False when there are more than empty slots. Only while nothing runs.
+    /// Restores the ticks at which empty slots become writable, oldest credit first; the remaining
+    /// slots are writable at once. Returns false if there are more ticks than empty slots. Call
+    /// only while the simulation is not running.
     pub(crate) fn restore_credits(&mut self, ticks: &[u64]) -> bool {
         let empty = self.capacity() - self.len();
         for i in 0..empty {
@@ -219,64 +220,65 @@ impl<T> Producer<T> {
         ticks.len() <= empty
     }
 
-    /// The slot written next.
+    /// Returns the index of the slot written next.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// Asks the consumer to wake the producer at its next pop, or not to.
+    /// Sets or clears the request that the consumer wake the producer at its next pop.
     #[inline]
     pub(crate) fn set_blocked(&self, blocked: bool) {
         self.slots[0].blocked.store(blocked, Ordering::Release);
     }
 
-    /// Whether the producer waits for a credit.
+    /// True if the producer waits for a credit.
     pub(crate) fn is_blocked(&self) -> bool {
         self.slots[0].blocked.load(Ordering::Acquire)
     }
 
-    /// Messages in the ring, visible or in flight.
+    /// Returns the number of messages in the ring, visible or in flight.
     pub(crate) fn len(&self) -> usize {
         len(&self.slots)
     }
 
-    /// Slots of the ring.
+    /// Returns the number of slots of the ring.
     pub(crate) fn capacity(&self) -> usize {
         self.slots.len()
     }
 }
 
-/// The reading end.
+/// The reading end of a ring.
 pub(crate) struct Consumer<T> {
     slots: Arc<[Slot<T>]>,
     at: usize,
 }
 
 impl<T> Consumer<T> {
-    /// The oldest message, if it is readable at `now`.
+    /// Returns the oldest message if it is readable at `now`.
     #[inline(always)]
     pub(crate) fn peek(&self, now: u64) -> Option<&T> {
         let slot = slot_at(&self.slots, self.at);
         if slot.stamp.load(Ordering::Acquire) ^ FULL > now {
             return None;
         }
-        // SAFETY: `full` is 1: the value is initialised and the producer leaves it alone until
-        // the only consumer (borrowed here, so it cannot pop meanwhile) empties the slot.
+        // SAFETY: `full` is 1, so the value is initialised and the producer does not touch it until
+        // the only consumer empties the slot. The consumer is borrowed here, so it cannot pop while
+        // the reference is alive.
         Some(
             slot.value
                 .with(|value| unsafe { (*value).assume_init_ref() }),
         )
     }
 
-    /// When the oldest message becomes readable, if that is later than `now`.
+    /// Returns the tick at which the oldest message becomes readable, if that is later than `now`.
     #[inline(always)]
     pub(crate) fn next_ready(&self, now: u64) -> Option<u64> {
         let stamp = slot_at(&self.slots, self.at).stamp.load(Ordering::Acquire);
         (stamp > FULL | now).then_some(stamp ^ FULL)
     }
 
-    /// Takes the oldest message, if it is readable at `now`; the slot can be written again from
-    /// tick `free_at` on.
+    /// Takes the oldest message if it is readable at `now`; the slot is writable again from tick
+    /// `free_at`.
     #[inline(always)]
     pub(crate) fn pop(&mut self, now: u64, free_at: u64) -> Option<T> {
         let slot = slot_at(&self.slots, self.at);
@@ -297,13 +299,13 @@ impl<T> Consumer<T> {
         Some(value)
     }
 
-    /// The slot read next.
+    /// Returns the index of the slot read next.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// Every message, oldest first, with the tick from which it is readable.
+    /// Iterates over all messages, oldest first, with the tick from which each is readable.
     pub(crate) fn messages(&self) -> impl Iterator<Item = (u64, &T)> {
         self.in_order().map_while(|slot| {
             let stamp = slot.stamp.load(Ordering::Acquire);
@@ -325,18 +327,19 @@ impl<T> Consumer<T> {
         stamps.filter(move |s| *s < FULL && *s > now)
     }
 
-    /// The slots from the next one to be read on.
+    /// Iterates over the slots, starting with the next one to be read.
     fn in_order(&self) -> impl Iterator<Item = &Slot<T>> {
         let (before, after) = self.slots.split_at(self.at);
         after.iter().chain(before)
     }
 
-    /// Drops every message and makes every slot writable. Only while nothing runs.
+    /// Drops all messages and makes all slots writable. Call only while the simulation is not
+    /// running.
     pub(crate) fn clear(&mut self) {
         while self.pop(TICK_MAX, 0).is_some() {}
     }
 
-    /// Clears and returns whether the producer asked to be woken.
+    /// Clears the producer's request for a wake-up and returns its previous value.
     #[inline]
     pub(crate) fn take_blocked(&self) -> bool {
         // The plain load keeps the common case free of a locked instruction.
@@ -344,12 +347,12 @@ impl<T> Consumer<T> {
         blocked.load(Ordering::Acquire) && blocked.swap(false, Ordering::AcqRel)
     }
 
-    /// Messages in the ring, visible or in flight.
+    /// Returns the number of messages in the ring, visible or in flight.
     pub(crate) fn len(&self) -> usize {
         len(&self.slots)
     }
 
-    /// Slots of the ring.
+    /// Returns the number of slots of the ring.
     pub(crate) fn capacity(&self) -> usize {
         self.slots.len()
     }

@@ -1,4 +1,4 @@
-//! Tests of the ring; apart, because its source is also compiled for model checking.
+//! Tests of the ring, kept separate because its source is also compiled for model checking.
 
 use std::sync::Arc;
 

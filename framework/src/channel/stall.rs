@@ -1,12 +1,12 @@
-//! A tap that stalls: a correct system must survive it.
+//! A tap that stalls a channel at random; a correct system must tolerate it.
 
 use warpweave_random::CounterRng;
 
 use crate::channel::tap::{Credit, Tap, Transit};
 use crate::evaluation::Context;
 
-/// Delays messages, holds the port back after them, and returns credits late, all at random. It
-/// loses and reorders nothing.
+/// Delays messages, blocks the port after them, and returns credits late, all at random. Loses and
+/// reorders nothing.
 #[derive(Clone, Debug)]
 pub struct StallInjector {
     dice: CounterRng,
@@ -16,7 +16,8 @@ pub struct StallInjector {
 }
 
 impl StallInjector {
-    /// Disturbs about `sixteenths` of 16 messages of `place` by 1 to `longest` cycles.
+    /// Creates an injector that disturbs about `sixteenths` of 16 messages of `place` by 1 to
+    /// `longest` cycles.
     pub fn new(seed: u64, place: &str, sixteenths: u32, longest: u64) -> Self {
         Self {
             dice: CounterRng::new(seed, place),

@@ -1,30 +1,30 @@
-//! Taps: what stands between a port and its channel, to observe messages or to disturb them.
+//! Taps between a port and its channel, which observe or disturb messages.
 //!
 //! ```text
 //!   component ── OutPort ──[tap 0][tap 1]══ channel ══[tap 1][tap 0]── InPort ── component
 //! ```
 //!
-//! A tap costs no cycle and is part of no checkpoint. Protocol checkers, stall and fault injectors
-//! of [`crate::verify`] are taps. A tap that only listens ([`Tap::only_listens`]) leaves the system as
-//! it was: it may still be divided between threads and saved.
+//! A tap costs no cycle and is not part of any checkpoint. The protocol checkers and the stall and
+//! fault injectors of [`crate::verify`] are taps. A tap that only listens ([`Tap::only_listens`])
+//! does not affect the system, which may still be partitioned among threads and saved.
 
 use crate::evaluation::Context;
 
-/// A message on its way into a channel.
+/// A message that is about to enter a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transit<T> {
-    /// The message.
+    /// The message that enters the channel.
     pub message: T,
-    /// Cycles of the sender added to the latency of the wire. Negative ones make the message early,
-    /// but never readable in the cycle in which it was sent.
+    /// Sender cycles added to the latency of the wire. Negative values make the message early, but
+    /// never readable in the cycle in which it was sent.
     pub delay: i64,
-    /// Cycles of the sender, beyond those that the width asks for, in which the port takes nothing
-    /// more.
+    /// Sender cycles for which the port accepts nothing more, in addition to those that the width
+    /// requires.
     pub hold: u64,
 }
 
 impl<T> Transit<T> {
-    /// A message that travels as the wire says.
+    /// Creates a transit without extra delay or hold.
     pub fn new(message: T) -> Self {
         Self {
             message,
@@ -34,15 +34,15 @@ impl<T> Transit<T> {
     }
 }
 
-/// When the slot of a message taken from a channel can be used again.
+/// Time at which the slot of a message taken from a channel becomes usable again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Credit {
-    /// As the wire says.
+    /// After the credit latency of the wire.
     #[default]
     Due,
-    /// So many cycles of the receiver later than the wire says.
+    /// Later than the wire's credit latency by this number of receiver cycles.
     Late(u64),
-    /// Never: the slot is lost.
+    /// The credit never returns: the slot is lost.
     Lost,
 }
 
@@ -58,31 +58,31 @@ impl Credit {
 
 /// Observes or disturbs the messages that pass one port.
 pub trait Tap<T>: Send {
-    /// Whether the tap passes everything on as it came, shares nothing with taps of other ports and
-    /// keeps nothing that a checkpoint would have to hold.
+    /// True if the tap passes every message on unchanged, shares nothing with taps of other ports
+    /// and keeps no state that belongs in a checkpoint.
     fn only_listens(&self) -> bool {
         false
     }
 
-    /// The component sends a message; what is pushed to `wire` goes on in its place, in this
-    /// order. What finds no room in the channel is dropped.
+    /// Called when the component sends a message. The messages pushed to `wire` replace it, in this
+    /// order. Those that find no room in the channel are dropped.
     fn send(&mut self, _ctx: &mut Context<'_>, transit: Transit<T>, wire: &mut Vec<Transit<T>>) {
         wire.push(transit);
     }
 
-    /// The component is about to take a message: what becomes of its slot.
+    /// Called before the component takes a message; decides when its slot becomes free.
     fn credit(&mut self, _ctx: &mut Context<'_>) -> Credit {
         Credit::Due
     }
 
-    /// The component takes a message, which the tap may change.
+    /// Called when the component takes a message, which the tap may change.
     fn take(&mut self, _ctx: &mut Context<'_>, _message: &mut T) {}
 }
 
 /// The taps of one port; the first is the nearest to the component.
 pub(crate) struct Taps<T> {
     taps: Vec<Box<dyn Tap<T>>>,
-    /// Reused from message to message.
+    /// Buffers reused from message to message.
     wire: [Vec<Transit<T>>; 2],
 }
 
@@ -102,7 +102,7 @@ impl<T> Taps<T> {
         self.taps.iter().all(|tap| tap.only_listens())
     }
 
-    /// What enters the channel in place of `message`.
+    /// Returns the messages that enter the channel in place of `message`.
     pub(crate) fn send(&mut self, ctx: &mut Context<'_>, message: T) -> Vec<Transit<T>> {
         let [mut from, mut to] = std::mem::take(&mut self.wire);
         from.push(Transit::new(message));
@@ -116,7 +116,7 @@ impl<T> Taps<T> {
         from
     }
 
-    /// Gives the emptied list of [`Taps::send`] back.
+    /// Returns the emptied list of [`Taps::send`] for reuse.
     pub(crate) fn reuse(&mut self, wire: Vec<Transit<T>>) {
         self.wire[0] = wire;
     }

@@ -1,79 +1,80 @@
-//! What a checkpoint is of: the parts of a system, and the first difference to another.
+//! Description of the system that a checkpoint belongs to, and the first difference from another
+//! system.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Named things with the values of their fields, to tell two systems apart.
+/// Named subjects with the values of their fields, by which systems are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// In a fixed order.
+    /// Subjects of the description in a fixed order.
     pub subjects: Vec<Subject>,
 }
 
-/// One thing of a [`Description`].
+/// One named subject of a [`Description`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// Such as the path of an instance; unique within the description.
+    /// Name, such as the path of an instance; unique within the description.
     pub name: String,
-    /// Such as the kind of component.
+    /// Kind, such as the kind of component.
     pub kind: String,
-    /// Names and values.
+    /// Names and values of the subject's fields.
     pub fields: Vec<(String, String)>,
 }
 
 /// The first difference between the system of a checkpoint and another.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Difference {
-    /// Only the checkpoint has it.
+    /// The subject exists only in the checkpoint.
     #[error("the checkpoint has `{name}` ({kind}), this system has not")]
     Gone {
-        /// Name of the thing.
+        /// Name of the subject in the description.
         name: String,
-        /// Its kind.
+        /// Kind of the subject, such as its component kind.
         kind: String,
     },
-    /// Only this system has it.
+    /// The subject exists only in this system.
     #[error("this system has `{name}` ({kind}), the checkpoint has not")]
     New {
-        /// Name of the thing.
+        /// Name of the subject in the description.
         name: String,
-        /// Its kind.
+        /// Kind of the subject, such as its component kind.
         kind: String,
     },
-    /// Things are listed in another order.
+    /// The subjects are listed in a different order.
     #[error("`{name}` ({kind}) comes at another place of the description than in the checkpoint")]
     Moved {
-        /// Name of the thing.
+        /// Name of the subject in the description.
         name: String,
-        /// Its kind.
+        /// Kind of the subject, such as its component kind.
         kind: String,
     },
-    /// Another kind of the same name.
+    /// The subject has the same name but a different kind.
     #[error("`{name}` is a {checkpoint} in the checkpoint and a {system} in this system")]
     Kind {
-        /// Name of the thing.
+        /// Name of the subject in the description.
         name: String,
-        /// Its kind in the checkpoint.
+        /// Kind of the subject in the checkpoint.
         checkpoint: String,
-        /// Its kind in this system.
+        /// Kind of the subject in this system.
         system: String,
     },
-    /// Another value of a field.
+    /// A field of the subject has a different value.
     #[error(
         "`{name}` ({kind}): field `{field}`: the checkpoint has {}, this system has {}",
         shown(checkpoint.as_deref()),
         shown(system.as_deref())
     )]
     Field {
-        /// Name of the thing.
+        /// Name of the subject in the description.
         name: String,
-        /// Its kind.
+        /// Kind of the subject, such as its component kind.
         kind: String,
-        /// The field.
+        /// Name of the field that differs.
         field: String,
-        /// Its value in the checkpoint, if there.
+        /// Value in the checkpoint, if the field exists there.
         checkpoint: Option<String>,
-        /// Its value in this system, if there.
+        /// Value in this system, if the field exists here.
         system: Option<String>,
     },
 }
@@ -83,10 +84,10 @@ fn shown(value: Option<&str>) -> &str {
 }
 
 impl Description {
-    /// The first difference to `system`, where `self` is the description in a checkpoint.
+    /// Compares `self`, the description in a checkpoint, with `system`.
     ///
     /// # Errors
-    /// That difference.
+    /// Returns the first difference found.
     pub fn compare(&self, system: &Self) -> Result<(), Difference> {
         for (saved, here) in self.subjects.iter().zip(&system.subjects) {
             if saved.name != here.name {

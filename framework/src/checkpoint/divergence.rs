@@ -1,4 +1,4 @@
-//! Where two runs part: the first time and place at which their states differ.
+//! Divergence of two runs: the first time and place at which their states differ.
 
 use std::fmt;
 
@@ -11,12 +11,14 @@ use crate::engine::{Outcome, RunLimits, Simulation};
 use crate::state::State;
 use crate::time::Tick;
 
-/// Where and when two runs part.
+/// Time and place at which two runs diverge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Divergence {
-    /// The tick after whose evaluation they differ; none: they differ before anything happened.
+    /// The tick after whose evaluation the runs differ; `None` if they differ before the first
+    /// event.
     pub tick: Option<Tick>,
-    /// Everything that differs then, in the order of instances and channels.
+    /// All components and channels that differ at that tick, in the order of instances and
+    /// channels.
     pub places: Vec<DivergencePoint>,
 }
 
@@ -25,10 +27,10 @@ pub struct Divergence {
 pub struct DivergencePoint {
     /// Path of the instance, or `from -> to` of the channel.
     pub name: String,
-    /// Kind of component, or `channel`.
+    /// Kind of component, or `channel` for a channel.
     pub kind: String,
-    /// What differs in it: field with the path into its value, and the two values; a value is
-    /// `None` where only the other run has it.
+    /// Differing fields: the field with the path into its value, and the two values. A value is
+    /// `None` if only the other run has it.
     pub fields: Vec<(String, Option<Value>, Option<Value>)>,
 }
 
@@ -53,11 +55,12 @@ impl fmt::Display for Divergence {
 }
 
 impl Divergence {
-    /// Lets two systems of the same parts run side by side, edge by edge, until their states
-    /// differ or `until` has passed.
+    /// Runs two systems of the same parts in lockstep, edge by edge, until their states differ or
+    /// `until` has passed.
     ///
     /// # Errors
-    /// When a component refuses to be saved, or the systems consist of different parts.
+    /// Returns an error if a component refuses to be saved, or if the systems consist of different
+    /// parts.
     pub fn find(
         a: &mut Simulation,
         b: &mut Simulation,
@@ -89,7 +92,7 @@ impl Divergence {
     }
 }
 
-/// The first edge of any clock after the time of both systems.
+/// Returns the first edge of any clock after the current time of both systems.
 fn next_edge(a: &Simulation, b: &Simulation) -> Option<Tick> {
     let now = a.now().max(b.now());
     if a.evaluations() == 0 && b.evaluations() == 0 {
@@ -148,7 +151,7 @@ fn list(
         .map_err(|problem| simulation.component_error(number, problem))
 }
 
-/// What a channel holds, and what its sending end accounts for.
+/// Lists the contents of a channel and the accounting of its sending end.
 fn list_channel(simulation: &mut Simulation, channel: usize) -> Vec<(String, Value)> {
     let ends = [
         &simulation.channels[channel].to,
@@ -166,12 +169,12 @@ fn list_channel(simulation: &mut Simulation, channel: usize) -> Vec<(String, Val
     listed
 }
 
-/// Leaves that are listed of one field; more are counted.
+/// Maximum number of leaves listed of one field; the others are only counted.
 const LEAVES_MAX: usize = 16;
 
 type FieldDifference = (String, Option<Value>, Option<Value>);
 
-/// The fields, down to the single values in them, that differ.
+/// Returns the differing fields, down to the individual values in them.
 fn differences(a: Vec<(String, Value)>, b: Vec<(String, Value)>) -> Vec<FieldDifference> {
     let mut found = Vec::new();
     for (name, in_a) in &a {

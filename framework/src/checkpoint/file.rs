@@ -1,13 +1,13 @@
-//! Checkpoints as files.
+//! Reading and writing checkpoints as files.
 //!
 //! ```text
 //!   magic (8) │ format (4) │ length of the rest (8) │ BLAKE3 of the rest (32) │ rest
 //!   rest = zstd( postcard( version of this crate, checkpoint ) )
 //! ```
 //!
-//! Numbers are little-endian. What a byte means after the magic and the format number may change
-//! with the format; a file of another version of Warpweave is refused, because the fields of
-//! components may have changed.
+//! Numbers are little-endian. The layout after the magic and the format number may change with the
+//! format. A file of another version of Warpweave is rejected, because the fields of components may
+//! have changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,62 +20,62 @@ use warpweave_files::{Input, Ledger, Output, OutputError, OverBudget, ReadError,
 use crate::checkpoint::saving::Checkpoint;
 
 const MAGIC: [u8; 8] = *b"WARPCHKP";
-/// Counts changes of the layout, of what the components of this repository save included.
+/// Version of the layout, including the state that the components of this repository save.
 const FORMAT: u32 = 5;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// zstd's fastest level: a checkpoint is written while the run waits.
+/// Fastest zstd level, because the run waits while a checkpoint is written.
 const LEVEL: i32 = 1;
 
-/// Why a file is no usable checkpoint.
+/// Reason for which a file is not a usable checkpoint.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// It could not be read.
+    /// The file could not be read from disk.
     #[error("cannot read {}: {error}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file that was to be read.
         path: PathBuf,
-        /// What the system says.
+        /// Error reported by the operating system.
         error: io::Error,
     },
-    /// It could not be written; whatever was there before is as it was.
+    /// The file could not be written; an existing file is unchanged.
     #[error(transparent)]
     Write(#[from] OutputError),
-    /// It is something else.
+    /// The file is not a Warpweave checkpoint.
     #[error("this is no checkpoint: it does not begin as one")]
     NoCheckpoint,
-    /// The layout is of another time.
+    /// The file has a different format version.
     #[error(
         "the checkpoint has format {0}, this program reads format {FORMAT}\nhint: resume it with \
          the version of warpweave that wrote it"
     )]
     Format(u32),
-    /// Another version wrote it.
+    /// A different version of Warpweave wrote the file.
     #[error(
         "the checkpoint was written by warpweave {0}, this is {VERSION}; the state of components \
          may have changed between the two\nhint: resume it with the version that wrote it"
     )]
     Version(String),
-    /// It ends too early, as after a crash of the host.
+    /// The file is truncated, as after a crash of the host.
     #[error("the checkpoint is cut off: {found} of {expected} bytes are there")]
     CutOff {
-        /// Bytes there.
+        /// Number of bytes found in the file.
         found: u64,
-        /// Bytes that should be.
+        /// Number of bytes that the file should have.
         expected: u64,
     },
-    /// Its bytes are not those that were written.
+    /// The checksum does not match: the bytes differ from those written.
     #[error("the checkpoint is damaged: its checksum is wrong")]
     Damaged,
-    /// It takes more memory than there may be.
+    /// Reading the file would exceed the memory budget.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// The checksum is right and yet it cannot be decoded.
+    /// The checksum is correct, but the contents cannot be decoded.
     #[error("the checkpoint cannot be decoded: {0}")]
     Undecodable(String),
 }
 
 impl Checkpoint {
-    /// The checkpoint with whatever the caller needs beside it, as the bytes of a file.
+    /// Returns the bytes of a file with the checkpoint and the caller's own data.
     pub fn to_bytes_with(&self, beside: &impl Serialize) -> Vec<u8> {
         let plain = postcard::to_stdvec(&(VERSION, self, beside));
         let plain = plain.expect("a checkpoint is numbers, text and bytes");
@@ -89,10 +89,10 @@ impl Checkpoint {
         bytes
     }
 
-    /// Reads what [`Checkpoint::to_bytes_with`] wrote.
+    /// Decodes the bytes that [`Checkpoint::to_bytes_with`] returned.
     ///
     /// # Errors
-    /// Whatever is wrong with the bytes; see [`FileError`].
+    /// Returns an error for any defect of the bytes; see [`FileError`].
     pub fn from_bytes_with<T: DeserializeOwned>(bytes: &[u8]) -> Result<(Self, T), FileError> {
         Self::from_bytes_within(bytes, &Ledger::default())
     }
@@ -115,34 +115,35 @@ impl Checkpoint {
         postcard::from_bytes(plain).map_err(|error| undecodable(&error))
     }
 
-    /// The checkpoint as the bytes of a file.
+    /// Returns the checkpoint as the bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.to_bytes_with(&())
     }
 
-    /// Reads what [`Checkpoint::to_bytes`] wrote.
+    /// Decodes the bytes that [`Checkpoint::to_bytes`] returned.
     ///
     /// # Errors
-    /// Whatever is wrong with the bytes; see [`FileError`].
+    /// Returns an error for any defect of the bytes; see [`FileError`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
         Self::from_bytes_with::<()>(bytes).map(|(checkpoint, ())| checkpoint)
     }
 
-    /// Writes the checkpoint with whatever the caller needs beside it to a file, whole or not at
-    /// all. Returns the size of the file.
+    /// Writes the checkpoint and the caller's own data to a file, atomically. Returns the size of
+    /// the file.
     ///
     /// # Errors
-    /// [`FileError::Write`].
+    /// Returns [`FileError::Write`] if the file cannot be written.
     pub fn write(&self, path: &Path, beside: &impl Serialize) -> Result<u64, FileError> {
         let bytes = self.to_bytes_with(beside);
         Output::write(path, &bytes)?;
         Ok(bytes.len() as u64)
     }
 
-    /// Reads what [`Checkpoint::write`] wrote; the file and what it unpacks to are charged to `ledger`.
+    /// Reads a file written by [`Checkpoint::write`]. The file and its unpacked contents are
+    /// charged to `ledger`.
     ///
     /// # Errors
-    /// Whatever is wrong with the file; see [`FileError`].
+    /// Returns an error for any defect of the file; see [`FileError`].
     pub fn read<T: DeserializeOwned>(path: &Path, ledger: &Ledger) -> Result<(Self, T), FileError> {
         let read = || Input::open(path)?.read(ledger);
         let bytes = read().map_err(|error| match error {
@@ -156,16 +157,16 @@ impl Checkpoint {
     }
 }
 
-/// What `zstd` makes of compressed bytes, within the limits of what may be unpacked.
+/// Decompresses the bytes with `zstd`, within the limits for unpacked data.
 fn unpacked(packed: &[u8], ledger: &Ledger) -> Result<Vec<u8>, ReadError> {
     let decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
     Unpacked::of(decoder, packed.len() as u64).read_charged("the checkpoint", ledger)
 }
 
-/// Bytes before the rest.
+/// Bytes of the header in front of the compressed data.
 const HEAD: usize = 52;
 
-/// The compressed part of a file whose frame is right.
+/// Checks the header and returns the compressed part of a file.
 fn checked(bytes: &[u8]) -> Result<&[u8], FileError> {
     let known = bytes.len().min(MAGIC.len());
     if bytes[..known] != MAGIC[..known] || bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! Everything a system needs to go on from where it stood, and fingerprints of where it stands.
+//! Checkpoints, from which a system can resume, and fingerprints of its state.
 //!
 //! | file | holds |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `state_hash` | hashes of every component and channel at a time |
 //! | `parting` | the first time and place at which two runs part |
 //!
-//! It looks at a simulation from outside ([`crate::engine`]): components and channels name their state
-//! themselves ([`crate::state`]), and the engine does not know that it is saved.
+//! This module sees a simulation from outside ([`crate::engine`]). Components and channels name
+//! their state themselves ([`crate::state`]), and the engine is not aware of being saved.
 
 mod description;
 mod divergence;

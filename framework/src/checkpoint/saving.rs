@@ -1,4 +1,4 @@
-//! Checkpoints: everything a system needs to go on from where it stood.
+//! Saving and loading checkpoints, from which a system can resume.
 //!
 //! ```text
 //!   Simulation ── save ──► Checkpoint                        ── load ──► Simulation, elaborated
@@ -8,8 +8,8 @@
 //!                            engine: time, wake-ups by instance, activity
 //! ```
 //!
-//! Everything is kept by the numbers of instances and channels, not by how the engine divides
-//! them, so that a system saved by one engine is loaded by another.
+//! All state is indexed by the numbers of instances and channels, not by the engine's partitions. A
+//! system saved by one engine can therefore be loaded by another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,22 +26,22 @@ use crate::time::{Cycle, TICK_MAX, Tick};
 /// The state of a system between two edges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// What the system consists of: clocks, instances, wires.
+    /// Description of the system: clocks, instances, wires.
     system: Description,
-    /// What else must agree before the checkpoint may be loaded, such as specifications; filled
-    /// in by whoever knows.
+    /// Further properties that must match before the checkpoint may be loaded, such as
+    /// specifications. Filled in by the caller.
     pub details: Description,
     engine: EngineState,
-    /// By number of instance.
+    /// State of components, indexed by instance number.
     components: Vec<Vec<u8>>,
-    /// By number of channel.
+    /// State of channels, indexed by channel number.
     channels: Vec<SavedChannel>,
 }
 
-/// Why a system could not be saved, or a checkpoint not be loaded.
+/// Reason for which a system could not be saved or a checkpoint not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CheckpointError {
-    /// The system has processes: what they do between two waits is code, not data.
+    /// The system has processes, whose state between two waits is code, not data.
     #[error(
         "process `{0}` cannot be saved\nhint: save systems of components only, or replay the \
          inputs of the process"
@@ -53,30 +53,30 @@ pub enum CheckpointError {
     /// The checkpoint belongs to another system.
     #[error("the checkpoint is of another system: {0}")]
     OtherSystem(#[from] Difference),
-    /// The state of a component.
+    /// The state of a component could not be saved or loaded.
     #[error("`{path}` ({kind}): {problem}")]
     Component {
-        /// Path of the instance.
+        /// Path of the instance with the problem.
         path: String,
-        /// Its kind.
+        /// Kind of component of the instance.
         kind: String,
-        /// What is wrong.
+        /// Problem with the state of the component.
         problem: StateError,
     },
-    /// The state of a channel.
+    /// The state of a channel could not be saved or loaded.
     #[error("channel `{name}`: {problem}")]
     Channel {
-        /// `from -> to`.
+        /// Name of the channel as `from -> to`.
         name: String,
-        /// What is wrong.
+        /// Describes the problem with the channel's state.
         problem: String,
     },
-    /// The state of the engine.
+    /// The state of the engine could not be saved or loaded.
     #[error("the state of the engine does not fit this system: {0}")]
     Engine(String),
 }
 
-/// What the engine keeps, by numbers of clocks and instances.
+/// State of the engine, indexed by numbers of clocks and instances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct EngineState {
     now: Tick,
@@ -84,15 +84,15 @@ struct EngineState {
     messages: u64,
     last_progress: Tick,
     obligations: u64,
-    /// The end of the run, if it is decided but has not come.
+    /// End of the run, if it is decided but not reached yet.
     stop: Option<Stop>,
-    /// Per clock the last cycle evaluated, and whether there was any.
+    /// Last evaluated cycle of each clock, and true if there was one.
     clocks: Vec<(Cycle, bool)>,
-    /// Per instance the cycles at which it is to be woken.
+    /// Cycles at which each instance is to be woken.
     wakes: Vec<Vec<Cycle>>,
-    /// Wake-ups that do not keep a run alive, by instance.
+    /// Wake-ups that do not keep a run alive, with their instances.
     background: Vec<(Tick, u32)>,
-    /// Per instance.
+    /// Activity counts, indexed by instance number.
     activity: Vec<Activity>,
 }
 
@@ -103,13 +103,13 @@ struct SavedChannel {
 }
 
 impl Checkpoint {
-    /// Time at which the system was saved.
+    /// Returns the time at which the system was saved.
     pub fn now(&self) -> Tick {
         self.engine.now
     }
 
-    /// Everything but the descriptions, each part as its bytes: the engine, every component, both
-    /// ends of every channel. For tests of what a forged checkpoint does.
+    /// Returns everything but the descriptions, each part as bytes: the engine, all components,
+    /// both ends of all channels. For tests with forged checkpoints.
     pub fn encoded_parts(&self) -> Vec<Vec<u8>> {
         let engine = postcard::to_stdvec(&self.engine).expect("numbers in memory");
         let mut parts = vec![engine];
@@ -120,11 +120,12 @@ impl Checkpoint {
         parts
     }
 
-    /// The checkpoint with other parts, in the order of [`Checkpoint::encoded_parts`]; parts that
-    /// are missing stay as they are.
+    /// Returns the checkpoint with other parts, in the order of [`Checkpoint::encoded_parts`].
+    /// Missing parts stay unchanged.
     ///
     /// # Errors
-    /// When the first part is no state of an engine; the others are decoded by whoever loads them.
+    /// Fails if the first part is not the state of an engine. The other parts are decoded on
+    /// loading.
     pub fn with_encoded_parts(&self, parts: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
         let mut forged = self.clone();
         let mut parts = parts.into_iter();
@@ -151,10 +152,10 @@ impl Checkpoint {
 }
 
 impl Simulation {
-    /// Everything needed to go on from here in a system elaborated from the same description.
+    /// Saves the state from which a system elaborated from the same description can resume.
     ///
     /// # Errors
-    /// When a component refuses, or the system has processes.
+    /// Returns an error if a component refuses, or if the system has processes.
     pub fn save(&mut self) -> Result<Checkpoint, CheckpointError> {
         if let Some(refusal) = self.world_refuses() {
             return Err(refusal);
@@ -170,11 +171,12 @@ impl Simulation {
         })
     }
 
-    /// Puts the system, fresh or not, into the state that `checkpoint` holds.
+    /// Sets the system, fresh or not, to the state that `checkpoint` holds.
     ///
     /// # Errors
-    /// When the checkpoint is of another system or damaged; then the system is in no useful
-    /// state, unless the error is [`CheckpointError::OtherSystem`], which leaves it as it was.
+    /// Returns an error if the checkpoint is damaged or belongs to another system. After an error
+    /// the system's state is unusable, except after [`CheckpointError::OtherSystem`], which leaves
+    /// it unchanged.
     pub fn load(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         if let Some(refusal) = self.world_refuses() {
             return Err(refusal);
@@ -192,7 +194,7 @@ impl Simulation {
         result
     }
 
-    /// Why the event world, if there is one, cannot be saved.
+    /// Returns the reason for which the event world, if there is one, cannot be saved.
     fn world_refuses(&self) -> Option<CheckpointError> {
         let world = self.world.as_ref()?;
         if let Some(process) = world.first_process() {
@@ -225,7 +227,7 @@ impl Simulation {
         }
     }
 
-    /// The clocks, instances and wires.
+    /// Describes the clocks, instances and wires of the system.
     pub(crate) fn description(&self) -> Description {
         let subject = |name: &str, kind: &str, fields| Subject {
             name: name.to_owned(),
@@ -251,7 +253,7 @@ impl Simulation {
         }
     }
 
-    /// Visits every end of every channel: number of the channel and the port.
+    /// Visits both ends of every channel with the number of the channel and the port.
     fn visit_channel_ends(&mut self, mut visit: impl FnMut(u32, &mut dyn crate::channel::AnyPort)) {
         for (number, ends) in self.ends_by_instance().iter().enumerate() {
             self.visit_ports(number, &mut |port| {
@@ -306,7 +308,7 @@ impl Simulation {
         })
     }
 
-    /// Per instance the names of its connected ports with their channels.
+    /// Returns, per instance, the names of its connected ports with their channels.
     pub(crate) fn ends_by_instance(&self) -> Vec<Vec<(Arc<str>, u32)>> {
         let mut ends = vec![Vec::new(); self.instances.len()];
         for (number, channel) in self.channels.iter().enumerate() {
@@ -341,7 +343,7 @@ impl Simulation {
         }
     }
 
-    /// Restores the engine, of which there is one partition.
+    /// Restores the engine, which must consist of a single partition.
     fn load_engine(&mut self, engine: &EngineState) -> Result<(), String> {
         let Partition {
             shared, domains, ..

@@ -1,9 +1,8 @@
-//! State hashes: a fingerprint of every component and channel at a time, and the first time and
-//! place at which two runs part.
+//! State hashes: a fingerprint of every component and channel at a given time.
 //!
-//! A hash covers what components name as their state and what channels hold, and nothing that the
-//! engine keeps for itself, so it is the same awake or asleep, in any order of evaluation, with any
-//! number of threads, and after saving and loading.
+//! A hash covers the state that components name and the contents of channels, but nothing internal
+//! to the engine. It is therefore independent of sleeping, evaluation order, number of threads, and
+//! saving and loading.
 
 use std::sync::Arc;
 
@@ -13,30 +12,31 @@ use crate::engine::Simulation;
 use crate::state::State;
 use crate::time::Tick;
 
-/// The hashes of a system at one time, brought up to date for what was evaluated since the last.
+/// The hashes of a system at one time, updated incrementally for the parts evaluated since the last
+/// call.
 #[derive(Default)]
 pub struct StateHasher {
-    /// Time of the hashes; none before the first.
+    /// Time of the hashes; `None` before the first.
     at: Option<Tick>,
-    /// Of all hashes so far.
+    /// Combined hash of all hashes so far.
     rolling: u64,
-    /// By number of instance: the component's own fields.
+    /// Hash of each component's own fields, indexed by instance number.
     pub(super) components: Vec<u64>,
-    /// By number of channel: what the receiving and the sending end contribute.
+    /// Contributions of the receiving and the sending end, indexed by channel number.
     pub(super) channels: Vec<[u64; 2]>,
-    /// By number of instance: its channels as (name of the port, channel).
+    /// Channels of each instance as (name of the port, channel), indexed by instance number.
     ends: Vec<Vec<(Arc<str>, u32)>>,
     buffer: Vec<u8>,
 }
 
 impl StateHasher {
-    /// A hasher that has seen nothing yet.
+    /// Creates a hasher that has not hashed anything yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A hasher that goes on from the [`StateHasher::rolling`] hash of an earlier one, for a run
-    /// that was saved and loaded.
+    /// Creates a hasher that continues from the [`StateHasher::rolling`] hash of an earlier one,
+    /// for a run that was saved and loaded.
     pub fn resuming(rolling: u64) -> Self {
         Self {
             rolling,
@@ -44,10 +44,11 @@ impl StateHasher {
         }
     }
 
-    /// Hashes `simulation` as it stands, always the same one, and adds that to the rolling hash.
+    /// Hashes the current state of `simulation` and adds it to the rolling hash. Every call must
+    /// pass the same simulation.
     ///
     /// # Errors
-    /// When a component refuses to be saved.
+    /// Returns an error if a component refuses to be saved.
     pub fn hash(&mut self, simulation: &mut Simulation) -> Result<(), CheckpointError> {
         self.look(simulation)?;
         let all = self.components.iter().chain(self.channels.as_flattened());
@@ -55,12 +56,12 @@ impl StateHasher {
         Ok(())
     }
 
-    /// The rolling hash: two runs with the same one had the same hashes all along.
+    /// Returns the rolling hash: if two runs have the same one, all their hashes were equal.
     pub fn rolling(&self) -> u64 {
         self.rolling
     }
 
-    /// Per instance a hash of its state and of the channels that start at it.
+    /// Returns, per instance, a hash of its state and of the channels that start at it.
     pub fn by_instance(&self, simulation: &Simulation) -> Vec<u64> {
         let mut words: Vec<_> = self.components.iter().map(|hash| vec![*hash]).collect();
         for (channel, hashes) in simulation.channels.iter().zip(&self.channels) {
@@ -69,7 +70,7 @@ impl StateHasher {
         words.iter().map(|words| hash_words(words.iter())).collect()
     }
 
-    /// Brings the hashes up to date.
+    /// Updates the hashes to the current state.
     pub(super) fn look(&mut self, simulation: &mut Simulation) -> Result<(), CheckpointError> {
         let instances = simulation.instances().len();
         if self.at.is_none() {
@@ -139,7 +140,7 @@ impl StateHasher {
     }
 }
 
-/// 64 bits of BLAKE3.
+/// Returns the first 64 bits of the BLAKE3 hash.
 fn hash_bytes(bytes: &[u8]) -> u64 {
     let hash = blake3::hash(bytes);
     let (first, _) = hash.as_bytes().split_first_chunk().expect("32 bytes");

@@ -1,16 +1,16 @@
-//! Facts that components tell each other along their wires.
+//! Facts that components communicate along their wires at elaboration.
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where an instance or wire was described; a number that means something to the caller, handed
-/// back in errors.
+/// Place where an instance or wire was described, as a number chosen by the caller and returned in
+/// errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin(pub u32);
 
-/// A value that can be compared with another one of its type.
+/// A value that can be compared with another value of its type.
 trait Fact: Any + Send + Sync {
     fn is(&self, other: &dyn Any) -> bool;
     fn as_any(&self) -> &dyn Any;
@@ -26,45 +26,46 @@ impl<T: Any + Send + Sync + PartialEq> Fact for T {
     }
 }
 
-/// What a component knows of itself that the component at the other end of a wire may rely on, such
-/// as how many work-groups a compute unit holds. At most one fact per type.
+/// Properties of a component that the component at the other end of a wire may rely on. An example
+/// is the number of work-groups a compute unit holds. There is at most one fact per type.
 ///
-/// A fact is told once, at elaboration, so it depends on the specification alone. It goes on through
-/// components that let it pass ([`Component::passage`](super::Component::passage)).
+/// A fact is communicated once, at elaboration, so it depends on the specification only. Components
+/// may pass it on to others ([`Component::passage`](super::Component::passage)).
 #[derive(Clone, Default)]
 pub struct Facts {
-    /// Few: each with its type, and the field that it stands in. Clones share them; none: there are none.
+    /// Facts with their type and the specification field that states them; few. Clones share the
+    /// list; `None` if it is empty.
     list: Option<Arc<Vec<Entry>>>,
-    /// Number and path of the instance that states them.
+    /// Number and path of the instance that states the facts.
     speaker: Option<(usize, Arc<str>)>,
 }
 
 type Entry = (TypeId, Arc<dyn Fact>, &'static str);
 
 impl Facts {
-    /// No facts.
+    /// Creates a set without any facts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// States a fact; an earlier one of this type gives way.
+    /// States a fact, replacing an earlier one of this type.
     pub fn publish<T: Any + Send + Sync + PartialEq>(&mut self, fact: T) {
         self.publish_from("", fact);
     }
 
-    /// As [`Facts::publish`], a fact that stands in this field of the specification.
+    /// States a fact like [`Facts::publish`], with the specification field that contains it.
     pub fn publish_from<T: Any + Send + Sync + PartialEq>(&mut self, field: &'static str, fact: T) {
         self.withdraw::<T>();
         let list = Arc::make_mut(self.list.get_or_insert_default());
         list.push((TypeId::of::<T>(), Arc::new(fact), field));
     }
 
-    /// Takes the fact of this type out, so that it does not pass.
+    /// Removes the fact of this type, so that it is not passed on.
     pub fn withdraw<T: Any>(&mut self) {
         self.retain(|(id, ..)| *id != TypeId::of::<T>());
     }
 
-    /// Takes out what is not `wanted`.
+    /// Keeps only the entries that are `wanted`.
     fn retain(&mut self, wanted: impl Fn(&Entry) -> bool) {
         if let Some(list) = &mut self.list
             && !list.iter().all(&wanted)
@@ -73,14 +74,14 @@ impl Facts {
         }
     }
 
-    /// The fact of this type, if one is stated.
+    /// Returns the fact of this type, if one is stated.
     pub fn get<T: Any>(&self) -> Option<&T> {
         let (_, fact, _) = self.of(TypeId::of::<T>())?;
         // Not the box's own `as_any`.
         (**fact).as_any().downcast_ref()
     }
 
-    /// Who states the fact of this type, if one is stated.
+    /// Returns the origin of the fact of this type, if one is stated.
     pub fn stated<T: Any>(&self) -> Option<Stated> {
         let (.., field) = self.of(TypeId::of::<T>())?;
         let (instance, path) = self.speaker.clone()?;
@@ -100,12 +101,12 @@ impl Facts {
         self.list().iter().find(|(known, ..)| *known == id)
     }
 
-    /// Whether nothing is stated.
+    /// True if no facts are stated.
     pub fn is_empty(&self) -> bool {
         self.list().is_empty()
     }
 
-    /// Takes out what `known` has too.
+    /// Removes the facts that `known` also contains.
     pub(crate) fn withdraw_known(&mut self, known: &[Self]) {
         self.retain(|(id, fact, _)| {
             let same = |other: &Self| {
@@ -116,13 +117,13 @@ impl Facts {
         });
     }
 
-    /// That instance number `instance`, at `path`, states them.
+    /// Sets the instance that states the facts: its number and its path.
     pub(crate) fn said_by(&mut self, instance: usize, path: &Arc<str>) {
         self.speaker = Some((instance, Arc::clone(path)));
     }
 }
 
-/// Where a fact is stated: a field of the specification of an instance.
+/// Place of a fact: a field of the specification of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
     pub(crate) instance: usize,
@@ -131,12 +132,12 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// Path of the instance.
+    /// Returns the path of the instance that states the fact.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The same instance, another field of it.
+    /// Returns the place of another field of the same instance.
     #[must_use]
     pub fn field(self, field: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -146,26 +147,26 @@ impl Stated {
     }
 }
 
-/// A place that disagrees with the one at fault.
+/// A place that conflicts with the one at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Beside {
     Instance(Stated),
     Elsewhere(Origin),
 }
 
-/// What is wrong with a component once its wires are known.
+/// Problem of a component that is found once its wires are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// Field of the specification at fault, as a path within it; empty for the whole.
+    /// Specification field at fault, as a path within the specification; empty for the whole.
     pub field: String,
-    /// What is wrong and what would be right.
+    /// Describes the problem and the valid values.
     pub message: String,
-    /// What is said elsewhere, and where.
+    /// Conflicting statements, each with its place.
     pub(crate) beside: Vec<(String, Beside)>,
 }
 
 impl Unfit {
-    /// A problem with one field, or with the whole where `field` is empty.
+    /// Creates a problem of one field, or of the whole specification if `field` is empty.
     pub fn at(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -174,7 +175,7 @@ impl Unfit {
         }
     }
 
-    /// Adds the place that disagrees, if it is known: `message` says what stands there.
+    /// Adds the conflicting place, if it is known; `message` describes its contents.
     #[must_use]
     pub fn beside(mut self, message: impl Into<String>, stated: Option<Stated>) -> Self {
         let there = stated.map(|stated| (message.into(), Beside::Instance(stated)));
@@ -182,7 +183,7 @@ impl Unfit {
         self
     }
 
-    /// Adds a place outside the system, if it is known, by the number that whoever builds the system
+    /// Adds a place outside the system, if it is known, by the number that the system's creator
     /// gave it.
     #[must_use]
     pub fn beside_origin(mut self, message: impl Into<String>, origin: Option<Origin>) -> Self {
@@ -192,13 +193,13 @@ impl Unfit {
     }
 }
 
-/// What components have to themselves: numbers and ranges that no other instance may have.
+/// Exclusive claims of components: numbers and ranges that no other instance may have.
 #[derive(Debug, Default)]
 pub struct Claims {
     pub(crate) list: Vec<Claim>,
 }
 
-/// Part of a space that one instance has to itself.
+/// Part of a space claimed exclusively by one instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) space: &'static str,
@@ -207,8 +208,9 @@ pub(crate) struct Claim {
 }
 
 impl Claims {
-    /// States that no other instance has a number of `range` in `space`, which is named as a reader
-    /// would name one of its numbers ("compute unit"); `field` of the specification says so.
+    /// Claims the numbers of `range` in `space` exclusively for this instance. `space` is the
+    /// reader's term for one of its numbers ("compute unit"). `field` is the specification field
+    /// that contains the claim.
     pub fn own(
         &mut self,
         space: &'static str,

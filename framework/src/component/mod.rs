@@ -1,8 +1,8 @@
-//! What a component is: ports, an evaluation per awake cycle, a state, statistics.
+//! Component trait: ports, an evaluation per awake cycle, a state, statistics.
 //!
-//! The trait stands on [`crate::channel`] (its ports), [`crate::evaluation`] (what it may ask and what
-//! it waits for), [`crate::state`] and [`crate::observe`]. How description files name components is
-//! [`crate::registry`]'s; who evaluates them, [`crate::engine`]'s.
+//! The trait builds on [`crate::channel`] (ports), [`crate::evaluation`] (context and wake-up
+//! conditions), [`crate::state`] and [`crate::observe`]. [`crate::registry`] defines how
+//! description files name components; [`crate::engine`] evaluates them.
 
 mod facts;
 mod untimed;
@@ -21,73 +21,76 @@ use crate::state::State;
 
 /// A clocked piece of hardware.
 ///
-/// The engine evaluates a component at every clock edge at which it is awake. Within one
-/// evaluation a component sees only what was sent in earlier cycles, and nothing it does is seen
-/// by others before the next cycle, so the order in which components are evaluated never matters.
+/// The engine evaluates a component at every clock edge at which it is awake. Within one evaluation
+/// a component sees only messages sent in earlier cycles. Other components see none of its actions
+/// before the next cycle, so the order of evaluation never matters.
 pub trait Component: Send {
-    /// Names every port, always in the same order. Called at elaboration, to connect, and for
+    /// Names every port, always in the same order. Called at elaboration, for connecting, and for
     /// reports.
     fn ports(&mut self, ports: &mut Ports<'_>);
 
-    /// Does the work of one cycle and says what the component waits for.
+    /// Does the work of one cycle and returns the condition that the component waits for.
     ///
     /// # Contract
-    /// An evaluation while the component is asleep (it returned something other than
-    /// [`Next::Busy`], nothing arrived and its time has not come) must change nothing. Messages
-    /// left in an input although their turn has come need a reason that wakes the component: a
-    /// full output it asked about, a time, or [`Next::Busy`].
+    /// A component is asleep if it returned something other than [`Next::Busy`], nothing arrived
+    /// and its time has not come. An evaluation while asleep must change nothing. Leaving a
+    /// readable message in an input requires a reason that wakes the component: a full output it
+    /// checked, a time, or [`Next::Busy`].
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next;
 
-    /// Names every field of the component's state, in a fixed order: what later evaluations and
-    /// reports depend on and its specification does not determine. Ports are not named: the
-    /// engine saves channels itself. A component without this cannot be part of a checkpoint.
+    /// Names every field of the component's state, in a fixed order. State is everything that later
+    /// evaluations and reports depend on and that the specification does not determine. Ports are
+    /// not named: the engine saves channels itself. A component without this method cannot be part
+    /// of a checkpoint.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("its kind does not describe its state");
     }
 
     /// Reports the component's statistics. Time-varying values are evaluated in closed form at
-    /// [`Statistics::cycle`], so that a sleeping component reports what an awake one would.
+    /// [`Statistics::cycle`], so that a sleeping component reports the same as an awake one.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 
-    /// States what the component at the other end of the wire at `port` may rely on. Called at
-    /// elaboration for every wire, by the full name of the port, such as `up[2].request`.
+    /// States the facts on which the component at the other end of the wire at `port` may rely.
+    /// Called at elaboration for every wire, with the full name of the port, such as
+    /// `up[2].request`.
     fn facts(&self, _port: &str, _facts: &mut Facts) {}
 
-    /// Which other ports a fact that arrives at `port` goes on to: those that answer with the same
-    /// number. One that came with the messages, at an input, goes on by outputs; one that came against
-    /// them, at an output, by inputs. `facts` are those that arrived; what is withdrawn stays here.
-    /// A component that hands messages on and changes nothing that they say lets all facts pass.
+    /// Selects the ports that pass on a fact arriving at `port`: those that return the same number.
+    /// Facts that arrived with the messages, at an input, leave through outputs; those that arrived
+    /// against them, at an output, leave through inputs. `facts` holds the arriving facts; those
+    /// withdrawn are not passed on. A component that forwards messages unchanged passes all facts.
     fn passage(&self, _port: &str, _facts: &mut Facts) -> Option<u32> {
         None
     }
 
-    /// States the numbers and ranges that no other instance of the system may have.
+    /// Claims the numbers and ranges that no other instance of the system may have.
     fn claims(&self, _claims: &mut Claims) {}
 
-    /// Is told what the component at the other end of the wire at `port` states, or one beyond it.
-    /// Called at elaboration for everything that is stated, before [`Component::elaborated`].
+    /// Receives the facts of the component at the other end of the wire at `port`, or of one beyond
+    /// it. Called at elaboration for all stated facts, before [`Component::elaborated`].
     ///
     /// # Errors
-    /// A fact that does not fit the specification.
+    /// Returns an error if a fact is incompatible with the specification.
     fn learn(&mut self, _port: &str, _facts: &Facts) -> Result<(), Unfit> {
         Ok(())
     }
 
-    /// Called once, when every wire is connected and every fact is told.
+    /// Called once, when all wires are connected and all facts are delivered.
     ///
     /// # Errors
-    /// An optional port or a fact that this component cannot do without, being specified as it is.
+    /// Returns an error if an optional port or a fact is missing that the component requires with
+    /// its specification.
     fn elaborated(&mut self) -> Result<(), Unfit> {
         Ok(())
     }
 
-    /// Takes a message of no time that came over the wire to `port`: between two cycles, contents change as if
-    /// the message had been sent and everything that follows had happened (accesses that
-    /// bring lines into a cache, say). No statistic counts it, nobody answers; what has to go on leaves by
-    /// `onward`.
+    /// Receives a functional-access message from the wire at `port`. Between two cycles, contents
+    /// change as if the message and all its consequences had happened, such as accesses that bring
+    /// lines into a cache. Statistics do not count it and there is no reply. Messages for other
+    /// components are sent with `onward`.
     ///
     /// # Errors
-    /// A component that takes no such messages.
+    /// Returns an error if the component accepts no such messages.
     fn untimed(
         &mut self,
         _port: PortName<'_>,
@@ -97,17 +100,17 @@ pub trait Component: Send {
         Err("its kind takes no messages of no time".to_owned())
     }
 
-    /// Work of one evaluation on the host compared with others, roughly in hundreds of
-    /// instructions; for dividing a system evenly between threads. Results do not depend on it.
+    /// Returns the relative host cost of one evaluation, roughly in hundreds of instructions, for
+    /// balancing a system between threads. Results do not depend on it.
     fn evaluation_cost(&self) -> u64 {
         1
     }
 
-    /// Shows what is in the component, for recordings: asked after each evaluation, and only while
-    /// somebody records this component.
+    /// Shows the component's contents for recordings. Called after each evaluation, and only while
+    /// this component is recorded.
     fn contents(&self, _contents: &mut Contents<'_>) {}
 
-    /// Tells a deadlock report what the component still waits for, in words of the hardware
-    /// ("3 MSHRs wait for fills"). Ports blocked for lack of credit are reported by the engine.
+    /// Describes in hardware terms what the component still waits for ("3 MSHRs wait for fills"),
+    /// for deadlock reports. The engine reports ports blocked for lack of credit.
     fn waits(&self, _waits: &mut Waits<'_>) {}
 }

@@ -1,19 +1,19 @@
-//! Messages of no time: what changes the contents of a system without a cycle passing.
+//! Functional accesses, which change the contents of a system without any cycle passing.
 
 use std::any::Any;
 
-/// A port by its name without the number in brackets, and that number: `up[3].request` is port 3 of
+/// A port name without the number in brackets, and that number: `up[3].request` is port 3 of
 /// `up.request`. A port without brackets has number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortName<'a> {
-    /// The name.
+    /// Name of the port without the brackets.
     pub name: &'a str,
-    /// The number.
+    /// Number in the brackets; 0 without brackets.
     pub number: u32,
 }
 
 impl<'a> PortName<'a> {
-    /// Splits the full name of a port; gives the name with its brackets taken out.
+    /// Splits the full name of a port; returns the name without its brackets, and the number.
     pub(crate) fn split(full: &str) -> (String, u32) {
         let bracketed = full.split_once('[').and_then(|(before, rest)| {
             let (number, after) = rest.split_once(']')?;
@@ -22,29 +22,29 @@ impl<'a> PortName<'a> {
         bracketed.unwrap_or_else(|| (full.to_owned(), 0))
     }
 
-    /// The only port of this name.
+    /// Creates the name of a port without a number.
     pub const fn only(name: &'a str) -> Self {
         Self { name, number: 0 }
     }
 }
 
-/// A message on its way, owned.
+/// An owned message in transit, of any type.
 pub(crate) type Parcel = Box<dyn Any + Send>;
 
-/// What a component sends on when it is given a message of no time
-/// ([`Component::untimed`](crate::Component::untimed)). Everything that follows from one message has happened before the
-/// next one is delivered.
+/// Messages that a component sends on when it receives a functional access
+/// ([`Component::untimed`](crate::Component::untimed)). All consequences of one message are
+/// complete before the next is delivered.
 #[derive(Default)]
 pub struct Onward {
-    /// Names by which components send, each once.
+    /// Port names by which components send, each listed once.
     pub(crate) names: Vec<&'static str>,
-    /// In the order of sending: place of the name, number of the port, message.
+    /// Messages in order of sending: index of the name, number of the port, message.
     pub(crate) sent: Vec<(u32, u32, Parcel)>,
     pub(crate) again: Option<Parcel>,
 }
 
 impl Onward {
-    /// Sends a message by port `number` of this name, see [`PortName`].
+    /// Sends a message through port `number` of this name, see [`PortName`].
     pub fn send<T: Any + Send>(&mut self, name: &'static str, number: u32, message: T) {
         let place = self.names.iter().position(|known| *known == name);
         let place = place.unwrap_or_else(|| {
@@ -54,8 +54,8 @@ impl Onward {
         self.sent.push((place as u32, number, Box::new(message)));
     }
 
-    /// Gives the component this message at the same port later: when nothing else is left to be delivered, in
-    /// turn with others that asked for that. For work in pieces, side by side.
+    /// Delivers the message again to the component at the same port, once nothing else is left to
+    /// deliver. Several such messages are delivered in turn. For work in interleaved pieces.
     pub fn again<T: Any + Send>(&mut self, message: T) {
         self.again = Some(Box::new(message));
     }

@@ -1,4 +1,4 @@
-//! Running a system: from parts and wires to a simulation, on one thread or many.
+//! Execution of a system: from parts and wires to a simulation, on one thread or many.
 //!
 //! ```text
 //!   elaboration ── builds ──► simulation ── divides into ──► partitions, each with its components
@@ -14,8 +14,9 @@
 //! | `simulation` | the whole: runs, reports, dividing and moving, taps |
 //! | `elaboration` | the builder, and every check of a system |
 //!
-//! Each imports only those above it. The engine evaluates components and steps the event world
-//! ([`crate::world`]) through its driver; it knows nothing of files, checkpoints or test benches.
+//! Each module imports only those above it. The engine evaluates components and steps the event
+//! world ([`crate::world`]) through its driver. It does not know about files, checkpoints or test
+//! benches.
 
 mod division;
 mod elaboration;

@@ -1,42 +1,42 @@
-//! How the engine works; none of it changes results.
+//! Execution options of the engine; none affects results.
 
 use crate::engine::division::Goal;
 
-/// In which order the components of a cycle are evaluated. Results never depend on it; tests
-/// choose.
+/// Order in which the components of a cycle are evaluated. Results never depend on it; tests vary
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As they were added.
+    /// Evaluates components in the order they were added.
     #[default]
     Added,
-    /// In another pseudo-random order every cycle.
+    /// Evaluates in a different pseudo-random order every cycle.
     Shuffled {
-        /// Seed of the order.
+        /// Seed of the pseudo-random evaluation order.
         seed: u64,
     },
 }
 
-/// How the engine works; none of it changes results.
+/// Execution options of the engine; none affects results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// Order within a cycle.
+    /// Evaluation order of components within a cycle.
     pub order: Order,
-    /// Skip components and cycles with nothing to do. Without it every component is evaluated at
+    /// Skips components and cycles with nothing to do. If disabled, every component is evaluated at
     /// every edge.
     pub sleeping: bool,
-    /// Threads that evaluate, at most one per partition.
+    /// Number of evaluating threads, at most one per partition.
     pub threads: usize,
-    /// Partitions into which the system is divided; 0 for as many as threads.
+    /// Number of partitions into which the system is divided; 0 for as many as threads.
     pub partitions: usize,
-    /// Threads among which the partitions are to be spread evenly; 0 for as many as partitions.
+    /// Number of threads among which the partitions are spread evenly; 0 for as many as partitions.
     pub shares: usize,
 }
 
 impl EngineOptions {
-    /// The same with a system divided as is best for so many threads, however many there are: into
-    /// more partitions than threads, because one that has done its own in a window takes what others
-    /// have not begun, so that chance from window to window evens out. Every partition more costs
-    /// some hundred instructions per window, which two threads feel most.
+    /// Returns these options with the number of partitions best suited to `threads`. Using more
+    /// partitions than threads lets a thread that has finished take partitions not yet begun, which
+    /// evens out load variation between windows. Each additional partition costs some hundred
+    /// instructions per window, which matters most with two threads.
     pub fn divided_for(self, threads: usize) -> Self {
         let partitions = match threads {
             0 | 1 => 1,

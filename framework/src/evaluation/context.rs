@@ -1,4 +1,4 @@
-//! What a component may ask of the engine during its evaluation.
+//! Interface of the engine to a component during its evaluation.
 
 use crate::evaluation::schedule::{DomainSchedule, Target};
 use crate::evaluation::shared::{CutActivity, Failure, Shared};
@@ -8,8 +8,8 @@ use crate::time::{Cycle, TICK_MAX, Tick};
 /// The engine as seen from one evaluation of one component.
 pub struct Context<'a> {
     pub(crate) shared: &'a mut Shared,
-    /// The clock domain of the component, at hand because nearly all wake-ups are in it, and those
-    /// before and after it.
+    /// Clock domain of the component, directly accessible because nearly all wake-ups are in it,
+    /// and the domains before and after it.
     pub(crate) here: &'a mut DomainSchedule,
     before: &'a mut [DomainSchedule],
     after: &'a mut [DomainSchedule],
@@ -18,18 +18,18 @@ pub struct Context<'a> {
     pub(crate) me: Target,
     /// Number of the component in the whole system.
     pub(crate) component: u32,
-    /// Somebody listens to instrumentation events.
+    /// True if instrumentation events have a listener.
     pub(crate) observed: bool,
     /// Messages sent in this cycle of the domain.
     messages: u64,
-    /// Somebody made progress in this cycle without sending a message.
+    /// True if a component made progress in this cycle without sending a message.
     progress: bool,
-    /// The last cycle of the domain for which a timer was set in this one.
+    /// Last cycle of the domain for which a timer was set in this one.
     pub(crate) timer: Cycle,
 }
 
 impl<'a> Context<'a> {
-    /// For evaluations of components of domain `d`, one of `domains`, in one cycle.
+    /// Creates the context for evaluating components of domain `d`, one of `domains`, in one cycle.
     #[inline(always)]
     pub(crate) fn new(
         shared: &'a mut Shared,
@@ -58,7 +58,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Adds what was counted in this cycle to what the partition knows.
+    /// Adds the counts of this cycle to those of the partition.
     #[inline(always)]
     pub(crate) fn finish(self) {
         if self.messages > 0 || self.progress {
@@ -74,19 +74,19 @@ impl<'a> Context<'a> {
 }
 
 impl Context<'_> {
-    /// Time of this evaluation.
+    /// Returns the time of this evaluation in ticks.
     #[inline]
     pub fn now(&self) -> Tick {
         self.now
     }
 
-    /// Cycle of the component's clock.
+    /// Returns the current cycle of the component's clock.
     #[inline]
     pub fn cycle(&self) -> Cycle {
         self.cycle
     }
 
-    /// Ticks per cycle of the component's clock.
+    /// Returns the number of ticks per cycle of the component's clock.
     pub fn period(&self) -> u64 {
         self.here.period
     }
@@ -97,26 +97,26 @@ impl Context<'_> {
         self.shared.change_obligations(self.now, 1);
     }
 
-    /// Discharges an obligation. When none is left at the end of a tick the run ends, after the
-    /// stop delay of the system ([`crate::Simulation::stop_delay`]).
+    /// Discharges an obligation. If none is left at the end of a tick, the run ends after the stop
+    /// delay of the system ([`crate::Simulation::stop_delay`]).
     ///
-    /// More discharged than taken is a mistake at which the run panics.
+    /// Panics if more obligations are discharged than were taken.
     pub fn discharge_obligation(&mut self) {
         self.shared.change_obligations(self.now, -1);
     }
 
-    /// Asks for a look from outside: [`crate::Simulation::run`] returns
-    /// [`Outcome::Paused`](crate::Outcome::Paused), and no tick has been evaluated then that lies the
-    /// stop delay ([`crate::Simulation::stop_delay`]) or more after this one. Nothing changes for the
-    /// system.
+    /// Requests a pause: [`crate::Simulation::run`] returns
+    /// [`Outcome::Paused`](crate::Outcome::Paused). No tick that is the stop delay
+    /// ([`crate::Simulation::stop_delay`]) or more after this one has been evaluated then. The
+    /// system is not affected.
     pub fn pause(&mut self) {
         self.shared.wish.get_or_insert_default().pause = true;
     }
 
-    /// Ends the run because the model found something wrong, such as a violated protocol. It ends
+    /// Ends the run because the model detected an error, such as a violated protocol. The run ends
     /// after the stop delay of the system ([`crate::Simulation::stop_delay`]); this component is
-    /// not evaluated any more. Of several failures the earliest is reported, of those in one tick
-    /// that of the instance added first.
+    /// not evaluated any more. The earliest failure is reported; within one tick, that of the
+    /// instance added first.
     pub fn fail(&mut self, message: String) {
         let (tick, component) = (self.now, self.component);
         // The first of one evaluation counts.
@@ -130,16 +130,16 @@ impl Context<'_> {
         }
     }
 
-    /// Says that this component got on with its work, such as by issuing an instruction, so that a
-    /// run in which it does counts as one that moves. Sending a message says so by itself, and so
-    /// does [`crate::Next::Until`] with a cycle beyond the next one: once for that cycle.
+    /// Records that this component made progress, such as by issuing an instruction, so that the
+    /// run does not count as livelocked. Sending a message counts automatically. So does
+    /// [`crate::Next::Until`] with a cycle beyond the next one, once for that cycle.
     #[inline]
     pub fn made_progress(&mut self) {
         self.progress = true;
     }
 
-    /// Wakes this component at `cycle` of its clock without keeping the run alive for it, and without
-    /// counting as progress: for refresh timers, polling and monitors.
+    /// Wakes this component at `cycle` of its clock. The wake-up neither keeps the run alive nor
+    /// counts as progress. For refresh timers, polling and monitors.
     pub fn wake_in_background(&mut self, cycle: Cycle) {
         let tick = cycle.max(self.cycle + 1).saturating_mul(self.period());
         if tick <= TICK_MAX {
@@ -147,8 +147,7 @@ impl Context<'_> {
         }
     }
 
-    /// Hands an event to the instrumentation, if anybody listens; `probe` is not called
-    /// otherwise.
+    /// Sends an event to the instrumentation if it has a listener; otherwise `probe` is not called.
     #[inline]
     pub fn probe(&mut self, probe: impl FnOnce() -> Probe) {
         if self.observed
@@ -158,7 +157,7 @@ impl Context<'_> {
         }
     }
 
-    /// Whether nobody listens to instrumentation events.
+    /// True if instrumentation events have no listener.
     #[inline(always)]
     pub(crate) fn is_unobserved(&self) -> bool {
         !self.observed
@@ -169,7 +168,7 @@ impl Context<'_> {
         self.messages += 1;
     }
 
-    /// A message has entered the channel; `flow` says which transaction it belongs to.
+    /// Records that a message entered the channel; `flow` returns the transaction it belongs to.
     pub(crate) fn sent(&mut self, channel: u32, flow: impl FnOnce() -> Option<u64>) {
         self.count_message();
         self.probe(|| Probe::Sent {
@@ -182,7 +181,7 @@ impl Context<'_> {
         self.probe(|| Probe::Taken { channel });
     }
 
-    /// The component under evaluation goes on at `cycle`, which is to come.
+    /// Wakes the component under evaluation at `cycle`, which must be in the future.
     #[inline(always)]
     pub(crate) fn wake_me_at(&mut self, cycle: Cycle) {
         if cycle <= self.here.cycle_max {
@@ -196,7 +195,8 @@ impl Context<'_> {
         self.here.wake(index, self.cycle + cycles);
     }
 
-    /// Does what [`Context::wake_in`] does, fewer than [`crate::evaluation::schedule::NEAR`] cycles ahead.
+    /// Equivalent to [`Context::wake_in`] for fewer than [`crate::evaluation::schedule::NEAR`]
+    /// cycles ahead.
     #[inline(always)]
     pub(crate) fn wake_soon(&mut self, index: u32, cycles: u64) {
         self.here.wake_near(index, cycles);
@@ -213,7 +213,8 @@ impl Context<'_> {
         schedule.wake_at_tick(target.index, tick);
     }
 
-    /// Wakes the component under evaluation at its first edge at or after `tick`, which is to come.
+    /// Wakes the component under evaluation at its first edge at or after `tick`, which must be in
+    /// the future.
     #[inline(never)]
     pub(crate) fn wake_me_at_tick(&mut self, tick: u64) {
         if !self.shared.invited {
@@ -227,18 +228,18 @@ impl Context<'_> {
         }
     }
 
-    /// The process that waits at `port` goes on at this tick.
+    /// Resumes the process that waits at `port` at this tick.
     pub(crate) fn end_process_wait(&mut self, port: u32) {
         self.shared.process_ports.push(port);
     }
 
-    /// Whether this evaluation may leave marks that wake the component later.
+    /// True if this evaluation may leave marks that wake the component later.
     #[inline]
     pub(crate) fn invited(&self) -> bool {
         self.shared.invited
     }
 
-    /// The cuts of this component's partition.
+    /// Returns the record of events at the cuts of this component's partition.
     #[inline]
     pub(crate) fn across(&mut self) -> &mut CutActivity {
         &mut self.shared.across

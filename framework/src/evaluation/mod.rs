@@ -1,4 +1,4 @@
-//! One evaluation of a component: who is awake, what it may ask, what it waits for then.
+//! Evaluation of a component: its context, its wake-up schedule and its wait condition.
 //!
 //! | file | holds |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `context` | what a component may ask of the engine during an evaluation |
 //! | `shared` | what the evaluations of one partition leave for the engine |
 //!
-//! Ports ([`crate::channel`]) and components ([`crate::component`]) are written against this room; the
-//! engine ([`crate::engine`]) runs it. It knows neither.
+//! Ports ([`crate::channel`]) and components ([`crate::component`]) use this module, and the engine
+//! ([`crate::engine`]) runs it. It depends on neither.
 
 mod context;
 mod next;

@@ -1,5 +1,5 @@
-//! Who is awake when: per clock domain a wheel of bit sets for the near future and a heap for
-//! the rest.
+//! Wake-up schedules: per clock domain, a wheel of bit sets for the near future and a heap for the
+//! rest.
 //!
 //! ```text
 //!   sections  a bit per group that is not empty     (262 144 components a word)
@@ -7,9 +7,9 @@
 //!   words     a bit per component that is awake     (64 components a word)
 //! ```
 //!
-//! Each of the three keeps the words of all cycles of the wheel side by side. Levels above the
-//! first are there only where the one below has several words, and marked only when a word becomes
-//! occupied; so a few components cost what one word costs, and a million asleep cost next to
+//! Each of the three levels stores the words of all wheel cycles contiguously. Levels above the
+//! first exist only if the level below has several words. They are marked only when a word becomes
+//! occupied. A few components thus cost the same as one word, and a million sleeping ones almost
 //! nothing.
 
 use std::cmp::Reverse;
@@ -17,14 +17,14 @@ use std::collections::BinaryHeap;
 
 use crate::time::{Cycle, TICK_MAX, Tick};
 
-/// Cycles the wheel covers; one bit of `occupied` per slot.
+/// Number of cycles the wheel covers; one bit of `occupied` per slot.
 const SLOTS: usize = 64;
 const MASK: u64 = SLOTS as u64 - 1;
 
-/// Wake-ups fewer cycles ahead than this are near.
+/// Wake-ups fewer cycles ahead than this use the wheel.
 pub(crate) const NEAR: u64 = SLOTS as u64;
 
-/// The cycle, or tick, of what does not come: after all others.
+/// Cycle or tick of an event that never happens: after all others.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// A component, as (clock domain, index within the domain).
@@ -36,39 +36,40 @@ pub(crate) struct Target {
 
 /// The wake-ups of one clock domain.
 pub(crate) struct DomainSchedule {
-    /// Ticks per cycle.
+    /// Number of ticks per cycle of the domain.
     pub(crate) period: u64,
-    /// The cycle under evaluation, or the last one evaluated.
+    /// Cycle under evaluation, or the last one evaluated.
     pub(crate) cycle: Cycle,
-    /// Whether any cycle has been evaluated (cycle 0 can still be woken before that).
+    /// True if any cycle has been evaluated (before that, cycle 0 can still be woken).
     started: bool,
-    /// A bit per component and cycle of the wheel.
+    /// One bit per component and cycle of the wheel.
     words: Level,
-    /// A bit per word, if there are several.
+    /// One bit per word, if there are several words.
     groups: Level,
-    /// A bit per group, if there are several.
+    /// One bit per group, if there are several groups.
     sections: Level,
-    /// A bit per cycle of the wheel in which somebody is awake.
+    /// One bit per cycle of the wheel in which a component is awake.
     occupied: u64,
     far: BinaryHeap<Reverse<(Cycle, u32)>>,
-    /// The first cycle of `far`, or [`NEVER`].
+    /// First cycle of `far`, or [`NEVER`].
     far_first: Cycle,
-    /// The cycle of the last far wake-up of each component: asking again costs nothing.
+    /// Cycle of the last far wake-up of each component, which makes a repeated request free.
     far_asked: Vec<Cycle>,
-    /// The last cycle of the horizon of ticks.
+    /// Last cycle within the horizon of ticks.
     pub(crate) cycle_max: Cycle,
 }
 
-/// Bit sets, one per cycle of the wheel; those of 64 neighbours lie side by side.
+/// Bit sets, one per cycle of the wheel; those of 64 neighbours are contiguous.
 struct Level(Vec<u64>);
 
 impl Level {
-    /// Room for `bits` bits, in words of 64; none where a level above one word is not needed.
+    /// Creates a level of `bits` bits in words of 64; empty if a level above one word is not
+    /// needed.
     fn new(bits: usize) -> Self {
         Self(vec![0; bits.div_ceil(64) * SLOTS])
     }
 
-    /// A level above this one.
+    /// Creates the level above this one.
     fn above(&self) -> Self {
         let words = self.0.len() / SLOTS;
         Self::new(if words > 1 { words } else { 0 })
@@ -78,7 +79,7 @@ impl Level {
         self.0.is_empty()
     }
 
-    /// Sets a bit; whether its word was empty.
+    /// Sets a bit; returns true if its word was empty.
     #[inline(always)]
     fn set(&mut self, slot: usize, bit: usize) -> bool {
         let word = &mut self.0[(bit & !63) | slot];
@@ -93,12 +94,12 @@ impl Level {
     }
 }
 
-/// Which groups of those awake in the current cycle are left.
+/// Position of a scan over the groups of components awake in the current cycle.
 #[derive(Default)]
 pub(crate) struct Sweep {
-    /// The section to be taken next.
+    /// Index of the section to be scanned next.
     section: usize,
-    /// Groups of the section before it that are left.
+    /// Remaining groups of the section before it.
     groups: u64,
 }
 
@@ -123,7 +124,8 @@ impl DomainSchedule {
         }
     }
 
-    /// Wakes `index` at `cycle`, which must not have been evaluated yet; waking twice is waking once.
+    /// Wakes `index` at `cycle`, which must not have been evaluated yet. Repeated wake-ups have no
+    /// further effect.
     #[inline]
     pub(crate) fn wake(&mut self, index: u32, cycle: Cycle) {
         debug_assert!(cycle > self.cycle || !self.started);
@@ -135,7 +137,7 @@ impl DomainSchedule {
         }
     }
 
-    /// Does what [`DomainSchedule::wake`] does, fewer than [`NEAR`] cycles ahead.
+    /// Equivalent to [`DomainSchedule::wake`] for fewer than [`NEAR`] cycles ahead.
     #[inline(always)]
     pub(crate) fn wake_near(&mut self, index: u32, ahead: u64) {
         debug_assert!(ahead < NEAR && (ahead > 0 || !self.started));
@@ -164,7 +166,7 @@ impl DomainSchedule {
         }
     }
 
-    /// The first cycle at which somebody is awake and its tick, or [`NEVER`] twice.
+    /// Returns the first cycle at which a component is awake and its tick, or [`NEVER`] twice.
     #[inline(always)]
     pub(crate) fn next(&self) -> (Cycle, u64) {
         let cycle = if self.occupied == 0 {
@@ -182,20 +184,20 @@ impl DomainSchedule {
         (cycle, tick)
     }
 
-    /// The cycle at `tick`, if that is the first at which somebody is awake.
+    /// Returns the cycle at `tick`, if that is the first at which a component is awake.
     #[inline(always)]
     pub(crate) fn due(&self, tick: Tick) -> Option<Cycle> {
         let (cycle, first) = self.next();
         (first == tick.0).then_some(cycle)
     }
 
-    /// Whether `cycle` has not been evaluated yet.
+    /// True if `cycle` has not been evaluated yet.
     pub(crate) fn is_new(&self, cycle: Cycle) -> bool {
         cycle > self.cycle || !self.started
     }
 
-    /// Moves to `cycle`; who is awake there is then told by [`DomainSchedule::take_only_word`] or
-    /// [`DomainSchedule::next_group`].
+    /// Advances to `cycle`. [`DomainSchedule::take_only_word`] or [`DomainSchedule::next_group`]
+    /// then returns the awake components.
     #[inline(always)]
     pub(crate) fn advance(&mut self, cycle: Cycle) {
         debug_assert!(self.is_new(cycle));
@@ -207,7 +209,7 @@ impl DomainSchedule {
         self.occupied &= !(1 << (cycle & MASK));
     }
 
-    /// Joins far wake-ups that have come to the near ones of `cycle`.
+    /// Moves far wake-ups that are due into the wheel slot of `cycle`.
     #[inline(never)]
     fn bring_near(&mut self, cycle: Cycle) {
         while let Some(&Reverse((due, index))) = self.far.peek()
@@ -219,20 +221,20 @@ impl DomainSchedule {
         self.far_first = self.far.peek().map_or(NEVER, |Reverse((cycle, _))| *cycle);
     }
 
-    /// Number of components.
+    /// Returns the number of components in the domain.
     pub(crate) fn components(&self) -> u32 {
         self.far_asked.len() as u32
     }
 
-    /// Takes who is awake in the current cycle, if there are no more than 64 components.
+    /// Takes the components awake in the current cycle, if the domain has at most 64 components.
     #[inline(always)]
     pub(crate) fn take_only_word(&mut self) -> Option<u64> {
         self.groups.is_empty().then(|| self.take_word(0))
     }
 
-    /// Takes the next 64 words of those awake in the current cycle: the first word, and a bit for
-    /// each that [`DomainSchedule::take_word`] finds occupied. Nobody can be woken for this cycle
-    /// any more, so words can be taken while others wake.
+    /// Takes the next 64 words of components awake in the current cycle. Returns the first word,
+    /// and a bit for each that [`DomainSchedule::take_word`] finds occupied. No further component
+    /// can be woken for this cycle, so words can be taken while components wake others.
     #[inline]
     pub(crate) fn next_group(&mut self, sweep: &mut Sweep) -> Option<(usize, u64)> {
         let slot = (self.cycle & MASK) as usize;
@@ -258,14 +260,14 @@ impl DomainSchedule {
         Some((group * 64, self.groups.take(slot, group)))
     }
 
-    /// Takes who is awake in the current cycle among the components `64 * word ..`.
+    /// Takes the components awake in the current cycle among `64 * word ..`.
     #[inline(always)]
     pub(crate) fn take_word(&mut self, word: usize) -> u64 {
         self.words.take((self.cycle & MASK) as usize, word)
     }
 
-    /// Every wake-up to come, as (cycle, component), each once and in order; the last cycle
-    /// evaluated; and whether there was any.
+    /// Returns every future wake-up as (cycle, component), each once and in order. Also returns the
+    /// last evaluated cycle, and true if there was one.
     pub(crate) fn save(&self) -> (Vec<(Cycle, u32)>, Cycle, bool) {
         let mut wakes: Vec<_> = self.far.iter().map(|Reverse(wake)| *wake).collect();
         for (at, bits) in self.words.0.iter().enumerate() {
@@ -279,12 +281,12 @@ impl DomainSchedule {
         (wakes, self.cycle, self.started)
     }
 
-    /// The first cycle that has not been evaluated.
+    /// Returns the first cycle that has not been evaluated.
     pub(crate) fn first_new(&self) -> Cycle {
         if self.started { self.cycle + 1 } else { 0 }
     }
 
-    /// Time has come to `now`: nobody is evaluated at an edge up to it any more.
+    /// Advances time to `now`: no component is evaluated at an edge up to it any more.
     pub(crate) fn pass(&mut self, now: Tick) {
         debug_assert!(self.next().1 > now.0);
         if self.started {
@@ -292,7 +294,7 @@ impl DomainSchedule {
         }
     }
 
-    /// Forgets everything and stands at `cycle`, evaluated if `started`.
+    /// Discards all wake-ups and sets the current cycle to `cycle`, evaluated if `started`.
     pub(crate) fn load(&mut self, cycle: Cycle, started: bool) {
         let components = self.far_asked.len();
         *self = Self {
@@ -316,7 +318,7 @@ impl DomainSchedule {
         self.wake(index, cycle);
     }
 
-    /// The first cycle whose edge is at or after `tick`.
+    /// Returns the first cycle whose edge is at or after `tick`.
     fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
         tick.div_ceil(self.period)
     }

@@ -1,5 +1,5 @@
-//! What the evaluations of one partition leave for the engine: who failed, which obligations
-//! changed, what happened at cuts to other partitions.
+//! Results of evaluations in one partition for the engine: failures, changed obligations, and
+//! events at cuts to other partitions.
 
 use std::collections::BTreeSet;
 
@@ -9,77 +9,79 @@ use crate::evaluation::schedule::Target;
 use crate::observe::{Probe, ProbeSink};
 use crate::time::Tick;
 
-/// What the evaluations of a window asked of the run.
+/// Requests made to the run by the evaluations of a window.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RunRequest {
-    /// When the event world asked for its end.
+    /// Tick at which the event world requested the end of the run.
     pub(crate) end: Option<Tick>,
-    /// Whether a component asked for a pause; see [`crate::Context::pause`].
+    /// True if a component requested a pause; see [`crate::Context::pause`].
     pub(crate) pause: bool,
 }
 
-/// Engine state of one partition that evaluations touch.
+/// Engine state of one partition that evaluations modify.
 pub(crate) struct Shared {
-    /// Wake-ups that do not keep a run alive.
+    /// Background wake-ups, which do not keep a run alive.
     pub(crate) background: BTreeSet<(Tick, Target)>,
-    /// The component under evaluation is awake. Without sleeping also those asleep are evaluated;
-    /// what they ask about then must not wake anybody, or the run would end at another time.
+    /// True if the component under evaluation is awake. Without sleeping, sleeping components are
+    /// evaluated too. Their requests must not cause wake-ups then, or the run would end at a
+    /// different time.
     pub(crate) invited: bool,
-    /// Obligations taken less those discharged, per tick, since the coordinator last looked.
+    /// Obligations taken minus those discharged, per tick, since the coordinator's last check.
     pub(crate) obligations: Vec<(Tick, i64)>,
-    /// What went wrong since the coordinator last looked.
+    /// Failures since the coordinator's last check.
     pub(crate) failures: Vec<Failure>,
-    /// What somebody asked for since the coordinator last looked.
+    /// Requests for an end or a pause since the coordinator's last check.
     pub(crate) wish: Option<RunRequest>,
-    /// Tick of the last progress: of a message, of what [`crate::Context::made_progress`] told, of
-    /// a timer. One to come is that of a timer that is set.
+    /// Tick of the last progress: a message, a call of [`crate::Context::made_progress`], or a
+    /// timer. A future tick is that of a timer that is set.
     pub(crate) last_progress: Tick,
-    /// Messages sent.
+    /// Number of messages sent in this partition.
     pub(crate) messages: u64,
     /// Ports of processes whose waits ended at this tick.
     pub(crate) process_ports: Vec<u32>,
     pub(crate) sink: Option<Sink>,
-    /// Where this partition notes it: lent by the thread that runs it.
+    /// Record of events at cuts, lent by the thread that runs this partition.
     pub(crate) across: Box<CutActivity>,
 }
 
-/// A model found wrong by one instance.
+/// A model error detected by one instance.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Failure {
     pub(crate) tick: Tick,
-    /// Number of the instance; those of the event world come last.
+    /// Number of the instance; failures of the event world come last.
     pub(crate) component: u32,
     pub(crate) message: String,
 }
 
-/// Where instrumentation events go.
+/// Destination of the instrumentation events of a partition.
 pub(crate) enum Sink {
-    /// Straight to the listener: there is one partition.
+    /// Directly to the listener, if there is a single partition.
     Direct(Box<dyn ProbeSink>),
-    /// Into a list that is merged with those of other partitions: tick, clock domain, component.
+    /// To a buffer that is merged with those of other partitions: tick, clock domain, component.
     Buffer(Vec<(Tick, u32, u32, Probe)>),
 }
 
-/// What happened at the cuts to other partitions since the coordinator last looked. Nothing is
-/// woken across a cut during a window.
+/// Events at the cuts to other partitions since the coordinator's last check. No component is woken
+/// across a cut during a window.
 #[derive(Default)]
 pub(crate) struct CutActivity {
-    /// Number of the window, from 1.
+    /// Number of the window, counted from 1.
     pub(crate) window: u64,
-    /// First tick of the next window: what other partitions do in this one is not visible before.
+    /// First tick of the next window. Actions of other partitions in this window are not visible
+    /// before it.
     pub(crate) window_end: u64,
-    /// Cut channels into which messages were sent, each once in a window.
+    /// Cut channels into which messages were sent, each listed once per window.
     pub(crate) sent: Vec<u32>,
-    /// Cut channels whose sender has begun to wait for a credit that has not been seen yet.
+    /// Cut channels whose sender began to wait for a credit that has not been seen yet.
     pub(crate) waiting: Vec<u32>,
     /// Cut channels whose sender was known to wait when a message was taken.
     pub(crate) taken: Vec<u32>,
-    /// Cut published wires whose value changes for the reader at the tick.
+    /// Cut published wires whose value changes for the reader, with the tick of the change.
     pub(crate) published: Vec<(u32, u64)>,
 }
 
 impl CutActivity {
-    /// Takes over what `other` lists.
+    /// Moves the entries of `other` to these lists.
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.sent.append(&mut other.sent);
         self.waiting.append(&mut other.waiting);
@@ -87,7 +89,7 @@ impl CutActivity {
         self.published.append(&mut other.published);
     }
 
-    /// Whether nothing happened at the cuts.
+    /// True if nothing happened at the cuts.
     pub(crate) fn is_quiet(&self) -> bool {
         let Self {
             sent,
@@ -116,7 +118,7 @@ impl Shared {
         }
     }
 
-    /// There is progress at `tick`, or will be.
+    /// Records progress at `tick`, which may be in the future.
     #[inline(always)]
     pub(crate) fn progress_at(&mut self, tick: Tick) {
         self.last_progress = self.last_progress.max(tick);
@@ -129,7 +131,7 @@ impl Shared {
         }
     }
 
-    /// Whether something happened that may end the run.
+    /// True if something happened that may end the run.
     #[inline]
     pub(crate) fn may_end(&self) -> bool {
         !self.obligations.is_empty() || !self.failures.is_empty() || self.wish.is_some()

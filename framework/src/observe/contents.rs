@@ -1,17 +1,17 @@
-//! The contents of a component, as it shows them to recordings.
+//! Contents of a component, as shown to recordings.
 //!
-//! A component says what is in it; the engine compares that with what was in it before and reports
-//! the differences as [`Probe`]s. So a component keeps nothing for recordings, and a run without
-//! them never asks.
+//! A component reports its contents. The engine compares them with the previous ones and reports
+//! the differences as [`Probe`]s. A component therefore keeps no state for recordings, and a run
+//! without recordings never queries contents.
 
 use crate::observe::probe::{About, Probe};
 
-/// Collects what is in one component after an evaluation.
+/// Collects the contents of one component after an evaluation.
 pub struct Contents<'a> {
     picture: &'a mut Picture,
 }
 
-/// Something that is in a component for a while: a work-group, a miss, a request.
+/// An item that is in a component for some time: a work-group, a miss, a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContentItem {
     name: &'static str,
@@ -20,7 +20,7 @@ pub struct ContentItem {
     because: Option<&'static str>,
 }
 
-/// All that a component shows at a time.
+/// All contents that a component shows at one time.
 #[derive(Default)]
 struct Picture {
     things: Vec<ContentItem>,
@@ -28,7 +28,7 @@ struct Picture {
     because: Option<&'static str>,
 }
 
-/// What a component showed last, and the room for what it shows next.
+/// Contents that a component showed last, and the buffer for the next ones.
 #[derive(Default)]
 pub(crate) struct Shown {
     last: Picture,
@@ -36,11 +36,11 @@ pub(crate) struct Shown {
 }
 
 impl Contents<'_> {
-    /// Something is in the component now: a kind, such as `work-group`, and a number among the
-    /// things of this kind that are in the component at the same time.
+    /// Adds an item that is in the component now. `name` is its kind, such as `work-group`; `id` is
+    /// unique among simultaneous items of this kind in the component.
     ///
-    /// One that has left and one of the same kind, number and description that came in the same
-    /// evaluation are taken for the same.
+    /// An item that left and one of the same kind, number and description that arrived in the same
+    /// evaluation count as the same.
     pub fn thing(&mut self, name: &'static str, id: u64) -> &mut ContentItem {
         let things = &mut self.picture.things;
         things.push(ContentItem {
@@ -52,31 +52,31 @@ impl Contents<'_> {
         things.last_mut().expect("one was pushed")
     }
 
-    /// How much of something there is now. A component names the same levels every time.
+    /// Reports the current level of a quantity. A component must name the same levels every time.
     pub fn level(&mut self, name: &'static str, value: u64) {
         self.picture.levels.push((name, value));
     }
 
-    /// Why the component as a whole does not go on, in words of the hardware.
+    /// Reports the reason, in hardware terms, for which the component as a whole is stalled.
     pub fn blocked(&mut self, because: Option<&'static str>) {
         self.picture.because = because;
     }
 }
 
 impl ContentItem {
-    /// The transaction it belongs to, as [`crate::Message::flow`].
+    /// Sets the transaction that the item belongs to, as in [`crate::Message::flow`].
     pub fn flow(&mut self, flow: Option<u64>) -> &mut Self {
         self.about.flow = flow;
         self
     }
 
-    /// A number that describes it for as long as it is there.
+    /// Adds a number that describes the item throughout its time in the component.
     pub fn number(&mut self, name: &'static str, value: u64) -> &mut Self {
         self.about.numbers.push((name, value));
         self
     }
 
-    /// Why it does not go on now.
+    /// Sets the reason for which the item is stalled now.
     pub fn waits(&mut self, because: Option<&'static str>) -> &mut Self {
         self.because = because;
         self
@@ -88,9 +88,9 @@ impl ContentItem {
 }
 
 impl Shown {
-    /// Lets `show` name the contents and reports how they differ from the last ones: levels, then what has
-    /// left, then what is new or goes on differently. `again` has the reason for which the whole
-    /// component is blocked reported even if it is as before. Returns whether it was reported.
+    /// Lets `show` name the contents and reports the differences from the last ones: levels, items
+    /// that left, then new or changed items. `again` forces a report of the reason for which the
+    /// whole component is blocked, even if unchanged. Returns true if it was reported.
     pub(crate) fn update(
         &mut self,
         again: bool,
@@ -126,16 +126,16 @@ impl Shown {
     }
 }
 
-/// Whether a component said why it is blocked.
+/// State of the report that a component is blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocked {
     AsBefore,
     Told,
-    /// It no longer is.
+    /// The component is no longer blocked.
     Ended,
 }
 
-/// Both lists are in the order of their keys.
+/// Reports the differences between two lists, which must be sorted by key.
 fn compare(last: &[ContentItem], next: &[ContentItem], report: &mut impl FnMut(Probe)) {
     let stays = |of: &[ContentItem], thing: &ContentItem| {
         let found = of.binary_search_by_key(&thing.key(), ContentItem::key);
@@ -162,7 +162,7 @@ fn compare(last: &[ContentItem], next: &[ContentItem], report: &mut impl FnMut(P
     }
 }
 
-/// The levels that `show` shows.
+/// Returns the levels that `show` reports.
 pub(crate) fn levels(show: impl FnOnce(&mut Contents<'_>)) -> Vec<(&'static str, u64)> {
     let mut picture = Picture::default();
     show(&mut Contents {
@@ -208,7 +208,7 @@ mod tests {
             ]
         );
         assert_eq!(seen(&mut shown, first), [""; 0]);
-        // Entry 4 is another line's now, entry 2 goes on, entry 0 is new.
+        // Entry 4 now belongs to another line, entry 2 continues, entry 0 is new.
         let second = |contents: &mut Contents<'_>| {
             contents.thing("miss", 4).number("line", 9);
             contents.thing("miss", 2);

@@ -1,8 +1,8 @@
-//! What statistics grew by within a part of a run, as statistics again.
+//! Growth of statistics within part of a run, given as statistics.
 //!
-//! What counts from the start of a run grows: counters, the parts and wholes of ratios, distributions,
-//! series. The growth between one look and the next, added up over all looks, is the statistic at the
-//! end. Extremes, codes and gauges do not grow: they have no part that belongs to a part of the run.
+//! Everything that counts from the start of a run grows: counters, the parts and wholes of ratios,
+//! distributions, series. The sum of the growth between all successive snapshots is the final
+//! statistic. Extremes, codes and gauges do not grow: they cannot be attributed to part of a run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use crate::observe::snapshots::{Changes, StatisticSnapshots};
 use crate::observe::statistics::{Histogram, InstanceStatistics, Series, Statistic, Value};
 
-/// Growth added up over any number of looks.
+/// Accumulated growth over any number of snapshots.
 #[derive(Clone, Debug, Default)]
 pub struct Amounts(Vec<u64>);
 
 impl Amounts {
-    /// Adds what changed from one look to the next.
+    /// Adds the changes from one snapshot to the next.
     pub fn add(&mut self, changes: &Changes) {
         for (word, by) in changes.iter() {
             if word >= self.0.len() {
@@ -25,7 +25,7 @@ impl Amounts {
         }
     }
 
-    /// Adds what was added up elsewhere.
+    /// Adds the growth accumulated in `others`.
     pub fn add_all(&mut self, others: &Self) {
         self.0.resize(self.0.len().max(others.0.len()), 0);
         for (sum, by) in self.0.iter_mut().zip(&others.0) {
@@ -38,18 +38,19 @@ impl Amounts {
     }
 }
 
-/// Where statistics are among the words of looks.
+/// Position of statistics among the words of snapshots.
 #[derive(Debug)]
 pub struct StatisticDeltas<'t> {
     totals: &'t [InstanceStatistics],
-    /// Words by instance and statistic. One whose instance changed its shape is in several places.
+    /// Words by instance and statistic. A statistic whose instance changed its shape has several
+    /// ranges.
     places: Vec<Vec<Vec<Range<usize>>>>,
-    /// Instance and statistic by word, of those that `totals` has.
+    /// Instance and statistic of each word, for statistics in `totals`.
     of_word: Vec<Option<(u32, u32)>>,
 }
 
 impl StatisticSnapshots {
-    /// Finds the statistics that a whole run ended with, of which looks saw the growth.
+    /// Finds the final statistics of a whole run for which snapshots recorded growth.
     pub fn grown<'t>(&self, totals: &'t [InstanceStatistics]) -> StatisticDeltas<'t> {
         let mut of_word = vec![None; self.seen.len()];
         let mut next = 0;
@@ -84,7 +85,8 @@ impl StatisticSnapshots {
     }
 }
 
-/// The statistic of this name that grows; it is not before `expected` unless some came or went.
+/// Returns the index of the growing statistic with this name. It is at least `expected` unless
+/// statistics were added or removed.
 fn find(statistics: &[Statistic], expected: usize, name: &str) -> Option<usize> {
     let is_it = |at: &usize| statistics[*at].grows && *statistics[*at].name == *name;
     let rest = expected..statistics.len();
@@ -92,7 +94,7 @@ fn find(statistics: &[Statistic], expected: usize, name: &str) -> Option<usize> 
 }
 
 impl StatisticDeltas<'_> {
-    /// Everything that grows, by nothing where it did not grow.
+    /// Returns everything that grows, with zero growth for unchanged statistics.
     pub fn all(&self, amounts: &Amounts) -> Vec<InstanceStatistics> {
         let of_instance = self.totals.iter().enumerate().map(|(i, total)| {
             let of = |s: usize| self.statistic(i, s, amounts);
@@ -103,7 +105,7 @@ impl StatisticDeltas<'_> {
         instances
     }
 
-    /// What grew, added up over some looks.
+    /// Returns the statistics that grew over some snapshots, with their accumulated growth.
     pub fn changed<'c>(
         &self,
         changes: impl IntoIterator<Item = &'c Changes>,
@@ -131,7 +133,7 @@ impl StatisticDeltas<'_> {
         instances
     }
 
-    /// A statistic with what it grew by as its value; `None` for what does not grow.
+    /// Returns a statistic whose value is its growth; `None` if it does not grow.
     fn statistic(&self, instance: usize, s: usize, amounts: &Amounts) -> Option<Statistic> {
         let total = &self.totals[instance].values[s];
         let places = &self.places[instance][s];
@@ -171,7 +173,7 @@ fn instance(total: &InstanceStatistics, values: Vec<Statistic>) -> InstanceStati
     }
 }
 
-/// Whether it is growth by nothing.
+/// True if the growth is zero.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Counter(count) => *count == 0,
@@ -192,11 +194,11 @@ mod tests {
     use crate::observe::statistics::Statistics;
     use crate::time::Tick;
 
-    /// Names, prefixes and indices that statistics may have.
+    /// Names, prefixes and indices used for statistics in the test.
     const NAMES: [&str; 4] = ["hits", "misses", "reads", "read"];
     const PREFIXES: [&str; 3] = ["l1", "l2", "l1_read"];
 
-    /// A statistic of the model: what it is called, and what it counted so far.
+    /// Model of a statistic: its name and its count so far.
     #[derive(Clone, Debug)]
     struct Modelled {
         name: &'static str,
@@ -241,7 +243,7 @@ mod tests {
         }
     }
 
-    /// Every statistic there can be, before it counted anything.
+    /// Returns every possible statistic with a zero count.
     fn all_modelled() -> Vec<Modelled> {
         let mut all = Vec::new();
         for (n, name) in NAMES.into_iter().enumerate() {
@@ -273,7 +275,7 @@ mod tests {
         all
     }
 
-    /// What adds up: distributions but for their extremes.
+    /// Returns the additive parts of a value: all but the extremes of distributions.
     fn amounts(value: &Value) -> Vec<u64> {
         let mut amounts = match value {
             Value::Histogram(h) => [&[h.count(), h.sum()], h.buckets()].concat(),
@@ -314,8 +316,8 @@ mod tests {
         differences.filter(|(_, now)| !now.is_empty()).collect()
     }
 
-    /// What happens before a look: (instance, statistic, amount) that are counted, and which instances
-    /// and statistics are shown.
+    /// Events before a snapshot: counted (instance, statistic, amount), and the visible instances
+    /// and statistics.
     #[derive(Clone, Debug)]
     struct Step {
         counted: Vec<(usize, usize, u64)>,
@@ -370,8 +372,8 @@ mod tests {
     }
 
     proptest! {
-        // What is hidden in a look comes with the next that shows it, so all that is compared was
-        // seen by the names that a list gives it.
+        // Counts hidden in one snapshot appear in the next that shows them. Everything compared was
+        // thus seen under the names that a list gives it.
         #[test]
         fn looks_find_what_lists_by_name_differ_by(steps in steps()) {
             let mut units = vec![all_modelled(); 3];

@@ -1,4 +1,4 @@
-//! What a run lets others see: numbers, events, contents, waits.
+//! Observable data of a run: statistics, events, contents, waits.
 //!
 //! | file | holds |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `sample` | values of signals, for recordings |
 //! | `reason`, `waits` | why a component does not work, for activity statistics and deadlock reports |
 //!
-//! Plain values and visitors: who fills them, and when, is the business of [`crate::evaluation`] and
-//! [`crate::engine`].
+//! Plain values and visitors. [`crate::evaluation`] and [`crate::engine`] decide when they are
+//! filled.
 
 mod contents;
 mod deltas;

@@ -1,31 +1,31 @@
-//! What grows of one instance, as words in a row: what looks that come often copy.
+//! Cumulative statistics of one instance as a row of words, which frequent snapshots copy.
 //!
-//! A row has no names. Beside its words it keeps the hash of whatever decides them: names, sorts,
-//! indices and prefixes, in the order reported. Rows of the same hash have the same shape, so a look
-//! that knows the names of one knows those of all.
+//! A row has no names. In addition to its words it keeps the hash of everything that determines
+//! their meaning: names, sorts, indices and prefixes, in the order reported. Rows of the same hash
+//! have the same shape, so the names of one row apply to all.
 
 use serde::{Deserialize, Serialize};
 
 use crate::observe::statistics::{Histogram, Series, Value};
 
-/// Amounts that a distribution or a series has room for at least; room doubles.
+/// Minimum capacity of a distribution or a series in amounts; the capacity doubles.
 const ROOM: usize = 16;
 
-/// What a statistic that grows consists of, which decides its words.
+/// Structure of a cumulative statistic, which determines its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Layout {
-    /// The count.
+    /// One word: the count of events.
     Counter,
-    /// Part and whole.
+    /// Two words: the part and the whole.
     Ratio,
-    /// Count, sum, and room for so many buckets.
+    /// Count, sum, and capacity for this many buckets.
     Histogram(u32),
-    /// Room for so many sums.
+    /// One word per sum, with capacity for this many sums.
     Series(u32),
 }
 
 impl Layout {
-    /// That of a value; `None` for what does not grow.
+    /// Returns the sort of a value; `None` if it does not grow.
     pub(super) fn of(value: &Value) -> Option<Self> {
         Some(match value {
             Value::Counter(_) => Self::Counter,
@@ -45,7 +45,7 @@ impl Layout {
         }
     }
 
-    /// Whether both are the same but for their room.
+    /// True if both are the same except for their capacity.
     pub(super) fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -55,7 +55,7 @@ fn room(amounts: &[u64]) -> usize {
     amounts.len().next_power_of_two().max(ROOM)
 }
 
-/// What a step of the hash is about.
+/// Subject of one step of the hash.
 #[derive(Clone, Copy)]
 enum About {
     Counter = 1,
@@ -68,7 +68,7 @@ enum About {
     PrefixEnd,
 }
 
-/// The words of what grows of one instance.
+/// Words of the cumulative statistics of one instance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     words: Vec<u64>,
@@ -85,7 +85,8 @@ impl Row {
         &self.words
     }
 
-    /// Equal if all that decides the meaning of words is.
+    /// Returns a hash that is equal if everything that determines the meaning of the words is
+    /// equal.
     pub(super) fn shape(&self) -> u64 {
         self.shape
     }
@@ -96,7 +97,7 @@ impl Row {
         self.words.push(count);
     }
 
-    /// Counters whose names are those of a table of the program.
+    /// Adds counters whose names come from a static table of the program.
     pub(super) fn counters<T>(&mut self, table: &'static [T], counts: &[u64]) {
         let place = table.as_ptr().addr() as u64;
         self.mix(place ^ ((table.len() as u64) << 48), About::Table);
@@ -122,13 +123,13 @@ impl Row {
         self.amounts(series.sums());
     }
 
-    /// What is reported next has this index.
+    /// Sets the index of the statistics reported next.
     #[inline]
     pub(super) fn index(&mut self, index: usize) {
         self.mix(index as u64, About::Index);
     }
 
-    /// Names of what comes begin with this, until [`Row::end_prefix`].
+    /// Prefixes the names of the following statistics until [`Row::end_prefix`].
     pub(super) fn prefix(&mut self, prefix: &str) {
         self.mix(prefix.len() as u64, About::Prefix);
         let (words, rest) = prefix.as_bytes().as_chunks();
@@ -145,7 +146,7 @@ impl Row {
         self.mix(0, About::PrefixEnd);
     }
 
-    /// The words of a value that was collected, whose name the caller knows.
+    /// Adds the words of a collected value whose name the caller knows.
     pub(super) fn push(&mut self, value: &Value) {
         match value {
             Value::Counter(count) => self.counter("", *count),
@@ -164,7 +165,7 @@ impl Row {
             .resize(self.words.len() + room - amounts.len(), 0);
     }
 
-    /// A name stands for itself by where it lies: it is there as long as the program runs.
+    /// Hashes a name by its address, which is stable for the duration of the program.
     #[inline]
     fn name(&mut self, name: &'static str, about: About) {
         let place = name.as_ptr().addr() as u64;
@@ -173,7 +174,7 @@ impl Row {
 
     #[inline]
     fn mix(&mut self, what: u64, about: About) {
-        /// An odd number without a pattern: 2^64 divided by the golden ratio.
+        /// Odd number without a pattern: 2^64 divided by the golden ratio.
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         let what = what ^ ((about as u64) << 60);
         self.shape = (self.shape.rotate_left(29) ^ what).wrapping_mul(FACTOR);

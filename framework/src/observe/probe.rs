@@ -1,4 +1,4 @@
-//! The one instrumentation point: typed events from components and channels to a sink.
+//! The only instrumentation point: typed events from components and channels to a sink.
 //!
 //! Without a sink an event costs one predictable branch and its arguments are not computed.
 
@@ -8,58 +8,58 @@ use crate::observe::reason::Reason;
 use crate::observe::sample::Sample;
 use crate::time::Tick;
 
-/// What happened.
+/// Instrumentation event of a component or channel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Probe {
-    /// Something with a duration began; `id` pairs it with its end.
+    /// An item with a duration began; `id` pairs it with its end.
     Begin {
-        /// Kind of thing, such as `work-group`.
+        /// Kind of the item, such as `work-group`.
         name: &'static str,
-        /// Unique among the open things of this name and component.
+        /// Number, unique among the open items of this name and component.
         id: u64,
-        /// What else is known of it.
+        /// Further information about the item, such as numbers.
         about: About,
     },
-    /// It ended.
+    /// An item with a duration ended.
     End {
-        /// As in the beginning.
+        /// Same name as in the matching `Begin`.
         name: &'static str,
-        /// As in the beginning.
+        /// Same number as in the matching `Begin`.
         id: u64,
     },
-    /// Something that has begun waits, or goes on.
+    /// An item that has begun stalls, or continues.
     Held {
-        /// As in the beginning.
+        /// Same name as in the matching `Begin`.
         name: &'static str,
-        /// As in the beginning.
+        /// Same number as in the matching `Begin`.
         id: u64,
-        /// What it waits for, in words of the hardware; none when it goes on.
+        /// Reason for the stall in hardware terms; `None` when the item continues.
         because: Option<&'static str>,
     },
-    /// A moment worth marking.
+    /// Event without duration that is worth marking.
     Instant {
-        /// What.
+        /// Name of the event, such as its kind.
         name: &'static str,
-        /// Which one.
+        /// Number that identifies the individual event.
         id: u64,
     },
-    /// A quantity changed.
+    /// The value of a quantity changed.
     Value {
-        /// Which quantity.
+        /// Name of the quantity that changed.
         name: &'static str,
-        /// Its new value.
+        /// New value of the quantity that changed.
         value: f64,
     },
-    /// The component could not go on.
+    /// The component as a whole was stalled.
     Blocked {
-        /// What it waits for.
+        /// Reason for the stall in hardware terms.
         because: &'static str,
     },
-    /// A message entered a channel.
+    /// A message entered a channel from its sender.
     Sent {
         /// Number of the channel, see `Simulation::channel_name`.
         channel: u32,
-        /// The transaction that the message belongs to, see `Message::flow`.
+        /// Transaction that the message belongs to, see `Message::flow`.
         flow: Option<u64>,
     },
     /// The receiver took a message from a channel.
@@ -67,35 +67,35 @@ pub enum Probe {
         /// Number of the channel, see `Simulation::channel_name`.
         channel: u32,
     },
-    /// From now on the component waits for something else than before, as it told the engine.
+    /// The component waits for a different reason than before, as it reported to the engine.
     Waits {
-        /// What for.
+        /// New reason for which it waits.
         reason: Reason,
     },
-    /// A signal of the event world took a value; the component is none.
+    /// A signal of the event world changed its value; no component is involved.
     Signal {
         /// Number of the signal, see `Simulation::signals`.
         signal: u32,
-        /// Its value.
+        /// New value of the signal that changed.
         value: Sample,
     },
 }
 
-/// What is known of something with a duration.
+/// Information about an item with a duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// The transaction it belongs to, see `Message::flow`.
+    /// Transaction that the item belongs to, see `Message::flow`.
     pub flow: Option<u64>,
-    /// Numbers that describe it.
+    /// Numbers that describe the item, with names.
     pub numbers: Vec<(&'static str, u64)>,
 }
 
 /// Receives every event of a run, in evaluation order.
 pub trait ProbeSink: Send {
-    /// Takes one event of component number `component` at `tick`.
+    /// Records one event of component number `component` at `tick`.
     fn record(&mut self, tick: Tick, component: u32, probe: &Probe);
 
-    /// Whether to ask this component what it shows ([`crate::Component::contents`]).
+    /// True if the sink needs the contents of this component ([`crate::Component::contents`]).
     fn wants_contents(&self, _component: u32) -> bool {
         true
     }
@@ -103,7 +103,7 @@ pub trait ProbeSink: Send {
     /// Ends the recording at `now`.
     ///
     /// # Errors
-    /// What went wrong while recording or now, such as a full disk.
+    /// Returns the error that occurred while recording or finishing, such as a full disk.
     fn finish(&mut self, _now: Tick) -> io::Result<()> {
         Ok(())
     }

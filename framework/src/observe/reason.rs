@@ -1,4 +1,4 @@
-//! Why a component did not work in a cycle.
+//! Reasons for which a component did not work in a cycle.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,16 +9,16 @@ pub enum Reason {
     Busy,
     /// Waited for a time beyond the next cycle.
     Timer,
-    /// Waited for a message.
+    /// Waited for a message at an input.
     Message,
-    /// Waited for room in an output.
+    /// Waited for room in an output channel.
     Credit,
-    /// Had nothing to do.
+    /// Had no work and waited for nothing.
     Idle,
 }
 
 impl Reason {
-    /// Every reason, in the order of the counters.
+    /// All reasons, in the order of the counters.
     pub const ALL: [Self; 5] = [
         Self::Busy,
         Self::Timer,
@@ -27,7 +27,7 @@ impl Reason {
         Self::Idle,
     ];
 
-    /// Name in reports.
+    /// Returns the name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Busy => "busy",

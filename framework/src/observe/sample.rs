@@ -1,25 +1,25 @@
-//! Values of signals, as recordings show them.
+//! Signal values in the form recorded in waveforms.
 
-/// How the values of a signal look in a waveform.
+/// Format of a signal's values in a waveform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// So many bits, 1 to 128.
+    /// Bit vector of the given width, 1 to 128 bits.
     Bits(u32),
-    /// A real number.
+    /// Real number in double-precision floating-point format.
     Real,
-    /// Words.
+    /// Text of any length, such as a state name.
     Text,
-    /// Not at all.
+    /// The signal does not appear in waveforms.
     Hidden,
 }
 
-/// A value of a signal.
+/// Value of a signal in a waveform.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sample {
-    /// The low bits, as many as the shape says.
+    /// Bit vector in the low bits, with the width given by the shape.
     Bits(u128),
-    /// A real number.
+    /// Real number in double-precision floating-point format.
     Real(f64),
-    /// Words.
+    /// Text of any length, such as a state name.
     Text(String),
 }

@@ -1,4 +1,4 @@
-//! Looks at the statistics of a system that grow, and what changed from one look to the next.
+//! Snapshots of the cumulative statistics of a system, and the changes between successive ones.
 //!
 //! Looks come often, so they copy numbers and no names: each instance writes a row of words
 //! (`packed.rs`), which is compared with the one it wrote before. Words are numbered over the whole
@@ -15,57 +15,57 @@ use crate::observe::packed::{Layout, Row};
 use crate::observe::statistics::{InstanceStatistics, Statistic, Statistics};
 use crate::time::{Cycle, Tick};
 
-/// Words that are compared at once.
+/// Number of words that are compared at once.
 const CHUNK: usize = 8;
 
-/// What the looks at a system found so far.
+/// Accumulated state of all snapshots of a system so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StatisticSnapshots {
     pub(super) instances: Vec<Instance>,
     pub(super) shapes: Vec<Shape>,
-    /// What the last look found, by word.
+    /// Values of the last snapshot, by word.
     pub(super) seen: Vec<u64>,
-    /// Shapes by the hash of their rows. A checkpoint does not have it: names lie elsewhere in another
-    /// process.
+    /// Shapes by the hash of their rows. Not stored in checkpoints, because names have other
+    /// addresses in another process.
     #[serde(skip)]
     known: BTreeMap<u64, u32>,
-    /// Room for a row, and for what changed.
+    /// Buffers for a row and for the changes.
     #[serde(skip)]
     row: Row,
     #[serde(skip)]
     changed: (Vec<u32>, Vec<u64>),
 }
 
-/// An instance with its blocks, the one last used at the end.
+/// An instance with its blocks; the most recently used block is last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Instance {
     pub(super) path: String,
     pub(super) blocks: Vec<Block>,
 }
 
-/// Words of one instance, while its rows have one shape.
+/// Words of one instance for one shape of its rows.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Block {
     pub(super) shape: u32,
     pub(super) start: u32,
-    /// Hash of its rows, if one was seen.
+    /// Hash of its rows, if a row was seen.
     #[serde(skip)]
     hash: Option<u64>,
 }
 
-/// What the words of a row mean, in their order.
+/// Meaning of the words of a row, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shape {
     pub(super) parts: Vec<Part>,
     words: u32,
 }
 
-/// The words of one statistic.
+/// Words of one statistic within a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) name: String,
     pub(super) sort: Layout,
-    /// Where they begin in a row.
+    /// Index in the row at which the words begin.
     pub(super) start: u32,
 }
 
@@ -76,7 +76,7 @@ impl Part {
     }
 }
 
-/// The words that changed from one look to the next, and by how much.
+/// Words that changed from one snapshot to the next, and their growth.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     words: Box<[u32]>,
@@ -84,7 +84,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Words and what each grew by; counts wrap around.
+    /// Iterates over the changed words and their growth; counts wrap around.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         let words = self.words.iter().map(|word| *word as usize);
         words.zip(self.by.iter().copied())
@@ -92,7 +92,7 @@ impl Changes {
 }
 
 impl Shape {
-    /// That of rows with these statistics.
+    /// Creates the shape of rows with these statistics.
     fn of(statistics: &[Statistic]) -> Self {
         let mut words = 0;
         let growing = statistics.iter().filter(|statistic| statistic.grows);
@@ -111,7 +111,8 @@ impl Shape {
         }
     }
 
-    /// The part that continues `wanted`; `expected` is where it stands unless some came or went.
+    /// Returns the part that continues `wanted`; it is at `expected` unless statistics were added
+    /// or removed.
     fn find(&self, expected: usize, wanted: &Part) -> Option<usize> {
         let continues = |part: &Part| part.sort.is_like(wanted.sort) && part.name == wanted.name;
         if self.parts.get(expected).is_some_and(continues) {
@@ -122,7 +123,7 @@ impl Shape {
 }
 
 impl StatisticSnapshots {
-    /// Begins a look, which ends with [`Look::end`].
+    /// Begins a snapshot, which ends with [`Look::end`].
     pub fn look(&mut self) -> Look<'_> {
         Look {
             row: take(&mut self.row),
@@ -132,7 +133,7 @@ impl StatisticSnapshots {
         }
     }
 
-    /// The number of an instance; `expected` unless some came or went.
+    /// Returns the number of an instance; it is `expected` unless instances were added or removed.
     fn instance(&mut self, expected: usize, path: &str) -> usize {
         let is_it = |instance: &Instance| instance.path == path;
         if self.instances.get(expected).is_some_and(is_it) {
@@ -158,8 +159,8 @@ impl StatisticSnapshots {
         number as u32
     }
 
-    /// The first word of the block of an instance for rows of a shape. Growth goes on there from what
-    /// was seen of it before, in whichever block.
+    /// Returns the first word of an instance's block for rows of a shape. Its growth continues from
+    /// the last values seen, in any block of the instance.
     fn block(&mut self, instance: usize, shape: u32, hash: Option<u64>) -> usize {
         let blocks = &mut self.instances[instance].blocks;
         let used = blocks.iter().position(|block| block.shape == shape);
@@ -191,20 +192,20 @@ impl StatisticSnapshots {
     }
 }
 
-/// A look at the statistics of a system that grow, instance by instance.
+/// A snapshot of the cumulative statistics of a system, taken instance by instance.
 #[derive(Debug)]
 pub struct Look<'l> {
     looks: &'l mut StatisticSnapshots,
     row: Row,
-    /// Words, and what they grew by.
+    /// Indices of the changed words, and their growth.
     changed: (Vec<u32>, Vec<u64>),
-    /// Number of the instance after the one looked at last.
+    /// Number of the instance after the last one read.
     next: usize,
 }
 
 impl Look<'_> {
-    /// Looks at the instance at `path`, whose clock stands at `cycle`: `report` shows all its
-    /// statistics, more than once if they are not those of the look before.
+    /// Reads the instance at `path`, whose clock is at `cycle`. `report` reports all its
+    /// statistics; it is called again if they differ in shape from the previous snapshot.
     pub fn at(
         &mut self,
         path: &str,
@@ -229,7 +230,7 @@ impl Look<'_> {
         self.take(start);
     }
 
-    /// Looks at an instance whose statistics were collected already.
+    /// Reads an instance whose statistics were already collected.
     pub fn at_collected(&mut self, instance: &InstanceStatistics) {
         self.row.clear();
         for statistic in instance.values.iter().filter(|s| s.grows) {
@@ -242,7 +243,8 @@ impl Look<'_> {
         self.take(start);
     }
 
-    /// What changed since the look before this one; since the start of the run, if there was none.
+    /// Returns the changes since the previous snapshot, or since the start of the run if there was
+    /// none.
     pub fn end(self) -> Changes {
         let (words, by) = self.changed;
         let changes = Changes {
@@ -256,7 +258,7 @@ impl Look<'_> {
         changes
     }
 
-    /// The first word of the block of an instance whose rows have a new shape.
+    /// Returns the first word of the block of an instance whose rows have a new shape.
     #[cold]
     fn move_to(
         &mut self,
@@ -273,7 +275,7 @@ impl Look<'_> {
         looks.block(instance, shape, Some(hash))
     }
 
-    /// Compares the row with the words from `start` on, which then have it.
+    /// Compares the row with the words from `start` on and stores it there.
     fn take(&mut self, start: usize) {
         let row = self.row.words();
         let seen = &mut self.looks.seen[start..start + row.len()];
@@ -291,7 +293,7 @@ impl Look<'_> {
     }
 }
 
-/// Notes what words from `start` on grew by, and that it was seen.
+/// Records the growth of the words from `start` on and updates the values seen.
 fn note(changed: &mut (Vec<u32>, Vec<u64>), start: usize, now: &[u64], then: &mut [u64]) {
     for (word, (now, then)) in (start..).zip(now.iter().zip(then)) {
         let by = now.wrapping_sub(*then);

@@ -1,21 +1,21 @@
-//! What components tell a deadlock report about themselves.
+//! Waits of components, as reported for a deadlock report.
 
 /// Collects the waits that one component reports.
 pub struct Waits<'a> {
     pub(crate) lines: &'a mut Vec<Wait>,
 }
 
-/// One thing a component waits for.
+/// One condition that a component waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Port through which the answer must come, as the component named it.
+    /// Port through which the reply must arrive, as the component named it.
     pub port: Option<String>,
-    /// In words of the hardware.
+    /// Describes the awaited condition in hardware terms.
     pub what: String,
 }
 
 impl Waits<'_> {
-    /// The component waits for a message on its input `port`.
+    /// Reports a wait for a message on the component's input `port`.
     pub fn on_port(&mut self, port: impl Into<String>, what: impl Into<String>) {
         self.lines.push(Wait {
             port: Some(port.into()),
@@ -23,7 +23,7 @@ impl Waits<'_> {
         });
     }
 
-    /// The component waits for something inside itself.
+    /// Reports a wait for a condition inside the component.
     pub fn inside(&mut self, what: impl Into<String>) {
         self.lines.push(Wait {
             port: None,

@@ -1,4 +1,4 @@
-//! The fields of a specification, in words of description files.
+//! Documentation of a specification's fields in the terms of description files.
 
 use warpweave_params::labelled_tree;
 
@@ -9,22 +9,22 @@ use super::policy::ROLE_OF_FIELD;
 pub struct FieldDoc {
     /// Path of the field within the specification.
     pub name: String,
-    /// Its type in words of description files.
+    /// Type of the field in the terms of description files.
     pub kind: String,
-    /// Whether a description must state it.
+    /// True if a description must state the field.
     pub required: bool,
-    /// The value it has when a description leaves it out, in words of description files; `None` for
-    /// a feature that is then absent.
+    /// Default value in the notation of description files. `None` for a feature that is then
+    /// absent.
     pub default: Option<String>,
-    /// What it means.
+    /// Meaning of the field, from its doc comment.
     pub doc: String,
-    /// Name of the role, of a field that holds a policy or a list of them.
+    /// Name of the role, for a field that holds a policy or a list of policies.
     pub role: Option<String>,
 }
 
 pub(super) type Json = serde_json::Value;
 
-/// Follows `$ref` within the schema.
+/// Resolves a `$ref` within the same schema.
 fn follow<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
     node.get("$ref")
         .and_then(Json::as_str)
@@ -78,7 +78,7 @@ pub(super) fn list_fields(
     }
 }
 
-/// The fields of an optional struct, and those of each variant that has any, as
+/// Lists the fields of an optional struct, and those of each variant that has any, as
 /// `field.Variant.inner`.
 fn list_variants(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc>, depth: u32) {
     let choices = node.get("anyOf").or_else(|| node.get("oneOf"));
@@ -95,7 +95,7 @@ fn list_variants(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldD
     }
 }
 
-/// The role of a field that holds a policy, an optional one, or a list of them.
+/// Returns the role of a field that holds a policy, an optional policy, or a list of policies.
 fn role_of(root: &Json, field: &Json) -> Option<String> {
     let target = follow(root, field);
     if let Some(role) = target.get(ROLE_OF_FIELD).and_then(Json::as_str) {
@@ -120,7 +120,7 @@ fn kind_in_words(root: &Json, field: &Json) -> String {
     choice_in_words(root, field)
 }
 
-/// A default as a description file would state it; nothing for an absent feature.
+/// Formats a default as in a description file; `None` for an absent feature.
 fn default_in_words(value: &Json) -> Option<String> {
     match value {
         Json::Null => None,

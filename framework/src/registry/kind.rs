@@ -21,44 +21,44 @@ use crate::component::Component;
 pub trait Kind: Component + Sized + 'static {
     /// Name in description files, such as `Cache`.
     const NAME: &'static str;
-    /// One sentence for lists.
+    /// Description of the kind in one sentence, for lists.
     const SUMMARY: &'static str;
-    /// Descriptions that come with the kind.
+    /// Descriptions provided by the kind under a name.
     const PRESETS: &'static [Preset] = &[];
-    /// What a description may set. Doc comments of the fields become the reference page.
+    /// Fields that a description may set. Their doc comments become the reference page.
     type Spec: Clone + DeserializeOwned + Serialize + JsonSchema + Send + Sync;
 
     /// Checks the specification as a whole and builds the component.
     ///
     /// # Errors
-    /// A value outside its range, or values that do not go together.
+    /// Returns an error if a value is outside its range, or if values are inconsistent.
     fn build(spec: Self::Spec, environment: &Environment) -> Result<Self, SpecError>;
 
-    /// Gives one field of a specification that was read another value; false, and nothing is changed,
-    /// where the whole has to be read again. For the fields in which the repetitions of a part differ
-    /// most, such as their numbers: what is read then must be what is changed here.
+    /// Changes one field of a specification that was read. Returns false, and changes nothing, if
+    /// the whole has to be read again. For fields that differ between the repetitions of a part,
+    /// such as their numbers. The result must be the same as reading the changed description.
     fn vary(_spec: &mut Self::Spec, _field: &str, _value: &Node) -> bool {
         false
     }
 }
 
-/// A specification that cannot be built.
+/// Error of a specification that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct SpecError {
     /// Field at fault, as a path within the specification such as `timing.tras`; empty for the
     /// whole.
     pub field: String,
-    /// What is wrong and what would be right, with the numbers.
+    /// Describes the problem and the valid values, with the numbers.
     pub message: String,
-    /// The same with places of its own, as a policy inside the specification finds it.
+    /// Problems that have their own places, as found by a policy inside the specification.
     pub(super) problems: Option<Box<Diagnostics>>,
-    /// Whether all that is wrong is the memory it takes.
+    /// True if the only problem is the memory required.
     pub(super) over_budget: bool,
 }
 
 impl SpecError {
-    /// An error at one field.
+    /// Creates an error at one field.
     pub fn at(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -68,7 +68,7 @@ impl SpecError {
         }
     }
 
-    /// What is wrong with the part of the specification at `field`, which knows its places.
+    /// Creates an error of the specification part at `field` from problems that have places.
     pub(super) fn placed(field: &str, problems: Diagnostics) -> Self {
         let message = problems.iter().next().map(|first| first.message.clone());
         Self {
@@ -82,7 +82,7 @@ impl SpecError {
     /// Fails unless `condition` holds.
     ///
     /// # Errors
-    /// The error described, when `condition` is false.
+    /// Returns the described error if `condition` is false.
     pub fn require(
         condition: bool,
         field: &str,
@@ -95,10 +95,10 @@ impl SpecError {
         }
     }
 
-    /// Fails unless `value` lies in `range`.
+    /// Fails unless `value` is within `range`.
     ///
     /// # Errors
-    /// `value` at `field`, with what was expected.
+    /// Returns an error with `value` at `field` and the expected range.
     #[inline]
     pub fn in_range<T: PartialOrd + Display>(
         field: &str,
@@ -112,7 +112,7 @@ impl SpecError {
     }
 }
 
-/// What the builder of a component may use beside its specification.
+/// Resources, besides its specification, that the builder of a component may use.
 #[derive(Clone, Default)]
 pub struct Environment {
     path: Arc<str>,
@@ -123,7 +123,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// An environment without resources, for an instance at `path` of a run with `seed`.
+    /// Creates an environment without resources, for an instance at `path` of a run with `seed`.
     pub fn new(path: impl Into<Arc<str>>, seed: u64) -> Self {
         Self {
             path: path.into(),
@@ -134,7 +134,7 @@ impl Environment {
         }
     }
 
-    /// The same resources for another instance.
+    /// Returns the same environment for another instance.
     pub fn for_instance(&self, path: impl Into<Arc<str>>) -> Self {
         Self {
             path: path.into(),
@@ -142,7 +142,7 @@ impl Environment {
         }
     }
 
-    /// The same with the registry that names of policies are looked up in.
+    /// Returns the same environment with the registry in which policy names are looked up.
     pub fn with_registry(&self, registry: &Registry) -> Self {
         Self {
             registry: Some(registry.clone()),
@@ -150,12 +150,12 @@ impl Environment {
         }
     }
 
-    /// The registry that builds from this environment, if one does.
+    /// Returns the registry that builds from this environment, if there is one.
     pub fn registry(&self) -> Option<&Registry> {
         self.registry.as_ref()
     }
 
-    /// The same with what is charged for the memory that components take.
+    /// Returns the same environment with the ledger charged for the memory of components.
     pub fn charged_to(&self, ledger: &Ledger) -> Self {
         Self {
             ledger: ledger.clone(),
@@ -163,16 +163,17 @@ impl Environment {
         }
     }
 
-    /// What is charged for the memory that components take.
+    /// Returns the ledger charged for the memory of components.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Charges `bytes` that the component is going to keep because of `field`. For what grows with a
-    /// number of the specification, before it is allocated; a component of a few kilobytes need not.
+    /// Charges `bytes` that the component will keep because of `field`. Call before allocating
+    /// memory that grows with a number of the specification. A component of a few kilobytes need
+    /// not call it.
     ///
     /// # Errors
-    /// When that is more memory than there may be.
+    /// Returns an error if the memory budget would be exceeded.
     pub fn charge(&self, field: &str, bytes: u64) -> Result<(), SpecError> {
         let charged = self.ledger.charge(&self.path, bytes);
         charged.map_err(|mut error| {
@@ -184,13 +185,13 @@ impl Environment {
         })
     }
 
-    /// Adds an immutable value that components may share, such as the program to run. One value
+    /// Adds an immutable value shared by components, such as the program to run. There is one value
     /// per type.
     pub fn provide<T: Any + Send + Sync>(&mut self, resource: Arc<T>) {
         Arc::make_mut(&mut self.resources).insert(TypeId::of::<T>(), resource);
     }
 
-    /// The shared value of this type, if one was provided.
+    /// Returns the shared value of this type, if one was provided.
     pub fn resource<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.resources
             .get(&TypeId::of::<T>())?
@@ -199,12 +200,12 @@ impl Environment {
             .ok()
     }
 
-    /// Path of the instance under construction.
+    /// Returns the path of the instance under construction.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// A seed for this instance: a function of the run's seed and the path alone.
+    /// Returns a seed for this instance, a function of the run's seed and the path only.
     pub fn seed(&self) -> u64 {
         fnv1a(self.seed ^ FNV_START, self.path.bytes())
     }

@@ -1,4 +1,4 @@
-//! The open registry of kinds of components and of policies: what description files may name.
+//! Open registry of component kinds and policies that description files may name.
 //!
 //! | file | holds |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `preset` | descriptions that come with a kind |
 //! | `fields` | the fields of a specification, in words of description files |
 //!
-//! It makes components ([`crate::component`]) one at a time; wiring them is [`crate::engine`]'s.
+//! It creates components ([`crate::component`]) one at a time; [`crate::engine`] wires them.
 
 mod fields;
 mod kind;
@@ -34,7 +34,7 @@ use warpweave_params::{
 use crate::component::Component;
 use crate::registry::fields::list_fields;
 
-/// Component kinds by name, policies by role and name. A clone shares what it holds.
+/// Component kinds by name, policies by role and name. A clone shares the entries.
 #[derive(Clone, Default)]
 pub struct Registry {
     kinds: Arc<BTreeMap<&'static str, KindEntry>>,
@@ -42,37 +42,38 @@ pub struct Registry {
     roles: Arc<BTreeMap<&'static str, RoleEntry>>,
 }
 
-/// One role.
+/// One role with its summary and its policies.
 #[derive(Clone)]
 struct RoleEntry {
     summary: &'static str,
     policies: BTreeMap<&'static str, PolicyEntry>,
 }
 
-/// One registered kind.
+/// One component kind registered under its name.
 #[derive(Clone)]
 pub struct KindEntry {
-    /// Name in description files.
+    /// Name of the kind in description files.
     pub name: &'static str,
-    /// One sentence.
+    /// Description of the kind in one sentence.
     pub summary: &'static str,
-    /// Descriptions that come with it.
+    /// Descriptions provided by the kind under a name.
     pub presets: &'static [Preset],
     read: fn(&Node) -> Result<Specification, Diagnostics>,
     schema: fn() -> schemars::Schema,
 }
 
-/// A description that was read, for any number of components.
+/// A description that was read, from which any number of components can be built.
 #[derive(Clone)]
 pub struct Specification {
-    /// Of the type that the kind says.
+    /// Value of the specification type of the kind.
     spec: Arc<dyn Any + Send + Sync>,
     build: fn(&dyn Any, &Node, &Environment) -> Result<Built, Diagnostics>,
     vary: fn(&dyn Any, &[(&str, &Node)]) -> Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Specification {
-    /// The same with other values of some fields, if its kind can change them without reading all again.
+    /// Returns the specification with other values of some fields, if its kind can change them
+    /// without reading it again.
     pub fn varied(&self, fields: &[(&str, &Node)]) -> Option<Self> {
         Some(Self {
             spec: (self.vary)(&*self.spec, fields)?,
@@ -80,10 +81,10 @@ impl Specification {
         })
     }
 
-    /// Builds a component; `node` is what was read, for the places in it.
+    /// Builds a component; `node` is the description read, for the places in it.
     ///
     /// # Errors
-    /// A value the kind refuses, with its place.
+    /// Returns an error, with its place, if the kind rejects a value.
     pub fn build(
         &self,
         node: &Node,
@@ -96,22 +97,22 @@ impl Specification {
 
 /// A component built from a description.
 pub struct Built {
-    /// The component.
+    /// The component that was built from the description.
     pub component: Box<dyn Component>,
-    /// Writes a description that was built from with every default filled in.
+    /// Writes the description it was built from, with every default filled in.
     pub resolve: fn(&Registry, &Node) -> Result<Node, Diagnostics>,
 }
 
 impl Registry {
-    /// A registry without kinds.
+    /// Creates a registry without any kinds.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a kind.
+    /// Adds a kind of component to the registry.
     ///
     /// # Panics
-    /// When another kind of this name was added before: a mistake of the program, not of its user.
+    /// Panics if another kind of this name was added before, which is a programming error.
     pub fn register<K: Kind>(&mut self) {
         let entry = KindEntry {
             name: K::NAME,
@@ -131,8 +132,8 @@ impl Registry {
     /// Adds a policy to its role.
     ///
     /// # Panics
-    /// When another policy of the role and this name was added before: a mistake of the program, not
-    /// of its user.
+    /// Panics if another policy of the role with this name was added before, which is a programming
+    /// error.
     pub fn register_policy<P: PolicyKind>(&mut self) {
         let role = Arc::make_mut(&mut self.roles)
             .entry(P::Role::NAME)
@@ -149,26 +150,28 @@ impl Registry {
         );
     }
 
-    /// Name and summary of every role that has a policy, in the order of their names.
+    /// Iterates over the names and summaries of all roles that have policies, in the order of their
+    /// names.
     pub fn roles(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.roles.iter().map(|(name, role)| (*name, role.summary))
     }
 
-    /// The policies of a role in the order of their names; none of an unknown role.
+    /// Iterates over the policies of a role in the order of their names; empty for an unknown role.
     pub fn policies(&self, role: &str) -> impl Iterator<Item = &PolicyEntry> {
         let role = self.roles.get(role).into_iter();
         role.flat_map(|role| role.policies.values())
     }
 
-    /// The policy of this role and name.
+    /// Returns the policy of this role and name.
     pub fn policy(&self, role: &str, name: &str) -> Option<&PolicyEntry> {
         self.roles.get(role)?.policies.get(name)
     }
 
-    /// The policy that `node` names in a role.
+    /// Returns the policy that `node` names in a role.
     ///
     /// # Errors
-    /// Something else than a name, or the name of no policy of the role, with the nearest.
+    /// Returns an error if `node` is not a name, or if no policy of the role has this name, with
+    /// the nearest one.
     pub fn policy_named(&self, role: &str, node: &Node) -> Result<&PolicyEntry, Diagnostic> {
         let known = || self.policies(role).map(|policy| policy.name);
         let Some(name) = node.name() else {
@@ -204,17 +207,17 @@ impl Registry {
         })
     }
 
-    /// A policy's description with every default filled in.
+    /// Returns a policy's description with every default filled in.
     fn resolve_policy(&self, role: &str, node: &Node) -> Result<Node, Diagnostics> {
         self.policy_named(role, node)?.resolve(self, node)
     }
 
-    /// The kinds in the order of their names.
+    /// Iterates over the kinds in the order of their names.
     pub fn kinds(&self) -> impl Iterator<Item = &KindEntry> {
         self.kinds.values()
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub fn get(&self, name: &str) -> Option<&KindEntry> {
         self.kinds.get(name)
     }
@@ -222,17 +225,17 @@ impl Registry {
     /// Builds the component that `node`, `Name(fields)`, describes.
     ///
     /// # Errors
-    /// A name that is no kind, a field that is unknown, missing or of the wrong type, a value the
-    /// kind refuses; each with its place.
+    /// Returns an error, with its place, for an unknown kind or a field that is unknown, missing or
+    /// of the wrong type. Also fails if the kind rejects a value.
     pub fn build(&self, node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
         self.read(node)?.build(node, self, environment)
     }
 
-    /// Reads what describes a component, `Name(fields)`.
+    /// Reads the description of a component, `Name(fields)`.
     ///
     /// # Errors
-    /// A name that is no kind, a field that is unknown, missing or of the wrong type; each with its
-    /// place.
+    /// Returns an error, with its place, for an unknown kind or a field that is unknown, missing or
+    /// of the wrong type.
     pub fn read(&self, node: &Node) -> Result<Specification, Diagnostics> {
         let Some(name) = node.name() else {
             return Err(
@@ -247,7 +250,7 @@ impl Registry {
         (entry.read)(node)
     }
 
-    /// The error that `name` is no kind, with the nearest that is.
+    /// Error for an unknown kind `name`, with the nearest existing one.
     pub fn unknown(&self, name: &str) -> Diagnostic {
         Diagnostic::error(format!("there is no component kind `{name}`")).hint(name_hint(
             name,
@@ -303,8 +306,8 @@ fn resolve<K: Kind>(registry: &Registry, node: &Node) -> Result<Node, Diagnostic
 }
 
 impl SpecError {
-    /// The error at the place of its field in the description that was refused, or of the nearest
-    /// enclosing value.
+    /// Places the error at its field in the rejected description, or at the nearest enclosing
+    /// value.
     pub fn located(self, node: &Node) -> Diagnostics {
         if let Some(problems) = self.problems {
             return *problems;
@@ -324,7 +327,7 @@ impl SpecError {
     }
 }
 
-/// The value of the field at a path such as `timing.tras` or `policies[1]`, or the nearest enclosing
+/// Returns the value at a path such as `timing.tras` or `policies[1]`, or the nearest enclosing
 /// value that is written.
 pub fn field_at<'n>(node: &'n Node, path: &str) -> &'n Node {
     let mut at = node;
@@ -345,8 +348,8 @@ pub fn field_at<'n>(node: &'n Node, path: &str) -> &'n Node {
 }
 
 impl KindEntry {
-    /// The fields of the kind's specification, nested ones as `outer.inner`, those of the elements
-    /// of a list as `list[].inner`, in the order declared.
+    /// Returns the fields of the kind's specification in the order declared. Nested ones are named
+    /// `outer.inner`, those of list elements `list[].inner`.
     pub fn fields(&self) -> Vec<FieldDoc> {
         let schema = (self.schema)();
         let mut fields = Vec::new();
@@ -354,10 +357,10 @@ impl KindEntry {
         fields
     }
 
-    /// The description that a preset of the kind stands for; `None` when it has none of this name.
+    /// Returns the description of a preset of the kind; `None` if there is none of this name.
     ///
     /// # Errors
-    /// A preset that cannot be read: a mistake of the kind.
+    /// Returns an error if the preset cannot be read, which is a mistake of the kind.
     pub fn preset(&self, name: &str) -> Option<Result<Node, Diagnostics>> {
         let preset = self.presets.iter().find(|preset| preset.name == name)?;
         let source = Source::new(format!("preset {name} of {}", self.name), preset.ron);

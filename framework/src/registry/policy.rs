@@ -1,9 +1,9 @@
-//! Policies: the parts of a component that description files choose by name.
+//! Policies: the parts of a component that description files select by name.
 //!
-//! A *role* is a place in a component that a policy fills, such as the wavefront scheduler of a compute
-//! unit. The crate of the component declares the role; any crate adds policies to it. A description
-//! names one as it names a component, `Name` or `Name(field: value, ...)`, and the name is looked up
-//! among those of the role.
+//! A *role* is a place in a component that a policy fills, such as the wavefront scheduler of a
+//! compute unit. The crate of the component declares the role; any crate adds policies to it. A
+//! description names a policy in the same way as a component, `Name` or `Name(field: value, ...)`,
+//! and the name is looked up within the role.
 //!
 //! ```text
 //!   impl PolicyRole for Coin      what the block hands to a policy, and what it gets
@@ -34,71 +34,71 @@ use super::{Environment, FieldDoc, Registry, SpecError};
 pub trait PolicyRole: 'static {
     /// Name in lists and messages, in snake case, such as `wavefront_scheduler`.
     const NAME: &'static str;
-    /// One sentence: what a policy of this role decides.
+    /// Description of the role's decision in one sentence.
     const SUMMARY: &'static str;
-    /// What a policy is once it is built: a boxed trait object, or an enum whose variants spare the
+    /// Type of a policy after it is built: a boxed trait object, or an enum whose variants save
     /// built-in policies the dynamic call.
     type Policy;
-    /// What the block tells a policy of itself when it builds it: its geometry.
+    /// Information about the block, such as its geometry, passed to a policy that is built.
     type Site;
 }
 
 /// A policy that description files can name in its role.
 pub trait PolicyKind: 'static {
-    /// The place it fills.
+    /// Role that the policy fills in a component.
     type Role: PolicyRole;
     /// Name in description files, such as `Gto`; unique in the role.
     const NAME: &'static str;
-    /// One sentence for lists.
+    /// Description of the policy in one sentence, for lists.
     const SUMMARY: &'static str;
-    /// How it is told to decide nothing, if it can be.
+    /// Settings under which the policy has no effect, if there are any.
     const WITHOUT_EFFECT: Option<NeutralSpec> = None;
-    /// What a description may set; [`NoFields`] for nothing. Doc comments of the fields become the
+    /// Fields that a description may set; [`NoFields`] for none. Their doc comments become the
     /// reference page.
     type Spec: DeserializeOwned + Serialize + JsonSchema;
 
     /// Checks the specification as a whole and builds the policy.
     ///
     /// # Errors
-    /// A value outside its range, values that do not go together or with the site, a resource that
-    /// the environment lacks.
+    /// Returns an error if a value is outside its range, inconsistent with others or with the site,
+    /// or if the environment lacks a resource.
     fn build(
         spec: Self::Spec,
         context: &PolicyContext<'_, Self::Role>,
     ) -> Result<<Self::Role as PolicyRole>::Policy, SpecError>;
 }
 
-/// A specification under which a policy decides nothing of its own, by which it can be shown that the
-/// policy changes what it says and nothing else.
+/// A specification under which a policy makes no decisions of its own. It serves to show that the
+/// policy changes only its documented behavior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeutralSpec {
-    /// Its description, such as `Ccws(k_throttle: 0)`.
+    /// Description of the policy, such as `Ccws(k_throttle: 0)`.
     pub ron: &'static str,
-    /// The description of the policy of the role that then decides; empty for none, in a role whose
-    /// policies come in lists.
+    /// Description of the policy of the role that decides instead. Empty for none, in a role whose
+    /// policies form lists.
     pub like: &'static str,
 }
 
-/// What the builder of a policy may use beside its specification.
+/// Resources, besides its specification, that the builder of a policy may use.
 pub struct PolicyContext<'a, R: PolicyRole> {
     /// Program, artefacts, path and seed of the component's instance.
     pub environment: &'a Environment,
-    /// What the block tells of itself.
+    /// Information about the block that uses the policy.
     pub site: &'a R::Site,
     /// Number among the policies of the role in this instance.
     pub number: u32,
 }
 
 impl<R: PolicyRole> PolicyContext<'_, R> {
-    /// A seed for this policy: a function of the run's seed, the instance's path, the role and the
-    /// number alone.
+    /// Returns a seed for this policy, a function of the run's seed, the instance's path, the role
+    /// and the number only.
     pub fn seed(&self) -> u64 {
         let role = fnv1a(self.environment.seed(), R::NAME.bytes());
         mix(role ^ u64::from(self.number))
     }
 }
 
-/// The specification of a policy or component that has nothing to set.
+/// Specification of a policy or component without any fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoFields {}
@@ -106,25 +106,25 @@ pub struct NoFields {}
 type BuildPolicy<R> =
     fn(&Node, &PolicyContext<'_, R>) -> Result<<R as PolicyRole>::Policy, Diagnostics>;
 
-/// Builds policies of one role; what an entry holds without naming the role's type.
+/// Builder for policies of one role, stored in an entry without naming the role's type.
 struct Builder<R: PolicyRole>(BuildPolicy<R>);
 
-/// A field of a specification that holds a policy of role `R`: its name and fields, as written.
+/// A specification field that holds a policy of role `R`: its name and fields, as written.
 ///
-/// [`Policy::of`] makes one in Rust; such a one needs no registry.
+/// [`Policy::of`] creates one in Rust; it needs no registry.
 pub struct Policy<R: PolicyRole> {
-    /// Shared by the copies.
+    /// Description, shared by copies of the policy.
     node: Arc<Node>,
-    /// Of one made in Rust.
+    /// Build function, set only if created in Rust.
     build: Option<BuildPolicy<R>>,
 }
 
 impl<R: PolicyRole> Policy<R> {
-    /// The policy `P` with this specification.
+    /// Creates the policy `P` with this specification.
     ///
     /// # Panics
-    /// When the specification cannot be written as RON: a mistake of the kind, found by any test of
-    /// it.
+    /// Panics if the specification cannot be written as RON, which is a mistake of the kind found
+    /// by any test of it.
     pub fn of<P: PolicyKind<Role = R>>(spec: &P::Spec) -> Self {
         let node = to_node(spec)
             .unwrap_or_else(|e| panic!("the specification of {} cannot be written: {e}", P::NAME));
@@ -134,7 +134,7 @@ impl<R: PolicyRole> Policy<R> {
         }
     }
 
-    /// The policy `P` with nothing set.
+    /// Creates the policy `P` without any fields set.
     pub fn plain<P: PolicyKind<Role = R>>() -> Self
     where
         P::Spec: Default,
@@ -142,16 +142,17 @@ impl<R: PolicyRole> Policy<R> {
         Self::of::<P>(&P::Spec::default())
     }
 
-    /// Its name as written; empty where something else than a name was written.
+    /// Returns the name as written; empty if something other than a name was written.
     pub fn name(&self) -> &str {
         self.node.name().map_or("", |name| &name.text)
     }
 
-    /// Builds the policy; `field` is where it stands in the specification, such as `policies[1]`, and
-    /// `number` its number among the policies of the role in this instance.
+    /// Builds the policy. `field` is its path in the specification, such as `policies[1]`. `number`
+    /// is its number among the policies of the role in this instance.
     ///
     /// # Errors
-    /// A name that no policy of the role has, and what the policy refuses; with their places.
+    /// Returns an error, with its place, if no policy of the role has this name or if the policy
+    /// rejects its fields.
     pub fn build(
         &self,
         field: &str,
@@ -201,7 +202,7 @@ impl<R: PolicyRole> fmt::Debug for Policy<R> {
     }
 }
 
-/// Equal when written alike.
+/// Two policies are equal if they are written alike.
 impl<R: PolicyRole> PartialEq for Policy<R> {
     fn eq(&self, other: &Self) -> bool {
         self.node == other.node
@@ -226,7 +227,7 @@ impl<'de, R: PolicyRole> Deserialize<'de> for Policy<R> {
     }
 }
 
-/// Name of the part of a schema that says which role a field has.
+/// Schema keyword that holds the role of a field.
 pub(super) const ROLE_OF_FIELD: &str = "x-role";
 
 impl<R: PolicyRole> JsonSchema for Policy<R> {
@@ -245,19 +246,19 @@ impl<R: PolicyRole> JsonSchema for Policy<R> {
     }
 }
 
-/// One registered policy.
+/// One registered policy of a role.
 #[derive(Clone)]
 pub struct PolicyEntry {
-    /// Name of its role.
+    /// Name of the role that the policy fills.
     pub role: &'static str,
-    /// Name in description files.
+    /// Name of the policy in description files.
     pub name: &'static str,
-    /// One sentence.
+    /// Description of the policy in one sentence.
     pub summary: &'static str,
-    /// How it is told to decide nothing, if it can be.
+    /// Settings under which the policy has no effect, if there are any.
     pub without_effect: Option<NeutralSpec>,
     schema: fn() -> schemars::Schema,
-    /// A [`Builder`] of the role.
+    /// Type-erased [`Builder`] for policies of the role.
     builder: Arc<dyn Any + Send + Sync>,
     resolve: fn(&Registry, &Node) -> Result<Node, Diagnostics>,
 }
@@ -281,7 +282,8 @@ impl PolicyEntry {
         }
     }
 
-    /// The fields of its specification; see [`KindEntry::fields`](super::KindEntry::fields).
+    /// Returns the fields of its specification; see
+    /// [`KindEntry::fields`](super::KindEntry::fields).
     pub fn fields(&self) -> Vec<FieldDoc> {
         let schema = (self.schema)();
         let mut fields = Vec::new();
@@ -298,7 +300,7 @@ impl PolicyEntry {
     }
 }
 
-/// The specification under the name of what it specifies.
+/// Adds the name of the kind or policy to its specification.
 fn named(name: &str, mut node: Node) -> Node {
     let name = Name {
         text: name.to_owned(),

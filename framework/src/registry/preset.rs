@@ -1,12 +1,11 @@
-//! Descriptions that come with a kind.
+//! Descriptions provided by a component kind.
 
-/// A description of a component that a kind brings along under a name, to be written as
-/// `Kind(preset: "name", ...)`.
+/// A named description provided by a component kind, used as `Kind(preset: "name", ...)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name, unique among those of the kind.
+    /// Name, unique among the presets of the kind.
     pub name: &'static str,
-    /// One sentence: what it describes, and where the numbers are from.
+    /// One sentence: the hardware described, and the source of the numbers.
     pub summary: &'static str,
     /// The description, `Kind(field: value, ...)`; fields may be left out.
     pub ron: &'static str,

@@ -1,5 +1,5 @@
-//! Values that come and go, each under an id that is never mistaken for a later one's:
-//! transactions in flight, kernels, requests that wait for an answer.
+//! Table of values under ids that are never mistaken for a later value's id. For transactions in
+//! flight, kernels, and requests that wait for a reply.
 
 use std::fmt;
 use std::ops::{Index, IndexMut};
@@ -7,16 +7,16 @@ use std::ops::{Index, IndexMut};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slotmap::{DefaultKey, Key, SlotMap};
 
-/// The id of a value in an [`IdTable`]: a place, and the generation of what is in it.
+/// Id of a value in an [`IdTable`]: a place, and the generation of its contents.
 ///
 /// ```text
 ///   31       20 19                0
 ///   generation │ place
 /// ```
 ///
-/// Its 32 bits travel in messages. A place is used again at once, but with another generation, so
-/// an answer that comes twice or too late is noticed, unless 4096 values have been in its place
-/// meanwhile.
+/// Its 32 bits travel in messages. A place is reused immediately, but with another generation. A
+/// reply that arrives twice or too late is thus detected, unless 4096 values have occupied the
+/// place since.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -26,32 +26,33 @@ const PLACE_BITS: u32 = 20;
 const GENERATIONS: u32 = 1 << (32 - PLACE_BITS);
 
 impl Id {
-    /// Values a table may hold at a time.
+    /// Maximum number of values in a table at a time.
     pub const PLACES_MAX: usize = 1 << PLACE_BITS;
 
-    /// The id that a message carries.
+    /// Converts the bits carried by a message to an id.
     #[inline]
     pub fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// The id for a message to carry.
+    /// Returns the bits for a message to carry.
     #[inline]
     pub fn bits(self) -> u32 {
         self.0
     }
 
-    /// The place alone: below the largest number of values that the table held at a time.
+    /// Returns the place, which is below the largest number of values that the table held at a
+    /// time.
     #[inline]
     pub fn place(self) -> usize {
         (self.0 & (Self::PLACES_MAX as u32 - 1)) as usize
     }
 
-    /// The id of this generation and another place: for a block that makes one range of ids out of
-    /// several tables, or several ids out of one value.
+    /// Returns the id of this generation and another place. For a block that combines several
+    /// tables into one range of ids, or assigns several ids to one value.
     ///
     /// # Panics
-    /// For a place from [`Id::PLACES_MAX`] on.
+    /// Panics if the place is not below [`Id::PLACES_MAX`].
     #[inline]
     pub fn with_place(self, place: usize) -> Self {
         assert!(place < Self::PLACES_MAX, "there is no place {place}");
@@ -71,18 +72,18 @@ impl fmt::Display for Id {
     }
 }
 
-/// The version of a key and the place it is for: slotmap packs both into 64 bits, versions odd
-/// while the place is taken, places counted from 1.
+/// Returns the version of a key and its place. slotmap packs both into 64 bits: versions are odd
+/// while the place is taken, and places are counted from 1.
 fn parts(key: DefaultKey) -> (u32, usize) {
     let bits = key.data().as_ffi();
     ((bits >> 32) as u32, bits as u32 as usize - 1)
 }
 
-/// Values by [`Id`]. Which id a value gets depends on insertions and removals alone, and survives
-/// saving and loading: the place that was left last is taken first.
+/// Values by [`Id`]. Ids depend only on the sequence of insertions and removals and survive saving
+/// and loading: the place freed last is reused first.
 ///
-/// Places and generations are slotmap's; the values lie beside them, so that looking one up touches
-/// nothing else.
+/// slotmap manages places and generations. The values are stored separately, so that a look-up
+/// touches nothing else.
 #[derive(Clone)]
 pub struct IdTable<T> {
     places: SlotMap<DefaultKey, ()>,
@@ -91,9 +92,9 @@ pub struct IdTable<T> {
 
 #[derive(Clone)]
 struct Place<T> {
-    /// Of the value, or of the last one.
+    /// Key of the value, or of the last value.
     key: DefaultKey,
-    /// What the key says, at hand for look-ups.
+    /// Id derived from the key, stored for look-ups.
     id: Id,
     value: Option<T>,
 }
@@ -115,10 +116,10 @@ impl<T> Default for IdTable<T> {
 }
 
 impl<T> IdTable<T> {
-    /// A table with room for `capacity` values before it allocates.
+    /// Creates a table with room for `capacity` values before it allocates.
     ///
     /// # Panics
-    /// For more than [`Id::PLACES_MAX`].
+    /// Panics if `capacity` exceeds [`Id::PLACES_MAX`].
     pub fn with_capacity(capacity: usize) -> Self {
         assert!(capacity <= Id::PLACES_MAX, "{capacity} values have no ids");
         Self {
@@ -127,10 +128,10 @@ impl<T> IdTable<T> {
         }
     }
 
-    /// Puts a value in.
+    /// Inserts a value and returns its id.
     ///
     /// # Panics
-    /// When [`Id::PLACES_MAX`] values are in already.
+    /// Panics if the table already holds [`Id::PLACES_MAX`] values.
     #[inline]
     pub fn insert(&mut self, value: T) -> Id {
         let key = self.places.insert(());
@@ -146,21 +147,21 @@ impl<T> IdTable<T> {
         id
     }
 
-    /// The value of this id, if it is still there.
+    /// Returns the value of this id, if it is still present.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&T> {
         let place = self.values.get(id.place())?;
         place.value.as_ref().filter(|_| place.id == id)
     }
 
-    /// As [`IdTable::get`], to change.
+    /// Returns the value like [`IdTable::get`], for modification.
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
         let place = self.values.get_mut(id.place())?;
         place.value.as_mut().filter(|_| place.id == id)
     }
 
-    /// Takes the value of this id out, if it is still there.
+    /// Removes and returns the value of this id, if it is still present.
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<T> {
         let place = self.values.get_mut(id.place())?;
@@ -172,25 +173,25 @@ impl<T> IdTable<T> {
         Some(value)
     }
 
-    /// Values inside.
+    /// Returns the number of values in the table.
     #[inline]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether nothing is inside.
+    /// True if the table holds no values.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Every value with its id, in the order of places.
+    /// Iterates over all values with their ids, in the order of places.
     pub fn iter(&self) -> impl Iterator<Item = (Id, &T)> {
         let values = self.values.iter();
         values.filter_map(|place| Some((place.id, place.value.as_ref()?)))
     }
 
-    /// Every value, in the order of places.
+    /// Iterates over all values, in the order of places.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter().filter_map(|place| place.value.as_ref())
     }
@@ -202,7 +203,7 @@ impl<T> Index<Id> for IdTable<T> {
     type Output = T;
 
     /// # Panics
-    /// When the value is not there.
+    /// Panics if the value is not present.
     #[inline]
     fn index(&self, id: Id) -> &T {
         self.get(id).expect(GONE)
@@ -211,7 +212,7 @@ impl<T> Index<Id> for IdTable<T> {
 
 impl<T> IndexMut<Id> for IdTable<T> {
     /// # Panics
-    /// When the value is not there.
+    /// Panics if the value is not present.
     #[inline]
     fn index_mut(&mut self, id: Id) -> &mut T {
         self.get_mut(id).expect(GONE)
@@ -224,12 +225,12 @@ impl<T: fmt::Debug> fmt::Debug for IdTable<T> {
     }
 }
 
-/// What a table holds, and what decides on the ids to come.
+/// Saved contents of a table, including the state that determines future ids.
 #[derive(Serialize, Deserialize)]
 struct Saved<T> {
-    /// Per place its generation and its value.
+    /// Generation and value of each place.
     values: Vec<(u32, Option<T>)>,
-    /// Places without a value, the next one to be taken first.
+    /// Places without a value, the next one to be reused first.
     free: Vec<usize>,
 }
 
@@ -354,8 +355,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map from ids to values and a list of places left; saved and loaded at any
-        /// time, with the same ids afterwards.
+        /// Compares the table with a map from ids to values and a list of free places. Saves and
+        /// loads it at random times and expects the same ids afterwards.
         #[test]
         fn it_is_a_map_whose_ids_are_not_used_again(
             steps in proptest::collection::vec((0_u8..4, any::<proptest::sample::Index>()), 0..200),

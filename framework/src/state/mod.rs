@@ -1,15 +1,16 @@
-//! The state of a component, field by field: one description serves checkpoints, restoring,
-//! state hashes and the listing of what differs between two runs.
+//! State of a component, field by field. One description serves checkpoints, restoring, state
+//! hashes and the list of differences between two runs.
 //!
 //! A component names every field that a later evaluation or report depends on, as it names its
-//! ports. What its specification determines (sizes, latencies, shared program data) is not state:
-//! a checkpoint is loaded into a system elaborated from the same description.
+//! ports. Properties that its specification determines (sizes, latencies, shared program data) are
+//! not state: a checkpoint is loaded into a system elaborated from the same description.
 //!
-//! Beside it: `id_table`, for values that come and go. Nothing here knows what a component is.
+//! The submodule `id_table` holds values with a limited lifetime. Nothing here depends on
+//! components.
 //!
-//! What is named must depend on what happened to the component only, never on how often it was
-//! evaluated meanwhile: a component that slept and one that stayed awake have the same state hash.
-//! Where it pays to break that rule for a counter, [`State::tally`] keeps it out of the hash.
+//! The named state must depend only on the events at the component, never on its number of
+//! evaluations. A component that slept and one that stayed awake have the same state hash. A
+//! counter that has to break this rule is excluded from the hash by [`State::tally`].
 
 mod id_table;
 
@@ -20,18 +21,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why state could not be saved or restored.
+/// Reason for which state could not be saved or restored.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StateError {
-    /// The component cannot be saved.
+    /// The component cannot be saved, for this reason.
     #[error("cannot be saved: {0}")]
     Refused(String),
-    /// A field of the file is not what the component expects at this place.
+    /// A field of the file differs from the one that the component expects at this position.
     #[error("field `{field}`: {problem}")]
     Field {
-        /// The field, with the parts it lies in: `tags.ways`.
+        /// Field name with the enclosing parts, such as `tags.ways`.
         field: String,
-        /// What is wrong with it.
+        /// Describes the problem with the field.
         problem: String,
     },
 }
@@ -39,9 +40,9 @@ pub enum StateError {
 enum Mode<'a> {
     Save(&'a mut Vec<u8>),
     Load(&'a [u8]),
-    /// As saved, but without names and tallies.
+    /// Saved bytes, but without names and tallies.
     Hash(&'a mut Vec<u8>),
-    /// Names and values for people.
+    /// Names and values for display to the user.
     List(&'a mut Vec<(String, Value)>),
 }
 
@@ -53,10 +54,10 @@ pub struct State<'a> {
 }
 
 impl State<'_> {
-    /// The fields that `visit` names, as bytes.
+    /// Saves the fields that `visit` names as bytes.
     ///
     /// # Errors
-    /// When the component refuses, or a field cannot be written.
+    /// Returns an error if the component refuses, or if a field cannot be written.
     pub fn save(visit: impl FnOnce(&mut State<'_>)) -> Result<Vec<u8>, StateError> {
         let mut bytes = Vec::new();
         let mut state = State::new(Mode::Save(&mut bytes));
@@ -65,31 +66,31 @@ impl State<'_> {
         Ok(bytes)
     }
 
-    /// Restores the fields that `visit` names from what [`State::save`] returned.
+    /// Restores the fields that `visit` names from the bytes of [`State::save`].
     ///
     /// # Errors
-    /// When the component refuses, or the bytes hold other fields than `visit` names. Then some
-    /// fields may be restored and others not.
+    /// Returns an error if the component refuses, or if the bytes hold other fields than `visit`
+    /// names. Some of the fields may then be restored and others not.
     pub fn load(bytes: &[u8], visit: impl FnOnce(&mut State<'_>)) -> Result<(), StateError> {
         let mut state = State::new(Mode::Load(bytes));
         visit(&mut state);
         state.finish()
     }
 
-    /// Appends what the state hash of a component depends on to `bytes`.
+    /// Appends the data for a component's state hash to `bytes`.
     ///
     /// # Errors
-    /// When the component refuses, or a field cannot be written.
+    /// Returns an error if the component refuses, or if a field cannot be written.
     pub fn hash(bytes: &mut Vec<u8>, visit: impl FnOnce(&mut State<'_>)) -> Result<(), StateError> {
         let mut state = State::new(Mode::Hash(bytes));
         visit(&mut state);
         state.finish()
     }
 
-    /// The fields that `visit` names with their values, tallies left out.
+    /// Returns the fields that `visit` names with their values, without tallies.
     ///
     /// # Errors
-    /// When the component refuses.
+    /// Returns an error if the component refuses.
     pub fn list(visit: impl FnOnce(&mut State<'_>)) -> Result<Vec<(String, Value)>, StateError> {
         let mut fields = Vec::new();
         let mut state = State::new(Mode::List(&mut fields));
@@ -106,7 +107,7 @@ impl State<'_> {
         }
     }
 
-    /// Names a field. Names are unique within a component and always come in the same order.
+    /// Names a field. Names must be unique within a component and always in the same order.
     pub fn field<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut T) {
         self.visit(name, value, |value, found| {
             *value = found;
@@ -114,12 +115,12 @@ impl State<'_> {
         });
     }
 
-    /// Names a field that has to fit what the specification determines or what else was loaded:
-    /// `fits` is given what the file has and what the component was built with.
+    /// Names a field that must be consistent with the specification or with other loaded fields.
+    /// `fits` receives the value in the file and the value with which the component was built.
     ///
-    /// Whatever a later evaluation takes for granted of a value is said here: that a number of a
-    /// place is below how many there are, that no more is held than there is room for, that a list
-    /// has its length. A file with the right checksum may hold anything all the same.
+    /// `fits` must check every assumption of later evaluations. Examples: an index is below the
+    /// number of entries, the capacity is not exceeded, and a list has its length. Even a file with
+    /// a correct checksum may hold any value.
     pub fn fitting<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -133,8 +134,8 @@ impl State<'_> {
         });
     }
 
-    /// Says, once the fields above are loaded, whether they fit each other; `field` is the one to
-    /// name if not. Does nothing where nothing is loaded.
+    /// Checks, once the fields above are loaded, that they are consistent; an error names `field`.
+    /// Does nothing except on loading.
     pub fn check(&mut self, field: &str, fits: impl FnOnce() -> Result<(), String>) {
         if matches!(self.mode, Mode::Load(_))
             && self.error.is_none()
@@ -144,9 +145,8 @@ impl State<'_> {
         }
     }
 
-    /// Names a field that is brought up to date by evaluations and that reports alone depend on,
-    /// such as cycles counted until the component fell asleep. It is saved, but is no part of the
-    /// state hash.
+    /// Names a field that evaluations update and that only reports depend on, such as cycles
+    /// counted until the component fell asleep. It is saved, but excluded from the state hash.
     pub fn tally<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut T) {
         if matches!(self.mode, Mode::Save(_) | Mode::Load(_)) {
             self.field(name, value);
@@ -168,8 +168,8 @@ impl State<'_> {
         });
     }
 
-    /// Names a field that is saved in another form: as what `save` makes of it, from which `load`
-    /// restores it or says what is wrong.
+    /// Names a field that is saved in another form: the output of `save`, from which `load`
+    /// restores it or returns the problem.
     pub fn field_as<T: ?Sized, S: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -233,7 +233,7 @@ impl State<'_> {
             .get_or_insert(StateError::Field { field, problem });
     }
 
-    /// Names the fields of an inner block: they become `name.field`.
+    /// Names the fields of an inner block, which become `name.field`.
     pub fn part(&mut self, name: &str, visit: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(name);
@@ -242,7 +242,7 @@ impl State<'_> {
         self.path.truncate(length);
     }
 
-    /// Says that this component, or the part of it under visit, cannot be saved, and why.
+    /// Reports that this component, or the part being visited, cannot be saved, and the reason.
     pub fn refuse(&mut self, why: &str) {
         let part = self.path.trim_end_matches('.');
         let colon = if part.is_empty() { "" } else { ": " };
@@ -264,10 +264,10 @@ impl State<'_> {
     }
 }
 
-/// Whether `number` is that of one of `count` things called `what`.
+/// Checks that `number` is below `count`, the number of items called `what`.
 ///
 /// # Errors
-/// `slot 77 of 32`.
+/// Returns a message such as `slot 77 of 32`.
 pub fn below(what: &str, number: impl Into<u64>, count: impl Into<u64>) -> Result<(), String> {
     let (number, count) = (number.into(), count.into());
     if number < count {
@@ -277,10 +277,10 @@ pub fn below(what: &str, number: impl Into<u64>, count: impl Into<u64>) -> Resul
     }
 }
 
-/// Whether no more than `most` things called `what` are held.
+/// Checks that at most `most` items called `what` are held.
 ///
 /// # Errors
-/// `40 waiters where 32 have room`.
+/// Returns a message such as `40 waiters where 32 have room`.
 pub fn at_most(what: &str, held: usize, most: usize) -> Result<(), String> {
     if held <= most {
         Ok(())
@@ -289,10 +289,10 @@ pub fn at_most(what: &str, held: usize, most: usize) -> Result<(), String> {
     }
 }
 
-/// Whether a list has the length that the specification determines.
+/// Checks that a list has the length that the specification determines.
 ///
 /// # Errors
-/// `the file has 3 ways, not 4`.
+/// Returns a message such as `the file has 3 ways, not 4`.
 pub fn as_many(what: &str, found: usize, built: usize) -> Result<(), String> {
     if found == built {
         Ok(())

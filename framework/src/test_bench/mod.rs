@@ -1,8 +1,8 @@
-//! A bench for components: scripted senders and recording receivers around a device under test.
+//! Test bench for components: scripted senders and recording receivers around a device under test.
 //!
-//! Cycle numbers are those of the device: a message *sent for* cycle `c` is readable by the device
-//! in its evaluation of cycle `c`; a message *received in* cycle `c` left the device in its
-//! evaluation of cycle `c`.
+//! Cycle numbers are those of the device. The device can read a message *sent for* cycle `c` in its
+//! evaluation of cycle `c`. A message *received in* cycle `c` left the device in its evaluation of
+//! cycle `c`.
 //!
 //! ```
 //! # use warpweave_framework::*;
@@ -45,10 +45,10 @@ use crate::engine::{EngineOptions, Order, Outcome, RunLimits, Simulation, System
 use crate::observe::InstanceStatistics;
 use crate::time::{ClockId, Cycle, Frequency, Tick};
 
-/// Cycles after which an expectation without a cycle gives up.
+/// Cycles after which an expectation without a cycle times out.
 const PATIENCE: Cycle = 100_000;
 
-/// A system under test with its scripted surroundings.
+/// A system under test with its scripted environment.
 pub struct TestBench {
     stage: Stage,
     clock: ClockId,
@@ -71,12 +71,12 @@ impl Default for TestBench {
 }
 
 impl TestBench {
-    /// A bench with one clock of 1 GHz.
+    /// Creates a bench with one clock of 1 GHz.
     pub fn new() -> Self {
         Self::with_clock(Frequency::new(1_000_000_000, 1).expect("not zero"))
     }
 
-    /// A bench whose own clock, that of sources, sinks and cycle numbers, has this frequency.
+    /// Creates a bench with a clock of this frequency for sources, sinks and cycle numbers.
     pub fn with_clock(frequency: Frequency) -> Self {
         let mut builder = SystemBuilder::new();
         let clock = builder.clock("bench", frequency);
@@ -90,15 +90,15 @@ impl TestBench {
         }
     }
 
-    /// Chooses evaluation order and sleeping, before the first step.
+    /// Sets evaluation order and sleeping; call before the first step.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.options = options;
     }
 
-    /// The builder, for more clocks, instances and wires.
+    /// Returns the builder, for more clocks, instances and wires.
     ///
     /// # Panics
-    /// After the first step.
+    /// Panics after the first step.
     pub fn builder(&mut self) -> &mut SystemBuilder {
         match &mut self.stage {
             Stage::Building(builder) => builder,
@@ -106,7 +106,7 @@ impl TestBench {
         }
     }
 
-    /// The clock of the bench.
+    /// Returns the clock of the test bench.
     pub fn clock(&self) -> ClockId {
         self.clock
     }
@@ -117,7 +117,7 @@ impl TestBench {
         self.builder().add(path, clock, component);
     }
 
-    /// Puts a scripted sender on input `address` (`instance.port`).
+    /// Attaches a scripted sender to input `address` (`instance.port`).
     pub fn source<T: Message + Clone>(&mut self, address: &str) -> Source<T> {
         let (source, component) = Source::new();
         let path = format!("bench source of {}", address.replace('.', " "));
@@ -129,14 +129,14 @@ impl TestBench {
         source
     }
 
-    /// Puts a recording receiver on output `address` (`instance.port`), over a wire of latency 1
-    /// that holds 2 messages.
+    /// Attaches a recording receiver to output `address` (`instance.port`), with a wire of latency
+    /// 1 that holds 2 messages.
     pub fn sink<T: Message + Clone>(&mut self, address: &str) -> Sink<T> {
         self.sink_behind(address, Link::latency(1))
     }
 
-    /// Puts a recording receiver on output `address` over a wire of these terms (of which
-    /// `latency` must be 1, so that cycle numbers stay those of the device).
+    /// Attaches a recording receiver to output `address` with a wire of these terms. Its `latency`
+    /// must be 1, so that cycle numbers remain those of the device.
     pub fn sink_behind<T: Message + Clone>(&mut self, address: &str, link: Link) -> Sink<T> {
         assert_eq!(link.latency, 1, "a sink counts on a wire of latency 1");
         let (sink, component) = Sink::new();
@@ -148,10 +148,10 @@ impl TestBench {
         sink
     }
 
-    /// The simulation, elaborated at the first call.
+    /// Returns the simulation, elaborated at the first call.
     ///
     /// # Panics
-    /// When the bench does not elaborate; the message lists why.
+    /// Panics if elaboration of the bench fails; the message lists the errors.
     pub fn simulation(&mut self) -> &mut Simulation {
         if let Stage::Building(builder) = &mut self.stage {
             let mut simulation = match std::mem::take(builder).elaborate() {
@@ -175,16 +175,16 @@ impl TestBench {
         }
     }
 
-    /// The last cycle that has passed.
+    /// Returns the last cycle that has passed.
     pub fn cycle(&mut self) -> Cycle {
         let now = self.simulation().now().0;
         now / self.period
     }
 
-    /// Lets `cycles` cycles pass (the first step also evaluates cycle 0).
+    /// Advances the simulation by `cycles` cycles (the first step also evaluates cycle 0).
     ///
     /// # Panics
-    /// When a component reports a failure.
+    /// Panics if a component reports a failure.
     pub fn step(&mut self, cycles: Cycle) {
         let until = Tick((self.cycle() + cycles) * self.period);
         self.run(until);
@@ -202,10 +202,10 @@ impl TestBench {
         self.source_numbers = numbers;
     }
 
-    /// Runs until nothing is left to do and returns how that came about.
+    /// Runs until no work is left and returns the outcome.
     ///
     /// # Panics
-    /// When work goes on for more than 100 000 cycles, or a component reports a failure.
+    /// Panics if work continues for more than 100 000 cycles, or if a component reports a failure.
     pub fn run_until_quiet(&mut self) -> Outcome {
         match self.run_for(PATIENCE) {
             Outcome::Limit => panic!("still busy after {PATIENCE} cycles"),
@@ -214,8 +214,7 @@ impl TestBench {
         }
     }
 
-    /// Runs until nothing is left to do, but at most `cycles` cycles, and returns how that came
-    /// about.
+    /// Runs until no work is left, but at most `cycles` cycles, and returns the outcome.
     pub fn run_for(&mut self, cycles: Cycle) -> Outcome {
         let until = Tick((self.cycle() + cycles) * self.period);
         let numbers = std::mem::take(&mut self.source_numbers);
@@ -231,13 +230,13 @@ impl TestBench {
         outcome
     }
 
-    /// The next message at `sink` must be `message` and have left the device in `cycle`.
+    /// Expects the next message at `sink` to be `message` and to have left the device in `cycle`.
     ///
-    /// The sink reads it in `cycle + 1`, and that cycle is over then: what a source is given next
-    /// the device can read in `cycle + 3` at the earliest.
+    /// The sink reads the message in `cycle + 1`, and that cycle has then passed. The device can
+    /// read a message given to a source next in `cycle + 3` at the earliest.
     ///
     /// # Panics
-    /// When it is another, in another cycle, or does not come.
+    /// Panics if the message differs, comes in another cycle, or does not come.
     pub fn expect_at<T: Message + Clone + PartialEq + Debug>(
         &mut self,
         sink: &Sink<T>,
@@ -258,10 +257,10 @@ impl TestBench {
         }
     }
 
-    /// The next message at `sink`, whenever it comes.
+    /// Returns the next message at `sink`, in whichever cycle it arrives.
     ///
     /// # Panics
-    /// When none comes within 100 000 cycles.
+    /// Panics if no message arrives within 100 000 cycles.
     pub fn receive<T: Message + Clone + Debug>(&mut self, sink: &Sink<T>) -> (Cycle, T) {
         for _ in 0..PATIENCE {
             if let Some(received) = sink.take() {
@@ -272,10 +271,10 @@ impl TestBench {
         panic!("nothing came within {PATIENCE} cycles");
     }
 
-    /// Nothing may arrive at `sink` for `cycles` cycles from now.
+    /// Expects that nothing arrives at `sink` for `cycles` cycles from now.
     ///
     /// # Panics
-    /// When something does.
+    /// Panics if a message arrives.
     pub fn expect_nothing<T: Message + Clone + Debug>(&mut self, sink: &Sink<T>, cycles: Cycle) {
         self.step(cycles);
         if let Some((cycle, message)) = sink.take() {
@@ -283,13 +282,13 @@ impl TestBench {
         }
     }
 
-    /// Checks what every component promises about its state: `build` makes the same bench, with
-    /// its traffic, at every call; run to `end`, a bench saved in the middle (at each of `cuts`),
-    /// written to a file, read, and loaded into a fresh bench ends like one that ran straight
-    /// through; and the state hash at each cut is the same asleep, awake and shuffled.
+    /// Checks the requirements on every component's state. `build` must create the same bench, with
+    /// its traffic, at every call. A bench is saved at each of `cuts`, written to a file, read, and
+    /// loaded into a fresh bench. It must end at `end` like an uninterrupted run. The state hash at
+    /// each cut must be the same asleep, awake and shuffled.
     ///
     /// # Panics
-    /// When a promise is broken, naming the component and the field.
+    /// Panics if a requirement is violated; the message names the component and the field.
     pub fn check_state(build: impl Fn() -> Self, cuts: &[Cycle], end: Cycle) {
         let mut straight = build();
         let expected = straight.hashes_at(cuts);
@@ -359,17 +358,17 @@ impl TestBench {
         hashes
     }
 
-    /// The simulation after `cycle`.
+    /// Returns the simulation, advanced past `cycle`.
     fn simulation_at(&mut self, cycle: Cycle) -> &mut Simulation {
         self.simulation();
         self.run(Tick(cycle * self.period));
         self.simulation()
     }
 
-    /// Statistics of the instance at `path`.
+    /// Returns the statistics of the instance at `path`.
     ///
     /// # Panics
-    /// When it has none.
+    /// Panics if the instance has none.
     pub fn statistics(&mut self, path: &str) -> InstanceStatistics {
         let all = self.simulation().statistics();
         all.into_iter()
@@ -378,7 +377,7 @@ impl TestBench {
     }
 }
 
-/// Fails unless two systems of the same parts are in the same state and report the same.
+/// Panics unless two systems of the same parts are in the same state and report the same.
 fn same_state(a: &mut Simulation, b: &mut Simulation, what: &str) {
     match Divergence::find(a, b, Tick(0)) {
         Ok(None) => {}

@@ -1,4 +1,4 @@
-//! Recording receivers.
+//! Recording receivers of a test bench.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ struct Record<T> {
     received: VecDeque<(Cycle, T)>,
     count: u64,
     stalled_until: Cycle,
-    /// Seed and number of cycles out of 16 in which nothing is taken.
+    /// Seed, and number of cycles out of 16 in which no message is taken.
     random_stall: Option<(u64, u32)>,
 }
 
@@ -38,14 +38,14 @@ impl<T> Record<T> {
     }
 }
 
-/// Handle of a recording receiver.
+/// Handle of a recording receiver in a test bench.
 #[derive(Clone)]
 pub struct Sink<T> {
     record: Arc<Mutex<Record<T>>>,
 }
 
 impl<T: Message + Clone> Sink<T> {
-    /// A receiver, and its component with port `input`.
+    /// Creates a receiver, and its component with port `input`.
     pub(super) fn new() -> (Self, impl Component) {
         let record = Arc::new(Mutex::new(Record::new()));
         let receiver = Receiver {
@@ -57,17 +57,17 @@ impl<T: Message + Clone> Sink<T> {
 }
 
 impl<T: Clone> Sink<T> {
-    /// Takes the oldest message not looked at yet, with the cycle in which it left the device.
+    /// Takes the oldest unread message, with the cycle in which it left the device.
     pub fn take(&self) -> Option<(Cycle, T)> {
         self.record.lock().received.pop_front()
     }
 
-    /// Takes all messages not looked at yet.
+    /// Takes all messages not read yet.
     pub fn take_all(&self) -> Vec<(Cycle, T)> {
         self.record.lock().received.drain(..).collect()
     }
 
-    /// Messages received in all.
+    /// Returns the total number of messages received.
     pub fn count(&self) -> u64 {
         self.record.lock().count
     }

@@ -1,4 +1,4 @@
-//! Scripted senders.
+//! Scripted senders of a test bench.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::time::Cycle;
 
 type Script<T> = Arc<Mutex<VecDeque<(Option<Cycle>, T)>>>;
 
-/// Handle of a scripted sender.
+/// Handle of a scripted sender in a test bench.
 #[derive(Clone)]
 pub struct Source<T> {
     script: Script<T>,
 }
 
 impl<T: Message + Clone> Source<T> {
-    /// A sender, and its component with port `output`.
+    /// Creates a sender, and its component with port `output`.
     pub(super) fn new() -> (Self, impl Component) {
         let script = Script::default();
         let sender = Sender {
@@ -32,18 +32,18 @@ impl<T: Message + Clone> Source<T> {
 }
 
 impl<T> Source<T> {
-    /// Sends `message` as soon as those before it are gone and there is room.
+    /// Sends `message` once the previous ones are sent and there is room.
     pub fn send(&self, message: T) {
         self.script.lock().push_back((None, message));
     }
 
-    /// Sends `message` so that the device can read it in `cycle` (at least 1), or as soon after
-    /// as there is room.
+    /// Sends `message` so that the device can read it in `cycle` (at least 1), or later if there is
+    /// no room.
     pub fn send_at(&self, cycle: Cycle, message: T) {
         self.script.lock().push_back((Some(cycle), message));
     }
 
-    /// Messages not sent yet.
+    /// Returns the number of messages not sent yet.
     pub fn pending(&self) -> usize {
         self.script.lock().len()
     }

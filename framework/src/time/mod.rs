@@ -1,9 +1,9 @@
 //! Exact time: ticks, cycles and clocks whose edges never drift.
 //!
-//! A tick is `1 / L` seconds, where `L` is the least common multiple of all clock frequencies of
-//! a system, so every edge of every clock falls on an integer tick (1.4 GHz beside 924 MHz
-//! included). [`TimeBase::new`] computes `L` in 128-bit arithmetic and refuses sets of clocks for
-//! which 64-bit ticks would not last. Everything else here stands on this room.
+//! A tick is `1 / L` seconds, where `L` is the least common multiple of all clock frequencies of a
+//! system. Every edge of every clock thus falls on an integer tick, even with 1.4 GHz and 924 MHz.
+//! [`TimeBase::new`] computes `L` in 128-bit arithmetic and rejects sets of clocks for which 64-bit
+//! ticks would not last. All other modules build on this one.
 
 pub use warpweave_params::Frequency;
 
@@ -21,7 +21,7 @@ pub struct Tick(pub u64);
 /// A cycle number of one clock domain; cycle `c` has its edge at `c * period`.
 pub type Cycle = u64;
 
-/// A clock of the system.
+/// Identifies a clock of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClockId(pub(crate) u32);
 
@@ -37,13 +37,13 @@ impl fmt::Display for Tick {
     }
 }
 
-/// The set of clocks has no usable common tick.
+/// Reason for which a set of clocks has no usable common tick.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ClockSetError {
-    /// A frequency of zero.
+    /// The frequency of a clock is zero.
     #[error("clock `{clock}` has frequency zero")]
     Zero {
-        /// Name of the clock.
+        /// Name of the clock with frequency zero.
         clock: String,
     },
     /// The least common multiple of the frequencies is too large for 64-bit ticks.
@@ -52,7 +52,7 @@ pub enum ClockSetError {
          than {HORIZON_SECONDS} simulated seconds; choose frequencies with a common divisor"
     )]
     TooWild {
-        /// The clock at which the common multiple left the range.
+        /// Clock at which the common multiple exceeded the range.
         clock: String,
     },
 }
@@ -75,8 +75,8 @@ impl TimeBase {
     /// Computes the common tick of `clocks` (name and frequency, in order).
     ///
     /// # Errors
-    /// A zero frequency, or a set whose common tick is too short to reach
-    /// 1000 simulated seconds in 64 bits.
+    /// Returns an error for a zero frequency, or a set whose common tick is too short to reach 1000
+    /// simulated seconds in 64 bits.
     pub fn new(clocks: &[(String, Frequency)]) -> Result<Self, ClockSetError> {
         // lcm of fractions in lowest terms = lcm(numerators) / gcd(denominators).
         let mut tick = Ratio {
@@ -124,19 +124,19 @@ impl TimeBase {
         })
     }
 
-    /// Period of clock `index` (order of [`TimeBase::new`]) in ticks.
+    /// Returns the period of clock `index` (order of [`TimeBase::new`]) in ticks.
     pub fn period(&self, index: usize) -> u64 {
         self.periods[index]
     }
 
-    /// Simulated seconds at `tick`.
+    /// Returns the simulated time at `tick` in seconds.
     pub fn seconds(&self, tick: Tick) -> f64 {
         tick.0 as f64 * self.ticks_per_second.denominator as f64
             / self.ticks_per_second.numerator as f64
     }
 
-    /// Whole units of `1 / per_second` seconds that have passed at `tick`: with 10¹² the time in
-    /// picoseconds, rounded down.
+    /// Returns the number of whole units of `1 / per_second` seconds that have passed at `tick`:
+    /// with 10¹² the time in picoseconds, rounded down.
     pub fn units(&self, tick: Tick, per_second: u64) -> u64 {
         let Ratio {
             numerator,
@@ -155,7 +155,7 @@ impl TimeBase {
         u64::try_from(whole.saturating_mul(scale) + part).unwrap_or(u64::MAX)
     }
 
-    /// The last tick at or before `seconds`; saturates at the horizon.
+    /// Returns the last tick at or before `seconds`; saturates at the horizon.
     pub fn tick_at(&self, seconds: f64) -> Tick {
         let ticks = seconds * self.ticks_per_second.numerator as f64
             / self.ticks_per_second.denominator as f64;

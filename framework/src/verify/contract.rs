@@ -1,4 +1,4 @@
-//! The promises that every component makes to the kernel, tried with one line.
+//! Contract of every component with the kernel, tested with a single line.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use crate::engine::{EngineOptions, Order};
 use crate::time::Cycle;
 use crate::verify::rig::{Rig, Seen, Traffic};
 
-/// The promises of a contract.
+/// Requirements that a contract checks for a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Scoreboards, checkers and the component itself find nothing wrong.
+    /// Scoreboards, checkers and the component itself report no error.
     Protocol,
-    /// Everything offered is taken and everything taken comes out: no hang, no endless work.
+    /// All messages offered are taken and all messages taken are output: no hang, no endless work.
     Completion,
-    /// The same again gives the same again.
+    /// A repeated run gives the same result.
     Repeatable,
-    /// Evaluated at every edge it does the same as when it sleeps.
+    /// Evaluation at every edge gives the same result as sleeping.
     Asleep,
     /// The order of evaluation within a cycle does not matter.
     Shuffled,
-    /// Saved in the middle and loaded into a fresh system it goes on the same. Not tried where
-    /// some component does not describe its state.
+    /// A run saved in the middle and loaded into a fresh system gives the same result. Not tested
+    /// if a component does not describe its state.
     Resumed,
-    /// Nearly every evaluation changes something.
+    /// Nearly every evaluation changes the component's state.
     Evaluations,
-    /// Late messages, late credits and held ports change times only.
+    /// Late messages, late credits and stalled ports change only the timing.
     Stalled,
 }
 
@@ -46,25 +46,26 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A broken promise with the smallest traffic found that shows it.
+/// A violated requirement with the smallest traffic found that reproduces it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "broken: {rule}\n  {message}\n  smallest traffic that shows it ({tries} tries): {traffic:?}"
 )]
 pub struct Failure {
-    /// The promise.
+    /// Requirement that the component violated in this run.
     pub rule: Rule,
-    /// What happened, with places and cycles.
+    /// Describes the violation, with places and cycles.
     pub message: String,
-    /// The smallest traffic that shows it.
+    /// Smallest traffic that reproduces the violation.
     pub traffic: Traffic,
-    /// Runs it took to shrink.
+    /// Number of runs needed to shrink the traffic.
     pub tries: u32,
 }
 
-/// A suite of runs of a device in hostile surroundings.
+/// A suite of runs of a device in a hostile environment.
 ///
-/// The closure builds the device and says what comes in and out; it is called anew for each run.
+/// The closure builds the device and defines its inputs and expected outputs; it is called anew for
+/// each run.
 ///
 /// ```
 /// # use warpweave_framework::*;
@@ -98,16 +99,16 @@ pub struct Contract<F> {
     bound: f64,
 }
 
-/// Evaluations per useful one: those that the component asked for itself, with
-/// [`crate::Next::Busy`] or [`crate::Next::Until`], or that changed something.
+/// Maximum evaluations per useful one. Counts those that the component requested, with
+/// [`crate::Next::Busy`] or [`crate::Next::Until`], or that changed its state.
 const EVALUATION_BOUND: f64 = 1.2;
-/// Wasted evaluations that are not counted: those at either end of a run.
+/// Number of wasted evaluations that are not counted, for the start and end of a run.
 const WASTED_FREE: f64 = 4.0;
-/// Tries to shrink a failure.
+/// Maximum number of attempts to shrink a failure.
 const TRIES_MAX: u32 = 300;
 
 impl<F: Fn(&mut Rig)> Contract<F> {
-    /// The contract of the device that `build` puts on a rig.
+    /// Creates the contract of the device that `build` puts on a rig.
     pub fn new(build: F) -> Self {
         Self {
             build,
@@ -117,28 +118,29 @@ impl<F: Fn(&mut Rig)> Contract<F> {
         }
     }
 
-    /// Other random traffic than that of seed 1.
+    /// Sets the seed of the random traffic (default 1).
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// As many different traffics instead of 12; each is run eight times.
+    /// Sets the number of different traffics (default 12); each is run eight times.
     pub fn cases(mut self, cases: u64) -> Self {
         self.cases = cases;
         self
     }
 
-    /// Most evaluations per useful one instead of 1.2. What the engine wakes it for is not counted.
+    /// Sets the maximum evaluations per useful one (default 1.2). Wake-ups by the engine are not
+    /// counted.
     pub fn evaluation_bound(mut self, bound: f64) -> Self {
         self.bound = bound;
         self
     }
 
-    /// Tries every case.
+    /// Tests every requirement with every traffic case.
     ///
     /// # Errors
-    /// The first broken promise, shrunk.
+    /// Returns the first violated requirement, with shrunk traffic.
     pub fn run(&self) -> Result<(), Box<Failure>> {
         for case in 0..self.cases {
             self.run_with(Traffic::nth(self.seed, case))?;
@@ -146,10 +148,10 @@ impl<F: Fn(&mut Rig)> Contract<F> {
         Ok(())
     }
 
-    /// Tries one traffic, such as that of an earlier failure or of a `proptest` strategy.
+    /// Tests one traffic, such as that of an earlier failure or of a `proptest` strategy.
     ///
     /// # Errors
-    /// The first broken promise, shrunk.
+    /// Returns the first violated requirement, with shrunk traffic.
     pub fn run_with(&self, traffic: Traffic) -> Result<(), Box<Failure>> {
         match self.try_once(traffic) {
             Ok(()) => Ok(()),
@@ -157,10 +159,10 @@ impl<F: Fn(&mut Rig)> Contract<F> {
         }
     }
 
-    /// As [`Contract::run`].
+    /// Runs the suite like [`Contract::run`] and panics on failure.
     ///
     /// # Panics
-    /// When a promise is broken.
+    /// Panics if a requirement is violated.
     pub fn assert(&self) {
         if let Err(failure) = self.run() {
             panic!("{failure}");
@@ -235,7 +237,7 @@ impl<F: Fn(&mut Rig)> Contract<F> {
         result.map_err(|d| (Rule::Resumed, format!("saved in cycle {middle}: {d}")))
     }
 
-    /// A run without end or result may have a cause that can be told.
+    /// Searches for a specific cause of a run that does not end or has no result.
     fn explain(&self, plain: &Seen, problem: (Rule, String)) -> (Rule, String) {
         let cause = self.bound_evaluations(plain).and_then(|()| {
             let mut rig = Rig::new(plain.traffic, UNSLEEPING, false);
@@ -294,7 +296,7 @@ fn judge(seen: &Seen) -> Result<(), (Rule, String)> {
         .map_err(|message| (Rule::Protocol, message))
 }
 
-/// The first difference between two runs that should be equal.
+/// Returns the first difference between two runs that should be equal.
 fn compare(a: &Seen, b: &Seen) -> Result<(), String> {
     if a.outcome != b.outcome {
         return Err(format!(

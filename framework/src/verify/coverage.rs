@@ -1,4 +1,4 @@
-//! Functional coverage: which of the situations that matter a test has met.
+//! Functional coverage: the relevant situations that a test has reached.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::channel::{Message, Tap, Transit};
 use crate::engine::{Simulation, TapError};
 use crate::evaluation::Context;
 
-/// Named bins and how often each was hit. Clones share their counts.
+/// Named bins with hit counts. Clones share their counts.
 ///
 /// ```
 /// # use warpweave_framework::verify::Coverage;
@@ -26,7 +26,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Bins that a test means to hit.
+    /// Creates a coverage of the bins that a test is meant to hit.
     pub fn new<S: Into<String>>(name: &str, bins: impl IntoIterator<Item = S>) -> Self {
         let bins = bins.into_iter().map(|bin| (bin.into(), 0)).collect();
         Self {
@@ -35,7 +35,7 @@ impl Coverage {
         }
     }
 
-    /// A bin for every pair of a bin of `rows` and one of `columns`, named `row/column`.
+    /// Creates a bin for every pair of a bin of `rows` and one of `columns`, named `row/column`.
     pub fn cross(name: &str, rows: &[&str], columns: &[&str]) -> Self {
         let pairs = rows
             .iter()
@@ -43,10 +43,10 @@ impl Coverage {
         Self::new(name, pairs)
     }
 
-    /// Counts a situation.
+    /// Counts one hit of a bin.
     ///
     /// # Panics
-    /// When there is no such bin: a misspelt bin would never be hit.
+    /// Panics if there is no such bin, because a misspelt bin would never be hit.
     pub fn hit(&self, bin: &str) {
         let mut bins = self.bins.lock();
         let found = bins.iter_mut().find(|(name, _)| name == bin);
@@ -56,10 +56,10 @@ impl Coverage {
         }
     }
 
-    /// Counts every message that passes the port at `address` in the bin that `classify` names.
+    /// Counts every message that passes the port at `address` in the bin that `classify` returns.
     ///
     /// # Errors
-    /// When the port cannot be tapped.
+    /// Returns an error if the port cannot be tapped.
     pub fn watch<T: Message>(
         &self,
         simulation: &mut Simulation,
@@ -70,7 +70,7 @@ impl Coverage {
         simulation.tap::<T>(address, Classify { coverage, classify })
     }
 
-    /// Times that `bin` was hit.
+    /// Returns the number of hits of `bin`.
     pub fn count(&self, bin: &str) -> Option<u64> {
         let bins = self.bins.lock();
         bins.iter()
@@ -78,17 +78,17 @@ impl Coverage {
             .map(|(_, count)| *count)
     }
 
-    /// Bins that were never hit.
+    /// Returns the bins that were never hit.
     pub fn missing(&self) -> Vec<String> {
         let bins = self.bins.lock();
         let empty = bins.iter().filter(|(_, count)| *count == 0);
         empty.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Fails the test unless every bin was hit.
+    /// Panics unless every bin was hit.
     ///
     /// # Panics
-    /// When a bin was not, with the whole report.
+    /// Panics if a bin was not hit, with the whole report.
     pub fn assert_complete(&self) {
         let missing = self.missing();
         assert!(

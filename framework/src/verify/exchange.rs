@@ -1,4 +1,4 @@
-//! Rules of a request/answer protocol, asserted at the two ports of one end of a wire.
+//! Checker for request/response protocols, attached to the two ports at one end of a wire.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
@@ -12,58 +12,58 @@ use crate::evaluation::Context;
 use crate::time::Cycle;
 use crate::verify::violation::Check;
 
-/// A request of a protocol in which answers come back; tells checkers what belongs together.
+/// A request of a protocol with replies; lets checkers match requests and replies.
 pub trait Exchange: Message + Clone + Debug {
-    /// What answers it.
+    /// Message type of the reply to this request.
     type Answer: Message + Debug;
 
-    /// Names the request among those that wait for an answer on one wire.
+    /// Identifies the request among those waiting for a reply on one wire.
     fn key(&self) -> u64;
 
-    /// The [`Exchange::key`] of the request that `answer` answers.
+    /// Returns the [`Exchange::key`] of the request that `answer` answers.
     fn key_of(answer: &Self::Answer) -> u64;
 
-    /// Whether the request is answered at all.
+    /// True if the request is answered at all.
     fn wants_answer(&self) -> bool {
         true
     }
 
-    /// Whether a run may end before the request is answered, because nobody waits for the answer.
+    /// True if a run may end before the request is answered, because no component waits for the
+    /// reply.
     fn may_stay_open(&self) -> bool {
         false
     }
 
-    /// Requests that return the same value here are answered in the order in which they were
-    /// sent.
+    /// Requests that return the same value here are answered in the order in which they were sent.
     fn order(&self) -> Option<u64> {
         None
     }
 
-    /// Takes off what `answer`, which fits, brings of what the request waits for. Whether nothing is left
-    /// to come: where answers come in parts, the last one says so.
+    /// Records that `answer`, which matches, has delivered its part. Returns true if the reply is
+    /// complete; for replies in parts, with the last part.
     fn is_answered_by(&mut self, _answer: &Self::Answer) -> bool {
         true
     }
 
-    /// Whether the contents of `answer` go with the request.
+    /// Checks that the contents of `answer` match the request.
     ///
     /// # Errors
-    /// What does not fit.
+    /// Returns a description of the mismatch.
     fn fits(&self, _answer: &Self::Answer) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Bounds that a protocol checker asserts beside the rules of the protocol.
+/// Bounds that a protocol checker asserts in addition to the rules of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeRules {
-    /// Fewest cycles from request to answer.
+    /// Minimum number of cycles from request to reply.
     pub latency_min: Cycle,
-    /// Most cycles from request to answer, if they are bounded.
+    /// Maximum number of cycles from request to reply, if bounded.
     pub latency_max: Option<Cycle>,
-    /// Most requests that wait for their answers, if they are bounded.
+    /// Maximum number of outstanding requests, if bounded.
     pub open_max: Option<usize>,
-    /// Whether [`Exchange::order`] is promised.
+    /// True if the order given by [`Exchange::order`] is required.
     pub ordered: bool,
 }
 
@@ -78,13 +78,13 @@ impl Default for ExchangeRules {
     }
 }
 
-/// Asserts at ports of one component, where requests come or go and where their answers do: exactly
-/// one answer per request that wants one, or one in parts ([`Exchange::is_answered_by`]); none without a request,
-/// contents that fit, order where promised, and `rules`. Requests that are answered in parts are in no order. A
-/// violation ends the run.
+/// Checks the request and reply ports of one component. Every request that wants a reply gets
+/// exactly one, possibly in parts ([`Exchange::is_answered_by`]), and no reply lacks a request.
+/// Contents must match, the order is kept where required, and `rules` hold. Requests answered in
+/// parts are unordered. A violation ends the run.
 ///
 /// # Errors
-/// When a port cannot be tapped.
+/// Returns an error if a port cannot be tapped.
 pub fn check_exchange<Q: Exchange>(
     simulation: &mut Simulation,
     request_ports: &[&str],
@@ -116,9 +116,9 @@ struct State<Q> {
     place: String,
     rules: ExchangeRules,
     open: BTreeMap<u64, Open<Q>>,
-    /// Keys of open requests by number: the oldest first.
+    /// Keys of outstanding requests by number, oldest first.
     ages: BTreeMap<u64, u64>,
-    /// Keys of open requests per order, the oldest first.
+    /// Keys of outstanding requests per order, oldest first.
     orders: BTreeMap<u64, VecDeque<u64>>,
     seen: u64,
 }
@@ -210,7 +210,8 @@ impl<Q: Exchange> State<Q> {
         }
     }
 
-    /// Takes a request out of its order. Returns which was first until now; none if this one left before.
+    /// Removes a request from its order. Returns the key that was first before; `None` if this
+    /// request was removed earlier.
     fn leave_order(&mut self, order: u64, key: u64) -> Option<u64> {
         let queue = self.orders.get_mut(&order)?;
         let first = queue.front().copied();

@@ -1,4 +1,4 @@
-//! Rules about what a device does with its inputs: how much it holds, whom it serves.
+//! Checkers for a device's inputs: the number of messages it holds, and the fairness of service.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::engine::{Simulation, TapError};
 use crate::evaluation::Context;
 use crate::verify::violation::Check;
 
-/// Asserts that a device holds at most `most` messages: those taken at `inputs` less those sent at
-/// `outputs`, which carry one message for one. A violation ends the run.
+/// Checks that a device holds at most `most` messages: those taken at `inputs` minus those sent at
+/// `outputs`, one output message for one input message. A violation ends the run.
 ///
 /// # Errors
-/// When a port cannot be tapped.
+/// Returns an error if a port cannot be tapped.
 pub fn check_occupancy<I: Message, O: Message>(
     simulation: &mut Simulation,
     inputs: &[&str],
@@ -84,12 +84,12 @@ impl<T> Tap<T> for Holder {
     }
 }
 
-/// Asserts that a device whose inputs end wires that begin at `senders` never takes more than
-/// `passed_over` messages of other inputs while one waits. Inputs and senders are named in pairs.
-/// A violation ends the run.
+/// Checks that a device never takes more than `passed_over` messages of other inputs while a
+/// message waits at one input. `pairs` holds each input with the output at the other end of its
+/// wire, as (sender, input). A violation ends the run.
 ///
 /// # Errors
-/// When a port cannot be tapped.
+/// Returns an error if a port cannot be tapped.
 pub fn check_fairness<T: Message>(
     simulation: &mut Simulation,
     pairs: &[(&str, &str)],

@@ -1,30 +1,31 @@
-//! Faults that a checker must find.
+//! Fault injection on wires, to test that checkers detect faults.
 
 use warpweave_random::CounterRng;
 
 use crate::channel::{Credit, Tap, Transit};
 use crate::evaluation::Context;
 
-/// What goes wrong on a wire.
+/// Fault of a message on a wire.
 #[derive(Debug)]
 pub enum Fault<T> {
-    /// The message is lost.
+    /// The message is lost on the wire.
     Lose,
     /// The message is sent twice, if the channel has room for both.
     Duplicate,
     /// The message is sent after the one that follows it, if the channel has room for both.
     Reorder,
-    /// The message is changed.
+    /// The contents of the message are changed.
     Corrupt(fn(&mut T)),
-    /// The message is so many sender cycles late.
+    /// The message is late by this number of sender cycles.
     Delay(u64),
-    /// The message is readable so many sender cycles early, at least one after it was sent.
+    /// The message is readable early by this number of sender cycles, but at least one cycle after
+    /// it was sent.
     Early(u64),
     /// The slot of the message never becomes usable again (for taps at a receiving port).
     LeakCredit,
 }
 
-/// Makes one kind of fault on a wire: at one message, or now and then.
+/// Injects one kind of fault on a wire, at one message or at random.
 #[derive(Debug)]
 pub struct FaultInjector<T> {
     fault: Fault<T>,
@@ -49,7 +50,7 @@ impl Trigger {
 }
 
 impl<T> FaultInjector<T> {
-    /// A fault at message number `at`, counted from 0.
+    /// Creates a fault at message number `at`, counted from 0.
     pub fn at(fault: Fault<T>, at: u64) -> Self {
         Self {
             fault,
@@ -59,7 +60,7 @@ impl<T> FaultInjector<T> {
         }
     }
 
-    /// A fault at about one in `n` messages of `place`.
+    /// Creates faults at about one in `n` messages of `place`.
     pub fn one_in(fault: Fault<T>, n: u64, seed: u64, place: &str) -> Self {
         Self {
             when: Trigger::OneIn(CounterRng::new(seed, place), n.max(1)),

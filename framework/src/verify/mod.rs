@@ -1,4 +1,4 @@
-//! The verification kit: what a component author needs to find bugs, as ordinary library code.
+//! Verification kit: tools with which component authors find bugs, as ordinary library code.
 //!
 //! | need | use |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | all promises of the kernel at once, shrunk | [`Contract`] |
 //! | hostile traffic, back-pressure and topologies for `proptest` | `strategies`, with the feature `proptest` |
 //!
-//! Checkers and injectors are taps on ports ([`crate::Tap`]): they cost no cycle. Whatever is
-//! random is a function of (seed, place, count), so that every failure repeats.
+//! Checkers and injectors are taps on ports ([`crate::Tap`]), which cost no cycle. All randomness
+//! is a function of (seed, place, count), so that every failure is reproducible.
 //!
 //! [`Simulation::stall`]: crate::Simulation::stall
 

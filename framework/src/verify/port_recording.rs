@@ -1,4 +1,4 @@
-//! Listening to a port: a copy of what passes, for an analysis outside the system.
+//! Port listener, which copies the messages passing a port for analysis outside the system.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use crate::engine::{Simulation, TapError};
 use crate::evaluation::Context;
 use crate::time::Tick;
 
-/// What passed one port and was not fetched yet, oldest first, each with its time. A listener costs
-/// no cycle and changes no result; the system may be divided and saved as without it.
+/// Messages that passed one port and were not fetched yet, oldest first, each with its time. A
+/// listener costs no cycle and changes no result. The system may still be partitioned and saved.
 pub struct PortRecording<T>(Arc<Mutex<Vec<(Tick, T)>>>);
 
 impl<T: Message + Copy> PortRecording<T> {
-    /// Listens at the port at `address` (`instance.port`): to what it sends, or what is taken from it.
+    /// Listens at the port at `address` (`instance.port`) to the messages it sends or takes.
     ///
     /// # Errors
-    /// As [`Simulation::tap`].
+    /// Fails in the same cases as [`Simulation::tap`].
     pub fn at(simulation: &mut Simulation, address: &str) -> Result<Self, TapError> {
         let heard = Arc::default();
         simulation.tap::<T>(address, Listener(Arc::clone(&heard)))?;
         Ok(Self(heard))
     }
 
-    /// What passed since the last call. Call between runs: during one it depends on the threads' pace
-    /// how far a port has come.
+    /// Returns the messages since the last call. Call only between runs: during one, the progress
+    /// of a port depends on thread timing.
     pub fn fetch(&self) -> Vec<(Tick, T)> {
         std::mem::take(&mut self.0.lock())
     }
@@ -78,7 +78,8 @@ mod tests {
         fn state(&mut self, _: &mut State<'_>) {}
     }
 
-    /// What arrives, and when, with a listener on these ports; and what each heard.
+    /// Returns the arrivals with their times, with listeners on these ports, and the messages that
+    /// each listener recorded.
     fn run(ports: &[&str]) -> (Vec<(u64, u64)>, Vec<Vec<(Tick, u64)>>) {
         let mut bench = TestBench::new();
         bench.add("relay", Relay::default());

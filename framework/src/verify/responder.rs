@@ -1,4 +1,4 @@
-//! What answers the requests of a device under contract.
+//! Responder that answers the requests of a device under contract.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,13 @@ use crate::state::State;
 use crate::time::Cycle;
 use crate::verify::exchange::Exchange;
 
-/// Says what answers a request, and may remember what it was asked.
+/// Computes the replies to requests, and may keep state.
 pub trait Respond<Q: Exchange>: Send + 'static {
-    /// A request arrives; those of one wire in the order in which they were sent.
+    /// Called when a request arrives; requests of one wire arrive in the order in which they were
+    /// sent.
     fn arrive(&mut self, _cycle: Cycle, _request: &Q) {}
 
-    /// What answers a request that has arrived, in the cycle in which the answer leaves.
+    /// Returns the reply to a request that has arrived, in the cycle in which the reply leaves.
     fn answer(&mut self, cycle: Cycle, request: &Q) -> Q::Answer;
 
     /// Requests with the same value are answered in the order in which they arrived.
@@ -24,11 +25,11 @@ pub trait Respond<Q: Exchange>: Send + 'static {
         request.order()
     }
 
-    /// Names what is remembered.
+    /// Names the fields of the responder's state.
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 
-/// Answers by a function.
+/// Stateless responder that answers with a function.
 pub(super) struct Plain<F>(pub(super) F);
 
 impl<Q: Exchange, F: Fn(&Q) -> Q::Answer + Send + 'static> Respond<Q> for Plain<F> {
@@ -42,14 +43,14 @@ pub(super) struct Responder<Q: Exchange, R> {
     requests: InPort<Q>,
     answers: OutPort<Q::Answer>,
     respond: R,
-    /// Cycle from which on a request can be answered.
+    /// Requests with the cycle from which each can be answered.
     pending: VecDeque<(Cycle, Q)>,
     dice: CounterRng,
     count: u64,
     slowest: u64,
 }
 
-/// Requests a responder takes before the first answer.
+/// Maximum number of requests a responder takes before the first reply.
 const PENDING_MAX: usize = 8;
 
 impl<Q: Exchange, R: Respond<Q>> Responder<Q, R> {
@@ -65,8 +66,8 @@ impl<Q: Exchange, R: Respond<Q>> Responder<Q, R> {
         }
     }
 
-    /// The request to answer next: the one that is due first among those that nothing must
-    /// precede.
+    /// Returns the request to answer next: the earliest due among those with no predecessor in
+    /// their order.
     fn next(&self) -> Option<(Cycle, usize)> {
         let free = |at: usize| {
             let order = self.respond.order(&self.pending[at].1);

@@ -1,4 +1,4 @@
-//! The surroundings of a device under contract: traffic, receivers, a memory that answers.
+//! Environment of a device under contract: traffic, receivers, a responding memory.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,25 +22,26 @@ use crate::verify::scoreboard::{Matching, Scoreboard};
 use crate::verify::violation::{Check, Checks};
 use crate::verify::watch::{Observed, Watch};
 
-/// How hostile the surroundings are.
+/// Traffic and back-pressure of the environment in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Determines every choice.
+    /// Seed that determines all random choices.
     pub seed: u64,
-    /// Messages offered at each driven port.
+    /// Number of messages offered at each driven port.
     pub messages: u64,
-    /// Most idle cycles between two messages, and most cycles until a request is answered.
+    /// Maximum number of idle cycles between two messages, and of cycles until a request is
+    /// answered.
     pub gap: u64,
     /// Sixteenths of all cycles in which receivers take nothing, up to 15.
     pub stall: u32,
-    /// Longest stall of a port in runs that stall every port, in cycles.
+    /// Longest stall of a port, in cycles, in runs that stall every port.
     pub longest: u64,
-    /// Messages that fit into the wire to a receiver.
+    /// Number of messages that fit into the wire to a receiver.
     pub room: u32,
 }
 
 impl Traffic {
-    /// `messages` at full rate into receivers that always take.
+    /// Creates traffic of `messages` at full rate into receivers that are always ready.
     pub fn calm(messages: u64) -> Self {
         Self {
             seed: 0,
@@ -52,7 +53,7 @@ impl Traffic {
         }
     }
 
-    /// Case number `case` of those of `seed`; the first ones are the calmest.
+    /// Creates case number `case` for `seed`; the first cases are the calmest.
     pub fn nth(seed: u64, case: u64) -> Self {
         let dice = CounterRng::new(seed, "traffic");
         let pick = |what: u64, n: u64| dice.below(case * 8 + what, n);
@@ -69,7 +70,7 @@ impl Traffic {
         }
     }
 
-    /// Simpler ones than this, the simplest first.
+    /// Returns simpler variants of this traffic, the simplest first.
     pub(crate) fn simpler(self) -> Vec<Self> {
         let mut list = Vec::new();
         let mut vary = |simpler: bool, traffic: Self| {
@@ -126,13 +127,13 @@ struct Log {
     collect: Collect,
 }
 
-/// What one run gave.
+/// Results of one run of a rig.
 pub(crate) struct Seen {
     pub(crate) traffic: Traffic,
     pub(crate) outcome: Result<(), (Rule, String)>,
-    /// Messages offered but never accepted.
+    /// Number of messages offered but never accepted.
     pub(crate) pending: usize,
-    /// What scoreboards and checkers miss, or found wrong.
+    /// Verdict of the scoreboards and checkers.
     pub(crate) judged: Result<(), String>,
     pub(crate) logs: Vec<(String, Vec<(Cycle, String)>)>,
     pub(crate) statistics: Vec<InstanceStatistics>,
@@ -155,17 +156,17 @@ impl Rig {
         }
     }
 
-    /// The traffic of this run.
+    /// Returns the traffic parameters of this run.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// The bench, for clocks, wires and instances that are not under contract.
+    /// Returns the bench, for clocks, wires and instances that are not under contract.
     pub fn bench(&mut self) -> &mut TestBench {
         &mut self.bench
     }
 
-    /// Puts a component under contract.
+    /// Adds a component that is under contract.
     pub fn add(&mut self, path: &str, component: impl Component + 'static) {
         let observed = Arc::<Mutex<Observed>>::default();
         self.observed.push((path.to_owned(), Arc::clone(&observed)));
@@ -179,7 +180,7 @@ impl Rig {
         self.drive_at(port, messages.collect());
     }
 
-    /// Offers these messages at input `port`, each from its cycle on; cycles ascend.
+    /// Offers these messages at input `port`, each from its cycle on; cycles must ascend.
     pub fn drive_at<T: Message + Clone>(&mut self, port: &str, messages: Vec<(Cycle, T)>) {
         let source: Source<T> = self.bench.source(port);
         for (cycle, message) in messages {
@@ -188,7 +189,7 @@ impl Rig {
         self.drives.push(Box::new(move || source.pending()));
     }
 
-    /// The cycles from which on [`Rig::drive`] offers the messages of a port of this name.
+    /// Returns the cycles from which [`Rig::drive`] offers the messages of a port of this name.
     pub fn times(&self, port: &str) -> Vec<Cycle> {
         let dice = CounterRng::new(self.traffic.seed, port);
         let mut cycle = 1;
@@ -199,7 +200,7 @@ impl Rig {
         (0..self.traffic.messages).map(&mut next).collect()
     }
 
-    /// Puts a component `dut` under contract that passes on at `output` what comes at `input`:
+    /// Puts a component `dut` under contract that forwards messages from `input` to `output`:
     /// messages number 0, 1, … of `message`, in order.
     pub fn relay<T: Message + Clone + PartialEq + Debug>(
         &mut self,
@@ -220,7 +221,7 @@ impl Rig {
         sink
     }
 
-    /// Receives whatever comes at output `port`.
+    /// Receives all messages at output `port`, without checking them.
     pub fn drain<T: Message + Clone + Debug>(&mut self, port: &str) {
         let sink = self.receiver::<T>(port);
         self.log(port, move || {
@@ -230,7 +231,7 @@ impl Rig {
         });
     }
 
-    /// Receives messages number 0, 1, … of `message` at output `port`, each exactly once.
+    /// Expects messages number 0, 1, … of `message` at output `port`, each exactly once.
     pub fn expect<T: Message + Clone + PartialEq + Debug>(
         &mut self,
         port: &str,
@@ -241,7 +242,7 @@ impl Rig {
         self.expect_all(port, matching, messages);
     }
 
-    /// Receives `messages` at output `port`, each exactly once.
+    /// Expects `messages` at output `port`, each exactly once.
     pub fn expect_all<T: Message + Clone + PartialEq + Debug>(
         &mut self,
         port: &str,
@@ -277,8 +278,8 @@ impl Rig {
         });
     }
 
-    /// Answers the requests of output `request_port` at input `answer_port`: each after a random
-    /// time, out of order except where [`Exchange::order`] promises otherwise.
+    /// Answers the requests of output `request_port` at input `answer_port`. Each reply takes a
+    /// random time; replies are out of order except where [`Exchange::order`] requires order.
     pub fn answer<Q: Exchange>(
         &mut self,
         request_port: &str,
@@ -288,7 +289,7 @@ impl Rig {
         self.answer_with(request_port, answer_port, Plain(answer));
     }
 
-    /// As [`Rig::answer`], by a responder that remembers what it was asked.
+    /// Answers requests like [`Rig::answer`], with a responder that keeps state.
     pub fn answer_with<Q: Exchange>(
         &mut self,
         request_port: &str,
@@ -313,7 +314,8 @@ impl Rig {
         self.set_up.push(Box::new(set_up));
     }
 
-    /// Adds a checker that bounds times or turns, for runs in which ports are not stalled.
+    /// Adds a checker that bounds times or order of service, for runs in which ports are not
+    /// stalled.
     pub fn check_timing(
         &mut self,
         set_up: impl FnOnce(&mut Simulation) -> Result<Arc<dyn Check>, TapError> + 'static,
@@ -323,19 +325,19 @@ impl Rig {
         }
     }
 
-    /// Keeps a run without sleeping going when nobody is awake any more: what oversleeps then
-    /// shows.
+    /// Keeps a run without sleeping going when no component is awake any more, which reveals
+    /// components that oversleep.
     pub(crate) fn linger(&mut self) {
         self.bench.add("bench metronome", Metronome);
     }
 
-    /// Runs for `cycles` and saves; nothing where a component does not describe its state.
+    /// Runs for `cycles` and saves; returns `None` if a component does not describe its state.
     pub(crate) fn save_after(mut self, cycles: Cycle) -> Option<Checkpoint> {
         self.bench.run_for(cycles);
         self.bench.simulation().save().ok()
     }
 
-    /// Goes on from where another rig was saved. Checkers have not seen what came before.
+    /// Resumes from the checkpoint of another rig. Checkers have not seen the messages before it.
     pub(crate) fn resume(mut self, checkpoint: &Checkpoint) -> Result<Seen, String> {
         self.set_up.clear();
         let loaded = self.bench.simulation().load(checkpoint);
@@ -389,7 +391,7 @@ impl Rig {
     }
 }
 
-/// Is awake in every cycle for a while.
+/// Component that is awake in every cycle for some time.
 struct Metronome;
 
 impl Component for Metronome {

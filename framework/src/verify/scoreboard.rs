@@ -1,4 +1,4 @@
-//! Expected against actual messages of a stream.
+//! Scoreboard, which compares the expected and actual messages of a stream.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -13,14 +13,14 @@ use crate::evaluation::Context;
 use crate::time::Cycle;
 use crate::verify::violation::Check;
 
-/// In which order actual messages may come.
+/// Order in which actual messages may arrive.
 #[derive(Debug)]
 pub enum Matching<T> {
-    /// In the order in which they are expected.
+    /// Messages arrive in the order in which they are expected.
     InOrder,
-    /// In any order.
+    /// Messages may arrive in any order.
     AnyOrder,
-    /// In order among messages of equal key.
+    /// Messages of equal key arrive in order.
     PerKey(fn(&T) -> u64),
 }
 
@@ -32,7 +32,7 @@ impl<T> Clone for Matching<T> {
 
 impl<T> Copy for Matching<T> {}
 
-/// Compares two streams: what is expected and what comes.
+/// Compares two streams: the expected and the actual messages.
 ///
 /// Streams come from ports ([`Scoreboard::expect_from`], [`Scoreboard::actual_from`]) or from the
 /// test ([`Scoreboard::expect`], [`Scoreboard::actual`]).
@@ -51,19 +51,19 @@ impl<T> Clone for Scoreboard<T> {
 struct Inner<T> {
     name: String,
     matching: Matching<T>,
-    /// Cycles from expectation to arrival.
+    /// Permitted cycles from expectation to arrival.
     latency: RangeInclusive<Cycle>,
     expected: VecDeque<(Cycle, T)>,
-    /// The last few that came, to tell duplicates from strangers.
+    /// The last few messages that arrived, to distinguish duplicates from unexpected messages.
     recent: VecDeque<T>,
     seen: u64,
 }
 
-/// Messages remembered to recognise duplicates.
+/// Number of messages remembered to recognise duplicates.
 const RECENT: usize = 16;
 
 impl<T: Clone + PartialEq + Debug + Send + 'static> Scoreboard<T> {
-    /// A scoreboard called `name` in messages.
+    /// Creates a scoreboard that is called `name` in error messages.
     pub fn new(name: &str, matching: Matching<T>) -> Self {
         Self {
             inner: Arc::new(Mutex::new(Inner {
@@ -83,31 +83,31 @@ impl<T: Clone + PartialEq + Debug + Send + 'static> Scoreboard<T> {
         self
     }
 
-    /// Expects `message`, from `cycle` on.
+    /// Adds the expectation that `message` arrives, from `cycle` on.
     pub fn expect(&self, cycle: Cycle, message: T) {
         self.inner.lock().expected.push_back((cycle, message));
     }
 
-    /// A message came in `cycle`.
+    /// Compares a message that arrived in `cycle`.
     ///
     /// # Errors
-    /// What is wrong with it: nothing like it is expected, it came before its turn, twice, or at
-    /// the wrong time.
+    /// Returns an error if the message is unexpected, out of order, duplicated, or at the wrong
+    /// time.
     pub fn actual(&self, cycle: Cycle, message: &T) -> Result<(), String> {
         let mut inner = self.inner.lock();
         let result = inner.actual(cycle, message);
         result.map_err(|problem| format!("{}: in cycle {cycle} {problem}", inner.name))
     }
 
-    /// Messages expected that have not come.
+    /// Returns the number of expected messages that have not arrived.
     pub fn missing(&self) -> usize {
         self.inner.lock().expected.len()
     }
 
-    /// Expects what `translate` makes of every message that passes the port at `address`.
+    /// Expects the output of `translate` for every message that passes the port at `address`.
     ///
     /// # Errors
-    /// When the port cannot be tapped.
+    /// Returns an error if the port cannot be tapped.
     pub fn expect_from<S: Message + Clone>(
         &self,
         simulation: &mut Simulation,
@@ -125,7 +125,7 @@ impl<T: Clone + PartialEq + Debug + Send + 'static> Scoreboard<T> {
     /// Compares every message that passes the port at `address`; a difference ends the run.
     ///
     /// # Errors
-    /// When the port cannot be tapped.
+    /// Returns an error if the port cannot be tapped.
     pub fn actual_from(&self, simulation: &mut Simulation, address: &str) -> Result<(), TapError>
     where
         T: Message,

@@ -1,5 +1,5 @@
-//! Scripted steps for a [`TestBench`]: send, expect, expect nothing, wait, one after the other or
-//! side by side.
+//! Scripted steps for a [`TestBench`]: send, expect, expect nothing and wait, in sequence or in
+//! parallel.
 //!
 //! ```
 //! # use warpweave_framework::*;
@@ -41,18 +41,18 @@ use crate::channel::Message;
 use crate::test_bench::{Sink, Source, TestBench};
 use crate::time::Cycle;
 
-/// Whether a step has ended.
+/// Result of one cycle of a step: in progress or done.
 enum Progress {
     Done,
     Going,
 }
 
 trait StepOutcome {
-    /// Called once per cycle, after it, until the step is done.
+    /// Performs the step for one cycle. Called once per cycle, after it, until the step is done.
     fn act(&mut self, cycle: Cycle) -> Result<Progress, String>;
 }
 
-/// One step of a script.
+/// One step of a test script.
 pub struct Step(Box<dyn StepOutcome>);
 
 struct Once<F>(Option<F>);
@@ -66,7 +66,7 @@ impl<F: FnOnce()> StepOutcome for Once<F> {
     }
 }
 
-/// A step that looks every cycle, for a number of cycles.
+/// A step that checks a condition every cycle, for a number of cycles.
 struct Look<F> {
     look: F,
     cycles: Cycle,
@@ -91,13 +91,13 @@ fn look(
     }))
 }
 
-/// Sends `message`; takes no time.
+/// Creates a step that sends `message` and takes no time.
 pub fn send<T: Message + Clone>(source: &Source<T>, message: T) -> Step {
     let source = source.clone();
     Step(Box::new(Once(Some(move || source.send(message)))))
 }
 
-/// The next message at `sink` must be `message` and come within `cycles`.
+/// Creates a step that expects `message` as the next message at `sink` within `cycles`.
 pub fn expect<T: Message + Clone + PartialEq + Debug>(
     sink: &Sink<T>,
     message: T,
@@ -116,7 +116,7 @@ pub fn expect<T: Message + Clone + PartialEq + Debug>(
     })
 }
 
-/// Nothing may come at `sink` for `cycles`.
+/// Creates a step that expects no message at `sink` for `cycles`.
 pub fn expect_nothing<T: Message + Clone + Debug>(sink: &Sink<T>, cycles: Cycle) -> Step {
     let sink = sink.clone();
     look(cycles, move |_, last| match sink.take() {
@@ -126,7 +126,7 @@ pub fn expect_nothing<T: Message + Clone + Debug>(sink: &Sink<T>, cycles: Cycle)
     })
 }
 
-/// Lets `cycles` pass.
+/// Creates a step that waits for `cycles` cycles.
 pub fn delay(cycles: Cycle) -> Step {
     look(cycles, |_, last| {
         Ok(if last {
@@ -156,7 +156,7 @@ impl StepOutcome for Sequence {
     }
 }
 
-/// One step after the other.
+/// Creates a step that runs the given steps in order.
 pub fn sequence(steps: impl IntoIterator<Item = Step>) -> Step {
     let steps: Vec<_> = steps.into_iter().collect();
     Step(Box::new(Sequence(steps.into_iter(), None)))
@@ -181,7 +181,7 @@ impl StepOutcome for Parallel {
     }
 }
 
-/// All steps side by side; ends with the last.
+/// Creates a step that runs all steps in parallel and ends with the last.
 pub fn parallel(steps: impl IntoIterator<Item = Step>) -> Step {
     Step(Box::new(Parallel(steps.into_iter().collect())))
 }
@@ -189,7 +189,7 @@ pub fn parallel(steps: impl IntoIterator<Item = Step>) -> Step {
 /// Runs a script on a bench, cycle by cycle.
 ///
 /// # Errors
-/// What an expectation found instead.
+/// Returns an error that states the message found instead of the expected one.
 pub fn try_run(bench: &mut TestBench, mut script: Step) -> Result<(), String> {
     loop {
         let cycle = bench.cycle();
@@ -203,7 +203,7 @@ pub fn try_run(bench: &mut TestBench, mut script: Step) -> Result<(), String> {
 /// Runs a script on a bench, cycle by cycle.
 ///
 /// # Panics
-/// When an expectation does not hold.
+/// Panics if an expectation does not hold.
 pub fn run(bench: &mut TestBench, script: Step) {
     if let Err(problem) = try_run(bench, script) {
         panic!("{problem}");

@@ -7,7 +7,7 @@ use crate::channel::{Link, Width};
 use crate::time::Frequency;
 use crate::verify::rig::Traffic;
 
-/// Traffic of up to `messages` messages per port, with gaps, stalls and small wires.
+/// Generates traffic of up to `messages` messages per port, with gaps, stalls and small wires.
 pub fn traffic(messages: u64) -> impl Strategy<Value = Traffic> {
     let parts = (
         any::<u64>(),
@@ -27,8 +27,8 @@ pub fn traffic(messages: u64) -> impl Strategy<Value = Traffic> {
     })
 }
 
-/// Cycles, strictly increasing from 1, at which up to `messages` messages are offered; gaps are
-/// below `gap`, often 0.
+/// Generates cycles, strictly increasing from 1, at which up to `messages` messages are offered.
+/// Gaps are below `gap`, often 0.
 pub fn arrivals(messages: usize, gap: u64) -> impl Strategy<Value = Vec<u64>> {
     let gaps = vec(prop_oneof![3 => Just(0), 1 => 0..gap.max(1)], 0..=messages);
     gaps.prop_map(|gaps| {
@@ -41,12 +41,14 @@ pub fn arrivals(messages: usize, gap: u64) -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-/// Back-pressure: (seed, sixteenths of all cycles stalled) for [`crate::Sink::stall_randomly`].
+/// Generates back-pressure: (seed, sixteenths of all cycles stalled) for
+/// [`crate::Sink::stall_randomly`].
 pub fn back_pressure() -> impl Strategy<Value = (u64, u32)> {
     (any::<u64>(), 0..15u32)
 }
 
-/// A wire: latencies up to `latency`, narrow and wide, with less or more room than full rate needs.
+/// Generates wires: latencies up to `latency`, narrow and wide, with less or more capacity than
+/// full rate needs.
 pub fn link(latency: u32) -> impl Strategy<Value = Link> {
     let width = prop_oneof![
         2 => Just(Width::Messages(1)),
@@ -68,39 +70,40 @@ pub fn link(latency: u32) -> impl Strategy<Value = Link> {
     })
 }
 
-/// A clock of a small set whose ratios are exact.
+/// Generates clocks from a small set whose ratios are exact.
 pub fn clock() -> impl Strategy<Value = Frequency> {
     let ratios = [(1, 1), (1, 2), (3, 2), (2, 3), (4, 5)];
     proptest::sample::select(ratios.to_vec())
         .prop_map(|(up, down)| Frequency::new(1_000_000_000 * up, down).expect("not zero"))
 }
 
-/// A random system without cycles: nodes on clocks, wires from lower to higher nodes.
+/// A random acyclic system: nodes on clocks, wires from lower to higher nodes.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// Clocks of the system.
+    /// Frequencies of the clocks of the system.
     pub clocks: Vec<Frequency>,
-    /// Clock number of each node.
+    /// Index of each node's clock in `clocks`.
     pub nodes: Vec<usize>,
-    /// Wires as (from, to, terms); every node but the first has at least one that ends at it.
+    /// Wires as (from, to, terms); every node but the first has at least one incoming wire.
     pub wires: Vec<(usize, usize, Link)>,
 }
 
 impl Topology {
-    /// Wires that begin at node `n`, in order.
+    /// Iterates over the wires that begin at node `n`, in order.
     pub fn outputs_of(&self, n: usize) -> impl Iterator<Item = usize> {
         let ends = self.wires.iter().enumerate();
         ends.filter(move |(_, w)| w.0 == n).map(|(i, _)| i)
     }
 
-    /// Wires that end at node `n`, in order.
+    /// Iterates over the wires that end at node `n`, in order.
     pub fn inputs_of(&self, n: usize) -> impl Iterator<Item = usize> {
         let ends = self.wires.iter().enumerate();
         ends.filter(move |(_, w)| w.1 == n).map(|(i, _)| i)
     }
 }
 
-/// Systems of 2 to `nodes` nodes on up to three clocks. They shrink to two nodes on one wire.
+/// Generates systems of 2 to `nodes` nodes on up to three clocks. They shrink to two nodes on one
+/// wire.
 pub fn topology(nodes: usize, latency: u32) -> impl Strategy<Value = Topology> {
     let clocks = vec(clock(), 1..4).prop_map(|mut clocks| {
         clocks.sort_by_key(|f| format!("{f:?}"));

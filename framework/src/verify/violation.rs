@@ -1,54 +1,54 @@
-//! What checkers have in common: they are asked at the end of a run what is still missing.
+//! Common interface of checkers, which report missing messages at the end of a run.
 
 use std::sync::Arc;
 
-/// A checker on a system. While the system runs a violation ends the run with
-/// [`crate::Outcome::Failed`]; what can be judged at the end only is judged by [`Check::finish`].
+/// A checker attached to a system. A violation ends the run with [`crate::Outcome::Failed`].
+/// Conditions that can be checked only at the end are checked by [`Check::finish`].
 pub trait Check: Send + Sync {
-    /// Messages it has seen: a checker that saw none has proved nothing.
+    /// Returns the number of messages seen: a checker that saw none has proved nothing.
     fn seen(&self) -> u64;
 
-    /// What is missing after a run that ended by itself.
+    /// Checks for missing messages after a run that was not interrupted.
     ///
     /// # Errors
-    /// A message that names the place and what is missing.
+    /// Returns a message that names the place and the missing messages.
     fn finish(&self) -> Result<(), String>;
 }
 
-/// The checkers of a system.
+/// Collection of all checkers of a system.
 #[derive(Clone, Default)]
 pub struct Checks(Vec<Arc<dyn Check>>);
 
 impl Checks {
-    /// No checkers.
+    /// Creates a collection without any checkers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one.
+    /// Adds a checker to the collection.
     pub fn add(&mut self, check: Arc<dyn Check>) {
         self.0.push(check);
     }
 
-    /// Number of checkers.
+    /// Returns the number of checkers in the collection.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// True if the collection has no checkers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Messages seen by all of them.
+    /// Returns the number of messages seen by all checkers.
     pub fn seen(&self) -> u64 {
         self.0.iter().map(|check| check.seen()).sum()
     }
 
-    /// Everything that is missing after a run that ended by itself.
+    /// Checks for missing messages, with all checkers, after a run that was not interrupted.
     ///
     /// # Errors
-    /// One line per checker that is not satisfied.
+    /// Returns one line per checker that is not satisfied.
     pub fn finish(&self) -> Result<(), String> {
         let problems: Vec<_> = self.0.iter().filter_map(|c| c.finish().err()).collect();
         if problems.is_empty() {

@@ -1,4 +1,4 @@
-//! A shell around a component that judges each of its evaluations.
+//! Wrapper around a component that checks each of its evaluations.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::evaluation::{Context, Next};
 use crate::observe::{Contents, Reason, Statistics, Waits};
 use crate::state::State;
 
-/// What the shell has seen.
+/// Evaluation counts collected by the wrapper.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
-    /// Evaluations while awake that changed something.
+    /// Number of evaluations while awake that changed something.
     pub(crate) useful: u64,
-    /// Evaluations that the component asked for and that changed nothing.
+    /// Number of evaluations that the component requested and that changed nothing.
     pub(crate) wasted: u64,
-    /// The first evaluation asleep that changed something.
+    /// Describes the first evaluation asleep that changed something.
     pub(crate) overslept: Option<String>,
-    /// The first of them.
+    /// Describes the first of the wasted evaluations.
     pub(crate) first_wasted: Option<String>,
 }
 
-/// Passes everything on to the component within.
+/// Forwards all calls to the inner component.
 pub(crate) struct Watch<C> {
     inner: C,
     path: String,
@@ -41,7 +41,7 @@ impl<C: Component> Watch<C> {
         }
     }
 
-    /// Messages passed at every port, and the state where the component describes it.
+    /// Returns the messages passed at every port, and the state if the component describes it.
     fn fingerprint(&mut self) -> (Vec<u64>, Option<Vec<u8>>) {
         let mut messages = Vec::new();
         self.inner.ports(&mut Ports::new(&mut |port| {

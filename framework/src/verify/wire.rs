@@ -1,4 +1,5 @@
-//! A channel delivers what was sent: once, unchanged, in order, in time, within its capacity.
+//! Checker for channels, which must deliver messages once, unchanged, in order, in time, and within
+//! their capacity.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -13,14 +14,14 @@ use crate::time::{Cycle, Tick};
 use crate::verify::scoreboard::{Matching, Scoreboard};
 use crate::verify::violation::Check;
 
-/// Asserts between the two ends of the channel that begins at output `from` that every message
-/// arrives once, unchanged, in order, no earlier than the latency says, and that the channel never
-/// holds more than its capacity. Returns the checker; a violation ends the run.
+/// Checks the channel that begins at output `from` at its two ends. Every message must arrive once,
+/// unchanged, in order, and no earlier than the latency permits. The channel must never hold more
+/// than its capacity. Returns the checker; a violation ends the run.
 ///
-/// Taps that a test puts on these ports afterwards lie between the two ends.
+/// Taps attached to these ports afterwards are between the two ends.
 ///
 /// # Errors
-/// When the port cannot be tapped.
+/// Returns an error if the port cannot be tapped.
 pub fn check_wire<T: Message + Clone + PartialEq + Debug>(
     simulation: &mut Simulation,
     from: &str,
@@ -41,7 +42,7 @@ pub fn check_wire<T: Message + Clone + PartialEq + Debug>(
 }
 
 impl Simulation {
-    /// The output at the other end of the wire to the input at `address`.
+    /// Returns the output at the other end of the wire to the input at `address`.
     pub fn sender_of(&self, address: &str) -> Option<String> {
         let (number, at) = self.find_instance_of(address)?;
         let ends = |c: &&ChannelInfo| c.to.0 as usize == number && *c.to.1 == address[at..];
@@ -55,9 +56,9 @@ impl Simulation {
 
 struct Terms {
     to: String,
-    /// In cycles of the sender.
+    /// Latency in cycles of the sender.
     latency: Cycle,
-    /// In ticks.
+    /// Credit latency of the channel in ticks.
     credit: u64,
     sender_period: u64,
     capacity: u64,
@@ -96,7 +97,7 @@ struct State<T> {
 }
 
 impl<T> State<T> {
-    /// The sender's cycle at `tick`: latencies count those.
+    /// Returns the sender's cycle at `tick`, in which latencies are counted.
     fn cycle(&self, tick: Tick) -> Cycle {
         tick.0 / self.terms.sender_period
     }
@@ -104,14 +105,15 @@ impl<T> State<T> {
 
 #[derive(Default)]
 struct Credits {
-    /// Messages sent whose credits are not back.
+    /// Number of messages sent whose credits have not returned.
     out: u64,
-    /// Ticks at which credits come back.
+    /// Ticks at which credits return to the sender.
     back_at: VecDeque<u64>,
 }
 
 impl Credits {
-    /// Only credits that are back count, whatever the receiver did beyond.
+    /// Counts a sent message and returns the number outstanding. Only returned credits are
+    /// subtracted, regardless of the receiver's progress.
     fn send(&mut self, now: u64) -> u64 {
         while self.back_at.front().is_some_and(|tick| *tick <= now) {
             self.back_at.pop_front();

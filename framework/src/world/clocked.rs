@@ -13,7 +13,7 @@ use crate::world::signal::Signal;
 use crate::world::wait::{Awaited, Waiting};
 
 /// A clock of the system as a signal: it rises at every edge of the clock and falls half a period
-/// later. Clones mean the same clock.
+/// later. Clones refer to the same clock.
 #[derive(Clone)]
 pub struct Clock {
     level: Signal<bool>,
@@ -21,7 +21,7 @@ pub struct Clock {
     falling: Event,
 }
 
-/// A signal that takes a clocked process back to its start.
+/// A signal that restarts a clocked process.
 #[derive(Clone)]
 pub struct Reset {
     signal: Signal<bool>,
@@ -30,12 +30,11 @@ pub struct Reset {
 }
 
 impl World {
-    /// Shows `clock` as a signal. Its first edge is at tick 0.
+    /// Creates a signal from `clock`. Its first edge is at tick 0.
     ///
-    /// It ticks as long as the run goes on, and keeps it going, so the run needs a limit,
-    /// [`World::stop`] or an obligation; one made by [`World::background`] lets the run end with
-    /// other work. The period must be two ticks at least: a faster clock beside it makes ticks
-    /// finer.
+    /// The signal keeps the run going, so the run needs a limit, [`World::stop`] or an obligation.
+    /// One made by [`World::background`] lets the run end with other work. The period must be at
+    /// least two ticks; a faster additional clock makes ticks finer.
     pub fn clock(&self, name: impl AsRef<str>, clock: ClockId) -> Clock {
         let name = name.as_ref();
         let level = self.signal(name, false);
@@ -65,11 +64,11 @@ impl World {
         }
     }
 
-    /// Adds a process that first runs at the first `edge` and is started again by `reset`. `body`
-    /// makes one life of it; it awaits `edge`, directly or through [`Clock::edges`].
+    /// Adds a process that first runs at the first `edge` and is restarted by `reset`. `body`
+    /// creates the future of one run; it awaits `edge`, directly or through [`Clock::edges`].
     ///
-    /// At every edge at which the reset is active, and when an asynchronous one becomes active, a
-    /// new life begins; what stands before its first wait is what the reset does.
+    /// The process restarts at every edge at which the reset is active, and when an asynchronous
+    /// reset becomes active. The code before its first wait is the reset behavior.
     pub fn clocked<F: Future<Output = ()> + 'static>(
         &self,
         name: impl AsRef<str>,
@@ -90,17 +89,17 @@ impl World {
 }
 
 impl Clock {
-    /// The clock as a signal.
+    /// Returns the clock as a signal.
     pub fn signal(&self) -> &Signal<bool> {
         &self.level
     }
 
-    /// Notified when it rises.
+    /// Returns the event notified at rising edges.
     pub fn posedge(&self) -> &Event {
         &self.rising
     }
 
-    /// Notified when it falls.
+    /// Returns the event notified at falling edges.
     pub fn negedge(&self) -> &Event {
         &self.falling
     }
@@ -112,7 +111,7 @@ impl Clock {
         }
     }
 
-    /// Waits for rising edges until `condition` holds at one (SystemC's `wait_until`).
+    /// Waits for rising edges until `condition` is true at one (SystemC's `wait_until`).
     pub async fn edge_with(&self, mut condition: impl FnMut() -> bool) {
         loop {
             self.rising.wait().await;
@@ -124,7 +123,7 @@ impl Clock {
 }
 
 impl Reset {
-    /// Looked at where the clock has an edge: active while `signal` is `active`.
+    /// Creates a reset sampled at clock edges: active while `signal` is `active`.
     pub fn synchronous(signal: &Signal<bool>, active: bool) -> Self {
         Self {
             signal: signal.clone(),
@@ -133,7 +132,8 @@ impl Reset {
         }
     }
 
-    /// As [`Reset::synchronous`], and at once when `signal` becomes `active`.
+    /// Creates a reset like [`Reset::synchronous`] that also acts immediately when `signal` becomes
+    /// `active`.
     pub fn asynchronous(signal: &Signal<bool>, active: bool) -> Self {
         Self {
             asynchronous: true,
@@ -146,7 +146,7 @@ impl Reset {
     }
 }
 
-/// Looks out for a reset beside the body of a process.
+/// Watches for a reset in parallel with the body of a process.
 struct Watch {
     world: World,
     reset: Reset,
@@ -175,7 +175,7 @@ impl Watch {
         }
     }
 
-    /// Whether a new life begins now.
+    /// True if the process restarts now.
     fn fires(&mut self, context: &mut TaskContext<'_>) -> bool {
         let mut fires = false;
         while Pin::new(&mut self.at_edge).poll(context).is_ready() {
@@ -192,7 +192,7 @@ impl Watch {
     }
 }
 
-/// Runs one life of a body; says whether a reset ended it.
+/// Runs the body once; returns true if a reset ended it.
 async fn reset_before_end(watch: &mut Watch, mut life: Pin<&mut impl Future<Output = ()>>) -> bool {
     poll_fn(|context| {
         if watch.fires(context) {

@@ -1,35 +1,35 @@
-//! The event world as its system drives it: the one way from the engine to the world.
+//! Driver of the event world: the only interface from the engine to the world.
 
 use crate::observe::Sample;
 use crate::time::Tick;
 use crate::world::World;
 use crate::world::wave::SignalLine;
 
-/// The world of a system. Processes hold handles of the world that holds them; the end of the
-/// driver unties that knot.
+/// The world of a system. Processes hold handles of the world that owns them; dropping the driver
+/// breaks that reference cycle.
 pub(crate) struct WorldDriver {
     world: World,
 }
 
-/// The next thing a world has to do.
+/// Next pending work of a world.
 #[derive(Clone, Copy)]
 pub(crate) struct Upcoming {
     pub(crate) tick: Tick,
-    /// Whether it, or something after it, keeps a run alive.
+    /// True if this work, or later work, keeps a run alive.
     pub(crate) foreground: bool,
 }
 
-/// What a world did at one tick, as far as it concerns others.
+/// Effects of a world's work at one tick on the rest of the system.
 pub(crate) struct WorldStep {
-    /// Changes of signals, if they are recorded: tick, number of the signal, value.
+    /// Changes of signals, if recorded: tick, number of the signal, value.
     pub(crate) changes: Vec<(Tick, u32, Sample)>,
-    /// Obligations taken less those discharged, if there were any.
+    /// Obligations taken minus those discharged, if there were any.
     pub(crate) obligations: Option<i64>,
-    /// Instances to be woken: ports at which processes have begun to wait.
+    /// Instances to be woken: ports at which processes began to wait.
     pub(crate) woken: Vec<u32>,
-    /// What the model found wrong.
+    /// Describes an error detected by the model.
     pub(crate) failure: Option<String>,
-    /// Somebody asked for the end of the run.
+    /// True if the model requested the end of the run.
     pub(crate) stopped: bool,
     pub(crate) upcoming: Option<Upcoming>,
 }
@@ -41,39 +41,39 @@ impl WorldDriver {
         }
     }
 
-    /// A handle for models.
+    /// Returns a handle of the world for models.
     pub(crate) fn world(&self) -> World {
         self.world.clone()
     }
 
-    /// Tells the world the clock periods; at elaboration.
+    /// Sets the clock periods in ticks; called at elaboration.
     pub(crate) fn set_periods(&self, periods: Vec<u64>) {
         self.world.core.world.borrow_mut().periods = periods;
     }
 
-    /// The instances that share more than channels with the world: the ports of processes.
+    /// Returns the instances that share more than channels with the world: the ports of processes.
     pub(crate) fn instances_of_ports(&self) -> Vec<u32> {
         let state = self.world.core.world.borrow();
         state.ports.iter().map(|port| port.instance).collect()
     }
 
-    /// Name of the first process, if there is any.
+    /// Returns the name of the first process, if there is one.
     pub(crate) fn first_process(&self) -> Option<String> {
         let state = self.world.core.world.borrow();
         (!state.processes.is_empty()).then(|| state.process_name(0).to_owned())
     }
 
-    /// Every suspended process with what it waits for.
+    /// Returns every suspended process with its wait condition.
     pub(crate) fn waiting(&self) -> Vec<(String, String)> {
         self.world.core.world.borrow().waiting()
     }
 
-    /// Every signal and FIFO that is there and has a waveform.
+    /// Returns every existing signal and FIFO that has a waveform.
     pub(crate) fn signals(&self) -> Vec<SignalLine> {
         self.world.core.world.borrow().waves.lines()
     }
 
-    /// Tells changes of signals in [`WorldStep::changes`] from now on, or no longer.
+    /// Enables or disables the recording of signal changes in [`WorldStep::changes`].
     pub(crate) fn record_changes(&self, record: bool) {
         self.world
             .core
@@ -83,17 +83,18 @@ impl WorldDriver {
             .keep_changes(record);
     }
 
-    /// The next time at which the world has something to do.
+    /// Returns the next time at which the world has pending work.
     pub(crate) fn upcoming(&self) -> Option<Upcoming> {
         self.world.core.world.borrow_mut().upcoming()
     }
 
-    /// Lets time pass to `tick`, not after that of [`WorldDriver::upcoming`].
+    /// Advances time to `tick`, at most to that of [`WorldDriver::upcoming`].
     pub(crate) fn pass_time(&self, tick: Tick) {
         self.world.core.world.borrow_mut().pass_time(tick.0);
     }
 
-    /// Does everything at `tick`; `ports` are those of processes whose wait components have ended.
+    /// Performs all work at `tick`; `ports` are those of processes whose waits components have
+    /// ended.
     pub(crate) fn run_at(&self, tick: Tick, ports: &[u32]) -> WorldStep {
         self.world.run_at(tick, ports);
         let mut state = self.world.core.world.borrow_mut();

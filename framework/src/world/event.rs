@@ -1,4 +1,4 @@
-//! Events: what processes notify and wait for.
+//! Events that processes notify and wait for.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -10,49 +10,49 @@ use crate::world::event_queue::Placed;
 use crate::world::state::WorldState;
 use crate::world::wait::{Awaited, Waiting};
 
-/// Something that happens, without a value. Clones mean the same event.
+/// An event without a value. Clones refer to the same event.
 ///
-/// An event has at most one pending notification: an immediate one happens now and cancels what
-/// was pending; of the others the earlier stays (IEEE 1666-2011, 5.10.8).
+/// An event has at most one pending notification. An immediate notification takes effect now and
+/// cancels a pending one; of the others the earlier is kept (IEEE 1666-2011, 5.10.8).
 #[derive(Clone)]
 pub struct Event {
     core: Rc<Core>,
     pub(crate) id: u32,
 }
 
-/// [`EventState::pending`] without a notification: later than all others.
+/// Value of [`EventState::pending`] without a notification: later than all others.
 pub(crate) const NONE: u64 = u64::MAX;
-/// [`EventState::pending`] with one for the next delta cycle: earlier than all others.
+/// Value of [`EventState::pending`] for the next delta cycle: earlier than all others.
 const DELTA: u64 = 0;
 
-/// What the world knows of an event: all that a timed notification touches, side by side and
-/// small, because events are looked at in no order. The deadline of a wait has such an entry too.
+/// State of an event. It is small and holds everything that a timed notification accesses, because
+/// events are accessed in random order. The deadline of a wait has such an entry too.
 pub(crate) struct EventState {
-    /// The tick of the pending notification, [`DELTA`] or [`NONE`].
+    /// Tick of the pending notification, [`DELTA`] or [`NONE`].
     pub(crate) pending: u64,
     pub(crate) listener: Listener,
-    /// Where it is in the queue.
+    /// Position of the event in the queue.
     place: u32,
 }
 
-/// Who is told of an event. Most have one listener, found without a detour.
+/// Listeners of an event in compact form. Most events have one listener, found without indirection.
 #[derive(Clone, Copy)]
 pub(crate) struct Listener(u32);
 
-/// The same, spelled out.
+/// Listeners of an event, in decoded form.
 pub(crate) enum Subscriber {
     Nobody,
-    /// A method with this event in its sensitivity.
+    /// One method with this event in its sensitivity.
     Method(u32),
-    /// Those of [`WorldState::listeners`] at this place.
+    /// The listeners at this index of [`WorldState::listeners`].
     Many(u32),
-    /// The wait in this place, whose deadline this is.
+    /// The wait at this index, whose deadline this is.
     Wait(u32),
 }
 
 impl Listener {
     const NOBODY: Self = Self(u32::MAX);
-    /// Bits that tell which kind it is.
+    /// Bits that encode the kind of listener.
     const KIND: u32 = 0b11 << 30;
     const MANY: u32 = 0b01 << 30;
     const WAIT: u32 = 0b10 << 30;
@@ -71,7 +71,7 @@ impl Listener {
         Self(kind | at)
     }
 
-    /// The method, if there is nobody else.
+    /// Returns the method, if it is the only listener.
     #[inline(always)]
     pub(crate) fn method(self) -> Option<u32> {
         (self.0 & Self::KIND == 0).then_some(self.0)
@@ -100,10 +100,10 @@ impl Placed for EventState {
     }
 }
 
-/// Who listens to an event, if it is not one method.
+/// Listeners of an event that has other listeners than a single method.
 pub(crate) struct Listeners {
     pub(crate) methods: Vec<u32>,
-    /// Armed waits, and which of its events this one is to each.
+    /// Armed waits, with the index of this event among the events of each.
     pub(crate) waits: Vec<(Id, usize)>,
 }
 
@@ -123,14 +123,14 @@ impl Event {
         }
     }
 
-    /// Notifies in the current evaluation: those who wait become runnable at once.
+    /// Notifies in the current evaluation phase: waiting processes become runnable at once.
     pub fn notify(&self) {
         let mut state = self.core.world.borrow_mut();
         state.cancel(self.id);
         state.notify_now(self.id);
     }
 
-    /// Notifies in the next delta cycle, unless that is pending already.
+    /// Notifies in the next delta cycle, unless such a notification is already pending.
     pub fn notify_delta(&self) {
         self.core.world.borrow_mut().notify_delta(self.id);
     }
@@ -150,8 +150,8 @@ impl Event {
         (self.core.world.borrow_mut()).notify_after(self.id, ticks);
     }
 
-    /// Notifies at `tick`, as [`Event::notify_after`]; a time that has passed means the next delta
-    /// cycle.
+    /// Notifies at `tick` in the same way as [`Event::notify_after`]; a time in the past means the
+    /// next delta cycle.
     pub fn notify_at(&self, tick: Tick) {
         let now = self.core.world.borrow().now;
         self.notify_after(tick.0.saturating_sub(now));
@@ -162,7 +162,7 @@ impl Event {
         self.core.world.borrow_mut().cancel(self.id);
     }
 
-    /// Waits for the next notification.
+    /// Waits for the next notification of the event.
     pub fn wait(&self) -> impl Future<Output = ()> + use<> {
         let waiting = Waiting::new(&self.core, Awaited::any(&[self]));
         async move {
@@ -193,7 +193,7 @@ impl WorldState {
         }
     }
 
-    /// Who listens to `event`, as a list.
+    /// Returns the listeners of `event` as a list.
     pub(crate) fn listeners(&mut self, event: u32) -> &mut Listeners {
         let listener = &mut self.events[event as usize].listener;
         let methods = match listener.who() {
@@ -218,8 +218,7 @@ impl WorldState {
         }
     }
 
-    /// Does what [`WorldState::notify_after`] does in the common case that takes but a few steps. Says
-    /// whether it did.
+    /// Fast path of [`WorldState::notify_after`] for the common case. Returns true if it applied.
     #[inline(always)]
     fn notify_soon(&mut self, event: u32, ticks: u64) -> bool {
         let state = &mut self.events[event as usize];

@@ -1,4 +1,4 @@
-//! FIFOs between processes.
+//! Bounded FIFO queues between two processes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,11 +10,11 @@ use crate::world::state::Update;
 use crate::world::wave::TracedSignal;
 use crate::world::{Core, World};
 
-/// A bounded queue from one process to another. What is written can be read, and a place that was
-/// emptied can be written, from the next delta cycle on, so the order of processes does not
-/// matter. Clones mean the same FIFO; its occupancy stands in waveforms.
+/// A bounded queue from one process to another. A written item can be read, and a freed place can
+/// be written, from the next delta cycle on. The order of processes therefore does not matter.
+/// Clones refer to the same FIFO; waveforms show its occupancy.
 ///
-/// One process writes and one reads; a second one of either ends the run with an error. Code
+/// One process writes and one reads; a second reader or writer ends the run with an error. Code
 /// outside of processes may do both.
 pub struct Fifo<T> {
     state: Rc<State<T>>,
@@ -33,11 +33,11 @@ struct State<T> {
     line: Cell<u32>,
     capacity: usize,
     items: RefCell<VecDeque<T>>,
-    /// Items that can be read in this delta cycle.
+    /// Number of items that can be read in this delta cycle.
     readable: Cell<usize>,
-    /// Items that take up a place in this delta cycle.
+    /// Number of items that occupy a place in this delta cycle.
     taken: Cell<usize>,
-    /// Whether an update is on its way.
+    /// True if an update is pending.
     asked: Cell<bool>,
     written: Event,
     read: Event,
@@ -46,7 +46,7 @@ struct State<T> {
 }
 
 impl World {
-    /// Makes a FIFO of `capacity` places, at least one.
+    /// Creates a FIFO of `capacity` places, at least one.
     pub fn fifo<T: 'static>(&self, name: impl AsRef<str>, capacity: usize) -> Fifo<T> {
         let name = self.path(name.as_ref());
         let state = Rc::new(State {
@@ -70,7 +70,7 @@ impl World {
 }
 
 impl<T: 'static> Fifo<T> {
-    /// Writes `item` as soon as there is a place.
+    /// Writes `item` once there is a free place.
     pub async fn send(&self, item: T) {
         let mut item = item;
         while let Err(back) = self.try_send(item) {
@@ -79,7 +79,7 @@ impl<T: 'static> Fifo<T> {
         }
     }
 
-    /// Reads the next item as soon as there is one.
+    /// Reads the next item once there is one.
     pub async fn recv(&self) -> T {
         loop {
             if let Some(item) = self.try_recv() {
@@ -89,10 +89,10 @@ impl<T: 'static> Fifo<T> {
         }
     }
 
-    /// Writes `item` if there is a place.
+    /// Writes `item` if there is a free place.
     ///
     /// # Errors
-    /// Gives `item` back if there is none.
+    /// Returns `item` if there is no free place.
     pub fn try_send(&self, item: T) -> Result<(), T> {
         let state = &self.state;
         state.check_only("written", &state.writer);
@@ -117,27 +117,27 @@ impl<T: 'static> Fifo<T> {
         state.items.borrow_mut().pop_front()
     }
 
-    /// Items that can be read now.
+    /// Returns the number of items that can be read now.
     pub fn len(&self) -> usize {
         self.state.readable.get()
     }
 
-    /// Whether nothing can be read now.
+    /// True if no item can be read now.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Items that can be written now.
+    /// Returns the number of items that can be written now.
     pub fn free(&self) -> usize {
         self.state.capacity - self.state.taken.get()
     }
 
-    /// Notified in the delta cycle in which something written can be read.
+    /// Returns the event notified in the delta cycle in which a written item can be read.
     pub fn written(&self) -> &Event {
         &self.state.written
     }
 
-    /// Notified in the delta cycle in which a place that was read can be written.
+    /// Returns the event notified in the delta cycle in which a freed place can be written.
     pub fn read(&self) -> &Event {
         &self.state.read
     }

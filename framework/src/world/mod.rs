@@ -1,4 +1,4 @@
-//! The event world: events, signals and processes beside the clocked components.
+//! Event world: events, signals and processes, in addition to the clocked components.
 //!
 //! ```text
 //!   at a tick:  clock edges ─► timed notifications ─► ┌► evaluate: processes run
@@ -6,10 +6,10 @@
 //!                                                     └─ delta:    notified processes become runnable
 //! ```
 //!
-//! The rules are those of SystemC (IEEE 1666-2011, 4.2 and 5.10). Components and processes touch
-//! only through the ports of processes, which are clocked components of their own, so what a
-//! process does at a tick reaches components at the next edge, and the order within a tick never
-//! changes what components do.
+//! The rules are those of SystemC (IEEE 1666-2011, 4.2 and 5.10). Components and processes interact
+//! only through the ports of processes, which are clocked components of their own. Actions of a
+//! process at a tick therefore reach components at the next edge. The order within a tick never
+//! affects components.
 //!
 //! | file | holds |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! | `wave`, `report` | waveforms of signals; what a model has to say |
 //! | `driver` | the one way from the engine to a world |
 //!
-//! It uses [`crate::component`] and [`crate::channel`] for the ports of processes alone, and does not
-//! know the engine that steps it.
+//! It uses [`crate::component`] and [`crate::channel`] only for the ports of processes, and does
+//! not depend on the engine that steps it.
 
 mod clocked;
 mod driver;
@@ -68,24 +68,24 @@ use crate::world::process::{Body, Entry, Method};
 use crate::world::state::WorldState;
 use crate::world::wait::{Awaited, WaitTarget, Waiting};
 
-/// Makes events, signals and processes, and is what processes wait with. Clones mean the same
-/// world.
+/// Creates events, signals and processes, and provides the waits of processes. Clones refer to the
+/// same world.
 ///
 /// Waiting functions may be awaited only by processes of this world.
 #[derive(Clone)]
 pub struct World {
     pub(crate) core: Rc<Core>,
-    /// What names made with this handle begin with.
+    /// Prefix of the names of objects made with this handle.
     scope: Option<Rc<str>>,
-    /// Processes made with this handle do not keep a run alive.
+    /// True if processes made with this handle do not keep a run alive.
     background: bool,
 }
 
-/// A world itself; all handles share it.
+/// The world itself, shared by all handles.
 pub(crate) struct Core {
     pub(crate) world: RefCell<WorldState>,
-    /// What processes do, by number; apart, because processes run with the rest at hand. Those
-    /// added while processes run wait in [`WorldState::added`].
+    /// Bodies of processes, by number. Separate from the rest, which processes access while they
+    /// run. Those added while processes run wait in [`WorldState::added`].
     bodies: RefCell<Vec<Body>>,
 }
 
@@ -101,16 +101,17 @@ impl World {
         }
     }
 
-    /// A handle of this world whose names begin with `name` and a dot: a level of hierarchy.
+    /// Returns a handle of this world that prefixes names with `name` and a dot: a level of
+    /// hierarchy.
     pub fn scope(&self, name: impl AsRef<str>) -> World {
         let mut inner = self.clone();
         inner.scope = Some(self.path(name.as_ref()).into());
         inner
     }
 
-    /// A handle of this world whose processes do not keep a run alive: what they wait for in time
-    /// comes only on the way to other work, as with [`crate::Context::wake_in_background`]. For
-    /// clocks, monitors and watchdogs.
+    /// Returns a handle of this world whose processes do not keep a run alive. Their timed waits
+    /// end only before other work, as with [`crate::Context::wake_in_background`]. For clocks,
+    /// monitors and watchdogs.
     ///
     /// Timed notifications belong to the process that makes them.
     pub fn background(&self) -> World {
@@ -119,7 +120,7 @@ impl World {
         inner
     }
 
-    /// The full name of `name` in the scope of this handle.
+    /// Returns the full name of `name` in the scope of this handle.
     pub(crate) fn path(&self, name: &str) -> String {
         match &self.scope {
             Some(scope) => format!("{scope}.{name}"),
@@ -127,24 +128,24 @@ impl World {
         }
     }
 
-    /// Makes an event; `name` is for reports.
+    /// Creates an event; reports show its `name`.
     pub fn event(&self, name: impl AsRef<str>) -> Event {
         Event::new(&self.core, self.path(name.as_ref()))
     }
 
-    /// Makes a signal that shows `value` from the start.
+    /// Creates a signal with the initial value `value`.
     pub fn signal<T: SignalValue>(&self, name: impl AsRef<str>, value: T) -> Signal<T> {
         Signal::new(&self.core, self.path(name.as_ref()), value)
     }
 
-    /// Makes a signal whose `changed` is notified by every write, even of the value it has
+    /// Creates a signal whose `changed` event is notified by every write, even of the current value
     /// (SystemC's `sc_buffer`).
     pub fn buffer<T: SignalValue>(&self, name: impl AsRef<str>, value: T) -> Signal<T> {
         Signal::buffer(&self.core, self.path(name.as_ref()), value)
     }
 
-    /// Adds a process that runs `body` as a whole at the start and whenever one of `sensitivity`
-    /// is notified.
+    /// Adds a process that runs all of `body` at the start and after every notification of one of
+    /// `sensitivity`.
     pub fn method(
         &self,
         name: impl AsRef<str>,
@@ -156,7 +157,7 @@ impl World {
         process
     }
 
-    /// Adds a process that runs `body` as a whole whenever one of `sensitivity` is notified, but
+    /// Adds a process that runs all of `body` after every notification of one of `sensitivity`, but
     /// not at the start.
     pub fn handler(
         &self,
@@ -172,8 +173,8 @@ impl World {
         process
     }
 
-    /// Adds a process that starts at the start (or in the current delta cycle) and suspends where
-    /// it awaits. It may await only what this world and its ports offer.
+    /// Adds a process that begins at the start (or in the current delta cycle) and suspends at each
+    /// await. It may await only the waits that this world and its ports provide.
     pub fn process(
         &self,
         name: impl AsRef<str>,
@@ -199,26 +200,26 @@ impl World {
         }
     }
 
-    /// The method that runs now runs next when `trigger` says so; its sensitivity counts again
-    /// after that. The last call of a run counts.
+    /// Sets the trigger for the next run of the current method, in place of its sensitivity. The
+    /// sensitivity applies again afterwards. The last call of a run takes effect.
     pub fn next_trigger(&self, trigger: Trigger) {
         let mut state = self.core.world.borrow_mut();
         let awaited = trigger.awaited(state.now);
         state.set_next_trigger(awaited);
     }
 
-    /// The current time.
+    /// Returns the current time of the world.
     pub fn now(&self) -> Tick {
         Tick(self.core.world.borrow().now)
     }
 
-    /// The cycle of `clock` whose edge is at or before the current time.
+    /// Returns the cycle of `clock` whose edge is at or before the current time.
     pub fn cycle(&self, clock: ClockId) -> Cycle {
         let state = self.core.world.borrow();
         state.now / state.period(clock)
     }
 
-    /// The period of `clock` in ticks, once the system is elaborated.
+    /// Returns the period of `clock` in ticks, once the system is elaborated.
     pub fn period(&self, clock: ClockId) -> u64 {
         self.core.world.borrow().period(clock)
     }
@@ -229,7 +230,7 @@ impl World {
         self.wait_for(awaited).await;
     }
 
-    /// Waits until `tick`; if that has passed, for the next delta cycle.
+    /// Waits until `tick`; if that is in the past, for the next delta cycle.
     pub async fn until(&self, tick: Tick) {
         self.ticks(tick.0.saturating_sub(self.now().0)).await;
     }
@@ -242,12 +243,12 @@ impl World {
         self.wait_for(Awaited::until(tick)).await;
     }
 
-    /// Waits for the next delta cycle.
+    /// Waits for the next delta cycle to begin.
     pub async fn delta(&self) {
         self.wait_for(Awaited::of(WaitTarget::Delta)).await;
     }
 
-    /// Waits for the first of `events`; returns which it was.
+    /// Waits for the first of `events`; returns its index.
     pub fn any(&self, events: &[&Event]) -> impl Future<Output = usize> + use<> {
         self.wait_for(Awaited::any(events))
     }
@@ -260,8 +261,7 @@ impl World {
         }
     }
 
-    /// Waits for whatever `awaited` waits for, but no longer than `ticks`. What comes at the last
-    /// moment came in time.
+    /// Waits for `awaited`, but at most `ticks`. A result at the last tick is in time.
     pub async fn within<T>(&self, ticks: u64, awaited: impl Future<Output = T>) -> Option<T> {
         let limit = Trigger::after(ticks).awaited(self.now().0);
         wait::first(awaited, self.wait_for(limit)).await
@@ -273,37 +273,37 @@ impl World {
         self.core.world.borrow_mut().taken += 1;
     }
 
-    /// Discharges an obligation. When none is left the run ends after the current tick.
+    /// Discharges an obligation. If none is left, the run ends after the current tick.
     pub fn discharge_obligation(&self) {
         self.core.world.borrow_mut().discharged += 1;
     }
 
-    /// Ends the run after the current tick because the model found something wrong.
+    /// Ends the run after the current tick because the model detected an error.
     pub fn fail(&self, message: impl Into<String>) {
         let mut state = self.core.world.borrow_mut();
         state.failure.get_or_insert(message.into());
     }
 
-    /// Ends the run after the current tick as done, whatever is still pending. A later run goes on
+    /// Ends the run as done after the current tick, even with pending work. A later run continues
     /// from there.
     pub fn stop(&self) {
         self.core.world.borrow_mut().stopped = true;
     }
 
-    /// Sets how many delta cycles one time may take before the run fails (10 000 unless set).
+    /// Sets the maximum number of delta cycles at one time before the run fails (default 10 000).
     pub fn set_delta_limit(&self, limit: u32) {
         let mut state = self.core.world.borrow_mut();
         state.delta_limit = limit;
         state.set_run_limit();
     }
 
-    /// Chooses the queue of timed notifications; no result depends on it.
+    /// Selects the queue of timed notifications; no result depends on it.
     pub fn set_queue(&self, kind: QueueKind) {
         let state = &mut *self.core.world.borrow_mut();
         (state.queue).change_kind(&mut state.events, kind, state.now);
     }
 
-    /// Has `channel` updated after the current evaluation (SystemC's `request_update`).
+    /// Requests an update of `channel` after the current evaluation (SystemC's `request_update`).
     pub fn request_update(&self, channel: Rc<dyn Update>) {
         self.core.world.borrow_mut().updates.push(channel);
     }

@@ -1,16 +1,16 @@
-//! Names that are seldom looked at: one behind another in one text, so that what a run touches is not
+//! Rarely used names, stored contiguously in one text, so that frequently accessed data is not
 //! spread out between them.
 
-/// Names by number.
+/// Names, indexed by number, in one text.
 #[derive(Default)]
 pub(crate) struct Names {
     text: String,
-    /// Where each ends.
+    /// End of each name within the text.
     ends: Vec<usize>,
 }
 
 impl Names {
-    /// Adds a name; its number is how many there were.
+    /// Adds a name, whose number is the previous count of names.
     pub(crate) fn push(&mut self, name: &str) {
         self.text.push_str(name);
         self.ends.push(self.text.len());

@@ -1,4 +1,4 @@
-//! Notifications that do not supersede one another.
+//! Notification queues, whose notifications do not supersede one another.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use crate::time::Tick;
 use crate::world::World;
 use crate::world::event::Event;
 
-/// Notifications that are all kept, where an [`Event`] keeps the earliest (SystemC's
-/// `sc_event_queue`). Clones mean the same queue.
+/// Keeps all notifications, whereas an [`Event`] keeps only the earliest (SystemC's
+/// `sc_event_queue`). Clones refer to the same queue.
 #[derive(Clone)]
 pub struct NotificationQueue {
     state: Rc<Pending>,
@@ -19,12 +19,12 @@ struct Pending {
     world: World,
     event: Event,
     timer: Event,
-    /// How many notifications there are at each tick.
+    /// Number of notifications at each tick.
     times: RefCell<BTreeMap<u64, u64>>,
 }
 
 impl World {
-    /// Makes a queue of notifications. Those of one tick come in delta cycles of their own.
+    /// Creates a queue of notifications. Notifications of one tick occur in separate delta cycles.
     pub fn notification_queue(&self, name: impl AsRef<str>) -> NotificationQueue {
         let name = name.as_ref();
         let state = Rc::new(Pending {
@@ -40,19 +40,19 @@ impl World {
 }
 
 impl NotificationQueue {
-    /// The event that is notified.
+    /// Returns the event that the queue notifies.
     pub fn event(&self) -> &Event {
         &self.state.event
     }
 
-    /// Notifies once more, `ticks` from now.
+    /// Adds a notification `ticks` from now.
     pub fn notify_after(&self, ticks: u64) {
         let tick = self.state.world.now().0.saturating_add(ticks);
         *self.state.times.borrow_mut().entry(tick).or_insert(0) += 1;
         self.state.timer.notify_after(ticks);
     }
 
-    /// Cancels all that is pending.
+    /// Cancels all pending notifications of the queue.
     pub fn cancel_all(&self) {
         self.state.times.borrow_mut().clear();
         self.state.timer.cancel();

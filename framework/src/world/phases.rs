@@ -1,4 +1,5 @@
-//! The phases of a tick: timed notifications, then evaluate, update and delta until all is quiet.
+//! Phases of a tick: timed notifications, then evaluate, update and delta until no process is
+//! runnable.
 
 use crate::time::Tick;
 use crate::world::World;
@@ -7,7 +8,7 @@ use crate::world::process::{Body, Finished, Readiness, fetch};
 use crate::world::state::{FEW, WorldState};
 
 impl World {
-    /// Does everything at `tick`; `ports` are those whose wait components have ended.
+    /// Performs all work at `tick`; `ports` are those whose waits components have ended.
     pub(super) fn run_at(&self, tick: Tick, ports: &[u32]) {
         let mut state = self.core.world.borrow_mut();
         state.pass_time(tick.0);
@@ -33,9 +34,9 @@ impl World {
         }
     }
 
-    /// Runs every runnable process, and those they notify immediately. The first time at a tick
-    /// they are anywhere in memory, and fetched together: waiting for them one by one takes longer
-    /// than running them.
+    /// Runs every runnable process, and those they notify immediately. In the first round of a tick
+    /// their data is scattered in memory and is prefetched together. Waiting for each cache miss in
+    /// turn would take longer than running them.
     #[inline(never)]
     fn evaluate(&self, first: bool) {
         let mut bodies = self.core.bodies.borrow_mut();
@@ -71,8 +72,8 @@ impl World {
         self.core.world.borrow_mut().end_process(process);
     }
 
-    /// Puts new bodies in their places, and takes those of killed processes away, with their turns
-    /// after the first `runs`.
+    /// Installs new bodies and removes those of killed processes, with their pending runs after the
+    /// first `runs`.
     #[inline(never)]
     fn do_chores(&self, bodies: &mut Vec<Body>, runs: usize) {
         let mut state = self.core.world.borrow_mut();
@@ -109,12 +110,12 @@ impl World {
     }
 }
 
-/// So many bodies are fetched together.
+/// Number of bodies that are prefetched together.
 const TOGETHER: usize = 16;
 
 impl WorldState {
-    /// Has the cache fetch those of `bodies` that run after the first `runs`. Refuses if too many
-    /// have run in this evaluation phase.
+    /// Prefetches those of `bodies` that run after the first `runs`. Returns false if too many have
+    /// run in this evaluation phase.
     #[inline(never)]
     fn prepare(&mut self, runs: usize, bodies: Option<&Vec<Body>>) -> bool {
         if runs >= self.run_limit {
@@ -134,7 +135,7 @@ impl WorldState {
         true
     }
 
-    /// The next thing to do.
+    /// Returns the next pending work of the world.
     pub(super) fn upcoming(&mut self) -> Option<Upcoming> {
         if self.has_work() {
             return Some(Upcoming {

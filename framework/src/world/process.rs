@@ -1,4 +1,4 @@
-//! Processes: what runs when events are notified.
+//! Processes, which run when events are notified.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,28 +11,29 @@ use super::Core;
 use crate::state::Id;
 use crate::world::event::Event;
 
-/// A process of a world. Clones mean the same process; dropping the handle changes nothing.
+/// A process of a world. Clones refer to the same process; dropping the handle has no effect.
 #[derive(Clone)]
 pub struct Process {
     pub(super) core: Rc<Core>,
     pub(super) id: u32,
 }
 
-/// What a process does.
+/// Code and state of a process, as a pinned trait object.
 pub(super) type Body = Pin<Box<dyn Run>>;
 
-/// Has the cache fetch what `process` does.
+/// Prefetches the body of `process` into the cache.
 #[inline(always)]
 pub(super) fn fetch(bodies: &[Body], process: u32) {
     bodies[process as usize].fetch();
 }
 
-/// What a process does in one turn.
+/// Execution of one run of a process.
 pub(super) trait Run {
-    /// Runs to the end of a method or to the next wait of a sequence; whether that was all.
+    /// Runs to the end of a method or to the next wait of a sequence; returns true if the process
+    /// has ended.
     fn run(self: Pin<&mut Self>) -> bool;
 
-    /// Has the cache fetch it; touches nothing.
+    /// Prefetches the body into the cache without accessing it.
     fn fetch(&self);
 }
 
@@ -41,7 +42,7 @@ fn fetch_one<T>(body: &T) {
     prefetch_index(std::slice::from_ref(body), 0);
 }
 
-/// A process that runs as a whole each time.
+/// A process that runs from start to end each time.
 pub(super) struct Method<F>(pub(super) F);
 
 impl<F> Unpin for Method<F> {}
@@ -57,7 +58,7 @@ impl<F: FnMut()> Run for Method<F> {
     }
 }
 
-/// In place of a process that has ended; never runnable.
+/// Replaces a process that has ended; never runnable.
 pub(super) struct Finished;
 
 impl Run for Finished {
@@ -68,7 +69,7 @@ impl Run for Finished {
     fn fetch(&self) {}
 }
 
-/// A process that suspends where it awaits.
+/// A process that suspends at each await.
 impl<F: Future<Output = ()>> Run for F {
     fn run(self: Pin<&mut Self>) -> bool {
         let mut context = TaskContext::from_waker(Waker::noop());
@@ -80,44 +81,44 @@ impl<F: Future<Output = ()>> Run for F {
     }
 }
 
-/// What the world knows of a process.
+/// Data of the world about a process.
 pub(super) struct Entry {
-    /// Its timed waits and notifications do not keep a run alive.
+    /// True if its timed waits and notifications do not keep a run alive.
     pub(super) background: bool,
     pub(super) is_method: bool,
-    /// The wait that stands for its sensitivity in its next trigger.
+    /// Wait of its next trigger, which replaces its sensitivity.
     pub(super) next_trigger: Option<Id>,
-    /// Notified at its end, once somebody asked for it.
+    /// Event notified at its end, created on first use.
     pub(super) ended: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readiness {
-    /// Runs when its sensitivity or its wait says so.
+    /// Waits for a notification of its sensitivity or its wait.
     Waiting,
-    /// Will run in this evaluation phase.
+    /// Runs later in this evaluation phase.
     Queued,
-    /// Runs now and notifies: it does not notify itself.
+    /// Runs now; its own notifications do not trigger it.
     Running,
-    /// A method with a next trigger: its sensitivity does not count.
+    /// A method with a next trigger: its sensitivity is ignored.
     Triggered,
-    /// Never runs again.
+    /// Has ended and never runs again.
     Ended,
 }
 
 impl Process {
-    /// Its name, with scopes.
+    /// Returns the name of the process, with scopes.
     pub fn name(&self) -> String {
         let state = self.core.world.borrow();
         state.process_name(self.id).to_owned()
     }
 
-    /// Whether it has returned or was killed.
+    /// True if the process has returned or was killed.
     pub fn has_ended(&self) -> bool {
         self.core.world.borrow().readiness[self.id as usize] == Readiness::Ended
     }
 
-    /// Notified one delta cycle after the process has returned or was killed.
+    /// Returns the event notified one delta cycle after the process has returned or was killed.
     pub fn ended(&self) -> Event {
         let known = self.core.world.borrow().processes[self.id as usize].ended;
         if let Some(id) = known {
@@ -128,15 +129,15 @@ impl Process {
         event
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     pub async fn join(&self) {
         if !self.has_ended() {
             self.ended().wait().await;
         }
     }
 
-    /// Ends it where it stands, and cancels what it waits for. A process that kills itself runs on
-    /// to its next wait.
+    /// Ends the process at its current wait, and cancels the wait. A process that kills itself runs
+    /// until its next wait.
     pub fn kill(&self) {
         self.core.world.borrow_mut().kill(self.id);
     }

@@ -1,7 +1,8 @@
 //! Channel ports of processes: an `await` at one end, an ordinary wire at the other.
 //!
 //! Each port is a clocked component of its own. It takes or sends at most one message per cycle of
-//! its clock, at the first edge after the process asked; the process goes on at that edge's tick.
+//! its clock, at the first edge after the process's request. The process resumes at that edge's
+//! tick.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::world::World;
 use crate::world::state::PortEntry;
 use crate::world::wait::{Awaited, WaitTarget};
 
-/// Where a process receives. Wire `path.input`, with the path given to
+/// Receiving port of a process. Wire `path.input`, with the path given to
 /// [`crate::SystemBuilder::process_input`].
 pub struct ProcessInput<T> {
     world: World,
@@ -27,7 +28,7 @@ struct Inbox<T> {
     arrived: Option<T>,
 }
 
-/// From where a process sends. Wire `path.output`, with the path given to
+/// Sending port of a process. Wire `path.output`, with the path given to
 /// [`crate::SystemBuilder::process_output`].
 pub struct ProcessOutput<T> {
     world: World,
@@ -35,7 +36,7 @@ pub struct ProcessOutput<T> {
     outbox: Arc<Mutex<Option<T>>>,
 }
 
-/// From where a process sends requests and gets their responses, one after the other: blocking
+/// Port from which a process sends requests and receives their responses, one at a time: blocking
 /// transport over wires. Wire `path.request.output` and `path.response.input`, with the path given
 /// to [`crate::SystemBuilder::process_requester`].
 pub struct ProcessRequester<Q, R> {
@@ -44,7 +45,7 @@ pub struct ProcessRequester<Q, R> {
 }
 
 impl World {
-    /// Makes an input for processes and its component, which is to be instance number `instance`
+    /// Creates an input for processes and its component, which becomes instance number `instance`
     /// at `path`.
     pub(crate) fn process_input<T: Message>(
         &self,
@@ -65,7 +66,7 @@ impl World {
         (ProcessInput { world, port, inbox }, component)
     }
 
-    /// Makes an output for processes and its component, which is to be instance number `instance`
+    /// Creates an output for processes and its component, which becomes instance number `instance`
     /// at `path`.
     pub(crate) fn process_output<T: Message>(
         &self,
@@ -109,7 +110,8 @@ impl<Q, R> ProcessRequester<Q, R> {
 }
 
 impl<T: Message> ProcessInput<T> {
-    /// Waits for the next message. A message that arrived for a dropped `recv` goes to the next.
+    /// Waits for the next message. A message that arrived for a dropped `recv` is returned by the
+    /// next call.
     pub async fn recv(&mut self) -> T {
         loop {
             {
@@ -127,8 +129,8 @@ impl<T: Message> ProcessInput<T> {
 }
 
 impl<T: Message> ProcessOutput<T> {
-    /// Sends `message` as soon as the wire takes it, and waits until it did. Dropped while it
-    /// waits, the message may still be sent.
+    /// Sends `message` once the wire accepts it, and waits until then. If the future is dropped
+    /// while waiting, the message may still be sent.
     pub async fn send(&mut self, message: T) {
         // A send that was dropped before the wire took its message goes first.
         self.drain().await;

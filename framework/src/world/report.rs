@@ -1,39 +1,39 @@
-//! Reports of a model: what it has to say, how bad that is, and who listens.
+//! Reports of a model, with severities and a listener.
 
 use crate::time::Tick;
 use crate::world::World;
 
-/// How bad a report is.
+/// Severity of a report from a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// For those who want to know.
+    /// Information that requires no action by the user.
     Info,
-    /// Something may be wrong.
+    /// A condition that may be an error.
     Warning,
-    /// Something is wrong: the run ends after the current tick, unless errors are tolerated.
+    /// An error: the run ends after the current tick, unless errors are tolerated.
     Error,
 }
 
-/// Something a model has to say.
+/// A message from a model to its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// When.
+    /// Time at which the report was made.
     pub tick: Tick,
-    /// How bad it is.
+    /// Severity of the report: information, warning or error.
     pub severity: Severity,
-    /// The process that says it, if one does.
+    /// Name of the reporting process, if it was a process.
     pub process: Option<String>,
-    /// The kind of report, to count and filter by, such as `bus/overflow`.
+    /// Kind of report, for counting and filtering, such as `bus/overflow`.
     pub id: String,
-    /// In words.
+    /// Text of the report for the user.
     pub message: String,
 }
 
-/// The reports of a world.
+/// Report counts and listener of a world.
 #[derive(Default)]
 pub(crate) struct Reports {
     listener: Option<Box<dyn FnMut(&Report)>>,
-    /// By severity.
+    /// Number of reports, indexed by severity.
     counts: [u64; 3],
     errors_tolerated: u64,
 }
@@ -45,7 +45,7 @@ impl Reports {
 }
 
 impl World {
-    /// Reports to whoever listens. An error ends the run with its message.
+    /// Sends a report to the listener. An error ends the run with its message.
     pub fn report(&self, severity: Severity, id: impl Into<String>, message: impl Into<String>) {
         let state = &mut *self.core.world.borrow_mut();
         let report = Report {
@@ -68,17 +68,17 @@ impl World {
         }
     }
 
-    /// Hands every report from now on to `listener`, which must not touch the world.
+    /// Passes all further reports to `listener`, which must not access the world.
     pub fn on_report(&self, listener: impl FnMut(&Report) + 'static) {
         self.core.world.borrow_mut().reports.listener = Some(Box::new(listener));
     }
 
-    /// How many reports of `severity` there were.
+    /// Returns the number of reports of `severity`.
     pub fn report_count(&self, severity: Severity) -> u64 {
         self.core.world.borrow().reports.counts[severity as usize]
     }
 
-    /// Lets a run go on after so many errors (0 unless set).
+    /// Sets the number of errors after which a run still continues (default 0).
     pub fn tolerate_errors(&self, count: u64) {
         self.core.world.borrow_mut().reports.errors_tolerated = count;
     }

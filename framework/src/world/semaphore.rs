@@ -1,4 +1,4 @@
-//! Semaphores and mutexes of processes: served in the order of asking.
+//! Semaphores and mutexes of processes, granted in order of request.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -7,8 +7,8 @@ use std::rc::Rc;
 use crate::world::World;
 use crate::world::event::Event;
 
-/// A number of permits. Whoever waits for one gets it in the order of asking, and nobody
-/// overtakes. Clones mean the same semaphore.
+/// A number of permits, granted strictly in order of request, without overtaking. Clones refer to
+/// the same semaphore.
 #[derive(Clone)]
 pub struct Semaphore {
     state: Rc<State>,
@@ -16,20 +16,20 @@ pub struct Semaphore {
 
 struct State {
     permits: Cell<usize>,
-    /// Tickets of those who wait, in order.
+    /// Tickets of the waiting processes, in order.
     queue: RefCell<VecDeque<u64>>,
     next_ticket: Cell<u64>,
     freed: Event,
 }
 
-/// A place in the queue, left when it goes.
+/// A place in the queue, released when dropped.
 struct Place<'a> {
     state: &'a State,
     ticket: u64,
 }
 
 impl World {
-    /// Makes a semaphore with `permits` permits.
+    /// Creates a semaphore with `permits` permits.
     pub fn semaphore(&self, name: impl AsRef<str>, permits: usize) -> Semaphore {
         let freed = self.event(format!("{} freed", name.as_ref()));
         Semaphore {
@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// Makes a mutex.
+    /// Creates a mutex, which is initially free.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         Mutex {
             semaphore: self.semaphore(name, 1),
@@ -70,7 +70,7 @@ impl Semaphore {
         }
     }
 
-    /// Takes a permit if there is one that nobody waits for.
+    /// Takes a permit if one is available and no process is waiting for it.
     pub fn try_acquire(&self) -> bool {
         let (permits, queue) = (&self.state.permits, self.state.queue.borrow());
         let free = queue.is_empty() && permits.get() > 0;
@@ -80,13 +80,13 @@ impl Semaphore {
         free
     }
 
-    /// Gives a permit, whether or not one was taken (SystemC's `post`).
+    /// Releases a permit, even if none was taken (SystemC's `post`).
     pub fn release(&self) {
         self.state.permits.set(self.state.permits.get() + 1);
         self.state.freed.notify_delta();
     }
 
-    /// Permits nobody has taken.
+    /// Returns the number of available permits.
     pub fn permits(&self) -> usize {
         self.state.permits.get()
     }
@@ -95,33 +95,33 @@ impl Semaphore {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.state.queue.borrow_mut().retain(|t| *t != self.ticket);
-        // The next one may be able to go on.
+        // The next one in the queue may be able to continue.
         if self.state.permits.get() > 0 && !self.state.queue.borrow().is_empty() {
             self.state.freed.notify_delta();
         }
     }
 }
 
-/// What one process at a time may hold, in the order of asking. Clones mean the same mutex.
+/// Mutual exclusion for processes, granted in order of request. Clones refer to the same mutex.
 #[derive(Clone)]
 pub struct Mutex {
     semaphore: Semaphore,
 }
 
-/// A mutex held; it is free again when this goes.
+/// Guard of a held mutex, which is released when the guard is dropped.
 #[must_use = "the mutex is free again at once"]
 pub struct MutexGuard {
     semaphore: Semaphore,
 }
 
 impl Mutex {
-    /// Waits for the mutex and holds it.
+    /// Waits for the mutex and locks it.
     pub async fn lock(&self) -> MutexGuard {
         self.semaphore.acquire().await;
         self.guard()
     }
 
-    /// Holds the mutex if it is free and nobody waits for it.
+    /// Locks the mutex if it is free and no process waits for it.
     pub fn try_lock(&self) -> Option<MutexGuard> {
         self.semaphore.try_acquire().then(|| self.guard())
     }

@@ -1,4 +1,4 @@
-//! Signals: values that change between delta cycles, never within one.
+//! Signals, whose values change between delta cycles, never within one.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -10,8 +10,8 @@ use crate::world::event::Event;
 use crate::world::state::Update;
 use crate::world::wave::TracedSignal;
 
-/// What a signal may carry. Types of a model's own are hidden in waveforms unless they say how
-/// they look:
+/// Type of value that a signal may carry. User-defined types are hidden in waveforms unless they
+/// define their format:
 ///
 /// ```
 /// # use warpweave_framework::{Sample, Shape, SignalValue};
@@ -24,12 +24,12 @@ use crate::world::wave::TracedSignal;
 /// }
 /// ```
 pub trait SignalValue: Clone + PartialEq + 'static {
-    /// How its waveform looks.
+    /// Returns the format of the signal's waveform.
     fn shape() -> Shape {
         Shape::Hidden
     }
 
-    /// Its waveform now; none where the shape is hidden.
+    /// Returns the current waveform value; `None` if the shape is hidden.
     fn sample(&self) -> Option<Sample> {
         None
     }
@@ -90,8 +90,8 @@ impl<T: SignalValue> SignalValue for Vec<T> {}
 impl<T: SignalValue, const N: usize> SignalValue for [T; N] {}
 impl<T: SignalValue, U: SignalValue> SignalValue for (T, U) {}
 
-/// A value that readers see change only in the update phase, so that the order of processes does
-/// not matter. Clones mean the same signal.
+/// A value that changes for readers only in the update phase, so that the order of processes does
+/// not matter. Clones refer to the same signal.
 ///
 /// One process writes a signal; a second writer ends the run with an error. Code outside of
 /// processes may write too.
@@ -109,14 +109,14 @@ impl<T> Clone for Signal<T> {
 
 struct State<T> {
     core: Rc<Core>,
-    /// Its number among all lines of waveforms.
+    /// Number among all lines of waveforms.
     line: Cell<u32>,
     current: RefCell<T>,
     next: RefCell<Option<T>>,
     changed: Event,
-    /// Every write counts as a change.
+    /// True if every write counts as a change.
     every_write: bool,
-    /// Rising and falling edge of a `bool`, once somebody asked for them.
+    /// Rising- and falling-edge events of a `bool`, created on first use.
     edges: RefCell<Option<[Event; 2]>>,
     writer: Cell<Option<u32>>,
 }
@@ -148,12 +148,12 @@ impl<T: SignalValue> Signal<T> {
         Self { state }
     }
 
-    /// The value of the current delta cycle.
+    /// Returns the value of the current delta cycle.
     pub fn read(&self) -> T {
         self.state.current.borrow().clone()
     }
 
-    /// Sets the value from the next delta cycle on; the last write of a delta cycle counts.
+    /// Sets the value from the next delta cycle on; the last write in a delta cycle takes effect.
     pub fn write(&self, value: T) {
         let state = &self.state;
         let first = state.next.replace(Some(value)).is_none();
@@ -177,25 +177,25 @@ impl<T: SignalValue> Signal<T> {
         }
     }
 
-    /// Its name, with scopes.
+    /// Returns the name of the signal, with scopes.
     pub fn name(&self) -> String {
         let world = self.state.core.world.borrow();
         world.waves.name(self.state.line.get()).to_owned()
     }
 
-    /// Notified in the delta cycle after an update that changed the value.
+    /// Returns the event notified in the delta cycle after an update that changed the value.
     pub fn changed(&self) -> &Event {
         &self.state.changed
     }
 }
 
 impl Signal<bool> {
-    /// Notified when the value becomes true.
+    /// Returns the event notified when the value becomes true.
     pub fn posedge(&self) -> Event {
         self.edge(0)
     }
 
-    /// Notified when the value becomes false.
+    /// Returns the event notified when the value becomes false.
     pub fn negedge(&self) -> Event {
         self.edge(1)
     }

@@ -1,4 +1,4 @@
-//! What a world has on hand: who waits for what, and who runs next.
+//! State of an event world: waits, runnable processes and events.
 
 use std::rc::Rc;
 
@@ -14,18 +14,18 @@ use crate::world::event_queue::EventQueue;
 use crate::world::report::Reports;
 use crate::world::wave::Waves;
 
-/// Delta cycles at one time after which processes are taken to run in circles.
+/// Delta cycles at one time after which processes are assumed to be in an endless loop.
 const DELTA_LIMIT: u32 = 10_000;
 
-/// Fewer than these are not worth being fetched before they are looked at.
+/// Number of items below which prefetching is not worthwhile.
 pub(super) const FEW: usize = 4;
 
-/// A channel of the event world that takes its new state in the update phase.
+/// A channel of the event world that adopts its new state in the update phase.
 ///
-/// Writers change what is to come and call [`crate::World::request_update`]; readers see it from
-/// the next delta cycle on.
+/// Writers change the next state and call [`crate::World::request_update`]; readers see it from the
+/// next delta cycle on.
 pub trait Update {
-    /// Takes the new state, and notifies those who should know.
+    /// Adopts the new state, and notifies the events that depend on it.
     fn update(&self);
 }
 
@@ -34,34 +34,34 @@ pub(crate) struct WorldState {
     pub(crate) queue: EventQueue,
     pub(crate) events: Vec<EventState>,
     pub(crate) event_names: Names,
-    /// Of events with more than one listener.
+    /// Listener lists of events with more than one listener.
     pub(crate) listeners: Vec<Listeners>,
     /// Events notified for the next delta cycle.
     pub(crate) delta_events: Vec<u32>,
     pub(super) delta_waits: Vec<Id>,
     pub(super) runnable: Vec<u32>,
     pub(crate) updates: Vec<Rc<dyn Update>>,
-    /// By process; apart from the rest, because every event looks at it.
+    /// State of each process, stored separately because every event accesses it.
     pub(super) readiness: Vec<Readiness>,
     pub(super) processes: Vec<Entry>,
     process_names: Names,
-    /// There are bodies to be put in place or taken away before the next process runs.
+    /// True if bodies must be installed or removed before the next process runs.
     pub(super) chores: bool,
-    /// Bodies of the last of `processes`, not yet in their place.
+    /// Bodies of the most recent `processes`, not installed yet.
     pub(super) added: Vec<Body>,
     /// Processes to be ended before the next one runs.
     pub(super) killed: Vec<u32>,
-    /// The process that runs now.
+    /// Number of the process that runs now.
     pub(crate) current: Option<u32>,
     waits: IdTable<Wait>,
-    /// By place of a wait.
+    /// Deadlines, indexed by the place of a wait.
     deadlines: Vec<Deadline>,
     pub(crate) ports: Vec<PortEntry>,
-    /// Instances whose ports processes have just turned to.
+    /// Instances of ports at which processes have just begun to wait.
     pub(crate) port_wakes: Vec<u32>,
     pub(super) periods: Vec<u64>,
     pub(super) delta_limit: u32,
-    /// How often processes may run in one evaluation phase.
+    /// Maximum number of process runs in one evaluation phase.
     pub(super) run_limit: usize,
     pub(super) taken: u64,
     pub(super) discharged: u64,
@@ -76,22 +76,22 @@ pub(crate) struct WorldState {
     pub(super) spare_updates: Vec<Rc<dyn Update>>,
 }
 
-/// A port of a process: its instance, and the wait of the process that stands at it.
+/// A port of a process: its instance, and the process's current wait at it.
 pub(crate) struct PortEntry {
     pub(crate) name: String,
     pub(crate) instance: u32,
     pub(crate) waiting: Option<Id>,
 }
 
-/// The deadlines of the waits in one place, one after the other.
+/// Deadlines of successive waits in the same place.
 struct Deadline {
-    /// Their entry among the events.
+    /// Entry of these deadlines among the events.
     event: u32,
-    /// The wait that is in the place, or the last one.
+    /// The wait that occupies the place, or the last one.
     wait: Id,
 }
 
-/// [`Wait::which`] of a wait that ended by its deadline.
+/// Value of [`Wait::which`] for a wait that ended by its deadline.
 const DEADLINE: usize = usize::MAX;
 
 impl WorldState {
@@ -177,7 +177,7 @@ impl WorldState {
         }
     }
 
-    /// Queues `item` for `tick`, in the background if the process that asks is.
+    /// Queues `item` for `tick`, in the background if the current process is.
     #[inline]
     pub(crate) fn schedule(&mut self, tick: u64, item: u32) {
         self.queue.push(&mut self.events, tick, item);
@@ -186,17 +186,17 @@ impl WorldState {
         }
     }
 
-    /// Whether the process that runs now does not keep a run alive.
+    /// True if the current process does not keep a run alive.
     #[inline]
     pub(crate) fn is_in_background(&self) -> bool {
         self.current
             .is_some_and(|process| self.processes[process as usize].background)
     }
 
-    /// Timed notifications and ended waits at ports.
+    /// Performs timed notifications and ends the waits at ports.
     ///
-    /// Events that are due are anywhere in memory: many are fetched together, instead of waited for
-    /// one by one.
+    /// Events that are due are scattered in memory: if there are many, they are prefetched
+    /// together.
     #[inline(never)]
     pub(super) fn start(&mut self, ports: &[u32]) {
         let mut due = self.queue.take_due(self.now);
@@ -234,8 +234,8 @@ impl WorldState {
         }
     }
 
-    /// Makes everybody runnable who waits for `event`. The process that runs now must not be
-    /// among them.
+    /// Makes every process waiting for `event` runnable. The current process must not be among
+    /// them.
     #[inline(always)]
     pub(super) fn trigger(&mut self, event: u32) {
         let state = &mut self.events[event as usize];
@@ -247,7 +247,8 @@ impl WorldState {
         }
     }
 
-    /// As [`WorldState::trigger`], by the process that runs now, which does not notify itself.
+    /// Triggers like [`WorldState::trigger`], on behalf of the current process, which does not
+    /// notify itself.
     pub(crate) fn notify_now(&mut self, event: u32) {
         let current = self.current.map(|p| (p, self.readiness[p as usize]));
         if let Some((process, _)) = current {
@@ -288,7 +289,8 @@ impl WorldState {
             let method = self.listeners[others as usize].methods[i];
             self.run_sensitive(method);
         }
-        // Nobody arms a wait meanwhile, but one that ends here may look for its other entries.
+        // No wait is armed during the loop, but one that ends here may search for its other
+        // entries.
         let mut due = std::mem::take(&mut self.spare_waits);
         std::mem::swap(&mut due, &mut self.listeners[others as usize].waits);
         for (wait, which) in due.drain(..) {
@@ -325,7 +327,7 @@ impl WorldState {
         self.make_runnable(process);
     }
 
-    /// Arms a wait of the process that runs now.
+    /// Arms a wait of the current process.
     pub(super) fn arm_current(&mut self, awaited: Awaited) -> Id {
         let process = self
             .current
@@ -370,13 +372,13 @@ impl WorldState {
         wait
     }
 
-    /// Which event ended `wait`, if it has ended.
+    /// Returns the index of the event that ended `wait`, if it has ended.
     pub(super) fn ended_with(&self, wait: Id) -> Option<usize> {
         let entry = &self.waits[wait];
         (entry.missing == 0).then_some(entry.which)
     }
 
-    /// Forgets a wait, ended or not.
+    /// Removes a wait, ended or not.
     pub(super) fn disarm(&mut self, wait: Id) {
         let entry = self.waits.remove(wait);
         let entry = entry.expect("a wait is forgotten once");
@@ -429,7 +431,7 @@ impl WorldState {
         }
     }
 
-    /// Notes that `process` never runs again.
+    /// Marks `process` as ended, so that it never runs again.
     pub(super) fn end_process(&mut self, process: u32) {
         self.readiness[process as usize] = Readiness::Ended;
         let entry = &mut self.processes[process as usize];
@@ -463,7 +465,7 @@ impl WorldState {
         self.failure.get_or_insert(message);
     }
 
-    /// Every suspended process with what it waits for.
+    /// Returns every suspended process with its wait condition.
     pub(super) fn waiting(&self) -> Vec<(String, String)> {
         let mut waits: Vec<_> = self.waits.values().filter(|w| w.missing > 0).collect();
         waits.sort_by_key(|w| w.process);

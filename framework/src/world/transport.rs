@@ -13,53 +13,54 @@ use std::pin::Pin;
 use crate::time::Tick;
 use crate::world::World;
 
-/// What a [`Payload`] does.
+/// Direction of a [`Payload`]: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Fills the data from the target.
+    /// Fills the payload's data from the target.
     Read,
-    /// Gives the data to the target.
+    /// Stores the payload's data in the target.
     Write,
 }
 
-/// How a [`Payload`] was answered.
+/// Status of the response to a [`Payload`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Response {
-    /// Not yet.
+    /// No target has answered the access yet.
     #[default]
     Incomplete,
-    /// Done.
+    /// The target completed the access successfully.
     Ok,
-    /// No target has this address, or not all of this range.
+    /// No target has this address, or not the complete range.
     AddressError,
-    /// The target does not do this.
+    /// The target does not support this command.
     CommandError,
-    /// The target failed.
+    /// The target failed for another reason.
     GenericError,
 }
 
-/// A memory-mapped access.
+/// A memory-mapped read or write access with its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// What to do.
+    /// Direction of the access: read or write.
     pub command: Command,
-    /// First byte.
+    /// Address of the first byte accessed.
     pub address: u64,
-    /// As many bytes as are accessed.
+    /// Data bytes; the length is the number of bytes accessed.
     pub data: Vec<u8>,
-    /// The bytes that count, one flag per byte of data, over and over; all if there are none.
+    /// Byte enables, one flag per byte of data, repeated cyclically; if empty, all bytes are
+    /// enabled.
     pub byte_enable: Vec<bool>,
-    /// The answer.
+    /// Status of the response, set by the target.
     pub response: Response,
 }
 
 impl Payload {
-    /// A read of `length` bytes.
+    /// Creates a read of `length` bytes at `address`.
     pub fn read(address: u64, length: usize) -> Self {
         Self::new(Command::Read, address, vec![0; length])
     }
 
-    /// A write of `data`.
+    /// Creates a write of `data` at `address`.
     pub fn write(address: u64, data: impl Into<Vec<u8>>) -> Self {
         Self::new(Command::Write, address, data.into())
     }
@@ -74,8 +75,8 @@ impl Payload {
         }
     }
 
-    /// Does the access on `memory`, whose first byte has address `base`; a convenience for targets
-    /// that hold bytes.
+    /// Performs the access on `memory`, whose first byte has address `base`; a convenience for
+    /// targets that hold bytes.
     pub fn access(&mut self, memory: &mut [u8], base: u64) {
         let bytes = self
             .address
@@ -100,13 +101,13 @@ impl Payload {
     }
 }
 
-/// A transport under way.
+/// Future of a transport call in progress.
 pub type Transported<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// What takes payloads: a target, or a router before several (SystemC's `b_transport`).
+/// Receiver of payloads: a target, or a router in front of several (SystemC's `b_transport`).
 pub trait Transport {
     /// Carries out `payload` and sets its response. The caller is `time` ahead of the world; the
-    /// callee adds what the access takes, or waits.
+    /// callee adds the duration of the access, or waits.
     fn transport<'a>(
         &'a self,
         payload: &'a mut Payload,
@@ -114,10 +115,10 @@ pub trait Transport {
     ) -> Transported<'a>;
 }
 
-/// How far a process is ahead of the world (SystemC's quantum keeper).
+/// Local time of a process that runs ahead of the world (SystemC's quantum keeper).
 ///
-/// It adds up delays instead of waiting for each, and waits once they reach the quantum. A larger
-/// quantum is faster, and coarser in what processes see of one another.
+/// Accumulates delays instead of waiting for each, and waits once they reach the quantum. A larger
+/// quantum is faster, but makes the interaction of processes less precise.
 #[derive(Clone)]
 pub struct LocalTime {
     world: World,
@@ -126,7 +127,8 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
-    /// Not ahead, with a quantum of `quantum` ticks; with 0 every synchronisation waits.
+    /// Creates a local time equal to the world's, with a quantum of `quantum` ticks. With 0 every
+    /// synchronisation waits.
     pub fn new(world: &World, quantum: u64) -> Self {
         Self {
             world: world.clone(),
@@ -135,22 +137,22 @@ impl LocalTime {
         }
     }
 
-    /// Goes `ticks` ahead.
+    /// Advances the local time by `ticks`.
     pub fn advance(&mut self, ticks: u64) {
         self.ahead += ticks;
     }
 
-    /// Ticks ahead of the world.
+    /// Returns the number of ticks ahead of the world.
     pub fn ahead(&self) -> u64 {
         self.ahead
     }
 
-    /// The time as this process sees it.
+    /// Returns the local time of this process.
     pub fn now(&self) -> Tick {
         Tick(self.world.now().0 + self.ahead)
     }
 
-    /// Waits for the world if the quantum is used up.
+    /// Waits for the world to catch up if the quantum is used up.
     pub async fn sync_if_due(&mut self) {
         if self.ahead > 0 && self.ahead >= self.quantum {
             self.sync().await;
@@ -166,19 +168,19 @@ impl LocalTime {
     }
 }
 
-/// Sends each payload to the target with its address.
+/// Routes each payload to the target with its address.
 #[derive(Default)]
 pub struct Router {
     targets: Vec<(Range<u64>, Box<dyn Transport>)>,
 }
 
 impl Router {
-    /// A router without targets.
+    /// Creates a router without any targets.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a target for `addresses`. Targets see the addresses as they are.
+    /// Adds a target for `addresses`. Targets receive unmodified addresses.
     #[must_use]
     pub fn with(mut self, addresses: Range<u64>, target: impl Transport + 'static) -> Self {
         self.targets.push((addresses, Box::new(target)));

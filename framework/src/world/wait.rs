@@ -1,4 +1,4 @@
-//! Waiting: what a suspended process, or a method with a next trigger, stands at.
+//! Wait conditions of suspended processes and of methods with a next trigger.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -9,14 +9,14 @@ use super::Core;
 use crate::state::Id;
 use crate::world::event::Event;
 
-/// When a method runs next, in place of its sensitivity (SystemC's `next_trigger`).
+/// Condition for the next run of a method, in place of its sensitivity (SystemC's `next_trigger`).
 pub struct Trigger {
     what: WaitTarget,
     ticks: Option<u64>,
 }
 
 impl Trigger {
-    /// After `ticks` ticks; 0 means in the next delta cycle.
+    /// Triggers after `ticks` ticks; 0 means in the next delta cycle.
     pub fn after(ticks: u64) -> Self {
         Self {
             what: WaitTarget::Time,
@@ -24,7 +24,7 @@ impl Trigger {
         }
     }
 
-    /// The first of `events`.
+    /// Triggers at the first notification of any of `events`.
     pub fn any(events: &[&Event]) -> Self {
         Self {
             what: Awaited::any(events).what,
@@ -32,7 +32,7 @@ impl Trigger {
         }
     }
 
-    /// Every one of `events`.
+    /// Triggers once every one of `events` was notified.
     pub fn all(events: &[&Event]) -> Self {
         Self {
             what: Awaited::all(events).what,
@@ -40,7 +40,7 @@ impl Trigger {
         }
     }
 
-    /// What it was, but not later than after `ticks` ticks (at least 1).
+    /// Adds a deadline of `ticks` ticks (at least 1) to the trigger.
     #[must_use]
     pub fn or_after(self, ticks: u64) -> Self {
         Self {
@@ -60,29 +60,29 @@ impl Trigger {
     }
 }
 
-/// No deadline. Ticks end before.
+/// Deadline of a wait without one; later than any tick.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// What a wait is for.
+/// Condition and deadline that a wait is for.
 pub(crate) struct Awaited {
     pub(super) what: WaitTarget,
-    /// The tick at which it ends in any case.
+    /// Tick at which the wait ends in any case.
     pub(super) deadline: u64,
 }
 
-/// What a wait is for besides a time, for arming and for reports.
+/// Condition of a wait other than its deadline, for arming and for reports.
 pub(crate) enum WaitTarget {
-    /// This event.
+    /// Ends when this event is notified.
     One(u32),
-    /// The first of these events.
+    /// Ends when the first of these events is notified.
     Any(Box<[u32]>),
-    /// Every one of these events.
+    /// Ends when all of these events were notified.
     All(Box<[u32]>),
-    /// Nothing but its deadline.
+    /// Ends only at its deadline, without any event.
     Time,
-    /// The next delta cycle.
+    /// Ends in the next delta cycle.
     Delta,
-    /// A message or a credit at this port.
+    /// Ends with a message or a credit at this port.
     Port(u32),
 }
 
@@ -117,7 +117,7 @@ impl Awaited {
 }
 
 impl WaitTarget {
-    /// The events it is for.
+    /// Returns the events that the wait is for.
     pub(super) fn events(&self) -> &[u32] {
         match self {
             WaitTarget::One(event) => std::slice::from_ref(event),
@@ -126,7 +126,7 @@ impl WaitTarget {
         }
     }
 
-    /// Notifications until it ends.
+    /// Returns the number of notifications until it ends.
     pub(super) fn count(&self) -> u32 {
         match self {
             WaitTarget::All(events) => events.len() as u32,
@@ -135,20 +135,20 @@ impl WaitTarget {
     }
 }
 
-/// One armed wait.
+/// One armed wait of a process or method.
 pub(super) struct Wait {
     pub(super) process: u32,
-    /// Notifications still missing; 0 once it has ended.
+    /// Number of notifications still missing; 0 once it has ended.
     pub(super) missing: u32,
-    /// Which of several events came last.
+    /// Index of the event that was notified last.
     pub(super) which: usize,
-    /// Stands for the sensitivity of a method: nobody polls it.
+    /// True if it replaces the sensitivity of a method: no future polls it.
     pub(super) of_method: bool,
     pub(super) what: WaitTarget,
     pub(super) deadline: u64,
 }
 
-/// A wait of the process that polls it first.
+/// Future of a wait, which belongs to the process that polls it first.
 pub(crate) struct Waiting {
     core: Rc<Core>,
     stage: Stage,
@@ -170,7 +170,7 @@ impl Waiting {
 }
 
 impl Future for Waiting {
-    /// Which of several events it was.
+    /// Index of the event that ended the wait.
     type Output = usize;
 
     fn poll(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<usize> {
@@ -202,7 +202,7 @@ impl Drop for Waiting {
     }
 }
 
-/// What `awaited` gives, or nothing if `limit` is over first.
+/// Returns the output of `awaited`, or `None` if `limit` ends first.
 pub(super) async fn first<T>(awaited: impl Future<Output = T>, limit: Waiting) -> Option<T> {
     let (mut awaited, mut limit) = (pin!(awaited), limit);
     poll_fn(|context| {

@@ -1,6 +1,6 @@
-//! The waveform hook: every signal and FIFO of a world by name, and every change of them.
+//! Waveform hook: all signals and FIFOs of a world by name, and all their changes.
 //!
-//! A [`WaveSink`] writes a file, checks a protocol or draws; the world only tells it. Without a
+//! A [`WaveSink`] writes a file, checks a protocol or draws; the world only notifies it. Without a
 //! sink a change costs one predictable branch.
 
 use std::rc::{Rc, Weak};
@@ -11,43 +11,44 @@ use crate::world::World;
 
 /// Receives the changes of every signal of a world.
 ///
-/// It is called in the middle of delta cycles and must not touch the world. It is dropped with the
-/// system at the latest, which is the time to complete a file.
+/// Called in the middle of delta cycles, it must not access the world. It is dropped with the
+/// system at the latest, and should then complete its file.
 pub trait WaveSink {
-    /// A signal called `name` exists from now on and shows `value`. Identifiers are counted from 0
-    /// in the order in which the signals were made; hidden ones are left out.
+    /// Declares a signal called `name` with the current value `value`. Identifiers count from 0 in
+    /// the order in which the signals were made; hidden ones are left out.
     fn declare(&mut self, id: u32, name: &str, shape: Shape, value: Sample);
 
-    /// Signal `id` has taken `value` at `tick`. It may change in several delta cycles of one tick.
+    /// Records that signal `id` changed to `value` at `tick`. It may change in several delta cycles
+    /// of one tick.
     fn change(&mut self, tick: Tick, id: u32, value: Sample);
 }
 
-/// Something with a waveform.
+/// Source of a waveform: a signal or a FIFO.
 pub(crate) trait TracedSignal {
     fn sample(&self) -> Option<Sample>;
 }
 
-/// The signals of a world, and who looks at them.
+/// The signals of a world, and the recipients of their changes.
 #[derive(Default)]
 pub(crate) struct Waves {
     lines: Vec<Line>,
     sink: Option<Box<dyn WaveSink>>,
-    /// Somebody wants changes: the sink, or instrumentation.
+    /// True if changes are needed by the sink or by instrumentation.
     wanted: bool,
-    /// Changes for the instrumentation that were not fetched yet, if it wants any.
+    /// Changes for the instrumentation that were not fetched yet; `None` if it needs none.
     changes: Option<Vec<(Tick, u32, Sample)>>,
 }
 
-/// A signal or FIFO of the event world, as waveforms show it.
+/// A signal or FIFO of the event world, as shown in waveforms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignalLine {
-    /// Its number.
+    /// Number under which changes are reported.
     pub id: u32,
-    /// Its name, with scopes.
+    /// Name of the signal or FIFO, with scopes.
     pub name: String,
-    /// How its values look.
+    /// Format of its values in waveforms.
     pub shape: Shape,
-    /// What it shows now.
+    /// Current value of the signal or FIFO.
     pub value: Sample,
 }
 
@@ -58,7 +59,7 @@ struct Line {
 }
 
 impl Waves {
-    /// Enters a line; its number is what changes are reported under.
+    /// Adds a line; changes are reported under the returned number.
     pub(crate) fn add(&mut self, name: String, shape: Shape, source: &Rc<dyn TracedSignal>) -> u32 {
         let id = self.lines.len() as u32;
         if let (Some(sink), Some(value)) = (&mut self.sink, source.sample()) {
@@ -72,7 +73,7 @@ impl Waves {
         id
     }
 
-    /// Reports a change, if anybody looks.
+    /// Reports a change, if it is needed by a recipient.
     #[inline]
     pub(crate) fn change(&mut self, now: u64, id: u32, sample: impl FnOnce() -> Option<Sample>) {
         if self.wanted
@@ -92,7 +93,7 @@ impl Waves {
         }
     }
 
-    /// Every line that is there and not hidden.
+    /// Returns every existing line that is not hidden.
     pub(crate) fn lines(&self) -> Vec<SignalLine> {
         let lines = self.lines.iter().enumerate();
         lines
@@ -107,13 +108,13 @@ impl Waves {
             .collect()
     }
 
-    /// Keeps changes for [`Waves::take_changes`] from now on, or no longer.
+    /// Enables or disables the collection of changes for [`Waves::take_changes`].
     pub(crate) fn keep_changes(&mut self, keep: bool) {
         self.changes = keep.then(Vec::new);
         self.wanted = self.sink.is_some() || keep;
     }
 
-    /// The changes kept since the last call, in order.
+    /// Returns the changes collected since the last call, in order.
     pub(crate) fn take_changes(&mut self) -> Vec<(Tick, u32, Sample)> {
         self.changes.as_mut().map_or(Vec::new(), std::mem::take)
     }
@@ -128,8 +129,8 @@ impl Waves {
 }
 
 impl World {
-    /// Sends every change of a signal from now on to `sink`, or to nobody. Signals that are gone
-    /// by then are left out.
+    /// Sends all further signal changes to `sink`; `None` ends that. Signals that no longer exist
+    /// are left out.
     pub fn set_wave_sink(&self, sink: Option<Box<dyn WaveSink>>) {
         let waves = &mut self.core.world.borrow_mut().waves;
         waves.sink = sink;

@@ -1,4 +1,4 @@
-//! An allocator that counts, for tests that promise not to allocate.
+//! Counting allocator, for tests that forbid allocation.
 
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
 
@@ -8,7 +8,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Of this thread: the test harness allocates on another one.
+    /// Allocations of this thread, because the test harness allocates on another one.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -29,7 +29,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Allocations of this thread so far.
+/// Returns the number of allocations of this thread so far.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }

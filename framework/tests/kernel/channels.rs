@@ -1,11 +1,11 @@
-//! When a message is readable, when a slot is free again, and how much a wire carries.
+//! Tests of message latency, credit latency, and bandwidth of wires.
 
 use warpweave_framework::{Link, Message, Outcome, RunLimits, Tick, Width};
 
 use crate::parts::{Drain, Flood, Log, one_clock};
 
-/// Cycles in which messages were sent and received over `link`, the receiver taking one in every
-/// `every`-th cycle.
+/// Returns the cycles in which messages were sent and received over `link`, with a receiver that
+/// takes one every `every` cycles.
 fn pass<T: Message + Clone>(
     count: u64,
     make: fn(u64) -> T,

@@ -1,4 +1,4 @@
-//! What is saved is loaded, or refused with words that help; where two runs part is found.
+//! Tests of saving and loading, of helpful errors, and of finding the divergence of two runs.
 
 use proptest::prelude::*;
 use warpweave_files::Ledger;
@@ -10,14 +10,14 @@ use warpweave_framework::{
 
 use crate::parts::{Drain, Flood, one_clock};
 
-/// Passes numbers on with their running sum; in one cycle it may count wrongly.
+/// Forwards numbers with their running sum; may count wrongly in one cycle.
 #[derive(Default)]
 struct Summing {
     input: InPort<u64>,
     output: OutPort<u64>,
     sum: u64,
     recent: Vec<(Cycle, u64)>,
-    /// The cycle from which on one message is counted twice.
+    /// Cycle from which one message is counted twice.
     slips_at: Option<Cycle>,
 }
 
@@ -56,7 +56,7 @@ impl Component for Summing {
     }
 }
 
-/// Sends a number every cycle.
+/// Component that sends one number every cycle.
 #[derive(Default)]
 struct Counting {
     output: OutPort<u64>,
@@ -82,7 +82,7 @@ impl Component for Counting {
     }
 }
 
-/// Takes everything.
+/// Component that takes every message that arrives.
 #[derive(Default)]
 struct Ending {
     input: InPort<u64>,
@@ -121,7 +121,7 @@ const LINE: Line = Line {
 };
 
 impl Line {
-    /// counting → stage 0 → … → ending; the middle stage slips.
+    /// Builds counting → stage 0 → … → ending; the middle stage counts wrongly.
     fn build(&self) -> Simulation {
         let mut builder = SystemBuilder::new();
         let clock = builder.clock(self.clock, crate::parts::ghz(1));
@@ -393,7 +393,7 @@ fn hashes_show_a_slip_from_its_cycle_on_and_only_where_it_reached() {
     assert_eq!(differ, [false, false, true, false, false]);
 }
 
-/// Forgets one field, or counts evaluations: what the contract check is there to find.
+/// Omits one field, or counts evaluations, which the contract check must detect.
 #[derive(Default)]
 struct Careless {
     inner: Summing,

@@ -1,4 +1,4 @@
-//! Channels between clocks, against a model that walks tick by tick.
+//! Tests of channels between clocks, against a model that advances tick by tick.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use warpweave_framework::{
 
 use crate::parts::Log;
 
-/// Bit `c % 64` of a pattern: whether the component acts in cycle `c`.
+/// True if the component acts in cycle `c`, given by bit `c % 64` of the pattern.
 fn acts(pattern: u64, cycle: u64) -> bool {
     pattern >> (cycle % 64) & 1 == 1
 }
@@ -114,7 +114,7 @@ fn simulate(crossing: &Crossing) -> (Trace, Trace) {
     (sent.all(), received.all())
 }
 
-/// The same by the definition: at every tick with an edge, on the state before that tick.
+/// Reference model: at every tick with an edge, acts on the state before that tick.
 fn model(crossing: &Crossing, periods: [u64; 2]) -> (Trace, Trace) {
     let (mut sent, mut received) = (Trace::new(), Trace::new());
     let mut flying: VecDeque<(u64, u64)> = VecDeque::new();

@@ -1,4 +1,4 @@
-//! Silence with work undone is a report that names who waits for whom.
+//! Tests that silence with unfinished work gives a deadlock report of the waits.
 
 use insta::assert_snapshot;
 use warpweave_framework::{Component, Context, Link, Next, Outcome, Ports, RunLimits, Simulation};

@@ -1,4 +1,4 @@
-//! Every mistake in a system is found, named and found at once.
+//! Tests that all mistakes in a system are found and named in one pass.
 
 use insta::assert_snapshot;
 use warpweave_framework::{
@@ -15,7 +15,7 @@ fn errors(builder: SystemBuilder) -> String {
     }
 }
 
-/// A system with a sender `cpu` and a receiver `l1` that nothing joins yet.
+/// Builds a system with a sender `cpu` and a receiver `l1` that are not connected yet.
 fn pair() -> SystemBuilder {
     let (mut builder, clock) = one_clock();
     builder.add("cpu", clock, Flood::of(1, |n| n).0);
@@ -150,7 +150,7 @@ fn paths_and_clock_names_are_unique() {
     ");
 }
 
-/// Two ports of one name: the second could never be reached.
+/// Component with two ports of the same name, the second of which is unreachable.
 #[derive(Default)]
 struct Twins {
     one: OutPort<u64>,
@@ -236,7 +236,7 @@ fn a_bundle_joins_only_a_bundle_of_the_same_parts() {
     ");
 }
 
-/// Says how many messages it takes, and wants to know how many come.
+/// States its maximum number of messages, and requires the other side's number.
 struct Talker {
     output: OutPort<u64>,
     input: InPort<u64>,
@@ -244,7 +244,7 @@ struct Talker {
     told: Option<u32>,
 }
 
-/// Messages a component takes at most.
+/// Maximum number of messages a component takes.
 #[derive(Clone, Copy, PartialEq)]
 struct Takes(u32);
 
@@ -295,7 +295,7 @@ impl Component for Talker {
     }
 }
 
-/// Two talkers, each wired to the other.
+/// Builds two talkers that are wired to each other.
 fn talkers(takes: [Option<u32>; 2]) -> SystemBuilder {
     let (mut builder, clock) = one_clock();
     builder.add("a", clock, Talker::new(takes[0]));

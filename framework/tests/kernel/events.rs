@@ -1,4 +1,4 @@
-//! Events, signals, processes and published values.
+//! Tests of events, signals, processes and published values.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use warpweave_framework::{
 
 use crate::parts::{Drain, Flood, Log, Scripted, ghz, one_clock};
 
-/// Lines written by processes, each behind the time.
+/// Lines written by processes, each with its time.
 #[derive(Clone)]
 pub(crate) struct Diary {
     pub(crate) world: World,
@@ -312,7 +312,7 @@ fn a_process_sends_when_the_wire_takes_it() {
     assert_eq!(received.all(), [(4, 0), (8, 1), (12, 2)]);
 }
 
-/// Components with processes at both ends; everything they see.
+/// Runs components with processes at both ends; returns all observations.
 fn round_trip(options: EngineOptions) -> (Vec<String>, Vec<(u64, u64)>, Tick) {
     let mut builder = SystemBuilder::new();
     let (core, noc) = (builder.clock("core", ghz(3)), builder.clock("noc", ghz(2)));

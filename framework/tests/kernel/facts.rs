@@ -1,4 +1,4 @@
-//! What components say of themselves reaches those it concerns, and who said it is known.
+//! Tests that facts reach the components concerned, with their origin.
 
 use warpweave_framework::{
     Claims, Component, Context, ElaborationErrors, Facts, InPort, Link, Next, Origin, OutPort,
@@ -7,7 +7,7 @@ use warpweave_framework::{
 
 use crate::parts::one_clock;
 
-/// Hands messages on, and what is said about them.
+/// Forwards messages and the facts about them.
 struct Relay {
     inputs: Vec<InPort<u64>>,
     output: OutPort<u64>,
@@ -43,11 +43,11 @@ impl Component for Relay {
     }
 }
 
-/// A fact that relays keep to themselves.
+/// Fact that relays do not pass on.
 #[derive(PartialEq)]
 struct Kept;
 
-/// Sends, states a number, and has another one to itself.
+/// Sends messages, states one number, and claims another exclusively.
 struct Speaker {
     output: OutPort<u64>,
     number: u64,
@@ -77,7 +77,7 @@ impl Component for Speaker {
     }
 }
 
-/// Refuses every number but 7.
+/// Component that rejects every number but 7.
 #[derive(Default)]
 struct Listener {
     input: InPort<u64>,
@@ -104,7 +104,7 @@ impl Component for Listener {
     }
 }
 
-/// Speakers with these numbers, two relays behind each other, and a listener.
+/// Builds speakers with these numbers, two relays in series, and a listener.
 fn relayed(numbers: [u64; 2], own: [u64; 2]) -> SystemBuilder {
     let (mut builder, clock) = one_clock();
     for (at, (number, own)) in numbers.into_iter().zip(own).enumerate() {

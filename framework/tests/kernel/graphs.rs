@@ -1,4 +1,4 @@
-//! What every run of any system promises, however the engine works.
+//! Tests of properties of every run of any system, independent of engine options.
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, Order, Outcome, RunLimits, Tick};
@@ -16,8 +16,8 @@ fn sum(results: &Results, name: &str) -> u64 {
         .sum()
 }
 
-/// A piece ended before the run did. Only a failure is told at once, though it has a delay like
-/// every other end.
+/// Checks the outcome of a piece that ended before the run did. Only a failure is reported at once,
+/// although it has a delay like every other end.
 fn failed_early(outcome: Outcome, whole: &Results) -> Result<(), TestCaseError> {
     prop_assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
     prop_assert_eq!(&outcome, &whole.outcome);

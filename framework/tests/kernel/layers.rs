@@ -1,10 +1,10 @@
-//! The rooms of the framework's sources: imports between folders point one way.
+//! Tests of the layering of the framework's sources: imports between folders point one way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders and files at the top of the sources, from the bottom up: each may use those before it.
+/// Top-level folders and files of the sources, from the bottom up: each may use those before it.
 const ROOMS: [&str; 13] = [
     "sync",
     "time",
@@ -25,7 +25,7 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// A source file: its path without the ending, and the paths from the crate's root that it uses.
+/// Source file: its path without the extension, and the paths from the crate's root that it uses.
 struct Source {
     path: Vec<String>,
     used: Vec<Vec<String>>,
@@ -53,14 +53,15 @@ fn read_all(folder: &Path, into: &mut Vec<Source>) {
     }
 }
 
-/// The code of a file without its comments and its unit tests, which may use everything.
+/// Returns the code of a file without its comments and its unit tests, which may use everything.
 fn product_code(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
     let lines = code.lines().map(|line| line.split("//").next().unwrap());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Every path that begins with `crate::`, as its parts; a group in braces counts as what it is in.
+/// Returns every path that begins with `crate::`, as its parts. A group in braces counts as its
+/// parent.
 fn used_by(text: &str) -> Vec<Vec<String>> {
     let code = product_code(text);
     let pieces = code.split("crate::").skip(1);
@@ -104,7 +105,7 @@ fn a_room_uses_only_those_below_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What `super::` names stays in the folder, so that the paths from the root tell everything.
+/// Checks that `super::` paths stay in the folder, so that the paths from the root are complete.
 #[test]
 fn no_folder_is_left_by_way_of_its_parent() {
     let mut folders = vec![sources()];
@@ -127,7 +128,7 @@ fn no_folder_is_left_by_way_of_its_parent() {
     }
 }
 
-/// Within a folder, too, the folders in it use each other one way.
+/// Checks that subfolders within a folder also use each other one way only.
 #[test]
 fn no_folder_is_part_of_a_circle() {
     let mut uses: BTreeMap<Vec<String>, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -154,7 +155,8 @@ fn no_folder_is_part_of_a_circle() {
     }
     assert!(uses.contains_key(&vec!["engine".to_owned()]));
     for (folder, uses) in uses {
-        // Takes away whoever uses nobody that is left; what stays is in a circle or above one.
+        // Removes every folder that uses none of the remaining ones; those left are in a cycle or
+        // above one.
         let mut left = uses;
         loop {
             let above: BTreeSet<String> = left.keys().cloned().collect();
@@ -185,7 +187,7 @@ fn every_folder_says_what_it_is_for() {
     }
 }
 
-/// The crate's documentation and the code map list the same rooms in the same order.
+/// Checks that the crate's documentation and the code map list the same folders in the same order.
 #[test]
 fn the_pages_list_the_rooms_in_their_order() {
     let listed = |page: PathBuf, mark: &str| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What the kernel promises, one module per kind of promise.
+//! Tests of the kernel, one module per kind of property.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! A run saved in one process and loaded in another is the run that went straight through.
+//! Tests that a run saved in one process and loaded in another equals an uninterrupted run.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,10 +10,11 @@ use warpweave_framework::{Checkpoint, EngineOptions, Outcome, RunLimits, Tick};
 
 use crate::random_systems::{FOREVER, Results, System, build, results, run, system};
 
-/// The checkpoint that this process is to go on from, when it is the second one.
+/// Environment variable with the checkpoint from which this process resumes, if it is the second
+/// one.
 const RESUME: &str = "WARPWEAVE_TEST_RESUME";
 
-/// Random systems of the second process are those of the first: a number stands for each.
+/// Returns the random system with this number, equal in both processes.
 fn random_system(number: u8) -> System {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[number; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
@@ -24,7 +25,7 @@ fn straight_through(number: u8) -> Results {
     run(&random_system(number), EngineOptions::default())
 }
 
-/// Goes on from the file and prints what the run gives from there on.
+/// Resumes from the file and prints the results from there on.
 #[expect(clippy::print_stdout, reason = "the first process reads it")]
 fn second_process(file: &Path) {
     let (checkpoint, number) = Checkpoint::read::<u8>(file, &Ledger::default()).unwrap();

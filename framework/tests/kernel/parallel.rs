@@ -1,4 +1,4 @@
-//! Random systems give the same bits however they are divided and on how many threads they run.
+//! Tests that random systems give identical results for any partitioning and number of threads.
 
 use proptest::prelude::*;
 use warpweave_framework::{
@@ -17,12 +17,12 @@ impl ProbeSink for Recorder {
     }
 }
 
-/// What a run in pieces gives back.
+/// Results of a run in pieces.
 struct Pieces {
-    /// How each piece but the last ended, and when.
+    /// Outcome and time of each piece but the last.
     ends: Vec<(Outcome, Tick)>,
     results: Results,
-    /// In order.
+    /// Instrumentation events, in order of evaluation.
     probes: Vec<(Tick, u32, String)>,
 }
 
@@ -32,7 +32,7 @@ impl Pieces {
         same(&self.results, &other.results, what)
     }
 
-    /// With instrumentation, which is in the order of evaluation.
+    /// Compares everything, including instrumentation in the order of evaluation.
     fn compare_all(&self, other: &Self, what: &str) -> Result<(), TestCaseError> {
         self.compare(other, what)?;
         prop_assert_eq!(&self.probes, &other.probes, "{}", what);
@@ -127,8 +127,8 @@ fn patience_ends_at_the_same_tick_in_any_division() {
                 (outcome, simulation.now(), received.all())
             });
             let (outcome, now, _) = &ends[0];
-            // Silent are three cycles before the first message, and those between the two; patience
-            // that would end while the first is on its way begins anew when it arrives.
+            // The three cycles before the first message, and those between the two, are silent. If
+            // patience would end while the first is in flight, it begins anew when it arrives.
             let end = if silence < 3 {
                 Some(silence)
             } else {

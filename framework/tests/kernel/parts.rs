@@ -1,4 +1,4 @@
-//! Small components that the tests of the kernel are made of.
+//! Small components used by the tests of the kernel.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use warpweave_framework::{
     Waits,
 };
 
-/// What happened where, readable by the test while the component runs.
+/// Log of events with their places, readable by the test while the component runs.
 #[derive(Clone)]
 pub(crate) struct Log<T>(Arc<Mutex<Vec<T>>>);
 
@@ -39,7 +39,7 @@ pub(crate) fn one_clock() -> (SystemBuilder, warpweave_framework::ClockId) {
     (builder, clock)
 }
 
-/// Sends numbers 0.. of `count` messages, each as early as the wire allows.
+/// Sends numbers 0.. in `count` messages, each as early as the wire allows.
 pub(crate) struct Flood<T = u64> {
     pub(crate) output: OutPort<T>,
     pub(crate) make: fn(u64) -> T,
@@ -125,7 +125,7 @@ impl<T: Message + Clone> Component for Drain<T> {
     }
 }
 
-/// Follows a script of what to return in which evaluation, and records when it was evaluated.
+/// Follows a script of return values for its evaluations, and records when it was evaluated.
 pub(crate) struct Scripted {
     pub(crate) script: VecDeque<Next>,
     pub(crate) evaluated: Log<Cycle>,
@@ -156,7 +156,7 @@ impl Component for Scripted {
     }
 }
 
-/// Fills its output before it looks at its input; two of them back to back lock up.
+/// Fills its output before it checks its input; two of them back to back deadlock.
 #[derive(Default)]
 pub(crate) struct Stubborn {
     pub(crate) input: InPort<u64>,
@@ -183,7 +183,7 @@ impl Component for Stubborn {
     }
 }
 
-/// Takes nothing and says why.
+/// Takes no message and states the reason.
 #[derive(Default)]
 pub(crate) struct Refuser {
     pub(crate) input: InPort<u64>,

@@ -1,4 +1,5 @@
-//! Policies: chosen by role and name, built with a context, described and written out like kinds.
+//! Tests of policies: selected by role and name, built with a context, described and written like
+//! kinds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use warpweave_framework::{
 };
 use warpweave_params::{Node, Source, parse, to_ron};
 
-/// Where a coin is thrown.
+/// Role for the place where a coin is thrown.
 struct Coin;
 
 trait Throw: Send {
@@ -19,7 +20,7 @@ impl PolicyRole for Coin {
     const NAME: &'static str = "coin";
     const SUMMARY: &'static str = "How a coin falls";
     type Policy = Box<dyn Throw>;
-    /// Throws that there will be.
+    /// Number of throws that there will be.
     type Site = u32;
 }
 
@@ -44,10 +45,10 @@ impl PolicyKind for Heads {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EverySpec {
-    /// Throws from one head to the next.
+    /// Number of throws from one head to the next.
     #[serde(default = "two")]
     period: u32,
-    /// What the others are thrown with.
+    /// Policy that decides the other throws.
     #[serde(default = "Policy::plain::<Heads>")]
     inner: Policy<Coin>,
 }
@@ -56,7 +57,7 @@ fn two() -> u32 {
     2
 }
 
-/// Heads every so many throws.
+/// Throws heads at every multiple of the given number.
 struct Every(u32);
 
 impl Throw for Every {
@@ -84,9 +85,9 @@ impl PolicyKind for Every {
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlayerSpec {
-    /// How its coins fall.
+    /// Policies that decide the throws, one for each coin.
     coins: Vec<Policy<Coin>>,
-    /// One more.
+    /// Policy of one additional, last coin.
     #[serde(default = "Policy::plain::<Heads>")]
     last: Policy<Coin>,
 }

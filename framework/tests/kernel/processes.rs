@@ -1,4 +1,4 @@
-//! Processes: triggers, background, ends, clocks, resets, and time bounds of waits.
+//! Tests of processes: triggers, background, ends, clocks, resets, and time bounds of waits.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -46,8 +46,8 @@ fn a_next_trigger_stands_for_the_sensitivity_once() {
             b.notify();
         });
     });
-    // `a` at 3 and 6 finds a time in place of it, at 9 to 15 the event `b`; 19 is the bound of the
-    // third; nothing is notified after that.
+    // At 3 and 6 `a` finds a time in its place, at 9 to 15 the event `b`. The bound of the third is
+    // 19; nothing is notified after that.
     assert_eq!(diary, ["0 0", "7 1", "15 2", "19 3"]);
 }
 
@@ -110,7 +110,7 @@ fn a_bounded_wait_gives_up_and_leaves_nothing_behind() {
         world.process("p", async move {
             diary.note(format!("{:?}", w.within(5, event.wait()).await));
             event.notify_after(3);
-            // The bound lies far away and is cancelled with the wait.
+            // The bound is far in the future and is cancelled with the wait.
             diary.note(format!("{:?}", w.within(100_000, event.wait()).await));
             event.notify_after(4);
             // At the last moment is in time.
@@ -264,7 +264,7 @@ fn a_clock_of_one_tick_is_refused_with_a_way_out() {
     assert_snapshot!(message, @"clock `clk` has a period of one tick, which has no half; add a clock of twice its frequency");
 }
 
-/// A counter with a reset from 20 to 47, under a clock of ten ticks.
+/// Runs a counter with a reset from 20 to 47, under a clock of ten ticks.
 fn counter(asynchronous: bool) -> Vec<String> {
     let mut builder = SystemBuilder::new();
     let core = builder.clock("core", ghz(1));

@@ -1,4 +1,4 @@
-//! What counts as progress, and when a run that makes none is given up.
+//! Tests of the progress criteria, and of the detection of runs without progress.
 
 use warpweave_framework::{
     ClockId, Component, Context, Cycle, EngineOptions, Frequency, InPort, Link, Next, Order,
@@ -7,7 +7,7 @@ use warpweave_framework::{
 
 use crate::parts::{Drain, Flood, Scripted, Stubborn, ghz, one_clock};
 
-/// Does something every `every` cycles, up to `last`, and is asked in every cycle.
+/// Works every `every` cycles, up to `last`, and is evaluated in every cycle.
 struct Worker {
     every: Cycle,
     last: Cycle,
@@ -29,7 +29,7 @@ impl Component for Worker {
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 
-/// Spins for ever without getting anywhere, and needs no other cycle than the next.
+/// Spins forever without progress, and needs no other cycle than the next.
 struct Spinner {
     output: OutPort<u64>,
 }
@@ -46,7 +46,7 @@ impl Component for Spinner {
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 
-/// Takes what comes.
+/// Component that takes every message that arrives.
 struct Sink {
     input: InPort<u64>,
 }
@@ -91,7 +91,7 @@ fn silence(ticks: u64) -> RunLimits {
     }
 }
 
-/// Every way to work whose result must be the same.
+/// Returns all engine options that must give the same result.
 fn ways() -> Vec<EngineOptions> {
     let mut ways = Vec::new();
     for sleeping in [true, false] {
@@ -110,8 +110,8 @@ fn ways() -> Vec<EngineOptions> {
     ways
 }
 
-/// How and when the run ended, the same in any way to work, in pieces, and after a resume in the
-/// middle of it.
+/// Returns the outcome and time of the run. Checks that they are equal with all options, in pieces,
+/// and after resuming in the middle.
 fn ended(system: impl Fn() -> SystemBuilder, limits: &RunLimits) -> (Outcome, Tick) {
     let build = |options| {
         let mut simulation = system().elaborate().unwrap();
@@ -146,7 +146,7 @@ fn livelock_at(found: &(Outcome, Tick), tick: u64) {
     assert_eq!(found.1, Tick(tick));
 }
 
-/// Two components in two clocks beside those under test, so that there is something to divide.
+/// Adds two components in two clocks to those under test, so that there is something to partition.
 fn with_spinner(add: impl Fn(&mut SystemBuilder, ClockId)) -> SystemBuilder {
     let (mut builder, clock) = one_clock();
     let output = OutPort::new();

@@ -1,4 +1,4 @@
-//! One event queue versus another: random worlds leave the same trace with either.
+//! Tests of the two event queues: random worlds leave the same trace with either.
 
 use proptest::prelude::*;
 use warpweave_framework::{
@@ -11,7 +11,7 @@ use crate::parts::Flood;
 const EVENTS: usize = 5;
 const SIGNALS: usize = 3;
 
-/// One thing a process does.
+/// One action of a process in a random world.
 #[derive(Clone, Debug)]
 enum Step {
     Notify(usize),
@@ -24,7 +24,7 @@ enum Step {
     AllWithin(usize, usize, u64),
     SignalWithin(usize, u64),
     Hold(u64),
-    /// Sends along the FIFO, if there is room.
+    /// Sends an item to the FIFO, if there is room.
     Send,
     Receive(u64),
 }
@@ -56,7 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a method does at its runs: notify an event after a delay, or set its next trigger.
+/// Action of a method at its runs: notify an event after a delay, or set its next trigger.
 #[derive(Clone, Debug)]
 struct Method {
     sensitivity: usize,
@@ -134,7 +134,7 @@ impl Stage {
     }
 }
 
-/// Everything that can be seen of a world with this queue.
+/// Returns everything observable of a world with this queue.
 fn trace(
     scripts: &[Vec<Step>],
     methods: &[Method],

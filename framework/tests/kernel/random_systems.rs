@@ -1,5 +1,5 @@
-//! Random systems of nodes that pass messages on until their hops are used up, for properties that
-//! hold for any system.
+//! Random systems of nodes that forward messages until their hops are used up, for properties of
+//! any system.
 
 use std::collections::VecDeque;
 
@@ -13,39 +13,39 @@ use warpweave_random::mix;
 
 use crate::parts::Log;
 
-/// A random system.
+/// A random system of nodes and wires.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     clocks: Vec<(u64, u64)>,
     pub(crate) nodes: Vec<Spec>,
     wires: Vec<(usize, usize, Link)>,
-    /// Writer, reader, latency.
+    /// Published wires as (writer, reader, latency).
     broadcasts: Vec<(usize, usize, u32)>,
 }
 
-/// What a node does.
+/// Parameters of the behavior of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) clock: usize,
-    /// Messages held at once.
+    /// Maximum number of messages held at once.
     room: usize,
-    /// Cycles from taking a message to passing it on.
+    /// Cycles from taking a message to forwarding it.
     service: Cycle,
     /// Takes nothing in cycles whose bit is set.
     stall: u64,
-    /// Cycles in which a message is born.
+    /// Cycles in which a message is created.
     births: Vec<Cycle>,
     /// Cycles between background wake-ups; 0 for none.
     background: Cycle,
-    /// Background wake-ups that bear a message.
+    /// Background wake-ups that create a message.
     background_births: u64,
-    /// Takes an obligation at the start and discharges it with this message taken.
+    /// Takes an obligation at the start and discharges it when it takes this message.
     obligation: Option<u64>,
-    /// Fails with this message taken.
+    /// Fails when it takes this message.
     failure: Option<u64>,
 }
 
-/// What a node did.
+/// Log entry of a node's action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) node: u64,
@@ -74,7 +74,7 @@ struct Node {
     born: u64,
     taken: u64,
     consumed: u64,
-    /// Ready cycle, born or taken cycle, message.
+    /// Messages held, as ready cycle, cycle of creation or arrival, and message.
     held: VecDeque<(Cycle, Cycle, u64)>,
     level: TimeWeighted,
     residence: u64,
@@ -127,7 +127,7 @@ impl Node {
         self.spec.stall >> (cycle % 64) & 1 == 1
     }
 
-    /// Takes what there is room for; the cycle in which a stall ends.
+    /// Takes as many messages as fit; returns the cycle in which a stall ends.
     fn accept(&mut self, ctx: &mut Context<'_>) -> Option<Cycle> {
         let cycle = ctx.cycle();
         let waiting = self.inputs.iter().any(|i| i.peek(ctx).is_some());
@@ -316,7 +316,7 @@ pub(crate) const FOREVER: RunLimits = RunLimits {
     interrupt: None,
 };
 
-/// Everything a run gives back.
+/// All observable results of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Results {
     pub(crate) outcome: Outcome,
@@ -324,7 +324,7 @@ pub(crate) struct Results {
     pub(crate) messages: u64,
     pub(crate) statistics: Vec<InstanceStatistics>,
     pub(crate) activity: Vec<[u64; 5]>,
-    /// In evaluation order only per node, so sorted.
+    /// Log, sorted because only the order within each node is defined.
     pub(crate) log: Vec<Entry>,
 }
 
@@ -435,7 +435,7 @@ pub(crate) fn system() -> impl Strategy<Value = System> {
     })
 }
 
-/// A system whose run ends when nothing is left to do, and not before.
+/// Generates systems whose run ends only when no work is left.
 pub(crate) fn endless_system() -> impl Strategy<Value = System> {
     system().prop_map(|mut system| {
         for node in &mut system.nodes {
@@ -446,7 +446,7 @@ pub(crate) fn endless_system() -> impl Strategy<Value = System> {
     })
 }
 
-/// Times at which runs are to be interrupted, in order.
+/// Generates times at which runs are interrupted, in order.
 pub(crate) fn cuts() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(prop_oneof![0..500u64, 0..20_000u64], 0..5).prop_map(|mut cuts| {
         cuts.sort_unstable();
@@ -454,7 +454,7 @@ pub(crate) fn cuts() -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-/// Ways of working in one partition.
+/// Generates engine options with a single partition.
 pub(crate) fn options() -> impl Strategy<Value = EngineOptions> {
     let order = prop_oneof![
         Just(Order::Added),

@@ -1,4 +1,4 @@
-//! How runs end, go on, and what keeps them alive.
+//! Tests of how runs end and continue, and of the work that keeps them alive.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -255,7 +255,7 @@ fn slept_cycles_are_charged_to_the_stored_reason() {
     assert_eq!(activity[Reason::Credit as usize], 1);
 }
 
-/// Asks for room before it knows whether it has anything to send.
+/// Checks for room before it knows if it has a message to send.
 #[derive(Default)]
 struct Eager {
     input: InPort<u64>,
@@ -348,7 +348,7 @@ impl Component for Patient {
     }
 }
 
-/// Leaves its input alone until `open`, then takes everything.
+/// Leaves its input untouched until `open`, then takes everything.
 struct Closed {
     input: InPort<u64>,
     open: Cycle,

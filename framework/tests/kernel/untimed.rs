@@ -1,4 +1,4 @@
-//! Messages of no time: along the wires, each with all that follows from it, and never counted.
+//! Tests of functional accesses: along the wires, with all their consequences, and never counted.
 
 use std::any::Any;
 
@@ -9,7 +9,8 @@ use warpweave_framework::{
 
 use crate::parts::{Log, one_clock};
 
-/// Sends every message of no time on by both outputs, then works on it in as many pieces as it says.
+/// Forwards every functional access to both outputs, then processes it in as many pieces as it
+/// requests.
 struct Splitter {
     input: InPort<u64>,
     outputs: Vec<OutPort<u64>>,
@@ -55,7 +56,7 @@ impl Component for Splitter {
     }
 }
 
-/// Takes what comes, or nothing.
+/// Takes every access, or rejects all.
 struct End {
     input: InPort<u64>,
     name: &'static str,
@@ -86,7 +87,7 @@ impl Component for End {
     }
 }
 
-/// Only sends.
+/// Component that only sends functional accesses.
 #[derive(Default)]
 struct Start {
     output: OutPort<u64>,
@@ -102,7 +103,7 @@ impl Component for Start {
     }
 }
 
-/// A start, a splitter, and two ends, of which the second takes nothing unless told.
+/// Builds a start, a splitter, and two ends; the second accepts accesses only if `takes` is true.
 fn system(log: &Log<String>, takes: bool) -> Simulation {
     let (mut builder, clock) = one_clock();
     builder.add("start", clock, Start::default());

@@ -1,4 +1,4 @@
-//! Channels between processes: FIFOs, semaphores, mutexes, buffers, notification queues,
+//! Tests of channels between processes: FIFOs, semaphores, mutexes, buffers, notification queues,
 //! waveforms, reports and transport.
 
 use std::cell::{Cell, RefCell};
@@ -272,7 +272,7 @@ fn a_notification_queue_forgets_none() {
     assert_eq!(diary, ["5 irq", "5 irq", "7 one more", "7 irq", "9 irq"]);
 }
 
-/// A channel of one's own: the largest of what was written in a delta cycle.
+/// User-defined channel that holds the largest value written in a delta cycle.
 struct Largest {
     written: RefCell<Vec<u32>>,
     shown: Cell<u32>,
@@ -403,7 +403,7 @@ fn reports_are_counted_heard_and_end_the_run_when_too_bad() {
     ");
 }
 
-/// Bytes from `base` on, at 20 ticks an access.
+/// Memory of bytes from `base` on, with 20 ticks per access.
 struct Memory {
     base: u64,
     bytes: RefCell<Vec<u8>>,
@@ -472,7 +472,7 @@ fn a_payload_keeps_to_its_byte_enables_and_to_the_memory() {
     }
 }
 
-/// Answers each request with its double, one cycle later.
+/// Answers each request with twice its value, one cycle later.
 #[derive(Default)]
 struct Doubler {
     requests: InPort<u64>,

@@ -1,6 +1,6 @@
-//! Every interleaving, and every reordering that the memory model allows, of two threads at a ring,
-//! at a barrier, and at both as windows use them: the sources of the framework, compiled with
-//! loom's primitives.
+//! Model checks of two threads at a ring, at a barrier, and at both as windows use them. They cover
+//! every interleaving and every reordering that the memory model allows. The framework's sources
+//! are compiled with loom's primitives.
 
 #![expect(dead_code, reason = "models use a part of each source")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -21,7 +21,7 @@ mod channel {
 
 mod evaluation {
     pub(crate) mod schedule {
-        /// Models wake nobody.
+        /// Placeholder target, because the models perform no wake-ups.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) struct Target;
     }
@@ -40,8 +40,8 @@ use crate::barrier::{Barrier, Broken};
 use crate::channel::boundary::Positions;
 use crate::channel::ring::{Vacancy, ring};
 
-/// Explores everything with at most this many preemptions: enough for every bug that two threads
-/// with short critical regions can have, and done in a second or two.
+/// Explores all executions with at most this many preemptions. This suffices for every bug that two
+/// threads with short critical regions can have, and takes a second or two.
 fn explore(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -131,9 +131,9 @@ fn a_party_that_dies_sends_the_others_home() {
     });
 }
 
-/// Two partitions, windows of two ticks, a channel of latency and credit latency 2: what the
-/// receiver takes in which tick, and what the coordinator sees between windows, is the same
-/// whatever the threads' pace.
+/// Uses two partitions, windows of two ticks, and a channel of latency and credit latency 2. The
+/// messages the receiver takes in each tick must not depend on thread timing. The same applies to
+/// the coordinator's view between windows.
 #[test]
 fn what_a_window_shows_does_not_depend_on_pace() {
     explore(|| {
@@ -189,7 +189,7 @@ fn what_a_window_shows_does_not_depend_on_pace() {
 
 use raw::{list, note, peek, poke};
 
-/// Loom watches the accesses; the pointers are good for the length of a call.
+/// Loom observes the accesses; the pointers are valid for the duration of a call.
 #[expect(unsafe_code, reason = "loom's cells hand out raw pointers")]
 mod raw {
     pub(crate) fn peek(from: *const u32) -> u32 {

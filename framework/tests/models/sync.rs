@@ -7,7 +7,7 @@ pub(crate) use loom::hint::spin_loop as hint_spin;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::Arc;
 
-/// Looking once, then sleeping: more looks are the same again.
+/// Number of polls before sleeping; further polls would explore nothing new.
 pub(crate) const SPINS: u32 = 1;
 
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

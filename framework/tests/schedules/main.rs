@@ -1,5 +1,6 @@
-//! Whole runs of small systems on two and three threads under random schedules: the sources of the
-//! framework, compiled with shuttle's primitives. Every schedule gives what one thread gives.
+//! Whole runs of small systems on two and three threads under random schedules. The framework's
+//! sources are compiled with shuttle's primitives. Every schedule must give the result of one
+//! thread.
 
 #![allow(
     dead_code,
@@ -48,20 +49,20 @@ use sources::*;
 
 use sources::engine::SystemBuilder;
 
-/// Takes messages, counts and adds them up, passes each on after a while as long as it lives, and
-/// tells everybody when it has seen many.
+/// Takes, counts and sums messages, and forwards each with hops left after a delay. Publishes to
+/// all others when it has seen many.
 struct Node {
     input: InPort<u64>,
     output: OutPort<u64>,
     loud: Published<u64>,
     heard: Observed<u64>,
-    /// Messages to put into the ring.
+    /// Number of messages to put into the ring.
     born: u64,
     rest: u64,
     next: u64,
     taken: u64,
     sum: u64,
-    /// Discharges its obligation with this message; or fails with it.
+    /// Message with which it discharges its obligation or fails.
     enough: u64,
     fails: bool,
 }
@@ -130,7 +131,7 @@ impl Component for Node {
     }
 }
 
-/// How a system ends.
+/// Condition that ends the run of a system.
 #[derive(Clone, Copy)]
 enum Ends {
     Silent,
@@ -138,7 +139,7 @@ enum Ends {
     Failed,
 }
 
-/// A ring of four nodes whose wires have latency and credit latency `latency`.
+/// Builds a ring of four nodes whose wires have latency and credit latency `latency`.
 fn system(latency: u32, ends: Ends) -> Simulation {
     let mut builder = SystemBuilder::new();
     let fast = builder.clock("fast", Frequency::new(3_000_000_000, 1).expect("not zero"));
@@ -178,7 +179,7 @@ fn system(latency: u32, ends: Ends) -> Simulation {
     builder.elaborate().expect("the system is well formed")
 }
 
-/// Everything a run gives back.
+/// Runs the system and returns all observable results.
 fn run(latency: u32, ends: Ends, threads: usize) -> String {
     let mut simulation = system(latency, ends);
     let options = EngineOptions {
@@ -195,7 +196,7 @@ fn run(latency: u32, ends: Ends, threads: usize) -> String {
     format!("{outcome:?} {now:?} {messages} {activity:?} {statistics:?}")
 }
 
-/// Compares `schedules` random runs on `threads` threads with one on one.
+/// Compares `schedules` random runs on `threads` threads with one on a single thread.
 fn explore(latency: u32, ends: Ends, threads: usize, schedules: usize) {
     let body = move || {
         let serial = run(latency, ends, 1);
@@ -206,7 +207,7 @@ fn explore(latency: u32, ends: Ends, threads: usize, schedules: usize) {
     shuttle::check_pct(body, schedules, 3);
 }
 
-/// Runs to silence, to the last obligation, and to a failure.
+/// Explores runs that end in silence, with the last obligation, and with a failure.
 fn main() {
     explore(1, Ends::Silent, 2, 20);
     explore(2, Ends::Silent, 3, 20);

@@ -9,16 +9,16 @@ pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Order
 pub(crate) use shuttle::thread::scope;
 pub(crate) use std::sync::Arc;
 
-/// A few looks, so that threads spin and sleep.
+/// Small number of polls, so that threads both spin and sleep.
 pub(crate) const SPINS: u32 = 2;
 
-/// Passes fast, so that threads work together and alone within a short run.
+/// Returns a fast-running time, so that threads work together and alone within a short run.
 pub(crate) fn host_time() -> Duration {
     static LOOKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     Duration::from_millis(2 * LOOKS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Shuttle watches atomics and locks; that the stamps of a ring guard its values is loom's part.
+/// Shuttle checks atomics and locks; loom checks that the stamps of a ring guard its values.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);

@@ -1,4 +1,5 @@
-//! Every seeded bug is found, named, and shrunk to a small case; the right device passes.
+//! Tests that every seeded bug is found, named, and shrunk to a small case, and that the correct
+//! device passes.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::devices::{Arbiter, Ask, Asker, Buffer, Bug, Reply, Squarer, SquarerBu
 const DEPTH: usize = 4;
 const DELAY: u64 = 3;
 
-/// A buffer with everything that is promised about it.
+/// Builds a buffer with all checks of its requirements.
 fn buffer(bug: Bug) -> impl Fn(&mut Rig) {
     move |rig| {
         rig.add("dut", Buffer::new(DEPTH, DELAY, bug));

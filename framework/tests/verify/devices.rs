@@ -1,4 +1,4 @@
-//! Small devices that are right, and the same with one bug each.
+//! Small correct devices, and variants of them with one bug each.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use warpweave_framework::{
     Component, Context, Cycle, InPort, Message, Next, OutPort, Ports, State, Statistics,
 };
 
-/// What is wrong with a [`Buffer`].
+/// Seeded bug that a [`Buffer`] may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
     None,
-    /// Forgets the message that found no room.
+    /// Drops a message for which there was no room.
     Loses,
-    /// Forgets to remove every fourth message after sending it.
+    /// Fails to remove every fourth message after sending it.
     Duplicates,
-    /// Takes the youngest message.
+    /// Sends the youngest message instead of the oldest.
     Reorders,
     /// Flips a bit of a message whose bit 4 is set.
     Corrupts,
-    /// Gives up one slot whenever its queue was full.
+    /// Loses one slot whenever its queue was full.
     LeaksSlots,
-    /// Says it waits for a message while one waits inside for its time.
+    /// Reports a wait for a message while a message inside waits for its time.
     Oversleeps,
-    /// Asks for the next cycle always.
+    /// Always requests evaluation in the next cycle.
     IdlesBusily,
-    /// Takes one message more than it has room for.
+    /// Takes one message more than its capacity.
     Overfills,
-    /// Does not begin the delay anew for the message behind another one.
+    /// Does not restart the delay for the message behind another one.
     Hurries,
-    /// Counts its evaluations.
+    /// Has a state that counts its evaluations.
     CountsEvaluations,
 }
 
-/// Holds up to `depth` messages, each for `delay` cycles at least.
+/// Holds up to `depth` messages, each for at least `delay` cycles.
 pub(crate) struct Buffer {
     pub(crate) input: InPort<u64>,
     pub(crate) output: OutPort<u64>,
@@ -141,7 +141,7 @@ impl Component for Buffer {
     }
 }
 
-/// Merges two streams, in turn or not.
+/// Merges two streams, fairly or not.
 pub(crate) struct Arbiter {
     pub(crate) inputs: [InPort<u64>; 2],
     pub(crate) output: OutPort<u64>,
@@ -189,14 +189,14 @@ impl Component for Arbiter {
     }
 }
 
-/// A question.
+/// Request of the test protocol, with an id and a number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ask {
     pub(crate) id: u32,
     pub(crate) number: u64,
 }
 
-/// An answer.
+/// Reply of the test protocol, with the id and the square.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reply {
     pub(crate) id: u32,
@@ -231,19 +231,19 @@ impl Exchange for Ask {
     }
 }
 
-/// What is wrong with a [`Squarer`].
+/// Seeded bug that a [`Squarer`] may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SquarerBug {
     None,
-    /// Never answers the question 7.
+    /// Never answers the request with the value 7.
     Hangs,
-    /// Answers the question 7 twice.
+    /// Answers the request with the value 7 twice.
     AnswersTwice,
-    /// Answers 7 with another square.
+    /// Answers the value 7 with a wrong square.
     Miscounts,
 }
 
-/// Answers questions with squares.
+/// Answers each request with the square of its value.
 pub(crate) struct Squarer {
     questions: InPort<Ask>,
     replies: OutPort<Reply>,
@@ -300,7 +300,7 @@ impl Component for Squarer {
     }
 }
 
-/// Asks questions with a limited number of tags and passes the squares on.
+/// Sends requests with a limited number of tags and forwards the squares.
 pub(crate) struct Asker {
     input: InPort<u64>,
     output: OutPort<u64>,
@@ -356,8 +356,8 @@ impl Component for Asker {
     }
 }
 
-/// Stamps messages with a number that another component changes: through memory that both share,
-/// which no channel delays.
+/// Stamps messages with a number that another component changes, through shared memory without any
+/// channel latency.
 pub(crate) struct Stamper {
     pub(crate) input: InPort<u64>,
     pub(crate) output: OutPort<u64>,

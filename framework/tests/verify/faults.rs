@@ -1,11 +1,11 @@
-//! Faults injected on a wire are found by the checker of the wire.
+//! Tests that faults injected on a wire are found by the wire's checker.
 
 use warpweave_framework::verify::{Contract, Fault, FaultInjector, Matching, Rig, check_wire};
 use warpweave_framework::{Link, Outcome, TestBench};
 
 use crate::devices::{Buffer, Bug};
 
-/// Ten messages over a wire of latency 3 with a fault; what the checker says.
+/// Sends ten messages over a wire of latency 3 with a fault; returns the checker's verdict.
 fn with(fault: Option<Fault<u64>>) -> Result<(), String> {
     let leak = matches!(fault, Some(Fault::LeakCredit));
     let mut bench = TestBench::new();

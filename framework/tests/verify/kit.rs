@@ -1,4 +1,4 @@
-//! The parts of the kit that judge nothing themselves.
+//! Tests of the parts of the kit that check nothing themselves.
 
 use proptest::prelude::*;
 use warpweave_framework::verify::script::{
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// Passes every message on at every output.
+/// Forwards every message to every output.
 struct Node {
     inputs: Vec<InPort<u64>>,
     outputs: Vec<OutPort<u64>>,
@@ -123,7 +123,7 @@ impl Component for Node {
             let Some(input) = readable else {
                 return Next::Message;
             };
-            // Every output is asked, so that each wakes the node.
+            // Every output is checked, so that each wakes the node.
             let mut full = 0;
             for output in &mut self.outputs {
                 full += u32::from(!output.can_send(ctx));
@@ -146,7 +146,7 @@ impl Component for Node {
     }
 }
 
-/// Offers messages at the first node of a system and returns what each node counted.
+/// Offers messages at the first node of a system and returns the count of each node.
 fn flood(
     topology: &strategies::Topology,
     arrivals: &[u64],
@@ -203,7 +203,7 @@ fn flood(
     nodes.collect()
 }
 
-/// Sends numbers at given cycles.
+/// Component that sends numbers at given cycles.
 struct Timed {
     output: OutPort<u64>,
     cycles: Vec<u64>,

@@ -1,4 +1,5 @@
-//! The verification kit at work: it passes what is right, and finds and shrinks every seeded bug.
+//! Tests of the verification kit: it passes correct devices, and finds and shrinks every seeded
+//! bug.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

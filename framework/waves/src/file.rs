@@ -1,4 +1,4 @@
-//! Recordings in files.
+//! Recording of waveforms and timelines into files.
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -9,11 +9,11 @@ use warpweave_framework::{Probe, ProbeSink, Simulation, Tick};
 
 use crate::{Format, Names, Selection, Timeline, Waveform};
 
-/// A sink that records `selection` of `simulation` into a file that is called `path` once the
-/// recording is finished. A timeline calls what has a name in `names` by it.
+/// Creates a sink that records `selection` of `simulation` into a file. The file gets its final
+/// name `path` when the recording is finished. A timeline takes display names from `names`.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn record_to(
     path: &Path,
     format: Format,
@@ -33,7 +33,7 @@ pub fn record_to(
     begun.map_err(|error| OutputError::of(path, error))
 }
 
-/// A file into which a sink writes and which gets its name when the sink has finished.
+/// Output file shared with a sink. It gets its final name when the sink has finished.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Option<Output>>>);
 
@@ -73,7 +73,7 @@ impl Seek for Shared {
     }
 }
 
-/// A sink and its file.
+/// Sink together with the file it writes.
 struct InFile<S> {
     sink: S,
     file: Shared,

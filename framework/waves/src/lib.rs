@@ -1,15 +1,17 @@
-//! Waveforms and timelines from the instrumentation of a [`Simulation`](warpweave_framework::Simulation).
+//! Waveforms and timelines recorded from the instrumentation of a
+//! [`Simulation`](warpweave_framework::Simulation).
 //!
 //! ```text
 //!   components, channels ── Probe ──► Recording ──┬──► Waveform ──► VCD or FST: levels over time
 //!                                     (selection) └──► Timeline ──► Perfetto: who did what, why not
 //! ```
 //!
-//! A [`Waveform`] shows the signals of the event world, how full every channel is, what every
-//! component waits for and the levels it shows. A [`Timeline`] shows what is in components and why
-//! it does not go on (kernels, work-groups, wavefronts, misses), every message in its channel,
-//! transactions across components, what each component waited for, and counters. Both record only what a [`Selection`] asks for, decided per component
-//! and channel before the run.
+//! A [`Waveform`] shows the signals of the event world, the occupancy of every channel, the wait
+//! reason of every component and the levels it reports. A [`Timeline`] shows the contents of
+//! components and their wait reasons (kernels, work-groups, wavefronts, misses), and the messages
+//! in every channel. It also shows transactions across components, what each component waited for,
+//! and counters. Both record only the parts in a [`Selection`], decided per component and channel
+//! before the run.
 //!
 //! Times are in picoseconds, rounded down from exact ticks.
 
@@ -34,22 +36,22 @@ pub use timeline::Timeline;
 pub use waits::{SeenKernel, Sum, TimelineError, Waited, Waiting};
 pub use waveform::Waveform;
 
-/// Units per second of all recorded times.
+/// Time units per second in all recordings.
 pub const PICOSECONDS: u64 = 1_000_000_000_000;
 
-/// What a recording file is.
+/// File format of a recording, chosen by ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Waveform as text, for every viewer.
+    /// Waveform as text (VCD), readable by every viewer.
     Vcd,
-    /// Waveform, compressed.
+    /// Compressed waveform in the FST format.
     Fst,
-    /// Timeline for <https://ui.perfetto.dev>.
+    /// Timeline in Perfetto's format, for <https://ui.perfetto.dev>.
     Perfetto,
 }
 
 impl Format {
-    /// Endings of file names and what they stand for.
+    /// File-name endings and the formats they select.
     pub const ENDINGS: [(&'static str, Self); 4] = [
         ("vcd", Self::Vcd),
         ("fst", Self::Fst),
@@ -57,7 +59,7 @@ impl Format {
         ("perfetto-trace", Self::Perfetto),
     ];
 
-    /// The format that the ending of `path` stands for.
+    /// Returns the format selected by the ending of `path`.
     pub fn of(path: &Path) -> Option<Self> {
         let ending = path.extension()?;
         Self::ENDINGS

@@ -1,25 +1,26 @@
-//! Perfetto's trace format: protocol-buffer packets, only those that a timeline needs.
+//! Writer for Perfetto's trace format, limited to the protocol-buffer packets that a timeline
+//! needs.
 //!
 //! Field numbers are those of Perfetto's published `trace_packet.proto`, `track_event.proto`,
-//! `track_descriptor.proto`, `debug_annotation.proto` and `interned_data.proto`. The format's unit of time is the
-//! nanosecond; a timeline writes picoseconds there, so one microsecond on the screen is one
-//! simulated nanosecond.
+//! `track_descriptor.proto`, `debug_annotation.proto` and `interned_data.proto`. The format's unit
+//! of time is the nanosecond. A timeline writes picoseconds there, so one microsecond on the screen
+//! is one simulated nanosecond.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use warpweave_framework::About;
 
-/// A place in the timeline: a row or a group of rows.
+/// Track of the timeline: a row or a group of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Track(pub(crate) u64);
 
-/// What a track shows.
+/// Type of data that a track shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Slices and moments, or other tracks.
+    /// Slices and instants, or child tracks.
     Slices,
-    /// A quantity over time.
+    /// Value of a counter over time.
     Counter,
 }
 
@@ -62,13 +63,13 @@ pub(crate) const PACKETS: u32 = 1;
 const EVENT_NAMES: u32 = 2;
 pub(crate) const NAME_ID: u32 = 1;
 pub(crate) const NAME_TEXT: u32 = 2;
-/// All packets come from one writer.
+/// Sequence id of the only writer, which writes all packets.
 const THE_SEQUENCE: u64 = 1;
-/// The first packet says that nothing is interned yet, the others that they need what is.
+/// Flag of the first packet, which clears interned data. The others declare that they need it.
 const CLEARED: u64 = 1;
 const NEEDED: u64 = 2;
 
-/// Writes a trace.
+/// Writer of Perfetto packets to an output.
 pub(crate) struct Trace<W> {
     out: W,
     tracks: u64,
@@ -90,7 +91,7 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Adds a track below `parent`.
+    /// Adds a track as a child of `parent`.
     pub(crate) fn track(
         &mut self,
         name: &str,
@@ -113,7 +114,7 @@ impl<W: Write> Trace<W> {
         Ok(track)
     }
 
-    /// A slice begins on `track`; `number`, what is known `about` it and `texts` are shown with it.
+    /// Begins a slice on `track`, annotated with `number`, `about` and `texts`.
     pub(crate) fn begin(
         &mut self,
         time: u64,
@@ -143,7 +144,7 @@ impl<W: Write> Trace<W> {
         self.write_event(time)
     }
 
-    /// The innermost open slice of `track` ends.
+    /// Ends the innermost open slice of `track`.
     pub(crate) fn end(&mut self, time: u64, track: Track) -> io::Result<()> {
         self.inner.clear();
         put_number(&mut self.inner, event::TYPE, event::END);
@@ -151,13 +152,13 @@ impl<W: Write> Trace<W> {
         self.write_event(time)
     }
 
-    /// A moment on `track`.
+    /// Adds an instant event to a track.
     pub(crate) fn instant(&mut self, time: u64, track: Track, name: &str) -> io::Result<()> {
         self.named(event::INSTANT, track, name);
         self.write_event(time)
     }
 
-    /// A counter `track` takes a value.
+    /// Sets the value of a counter `track`.
     pub(crate) fn counter(&mut self, time: u64, track: Track, value: f64) -> io::Result<()> {
         self.inner.clear();
         put_number(&mut self.inner, event::TYPE, event::COUNTER);
@@ -170,7 +171,7 @@ impl<W: Write> Trace<W> {
         self.out.flush()
     }
 
-    /// Starts an event with a name, which is written out at its first use only.
+    /// Starts an event with an interned name, which is written out only at its first use.
     fn named(&mut self, kind: u64, track: Track, name: &str) {
         let next = self.names.len() as u64 + 1;
         let id = if let Some(id) = self.names.get(name) {

@@ -1,16 +1,16 @@
-//! Several recordings of one run.
+//! Combination of several recordings of one run.
 
 use std::io;
 
 use warpweave_framework::{Probe, ProbeSink, Tick};
 
-/// Hands every event to several sinks.
+/// Sink that forwards every event to several sinks.
 pub struct Recording {
     sinks: Vec<(String, Box<dyn ProbeSink>)>,
 }
 
 impl Recording {
-    /// A recording into all of `sinks`; errors begin with their names.
+    /// Creates a recording into all of `sinks`. Error messages begin with their names.
     pub fn new(sinks: Vec<(String, Box<dyn ProbeSink>)>) -> Self {
         Self { sinks }
     }

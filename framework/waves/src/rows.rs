@@ -1,22 +1,22 @@
-//! Rows of a timeline for what overlaps in time.
+//! Assignment of timeline rows to things that overlap in time.
 
 use std::collections::BTreeMap;
 
 use crate::perfetto::Track;
 
-/// What a set of rows is for.
+/// Key of a set of rows: component and content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) component: u32,
     pub(crate) row: Row,
 }
 
-/// What the rows of a component show.
+/// Type of content shown in a component's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Row {
-    /// Things of this kind.
+    /// Things of this kind within the component.
     Thing(&'static str),
-    /// Messages in this channel.
+    /// Messages in this channel, by channel number.
     Channel(u32),
 }
 
@@ -36,16 +36,16 @@ impl Key {
     }
 }
 
-/// All rows. What begins takes the first free one of its kind.
+/// All rows of the timeline. A new thing takes the first free row of its kind.
 #[derive(Default)]
 pub(crate) struct Rows {
     rows: BTreeMap<Key, Vec<(Track, Option<Slice>)>>,
 }
 
-/// What is open on a row.
+/// Slice that is open on a row.
 struct Slice {
     id: u64,
-    /// A slice of why it waits is open inside.
+    /// True if a slice with its wait reason is open inside.
     held: bool,
 }
 
@@ -70,7 +70,7 @@ impl Rows {
         }
     }
 
-    /// Frees the row on which `id` is; whether it was held there.
+    /// Frees the row that shows `id`. Returns its track, and true if it was waiting.
     pub(crate) fn free(&mut self, key: Key, id: u64) -> Option<(Track, bool)> {
         let rows = self.rows.get_mut(&key)?;
         let (track, slice) = rows
@@ -79,7 +79,7 @@ impl Rows {
         slice.take().map(|slice| (*track, slice.held))
     }
 
-    /// What is on the row of `id` waits now or not; whether it did before.
+    /// Sets whether the thing on the row of `id` waits. Returns true if it waited before.
     pub(crate) fn hold(
         &mut self,
         key: Key,
@@ -94,7 +94,7 @@ impl Rows {
         })
     }
 
-    /// Every row with something on it, and whether that is held.
+    /// Iterates over the occupied rows, with true for those that wait.
     pub(crate) fn open(&self) -> impl Iterator<Item = (Track, bool)> {
         let rows = self.rows.values().flatten();
         rows.filter_map(|(track, slice)| slice.as_ref().map(|slice| (*track, slice.held)))

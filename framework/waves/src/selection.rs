@@ -1,27 +1,27 @@
-//! Which components and which stretch of time a recording covers.
+//! Selection of components and the time window that a recording covers.
 
 use thiserror::Error;
 use warpweave_framework::{Simulation, Tick};
 use wildmatch::WildMatch;
 
-/// What to record.
+/// Instances, signals and time window to record.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Patterns of instance paths and signal names, `*` for any text and `?` for any character; none selects all.
+    /// Patterns of instance paths and signal names, `*` for any text and `?` for any character. An
+    /// empty list selects all.
     pub paths: Vec<String>,
-    /// First tick recorded.
+    /// First tick of the recorded time window.
     pub from: Tick,
-    /// Last tick recorded.
+    /// Last tick of the recorded time window, if limited.
     pub until: Option<Tick>,
 }
 
-/// A pattern that selects nothing.
+/// Error for a pattern that matches no instance.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no instance matches `{pattern}`; there are {some}")]
 pub struct SelectionError {
-    /// The pattern.
     pub pattern: String,
-    /// Some of the instances there are.
+    /// Examples of existing instances, for the message.
     pub some: String,
 }
 
@@ -29,7 +29,7 @@ impl Selection {
     /// Checks that every pattern matches some instance.
     ///
     /// # Errors
-    /// The first pattern that does not.
+    /// Returns the first pattern that matches no instance.
     pub fn check(&self, simulation: &Simulation) -> Result<(), SelectionError> {
         for pattern in &self.paths {
             let wanted = WildMatch::new(pattern);
@@ -53,7 +53,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Whether each instance is recorded.
+    /// Returns, for each instance, true if it is recorded.
     pub(crate) fn instances(&self, simulation: &Simulation) -> Vec<bool> {
         simulation
             .instances()
@@ -61,13 +61,14 @@ impl Selection {
             .collect()
     }
 
-    /// Whether what has this name is recorded.
+    /// True if the instance or signal of this name is recorded.
     pub(crate) fn names(&self, path: &str) -> bool {
         let mut patterns = self.paths.iter();
         self.paths.is_empty() || patterns.any(|pattern| WildMatch::new(pattern).matches(path))
     }
 
-    /// Whether each channel is recorded: those into or out of a recorded instance.
+    /// Returns, for each channel, true if it is recorded. Channels into or out of a recorded
+    /// instance are.
     pub(crate) fn channels(&self, simulation: &Simulation) -> Vec<bool> {
         let instances = self.instances(simulation);
         (0..simulation.channel_count() as u32)
@@ -80,7 +81,7 @@ impl Selection {
             .collect()
     }
 
-    /// Whether `tick` lies in the window.
+    /// True if `tick` is within the time window.
     pub(crate) fn covers(&self, tick: Tick) -> bool {
         self.from <= tick && self.until.is_none_or(|until| tick <= until)
     }

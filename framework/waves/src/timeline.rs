@@ -1,4 +1,4 @@
-//! Who did what when, and why not: a Perfetto timeline.
+//! Perfetto timeline of the activity of components and the reasons for their waits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -11,44 +11,43 @@ use crate::perfetto::{Kind, Trace, Track};
 use crate::rows::{Key, Row, Rows};
 use crate::selection::Selection;
 
-/// Records a timeline. Tracks follow the hierarchy of instance paths. A component's own track
-/// shows what it waited for (nothing is drawn while it works or has nothing to do); below it is
-/// what is in it, one row per thing of a kind that is there at the same time, with what it waits
-/// for inside; its counters; and for each channel into it one row per message and a counter of
-/// them. What belongs to one transaction is joined by arrows. Signals of the event world with a
-/// number for a value are counters.
+/// Records a timeline. Tracks follow the hierarchy of instance paths. A component's own track shows
+/// what it waited for, and is empty while it works or is idle. Below it are its contents, one row
+/// per thing of a kind that exists at the same time, with its wait reasons inside. Counters follow,
+/// and for each incoming channel one row per message and a counter of them. Events of one
+/// transaction are joined by arrows. Signals of the event world with numeric values are counters.
 pub struct Timeline<W> {
-    /// None after an error.
+    /// Output of the timeline; `None` after an error.
     trace: Option<Trace<W>>,
     time: TimeBase,
     selection: Selection,
     names: Names,
     paths: Vec<String>,
     wanted: Vec<bool>,
-    /// Receiver and port of every channel, and whether it is recorded.
+    /// Receiver and port of every channel, and true if it is recorded.
     channels: Vec<(u32, String, bool)>,
-    /// Name of every recorded signal, by number.
+    /// Names of the recorded signals, by number.
     signals: BTreeMap<u32, String>,
     groups: BTreeMap<String, Track>,
     counters: BTreeMap<(u32, String), Track>,
-    /// What each component waits for, if anything is drawn for it.
+    /// Wait reason drawn for each component, if any.
     waits: Vec<Option<&'static str>>,
-    /// Who gave its own words for waiting last, and when.
+    /// Tick and component of the latest wait reason given in the component's own words.
     explained: Option<(Tick, u32)>,
     rows: Rows,
-    /// The messages in each channel, oldest first.
+    /// Messages in each channel, oldest first.
     messages: Vec<VecDeque<Message>>,
-    /// Channels whose number of messages may have changed at tick `at`, and what was shown last.
+    /// Channels whose message count may have changed at tick `at`, and the counts shown last.
     counted: Vec<u32>,
     shown: Vec<usize>,
     at: Tick,
-    /// What began before the window and is still there.
+    /// Things that began before the window and still exist.
     early: BTreeMap<(u32, &'static str, u64), (About, Option<&'static str>)>,
     started: bool,
     failed: Option<io::Error>,
 }
 
-/// A message in a channel: its number, for its row, and its transaction.
+/// Message in a channel: its number, which selects its row, and its transaction.
 #[derive(Clone, Copy)]
 struct Message {
     number: u64,
@@ -56,10 +55,10 @@ struct Message {
 }
 
 impl<W: Write + Send> Timeline<W> {
-    /// Records into `out`. What has a name in `names` is called by it.
+    /// Creates a timeline that is written to `out`. Display names are taken from `names`.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// Returns an error if `out` cannot be written.
     pub fn new(
         out: W,
         simulation: &mut Simulation,
@@ -107,7 +106,7 @@ impl<W: Write + Send> Timeline<W> {
         })
     }
 
-    /// The track of the hierarchical name `path`, below those of its prefixes.
+    /// Returns the track of the hierarchical name `path`, below those of its prefixes.
     fn group(&mut self, trace: &mut Trace<W>, path: &str) -> io::Result<Track> {
         if let Some(track) = self.groups.get(path) {
             return Ok(*track);
@@ -175,7 +174,7 @@ impl<W: Write + Send> Timeline<W> {
         trace.end(time, track)
     }
 
-    /// The thing waits for something else, drawn inside its slice.
+    /// Sets the wait reason of a thing, drawn inside its slice.
     fn hold(
         &mut self,
         trace: &mut Trace<W>,
@@ -215,7 +214,7 @@ impl<W: Write + Send> Timeline<W> {
         })
     }
 
-    /// Component `number` has a counter `name`, or the event world for [`u32::MAX`].
+    /// Sets counter `name` of component `number`, or of the event world for [`u32::MAX`].
     fn count(
         &mut self,
         trace: &mut Trace<W>,
@@ -241,8 +240,8 @@ impl<W: Write + Send> Timeline<W> {
         trace.counter(time, track, value)
     }
 
-    /// The tick `at` is over: channels show how many messages they hold, in the order of their
-    /// numbers, so the order of evaluation within a tick leaves no trace.
+    /// Writes the message counts of channels at the end of tick `at`. They are written in channel
+    /// order, so that the evaluation order within a tick has no influence.
     fn count_messages(&mut self, trace: &mut Trace<W>) -> io::Result<()> {
         let time = self.time.units(self.at, PICOSECONDS);
         let mut counted = std::mem::take(&mut self.counted);
@@ -260,7 +259,7 @@ impl<W: Write + Send> Timeline<W> {
         Ok(())
     }
 
-    /// The window begins: what is there already begins with it.
+    /// Starts the window. Existing things begin with it.
     fn start(&mut self, trace: &mut Trace<W>) -> io::Result<()> {
         let time = self.time.units(self.at, PICOSECONDS);
         for component in 0..self.waits.len() as u32 {
@@ -289,7 +288,7 @@ impl<W: Write + Send> Timeline<W> {
         Ok(())
     }
 
-    /// What happens before the window: remembered for its beginning.
+    /// Records an event before the window, for the state at its beginning.
     fn remember(&mut self, tick: Tick, component: u32, probe: &Probe) {
         match *probe {
             Probe::Sent { channel, flow } => {
@@ -327,7 +326,7 @@ impl<W: Write + Send> Timeline<W> {
         }
     }
 
-    /// A message enters a channel; returns its number.
+    /// Adds a message to a channel and returns its number.
     fn push(&mut self, channel: u32, flow: Option<u64>) -> u64 {
         let messages = &mut self.messages[channel as usize];
         let number = messages.back().map_or(0, |last| last.number + 1);
@@ -398,7 +397,7 @@ impl<W: Write + Send> Timeline<W> {
         }
     }
 
-    /// Brings the recording to `tick`, which lies in the window.
+    /// Advances the recording to `tick`, which is within the window.
     fn reach(&mut self, trace: &mut Trace<W>, tick: Tick) -> io::Result<()> {
         if !std::mem::replace(&mut self.started, true) {
             self.at = self.selection.from;
@@ -411,7 +410,7 @@ impl<W: Write + Send> Timeline<W> {
         Ok(())
     }
 
-    /// Writes, unless that has failed before.
+    /// Runs a write operation, unless an earlier one has failed.
     fn attempt(&mut self, write: impl FnOnce(&mut Self, &mut Trace<W>) -> io::Result<()>) {
         if let Some(mut trace) = self.trace.take() {
             match write(self, &mut trace) {
@@ -421,7 +420,7 @@ impl<W: Write + Send> Timeline<W> {
         }
     }
 
-    /// What is open ends with the recording, so that it has a length.
+    /// Ends all open slices with the recording, so that they have a length.
     fn end(&mut self, trace: &mut Trace<W>, end: Tick) -> io::Result<()> {
         self.reach(trace, end)?;
         self.count_messages(trace)?;
@@ -441,7 +440,7 @@ impl<W: Write + Send> Timeline<W> {
     }
 }
 
-/// What is drawn for a component that waits.
+/// Returns the text drawn for a waiting component, if any.
 fn drawn(reason: Reason) -> Option<&'static str> {
     match reason {
         Reason::Busy | Reason::Idle => None,

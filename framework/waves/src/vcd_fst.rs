@@ -1,4 +1,4 @@
-//! The two waveform files behind one interface.
+//! Common interface of the VCD and FST waveform files.
 
 use std::io::{self, Seek, Write};
 
@@ -9,7 +9,7 @@ use fst_writer::{
 use vcd::{IdCode, TimescaleUnit, Value, VarType};
 use warpweave_framework::{Sample, Shape};
 
-/// Something with a value.
+/// Variable of a waveform, with scopes and shape.
 pub(crate) struct Variable {
     scopes: Vec<String>,
     name: String,
@@ -17,7 +17,7 @@ pub(crate) struct Variable {
 }
 
 impl Variable {
-    /// `path` has the scopes and the name with dots between them.
+    /// Creates a variable. `path` consists of the scopes and the name, separated by dots.
     pub(crate) fn new(path: &str, shape: Shape) -> Self {
         let plain = path.replace('[', "(").replace(']', ")").replace(' ', "_");
         let mut scopes: Vec<_> = plain.split('.').map(str::to_owned).collect();
@@ -30,20 +30,20 @@ impl Variable {
     }
 }
 
-/// A waveform file.
+/// Interface of a waveform file that is being written.
 pub(crate) trait Writer {
-    /// The variables that have new values at `time`, in picoseconds.
+    /// Writes the variables that have new values at `time`, in picoseconds.
     fn changes(
         &mut self,
         time: u64,
         changes: &mut dyn Iterator<Item = (u32, &Sample)>,
     ) -> io::Result<()>;
 
-    /// Ends the file at `time`.
+    /// Ends the file at `time`, in picoseconds.
     fn finish(&mut self, time: u64) -> io::Result<()>;
 }
 
-/// Declares variables below their scopes: `enter` and `leave` a scope, declare a variable.
+/// Declaration of variables within scopes: `enter` and `leave` a scope, declare a variable.
 trait Declare {
     fn enter(&mut self, scope: &str) -> io::Result<()>;
     fn leave(&mut self) -> io::Result<()>;
@@ -80,7 +80,7 @@ fn declare_all(variables: &[Variable], out: &mut dyn Declare) -> io::Result<()> 
     Ok(())
 }
 
-/// Value-change dump: text.
+/// Writer for VCD (value-change dump), a text format.
 pub(crate) struct Vcd<W: Write> {
     out: vcd::Writer<W>,
     codes: Vec<(IdCode, Shape)>,
@@ -156,19 +156,19 @@ impl<W: Write> Writer for Vcd<W> {
     }
 }
 
-/// Fast signal trace: compressed blocks.
+/// Writer for FST (fast signal trace), which compresses blocks.
 pub(crate) struct Fst<W: Write + Seek> {
     body: Option<FstBodyWriter<W>>,
     signals: Vec<Option<(FstSignalId, Shape)>>,
     text: Vec<u8>,
 }
 
-/// Bytes of changes kept in memory before a block is written.
+/// Bytes of changes buffered in memory before a block is written.
 const BLOCK: usize = 64 << 20;
 
 struct FstDeclarations<W: Write + Seek> {
     header: FstHeaderWriter<W>,
-    /// None for texts, which the library cannot write.
+    /// Signal ids and shapes; `None` for text variables, which the library cannot write.
     signals: Vec<Option<(FstSignalId, Shape)>>,
 }
 

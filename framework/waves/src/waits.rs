@@ -1,7 +1,7 @@
-//! A timeline read back: what was waited for, and how long.
+//! Analysis of a recorded timeline: wait reasons and durations.
 //!
-//! Reads what [`crate::Timeline`] writes, packet by packet: in memory are the tracks, the names, the
-//! slices that are open and the sums.
+//! Reads the output of [`crate::Timeline`] packet by packet. Only the tracks, the names, the open
+//! slices and the sums are in memory.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -10,72 +10,72 @@ use thiserror::Error;
 
 use crate::perfetto::{LENGTH_DELIMITED, PACKETS, descriptor, event, packet};
 
-/// Longest packet that is read; those of a timeline hold a few names and numbers.
+/// Maximum length of a packet. Those of a timeline hold a few names and numbers.
 const PACKET_MAX: u64 = 1 << 20;
 
-/// Why a timeline cannot be read.
+/// Error from reading a timeline.
 #[derive(Debug, Error)]
 pub enum TimelineError {
-    /// It is not one, or it is damaged.
+    /// The file is not a timeline, or is damaged.
     #[error("byte {byte}: {message}")]
     Damaged {
-        /// Where the packet begins that cannot be read.
+        /// Byte offset of the packet that cannot be read.
         byte: u64,
-        /// What is wrong with it.
+        /// Description of what is wrong with the packet.
         message: String,
     },
-    /// The file cannot be read.
+    /// The operating system could not read the file.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
 }
 
-/// What a timeline says of waiting. Times are in picoseconds.
+/// Wait statistics of a timeline. Times are in picoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// First and last moment of anything in it.
+    /// First and last time of any event in it.
     pub span: Option<(u64, u64)>,
-    /// Kernels as components saw them, in the order of their ends.
+    /// Kernels as seen by components, ordered by their ends.
     pub kernels: Vec<SeenKernel>,
-    /// Waits by who waited for what.
+    /// Wait sums by component, thing and reason.
     pub waits: BTreeMap<Waiting, Sum>,
 }
 
-/// A kernel in a component.
+/// Presence of a kernel in a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenKernel {
-    /// Path of the component.
+    /// Hierarchical path of the component instance.
     pub component: String,
-    /// Its name and number.
+    /// Name and number of the kernel.
     pub name: String,
-    /// When it came.
+    /// Time at which the kernel arrived, in picoseconds.
     pub from: u64,
-    /// When it went.
+    /// Time at which the kernel left, in picoseconds.
     pub until: u64,
 }
 
-/// Who waited for what.
+/// Key of a wait: component, thing and reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Waiting {
-    /// Path of the component.
+    /// Hierarchical path of the component instance.
     pub component: String,
-    /// What in it waited, such as `wavefront`; `None`: the component itself.
+    /// Kind of thing that waited, such as `wavefront`; `None` for the component itself.
     pub thing: Option<String>,
-    /// What for.
+    /// Reason of the wait, as recorded in the timeline.
     pub reason: String,
 }
 
-/// How often and how long.
+/// Number and duration of waits, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Waits.
+    /// Number of waits that were counted.
     pub waits: u64,
-    /// Time of all of them.
+    /// Total time of all waits, in picoseconds.
     pub time: u64,
-    /// Time of the longest.
+    /// Duration of the longest wait, in picoseconds.
     pub longest: u64,
 }
 
-/// A track of the file.
+/// Track of the file with its open slices.
 struct Track {
     path: String,
     /// Path of the component and kind of thing, if it is a row of things.
@@ -92,10 +92,11 @@ struct Reader {
 }
 
 impl Waited {
-    /// Reads a timeline.
+    /// Reads a timeline and sums its waits.
     ///
     /// # Errors
-    /// What is not a timeline of ours, or not a whole one, with the byte of the packet.
+    /// Returns an error if the file is not a complete Warpweave timeline, with the byte offset of
+    /// the packet.
     pub fn read(mut file: impl Read) -> Result<Self, TimelineError> {
         let mut reader = Reader::default();
         let (mut byte, mut bytes) = (0, Vec::new());
@@ -128,14 +129,14 @@ impl Waited {
 enum Head {
     End,
     Broken,
-    /// Bytes of the packet, and of what is before it.
+    /// Length of the packet in bytes, and of the head before it.
     Packet {
         length: u64,
         width: u64,
     },
 }
 
-/// The tag and the length before a packet.
+/// Reads the tag and the length before a packet.
 fn read_head(file: &mut impl Read) -> io::Result<Head> {
     let mut byte = [0];
     let mut next = |file: &mut dyn Read| -> io::Result<Option<u8>> {
@@ -173,7 +174,7 @@ fn read_head(file: &mut impl Read) -> io::Result<Head> {
     Ok(Head::Broken)
 }
 
-/// A field of a message.
+/// Value of a field of a protocol-buffer message.
 enum Field<'b> {
     Number(u64),
     Bytes(&'b [u8]),

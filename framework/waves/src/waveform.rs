@@ -1,4 +1,4 @@
-//! Levels over time: how full channels are and what components wait for.
+//! Levels over time: occupancy of channels and wait reasons of components.
 
 use std::collections::BTreeMap;
 use std::io::{self, Seek, Write};
@@ -10,11 +10,11 @@ use crate::selection::Selection;
 use crate::vcd_fst::{Fst, Variable, Vcd, Writer};
 
 /// Records a waveform. Per component there is `state`, the number of the [`Reason`] in
-/// [`Reason::ALL`] (0 busy, 1 timer, 2 message, 3 credit, 4 idle), and the levels it shows
-/// ([`warpweave_framework::Contents::level`]); per channel, below its receiver, the port's name with
-/// the messages in the channel, in flight or waiting; and every signal and FIFO that the event
-/// world has when the recording begins. Brackets in names become parentheses, because viewers take
-/// brackets for bit ranges, and blanks become underscores.
+/// [`Reason::ALL`] (0 busy, 1 timer, 2 message, 3 credit, 4 idle). The levels it reports
+/// ([`warpweave_framework::Contents::level`]) follow. Each channel, below its receiver, has the
+/// port's name and the number of messages in it, in flight or waiting. Every signal and FIFO that
+/// the event world has when the recording begins is included. Brackets in names become parentheses,
+/// because viewers interpret brackets as bit ranges, and blanks become underscores.
 ///
 /// [`Reason`]: warpweave_framework::Reason
 /// [`Reason::ALL`]: warpweave_framework::Reason::ALL
@@ -22,17 +22,17 @@ pub struct Waveform {
     writer: Option<Box<dyn Writer + Send>>,
     time: TimeBase,
     selection: Selection,
-    /// Variable of each component's state and of each channel.
+    /// Variable number of each component's state and of each channel.
     states: Vec<Option<u32>>,
     channels: Vec<Option<u32>>,
     levels: BTreeMap<(u32, &'static str), u32>,
     signals: BTreeMap<u32, u32>,
     values: Vec<Sample>,
-    /// Variables that changed at tick `at`, each once.
+    /// Variables that changed at tick `at`, without duplicates.
     changed: Vec<u32>,
     is_changed: Vec<bool>,
     at: Tick,
-    /// The first values of the window are written.
+    /// True once the first values of the window are written.
     started: bool,
     failed: Option<io::Error>,
 }
@@ -40,7 +40,7 @@ pub struct Waveform {
 const STATE_BITS: u32 = 3;
 const LEVEL_BITS: u32 = 32;
 
-/// The variables of a waveform with the values they begin with.
+/// Variables of a waveform with their initial values.
 #[derive(Default)]
 struct Variables {
     declared: Vec<Variable>,
@@ -55,7 +55,7 @@ impl Variables {
     }
 }
 
-/// Counts messages in a channel.
+/// Adds to the message count of a channel.
 fn add(value: &mut Sample, by: i128) {
     if let Sample::Bits(held) = value {
         *held = held.saturating_add_signed(by);
@@ -63,10 +63,10 @@ fn add(value: &mut Sample, by: i128) {
 }
 
 impl Waveform {
-    /// Records as VCD.
+    /// Creates a recording in the VCD format.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// Returns an error if `out` cannot be written.
     pub fn vcd(
         out: impl Write + Send + 'static,
         simulation: &mut Simulation,
@@ -77,10 +77,10 @@ impl Waveform {
         })
     }
 
-    /// Records as FST.
+    /// Creates a recording in the FST format.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// Returns an error if `out` cannot be written.
     pub fn fst(
         out: impl Write + Seek + Send + 'static,
         simulation: &mut Simulation,
@@ -161,8 +161,8 @@ impl Waveform {
         }
     }
 
-    /// Writes the changes of the tick that is over. They are written in the order of the
-    /// variables, so the order of evaluation within a tick leaves no trace.
+    /// Writes the changes of the completed tick. They are written in variable order, so that the
+    /// evaluation order within a tick has no influence.
     fn write_tick(&mut self) {
         let covered = self.selection.covers(self.at);
         if covered && !self.started {

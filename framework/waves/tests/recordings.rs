@@ -1,4 +1,4 @@
-//! What is recorded is what happened: every file is read back with its viewers' own readers.
+//! Tests that recordings match the run. Every file is read back with its viewer's own reader.
 
 mod decode;
 
@@ -12,7 +12,7 @@ use warpweave_framework::{
 };
 use warpweave_waves::{Format, Names, Selection, record_to};
 
-/// Sends a number in every cycle in which there is room, four in all.
+/// Sends a number in every cycle with a free slot, four in all.
 #[derive(Default)]
 struct Source {
     sent: u64,
@@ -37,7 +37,7 @@ impl Component for Source {
     }
 }
 
-/// Works for three cycles on every number.
+/// Takes three cycles to process each number.
 #[derive(Default)]
 struct Worker {
     until: Option<(u64, u64)>,
@@ -75,7 +75,7 @@ impl Component for Worker {
     }
 }
 
-/// A source and a worker at 1 GHz: 1000 ps per cycle, one tick each.
+/// Builds a source and a worker at 1 GHz: 1000 ps per cycle, one tick each.
 fn system() -> Simulation {
     let mut builder = SystemBuilder::new();
     let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).expect("not zero"));
@@ -122,7 +122,7 @@ fn a_full_disk_keeps_the_older_recording() {
     }
 }
 
-/// (time in ps, value) of a variable.
+/// Returns the (time in ps, value) pairs of a variable.
 fn levels(file: Vec<u8>, path: &[&str], name: &str) -> Vec<(u64, u64)> {
     let mut wave = wellen::simple::read_from_reader(Cursor::new(file)).expect("a waveform");
     let variable = wave
@@ -146,8 +146,8 @@ fn levels(file: Vec<u8>, path: &[&str], name: &str) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// By hand: sent in cycles 0, 1, 2 (credit of the first pop at 1 is back at 2), then 5 (second
-/// pop at 4); taken in 1, 4, 7, 10.
+/// Computed by hand. Sent in cycles 0, 1, 2 (credit of the first pop at 1 is back at 2), then 5
+/// (second pop at 4). Taken in 1, 4, 7, 10.
 const OCCUPANCY: [(u64, u64); 7] = [
     (0, 1),
     // In cycle 1 one is sent and one taken: no change. The same count again is no change either.
@@ -324,7 +324,7 @@ fn every_slice_that_begins_ends_whatever_the_window() {
     }
 }
 
-/// Holds a number for two cycles, waiting for a key in the first.
+/// Holds a number for two cycles. In the first it waits for a key.
 #[derive(Default)]
 struct Safe {
     inside: Option<(u64, bool)>,
@@ -425,7 +425,7 @@ fn both_waveform_files_show_the_levels_of_components() {
     }
 }
 
-/// A process that counts, in words too, beside the components.
+/// Records a process that counts, also in words, next to the components.
 fn record_signals(format: Format, selection: &Selection) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("run");
@@ -514,7 +514,7 @@ fn a_disk_that_is_full_is_reported_at_the_end() {
         &Selection::default(),
         &Names::default(),
     );
-    // The declarations fit a buffer; what follows is told when it is written out.
+    // The declarations fit a buffer. Later errors are reported when it is flushed.
     let Ok(sink) = sink else { return };
     simulation.set_probe_sink(Some(sink));
     simulation.run(&RunLimits::default());

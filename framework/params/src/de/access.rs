@@ -1,4 +1,4 @@
-//! Elements, entries, fields and variants, as serde asks for them one after another.
+//! Access to elements, entries, fields and variants in the order in which serde requests them.
 
 use std::slice::Iter;
 
@@ -14,12 +14,11 @@ use crate::Diagnostic;
 use crate::node::{Field, Kind, Name, Node, Struct, Tuple};
 use crate::placed::{self, PLACED};
 
-/// Elements of a list or tuple.
+/// Sequence access to the elements of a list or tuple.
 pub(super) struct Items<'de, 'r> {
     pub(super) items: Iter<'de, Node>,
-    /// Of the list.
     pub(super) reader: NodeReader<'de, 'r>,
-    /// Whether each element has a meaning of its own, so that none can be left out.
+    /// True if each element has its own meaning, so that none may be left out.
     pub(super) fixed: bool,
 }
 
@@ -47,11 +46,10 @@ impl<'de> SeqAccess<'de> for Items<'de, '_> {
     }
 }
 
-/// Entries of a map.
+/// Map access to the entries of a map node.
 pub(super) struct Entries<'de, 'r> {
     pub(super) entries: Iter<'de, (Node, Node)>,
     pub(super) value: Option<&'de Node>,
-    /// Of the map.
     pub(super) reader: NodeReader<'de, 'r>,
 }
 
@@ -89,11 +87,10 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
     }
 }
 
-/// Fields of a struct.
+/// Map access to the fields of a struct node.
 pub(super) struct Fields<'de, 'r> {
     pub(super) fields: Iter<'de, Field>,
     pub(super) value: Option<&'de Node>,
-    /// Of the struct.
     pub(super) reader: NodeReader<'de, 'r>,
 }
 
@@ -132,7 +129,7 @@ impl<'de> MapAccess<'de> for Fields<'de, '_> {
     }
 }
 
-/// The name of a field, read as the key of a map.
+/// Deserializes the name of a field as the key of a map.
 struct NameReader<'de>(&'de Name);
 
 impl<'de> Deserializer<'de> for NameReader<'de> {
@@ -159,10 +156,10 @@ impl<'de> Deserializer<'de> for NameReader<'de> {
     }
 }
 
-/// A value with a name, read as an enum.
+/// Enum access to a value with a name.
 pub(super) struct Variant<'de, 'r> {
     pub(super) reader: NodeReader<'de, 'r>,
-    /// The enum, for messages.
+    /// Name of the enum, used in messages.
     pub(super) owner: &'static str,
 }
 
@@ -193,7 +190,7 @@ impl<'de> EnumAccess<'de> for Variant<'de, '_> {
 }
 
 impl<'de, 'r> Variant<'de, 'r> {
-    /// Reads the parameters of the variant.
+    /// Returns a reader of the variant's parameters.
     fn contents(&self) -> NodeReader<'de, 'r> {
         NodeReader {
             role: Role::Contents,

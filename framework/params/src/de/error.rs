@@ -1,4 +1,4 @@
-//! Why a value could not be read, on the way from the value to whoever asked for it.
+//! Errors of reading a value, passed from the value up to the caller.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use crate::node::Node;
 use crate::source::Span;
 use crate::suggest::name_hint;
 
-/// A failed read on its way up; the innermost value that has a place gives it.
+/// A failed read, passed upwards. The innermost value that has a place supplies the place.
 #[derive(Debug)]
 pub(super) struct TypeError<'de> {
     pub(super) diagnostic: Box<Diagnostic>,
-    /// A missing field whose struct is not known yet.
+    /// Name of a missing field whose struct is not yet known.
     pub(super) missing: Option<&'static str>,
-    /// The value that was refused for what it holds, if that is the reason.
+    /// The value whose contents were rejected, if that is the reason.
     pub(super) refused: Option<&'de Node>,
-    /// The innermost part without which the rest can be read.
+    /// The innermost part that can be left out so that the rest is readable.
     pub(super) part: Option<&'de Node>,
 }
 
@@ -31,7 +31,7 @@ impl<'de> TypeError<'de> {
         }
     }
 
-    /// Gives an error without place that of the value whose contents were refused.
+    /// Sets the place of an error without one to `node`, the value whose contents were rejected.
     pub(super) fn at_node(mut self, node: &'de Node) -> Self {
         if self.diagnostic.place.is_none() {
             self.diagnostic.place = Some(node.head_span());
@@ -45,7 +45,7 @@ impl<'de> TypeError<'de> {
         self
     }
 
-    /// The error came from this element, entry or field.
+    /// Marks the error as caused by this element, entry or field.
     pub(super) fn within(mut self, part: &'de Node) -> Self {
         self.part.get_or_insert(part);
         self
@@ -105,7 +105,7 @@ impl de::Error for TypeError<'_> {
     }
 }
 
-/// What serde says it found, in the words of [`Node::describe`].
+/// Describes the value that serde found, in the wording of [`Node::describe`].
 fn describe(found: &Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(value) => format!("boolean `{value}`"),

@@ -1,10 +1,11 @@
 //! [`Node`] to typed values: a serde deserializer whose every error points at the exact token.
 //!
-//! Differences from ron's own, all towards plain files: unknown fields are always refused, options
-//! and newtypes may be written bare (`3` for `Some(3)`), `Gto` and `Gto()` mean the same, a fixed-size
-//! array may be written `[a, b]`, and a quoted variant name is told apart from a name.
+//! Differences from ron's own deserializer, all to keep files plain: unknown fields are always
+//! rejected. Options and newtypes may be written bare (`3` for `Some(3)`), and `Gto` and `Gto()`
+//! are equal. A fixed-size array may be written `[a, b]`, and a quoted variant name differs from a
+//! name.
 //!
-//! `access.rs` walks lists, maps, structs and enums, `error.rs` is what went wrong.
+//! `access.rs` walks lists, maps, structs and enums; `error.rs` holds the error type.
 
 mod access;
 mod error;
@@ -18,19 +19,20 @@ use crate::placed::{self, ONE_OR_MORE, PLACED, TREE};
 use crate::suggest::name_hint;
 use crate::{Diagnostic, Diagnostics};
 
-/// Mistakes shown of one description; whoever made more has enough to do.
+/// Maximum number of mistakes reported for one description.
 const PROBLEMS_MAX: usize = 32;
 
 /// Reads a typed value from the tree.
 ///
-/// The name before the outermost parenthesis is not compared with the type's name, since the caller
-/// usually chose the type by it; names further inside are.
+/// The name before the outermost parenthesis is not compared with the type's name, because the
+/// caller usually chose the type by it. Inner names are compared.
 ///
 /// # Errors
-/// Every mismatch, at its token.
+/// Returns every mismatch, each at its token.
 pub fn from_node<T: DeserializeOwned>(node: &Node) -> Result<T, Diagnostics> {
-    // serde stops at the first mismatch. To find the others, what is wrong is left out and the
-    // rest read again; the value that comes of it is incomplete and only shows what else is wrong.
+    // serde stops at the first mismatch. To find the others, the faulty part is left out and the
+    // rest is read again. The resulting value is incomplete and serves only to find further
+    // mismatches.
     let mut problems = Diagnostics::new();
     let mut left_out: Vec<&Node> = Vec::new();
     loop {
@@ -60,13 +62,13 @@ pub fn from_node<T: DeserializeOwned>(node: &Node) -> Result<T, Diagnostics> {
 /// Reads a typed value that must be written `name(..)` or `(..)`.
 ///
 /// # Errors
-/// Another name, or every mismatch, at its token.
+/// Returns an error if the name differs, and every mismatch at its token.
 pub fn from_named<T: DeserializeOwned>(node: &Node, name: &str) -> Result<T, Diagnostics> {
     check_name(node, name).map_err(|error| *error.diagnostic)?;
     from_node(node)
 }
 
-/// Whether `wanted` is `node` or lies in it.
+/// True if `wanted` is `node` or is contained in it.
 fn holds(node: &Node, wanted: &Node) -> bool {
     if std::ptr::eq(node, wanted) {
         return true;
@@ -89,7 +91,7 @@ fn mismatch<'de>(node: &Node, expected: &str) -> TypeError<'de> {
     TypeError::new(Diagnostic::error(message).at(&node.head_span()))
 }
 
-/// Refuses a name other than the expected one; no name at all is fine.
+/// Rejects a name other than the expected one. A missing name is accepted.
 fn check_name<'de>(node: &Node, expected: &str) -> Result<(), TypeError<'de>> {
     match node.name() {
         Some(name) if name.text != expected => {
@@ -103,28 +105,28 @@ fn check_name<'de>(node: &Node, expected: &str) -> Result<(), TypeError<'de>> {
     }
 }
 
-/// What the name before a value's parenthesis says.
+/// Meaning of the name before a value's parenthesis.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
-    /// Nothing that matters here: the caller has looked at it.
+    /// Not checked here, because the caller has already looked at it.
     Outermost,
-    /// If written, the type's name.
+    /// Name of the type, if one is written.
     Inner,
-    /// The variant or newtype whose contents are read.
+    /// Name of the variant or newtype whose contents are read.
     Contents,
 }
 
-/// Reads one value.
+/// Deserializer that reads one value of the tree.
 #[derive(Clone, Copy)]
 struct NodeReader<'de, 'r> {
     node: &'de Node,
     role: Role,
-    /// Elements, entries and fields known to be wrong.
+    /// Elements, entries and fields known to be wrong, which are skipped.
     left_out: &'r [&'de Node],
 }
 
 impl<'de> NodeReader<'de, '_> {
-    /// Reads a value inside this one.
+    /// Returns a reader for a value inside this one.
     fn inner(self, node: &'de Node) -> Self {
         let role = Role::Inner;
         Self { node, role, ..self }
@@ -141,7 +143,7 @@ impl<'de> NodeReader<'de, '_> {
         }
     }
 
-    /// The error that this is no value of a type that has no name of its own.
+    /// Error for a value that is not of the expected unnamed type.
     fn wanted(self, expected: &str) -> TypeError<'de> {
         match self.node.name() {
             Some(name) if self.role == Role::Contents => {
@@ -152,7 +154,7 @@ impl<'de> NodeReader<'de, '_> {
         }
     }
 
-    /// Reads an integer of a stated range, so that the message can name it.
+    /// Reads an integer with a stated range, so that the message can give the range.
     fn integer<T: TryFrom<i128>>(self, (min, max): (i128, i128)) -> Result<T, TypeError<'de>> {
         let Kind::Int(value) = self.node.kind else {
             return Err(self.wanted(&format!("an integer from {min} to {max}")));
@@ -164,7 +166,7 @@ impl<'de> NodeReader<'de, '_> {
         })
     }
 
-    /// Gives a visitor's refusal the place of this value.
+    /// Adds the place of this value to an error from a visitor.
     fn placed<T>(self, visited: Result<T, TypeError<'de>>) -> Result<T, TypeError<'de>> {
         visited.map_err(|error| error.at_node(self.node))
     }
@@ -177,7 +179,7 @@ impl<'de> NodeReader<'de, '_> {
         }
     }
 
-    /// Visits a struct's fields; the struct is `name` in messages unless it is written with a name.
+    /// Visits a struct's fields. Messages call the struct `name` unless it is written with a name.
     fn fields<V: Visitor<'de>>(
         self,
         fields: &'de [Field],

@@ -1,4 +1,4 @@
-//! Messages about a description file, with a place and a next step, laid out as rustc does.
+//! Messages about a description file, with a place and a next step, formatted as rustc does.
 //!
 //! ```text
 //! error: unknown field `wayz` in Cache
@@ -9,9 +9,9 @@
 //!   = hint: did you mean `ways`? fields of Cache: size, ways
 //! ```
 //!
-//! Whatever the description holds, a message stays short and cannot steer the terminal: of a long line
-//! the part around the marks is shown, of long names and values their beginning and their end, and
-//! control characters appear as escapes.
+//! A message stays short and cannot control the terminal, whatever the description contains. For a
+//! long line only the part around the marks is shown. Long names and values are shortened to their
+//! beginning and end, and control characters appear as escapes.
 
 mod snippet;
 
@@ -22,30 +22,31 @@ use self::snippet::{Marks, snippet};
 use crate::printable::shortened;
 use crate::source::Span;
 
-/// Characters of a sentence that are shown.
+/// Maximum number of characters shown of a sentence.
 const SENTENCE_MAX: usize = 600;
 
-/// Characters of a hint that are shown: it may list valid names.
+/// Maximum number of characters shown of a hint, which may list valid names.
 const HINT_MAX: usize = 2_000;
 
-/// Further places that a message shows.
+/// Maximum number of related places that a message shows.
 const RELATED_MAX: usize = 16;
 
-/// Messages that are shown of one description.
+/// Maximum number of messages shown for one description.
 const MESSAGES_MAX: usize = 100;
 
-/// Bytes of messages shown; the first message is shown whatever its length, which has a bound of its own.
+/// Maximum bytes of messages shown. The first message is always shown; its length is bounded
+/// separately.
 const BYTES_MAX: usize = 32 << 10;
 
-/// How bad it is.
+/// Severity of a message about a description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The description cannot be used.
+    /// The description cannot be used because of this.
     #[default]
     Error,
-    /// It can, but is probably not what was meant.
+    /// The description can be used, but is probably not what was meant.
     Warning,
-    /// For information.
+    /// For information only; nothing has to be changed.
     Note,
 }
 
@@ -67,36 +68,36 @@ impl Severity {
     }
 }
 
-/// Another place that explains a message, such as where a name was first given.
+/// Another place that explains a message, such as the first definition of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Related {
-    /// What is there.
+    /// Text that explains the related place.
     pub message: String,
-    /// Where.
+    /// Place that the text refers to.
     pub place: Span,
 }
 
-/// One message: what is wrong, where, and what to do.
+/// One message: the problem, its place, and the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Severity of the message: error, warning or note.
     pub severity: Severity,
-    /// What is wrong, in one sentence without a full stop.
+    /// Describes the problem in one sentence without a full stop.
     pub message: String,
-    /// Where; absent when no text is to blame, as for a file that does not exist.
+    /// Place of the problem; absent if no text is at fault, as for a missing file.
     pub place: Option<Span>,
-    /// A word written beside the caret.
+    /// Short text written next to the caret.
     pub label: Option<String>,
-    /// The next step.
+    /// Suggestion for the next step, if there is one.
     pub hint: Option<String>,
-    /// Further places.
+    /// Further places that help to explain the message.
     pub related: Vec<Related>,
-    /// Whether nothing is wrong but that it takes more memory than there may be.
+    /// True if the only problem is that the memory budget would be exceeded.
     pub over_budget: bool,
 }
 
 impl Diagnostic {
-    /// A message of the given severity.
+    /// Creates a message of the given severity.
     pub fn new(severity: Severity, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
@@ -110,35 +111,35 @@ impl Diagnostic {
         }
     }
 
-    /// An error.
+    /// Creates a message of severity [`Severity::Error`].
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(Severity::Error, message)
     }
 
-    /// A warning.
+    /// Creates a message of severity [`Severity::Warning`].
     pub fn warning(message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, message)
     }
 
-    /// Sets the place.
+    /// Sets the place that the message points to.
     pub fn at(mut self, place: &Span) -> Self {
         self.place = Some(place.clone());
         self
     }
 
-    /// Sets the word beside the caret.
+    /// Sets the short text next to the caret.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Sets the next step.
+    /// Sets the suggestion for the next step.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds a further place.
+    /// Adds a further place with its own text.
     pub fn related(mut self, message: impl Into<String>, place: &Span) -> Self {
         self.related.push(Related {
             message: message.into(),
@@ -147,7 +148,8 @@ impl Diagnostic {
         self
     }
 
-    /// The text form with ANSI colours, for a terminal; `Display` is the same without.
+    /// Returns the text form with ANSI colours, for a terminal. `Display` gives the same text
+    /// without colours.
     pub fn coloured(&self) -> String {
         let mut text = String::new();
         self.render(&mut text, true)
@@ -235,55 +237,56 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// No messages yet.
+    /// Creates a collection without any messages.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a message.
+    /// Adds a message at the end of the collection.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);
     }
 
-    /// Keeps the value of a success; records the failure otherwise.
+    /// Returns the value of a success and records the failure otherwise.
     pub fn take<T>(&mut self, result: Result<T, impl Into<Diagnostics>>) -> Option<T> {
         result
             .map_err(|error| self.list.extend(error.into().list))
             .ok()
     }
 
-    /// All messages in the order found.
+    /// Iterates over all messages in the order found.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
 
-    /// Number of messages.
+    /// Returns the number of messages of all severities.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are no messages.
+    /// True if there are no messages of any severity.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether any message is an error.
+    /// True if any message is an error.
     pub fn has_errors(&self) -> bool {
         self.list
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Whether there is an error, and all that are errors are for want of memory.
+    /// True if there is an error and all errors are due to the memory budget.
     pub fn is_over_budget(&self) -> bool {
         let errors = || self.list.iter().filter(|d| d.severity == Severity::Error);
         errors().next().is_some() && errors().all(|error| error.over_budget)
     }
 
-    /// `Ok(value)` unless an error was recorded.
+    /// Returns `Ok(value)` unless an error was recorded.
     ///
     /// # Errors
-    /// The messages, when at least one is an error. Mere warnings are dropped: read them before.
+    /// Returns the messages if at least one is an error. Plain warnings are dropped; read them
+    /// first.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
         if self.has_errors() {
             Err(self)
@@ -292,7 +295,8 @@ impl Diagnostics {
         }
     }
 
-    /// The text form with ANSI colours, for a terminal; `Display` is the same without.
+    /// Returns the text form with ANSI colours, for a terminal. `Display` gives the same text
+    /// without colours.
     pub fn coloured(&self) -> String {
         let mut text = String::new();
         self.render(&mut text, true)

@@ -1,4 +1,4 @@
-//! The piece of a source line that a message shows, and the marks under it.
+//! Excerpt of a source line in a message, and the marks under it.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ use crate::source::{Position, Span};
 /// Columns a tab takes in a shown source line, as in rustc.
 const TAB: &str = "    ";
 
-/// Columns of a source line that are shown, as many as rustc takes where it does not know the
-/// terminal.
+/// Maximum number of columns shown of a source line; rustc uses the same when the terminal width is
+/// unknown.
 const COLUMNS_MAX: usize = 140;
 
-/// Columns shown before the marks when a line has to be cut before them.
+/// Columns shown before the marks when the line has to be cut in front of them.
 const COLUMNS_BEFORE: usize = 40;
 
-/// What stands for a part of a line that is not shown.
+/// Replaces a part of a line that is not shown.
 const CUT: &str = "…";
 
-/// Characters of a file's name that are shown.
+/// Maximum number of characters shown of a file name.
 const NAME_MAX: usize = 240;
 
-/// How a place is marked.
+/// Style and text of the marks under a source line.
 pub(super) struct Marks<'a> {
-    /// ANSI colour.
+    /// ANSI escape sequence of the marks' colour.
     pub(super) colour: &'a str,
-    /// The character below the source.
+    /// Character repeated below the marked source text.
     pub(super) mark: char,
-    /// A word beside the marks.
+    /// Short text written next to the marks.
     pub(super) label: Option<&'a str>,
 }
 
@@ -78,19 +78,19 @@ pub(super) fn snippet(
     Ok(())
 }
 
-/// A part of a source line as it is shown: fit for a terminal, and no longer than it is wide.
+/// Part of a source line as displayed: safe for a terminal and limited in width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// What is shown.
+    /// Text of the excerpt, with control characters escaped.
     pub text: String,
-    /// Columns before what is marked.
+    /// Number of columns before the marked part.
     pub before: usize,
-    /// Columns of what is marked, as far as it is shown.
+    /// Number of columns of the marked part that are shown.
     pub marked: usize,
 }
 
 impl Excerpt {
-    /// What is shown of `line`, of which the bytes from `from` to `to` are marked.
+    /// Creates the excerpt of `line` around the marked bytes from `from` to `to`.
     pub fn of(line: &str, from: usize, to: usize) -> Self {
         let room = if fits(line) {
             COLUMNS_MAX
@@ -137,7 +137,7 @@ impl Excerpt {
     }
 }
 
-/// Whether a line can be shown whole.
+/// True if the line can be shown whole.
 fn fits(line: &str) -> bool {
     let mut columns = 0;
     line.chars().all(|c| {
@@ -146,7 +146,7 @@ fn fits(line: &str) -> bool {
     })
 }
 
-/// Columns that a character takes as it is shown.
+/// Returns the number of columns that a character takes when displayed.
 fn width(c: char) -> usize {
     if c == '\t' {
         return TAB.len();

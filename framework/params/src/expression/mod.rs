@@ -1,13 +1,14 @@
 //! Expressions in strings that start with `=`: `"=cus * 2"`, `"=ceil_div(lines, ways)"`,
 //! `"=if icc then 1 else units"`.
 //!
-//! Numbers are `i64` and every step is checked: overflow, division by zero and `log2` of anything but a
-//! power of two are errors at their column, never a wrapped or rounded number. `/` and `%` round
-//! towards zero. Functions: `min(a, b, ..)`, `max(a, b, ..)`, `ceil_div(a, b)`, `log2(a)`.
+//! Numbers are `i64` and every step is checked. Overflow, division by zero and `log2` of anything
+//! but a power of two are errors at their column. No number is wrapped or rounded silently. `/` and
+//! `%` round towards zero. Functions: `min(a, b, ..)`, `max(a, b, ..)`, `ceil_div(a, b)`,
+//! `log2(a)`.
 //!
 //! Booleans come from `true`, `false`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `&&`, `||`, `!` and from
-//! parameters. What a condition leaves out is read, so that its names and brackets are right, but not
-//! computed. A value of any other type can be passed on whole: `"=scheduler"`,
+//! parameters. The branch not taken by a condition is parsed, so that its syntax is checked, but
+//! not computed. A value of any other type can be passed on whole: `"=scheduler"`,
 //! `"=if fast then quick else slow"`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,30 +24,30 @@ use crate::node::{Kind, Node};
 use crate::parse::{NESTING_MAX, nested_too_deep};
 use crate::{Diagnostic, Diagnostics};
 
-/// Most values that lists and the like may hold which names stand for: a name may be used in the value
-/// of another, twice, again and again.
+/// Upper limit on the number of values within composite values that names stand for. One name may
+/// be used many times in the value of another, so this count could otherwise grow exponentially.
 const PASSED_ON_MAX: usize = 1 << 20;
 
-/// Words with a meaning of their own: no parameter can be called so.
+/// Reserved words of expressions, which cannot be parameter names.
 const KEYWORDS: [&str; 5] = ["if", "then", "else", "true", "false"];
 
-/// Whether a name means something else in expressions, so that no value can have it.
+/// True if the name is reserved in expressions, so that no value can have it.
 pub fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name)
 }
 
-/// The named values an expression may use. Clones share what was defined before they were made.
+/// Named values an expression may use. Clones share the definitions made before cloning.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     shared: Arc<BTreeMap<String, Kind>>,
-    /// What was defined since there are clones; it hides what is shared.
+    /// Definitions made since the environment was cloned; they hide the shared ones.
     own: BTreeMap<String, Kind>,
-    /// Values within the values of all names.
+    /// Number of values within the values of all names.
     passed_on: usize,
 }
 
 impl Env {
-    /// No names.
+    /// Creates an environment without any names.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,7 +62,7 @@ impl Env {
     }
 
     /// Defines a value of any type, hiding an earlier definition. Expressions compute with integers
-    /// and booleans; others they pass on whole.
+    /// and booleans; values of other types are passed on whole.
     pub fn define(&mut self, name: impl Into<String>, value: Kind) {
         self.passed_on += value.extent().0 - 1;
         match Arc::get_mut(&mut self.shared) {
@@ -70,12 +71,12 @@ impl Env {
         };
     }
 
-    /// Whether a value has this name.
+    /// True if a value with this name is defined.
     pub fn contains(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 
-    /// All names in alphabetical order.
+    /// Iterates over all names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let all = self.shared.keys().chain(self.own.keys());
         let mut names: Vec<&str> = all.map(String::as_str).collect();
@@ -84,21 +85,21 @@ impl Env {
         names.into_iter()
     }
 
-    /// The value of a name.
+    /// Returns the value of a name, if defined.
     pub fn value(&self, name: &str) -> Option<&Kind> {
         self.own.get(name).or_else(|| self.shared.get(name))
     }
 }
 
 impl Env {
-    /// The value of an expression that is a name and nothing else: most are.
+    /// Returns the value of an expression that consists of a name only; most do.
     fn named(&self, text: &str) -> Option<&Kind> {
         self.value(text).filter(|_| !is_keyword(text))
     }
 }
 
-/// The names that the expressions of a value may use, in alphabetical order, beside a few words that
-/// stand for themselves. None if there are no expressions.
+/// Returns the names that a value's expressions may use, in alphabetical order, and possibly some
+/// reserved words. Returns `None` if there are no expressions.
 pub fn names_in(node: &Node) -> Option<BTreeSet<&str>> {
     let mut names: Option<BTreeSet<&str>> = None;
     node.walk(&mut |node| {
@@ -110,7 +111,7 @@ pub fn names_in(node: &Node) -> Option<BTreeSet<&str>> {
     names
 }
 
-/// The words of an expression that names may be among.
+/// Iterates over the words of an expression; names are among them.
 pub fn words(expression: &str) -> impl Iterator<Item = &str> {
     let begins = |c: char| c.is_alphabetic() || c == '_';
     expression
@@ -128,22 +129,23 @@ impl<N: Into<String> + AsRef<str>> FromIterator<(N, i64)> for Env {
     }
 }
 
-/// Why an expression has no value.
+/// Reason for which an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExpressionError {
-    /// What is wrong.
+    /// Describes the problem, for the message.
     pub message: String,
-    /// The part of the text that is to blame, in bytes.
+    /// Byte range of the text that is at fault.
     pub range: Range<usize>,
-    /// The next step.
+    /// Suggestion for the next step, if there is one.
     pub hint: Option<String>,
 }
 
-/// The value of an expression, written without the leading `=`.
+/// Evaluates an expression written without the leading `=`.
 ///
 /// # Errors
-/// A syntax error, an unknown name, values of the wrong type, or a step that has no `i64` result.
+/// Returns an error for a syntax error, an unknown name, values of the wrong type, or a step
+/// without an `i64` result.
 pub fn eval(text: &str, env: &Env) -> Result<Kind, ExpressionError> {
     if let Some(value) = env.named(text) {
         return Ok(value.clone());
@@ -160,10 +162,10 @@ pub fn eval(text: &str, env: &Env) -> Result<Kind, ExpressionError> {
     })
 }
 
-/// The value of an expression that gives an integer, as in `x[i + 1]`.
+/// Evaluates an expression that gives an integer, as in `x[i + 1]`.
 ///
 /// # Errors
-/// As [`eval`]; also a value of another type.
+/// Fails in the cases of [`eval`], and if the value is of another type.
 pub fn eval_index(text: &str, env: &Env) -> Result<i64, ExpressionError> {
     if let Some(Kind::Int(value)) = env.named(text)
         && let Ok(value) = i64::try_from(*value)
@@ -178,8 +180,8 @@ pub fn eval_index(text: &str, env: &Env) -> Result<i64, ExpressionError> {
     reader.integer(value, 0)
 }
 
-/// The value of a sum of products of names and numbers, as most indices of repeated parts are. None for
-/// whatever else there may be, and for whatever is wrong: [`Reader`] knows all of it.
+/// Evaluates a sum of products of names and numbers, the usual form of indices of repeated parts.
+/// Returns `None` for any other form and for any error; [`Reader`] handles those.
 fn simple(text: &str, env: &Env) -> Option<i64> {
     let mut sum: i64 = 0;
     for product in text.split('+') {
@@ -207,16 +209,17 @@ fn simple(text: &str, env: &Env) -> Option<i64> {
     Some(sum)
 }
 
-/// Whether the text can be read as an expression, whatever its names stand for.
+/// True if the text is a syntactically valid expression, whatever its names stand for.
 pub fn is_expression(text: &str) -> bool {
     Reader::new(text, None).whole().is_ok()
 }
 
-/// Replaces every string that starts with `=` by the value it stands for; places are kept.
+/// Replaces every string that starts with `=` by its value; places are kept.
 ///
 /// # Errors
-/// Every expression that has no value, or one that makes the whole deeper than [`NESTING_MAX`] or
-/// larger than names may make it; those that have are replaced all the same.
+/// Returns an error for every expression without a value. Also fails if a value makes the tree
+/// deeper than [`NESTING_MAX`] or larger than names may make it. The other expressions are still
+/// replaced.
 pub fn resolve_expressions(node: &mut Node, env: &Env) -> Result<(), Diagnostics> {
     let mut resolver = Resolver {
         env,
@@ -227,16 +230,17 @@ pub fn resolve_expressions(node: &mut Node, env: &Env) -> Result<(), Diagnostics
     resolver.problems.into_result(())
 }
 
-/// Replaces expressions by their values.
+/// Replaces the expressions in a tree by their values.
 struct Resolver<'e> {
     env: &'e Env,
-    /// Values within the values passed on so far.
+    /// Number of values within the values substituted so far.
     passed_on: usize,
     problems: Diagnostics,
 }
 
 impl Resolver<'_> {
-    /// What a value stood for is not looked into again: it has been resolved where it was defined.
+    /// Replaces expressions in `node`. Does not look into substituted values, because they were
+    /// resolved where they were defined.
     fn resolve(&mut self, node: &mut Node, depth: usize) {
         let Some(expression) = node.as_str().and_then(|text| text.strip_prefix('=')) else {
             return node.each_child_mut(&mut |child| self.resolve(child, depth + 1));
@@ -247,7 +251,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The value, if it is neither too deep nor too large where it is to stand.
+    /// Returns the value if it exceeds neither the depth nor the size limit at its destination.
     fn fitting(
         &mut self,
         value: Kind,
@@ -271,7 +275,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Finds the expression inside its string literal; with escapes in it, the whole literal is to blame.
+/// Finds the expression inside its string literal. If the literal has escapes, the error points at
+/// the whole literal.
 fn locate(node: &Node, expression: &str, error: ExpressionError) -> Diagnostic {
     let inside = node.span.text().find(&format!("={expression}"));
     let place = match inside {

@@ -1,4 +1,4 @@
-//! Reads an expression and computes it as it goes.
+//! Parses an expression and evaluates it in the same pass.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use crate::suggest::name_hint;
 
 const FUNCTIONS: [&str; 4] = ["ceil_div", "log2", "max", "min"];
 
-/// What a part of an expression gives.
+/// Result of evaluating a part of an expression.
 pub(super) enum Value {
     Int(i64),
     Bool(bool),
-    /// Neither: it can be passed on, but not computed with.
+    /// Value of another type, which can be passed on but not computed with.
     Other(Kind),
-    /// Of a part that is read and not computed.
+    /// Result of a part that is parsed but not computed.
     Unknown,
 }
 
@@ -30,14 +30,14 @@ impl Value {
     }
 }
 
-/// Recursive descent straight to the value; expressions are evaluated once.
+/// Recursive-descent parser that evaluates directly; each expression is evaluated once.
 pub(super) struct Reader<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
-    /// Names; absent while only the form of the text matters.
+    /// Named values; absent while only the syntax matters.
     env: Option<&'t Env>,
-    /// Whether to compute: a condition leaves the other branch out.
+    /// True if values are computed; false in the branch that a condition does not take.
     live: bool,
 }
 
@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The value of all the text.
+    /// Parses and evaluates the whole text.
     pub(super) fn whole(&mut self) -> Read<Value> {
         let value = self.choice()?;
         match self.peek() {
@@ -63,7 +63,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `if choice then choice else choice`, or what has no condition.
+    /// Parses `if choice then choice else choice`, or an expression without a condition.
     fn choice(&mut self) -> Read<Value> {
         if !self.keyword("if") {
             return self.either();
@@ -80,18 +80,18 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// `both ('||' both)*`
+    /// Parses a disjunction, `both ('||' both)*`, and evaluates it.
     fn either(&mut self) -> Read<Value> {
         self.logic("||", true, Self::both)
     }
 
-    /// `comparison ('&&' comparison)*`
+    /// Parses a conjunction, `comparison ('&&' comparison)*`, and evaluates it.
     fn both(&mut self) -> Read<Value> {
         self.logic("&&", false, Self::comparison)
     }
 
-    /// Operands joined by a logical operator; `decisive` is the value after which the rest does not
-    /// matter.
+    /// Parses operands joined by a logical operator; `decisive` is the value that makes the
+    /// remaining operands irrelevant.
     fn logic(
         &mut self,
         operator: &str,
@@ -116,7 +116,8 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    /// `sum (('==' | '!=' | '<=' | '<' | '>=' | '>') sum)?`
+    /// Parses an optional comparison, `sum (('==' | '!=' | '<=' | '<' | '>=' | '>') sum)?`, and
+    /// evaluates it.
     fn comparison(&mut self) -> Read<Value> {
         let start = self.start();
         let left = self.sum()?;
@@ -155,7 +156,7 @@ impl<'t> Reader<'t> {
         }))
     }
 
-    /// `product (('+' | '-') product)*`
+    /// Parses a sum, `product (('+' | '-') product)*`, and evaluates it.
     fn sum(&mut self) -> Read<Value> {
         let start = self.start();
         let mut value = self.product()?;
@@ -175,7 +176,7 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    /// `factor (('*' | '/' | '%') factor)*`
+    /// Parses a product, `factor (('*' | '/' | '%') factor)*`, and evaluates it.
     fn product(&mut self) -> Read<Value> {
         let start = self.start();
         let mut value = self.factor()?;
@@ -198,7 +199,7 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    /// A number, a name, a call, a negation or a parenthesis.
+    /// Parses a number, a name, a call, a negation or a parenthesis.
     fn factor(&mut self) -> Read<Value> {
         self.deeper(|reader| {
             let start = reader.start();
@@ -342,7 +343,7 @@ impl<'t> Reader<'t> {
         self.checked(value, whole.start)
     }
 
-    /// Reads one level further down.
+    /// Parses one nesting level deeper, up to the nesting limit.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth == NESTING_MAX {
             return Err(self.error_here(nested_too_deep()));
@@ -353,7 +354,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// Reads a part that is computed only if it is wanted.
+    /// Parses a part that is computed only if it is needed.
     fn only_if(
         &mut self,
         wanted: bool,
@@ -366,7 +367,8 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// A value that has to be an integer and began at `start`; any number where nothing is computed.
+    /// Checks that the value starting at `start` is an integer. Returns an arbitrary number if
+    /// nothing is computed.
     pub(super) fn integer(&mut self, value: Value, start: usize) -> Read<i64> {
         self.integer_in(value, start..self.at)
     }
@@ -382,7 +384,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A value that has to be a boolean; nothing where nothing is computed.
+    /// Checks that the value is a boolean. Returns `None` if nothing is computed.
     fn truth(&mut self, value: Value, start: usize) -> Read<Option<bool>> {
         match value {
             _ if !self.live => Ok(None),
@@ -394,14 +396,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The range without blanks and operators at its end.
+    /// Returns the range without trailing blanks and operators.
     fn trimmed(&self, range: Range<usize>) -> Range<usize> {
         let text = &self.text[range.clone()];
         let kept = text.trim_end_matches(|c: char| c.is_whitespace() || "<>=!&|".contains(c));
         range.start..range.start + kept.len()
     }
 
-    /// Digits, letters and underscores from here on.
+    /// Reads the digits, letters and underscores from the current position.
     fn word(&mut self) -> &'t str {
         let rest = &self.text[self.at..];
         let end = rest
@@ -430,7 +432,7 @@ impl<'t> Reader<'t> {
         self.at
     }
 
-    /// Takes an operator if it comes next.
+    /// Consumes an operator if it comes next.
     fn take(&mut self, operator: &str) -> bool {
         let start = self.start();
         let found = self.text[start..].starts_with(operator);
@@ -440,7 +442,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Takes a word if it comes next.
+    /// Consumes a keyword if it comes next.
     fn keyword(&mut self, wanted: &str) -> bool {
         let start = self.start();
         if self.text[start..].starts_with(wanted) && self.word() == wanted {

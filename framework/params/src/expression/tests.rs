@@ -1,4 +1,4 @@
-//! Values and refusals of expressions.
+//! Tests of expression values and of rejected expressions.
 
 use insta::assert_snapshot;
 use proptest::collection::vec;
@@ -278,7 +278,7 @@ fn deep_nesting_is_refused_not_overflowed() {
     assert!(eval_index(&"-".repeat(100_000), &env()).is_err());
 }
 
-/// A scope whose every parameter holds the one before it, `width` times.
+/// Defines a chain of parameters in which each value contains the previous one `width` times.
 fn chain(width: usize, length: usize) -> Result<(), String> {
     let mut env = Env::new();
     env.define("p0", Kind::List(Vec::new()));

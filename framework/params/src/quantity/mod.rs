@@ -1,10 +1,11 @@
 //! Quantities with units, exact: sizes, frequencies, bandwidths and durations.
 //!
-//! Written as a string of a number and a unit: `"48 KiB"`, `"1.4 GHz"`, `"28/15 GHz"`, `"716.8 GB/s"`,
-//! `"2 ns"`. The number may have a fraction or be a quotient; nothing is ever rounded. Sizes know only
-//! powers of 1024, so that "kB" cannot mean two things; rates and times use the SI prefixes.
+//! Written as a string of a number and a unit: `"48 KiB"`, `"1.4 GHz"`, `"28/15 GHz"`,
+//! `"716.8 GB/s"`, `"2 ns"`. The number may have a fraction or be a quotient; nothing is ever
+//! rounded. Sizes use only powers of 1024, so that "kB" is not ambiguous; rates and times use SI
+//! prefixes.
 //!
-//! `ratio.rs` is the exact number, `units.rs` reads and writes it with a unit.
+//! `ratio.rs` holds the exact number; `units.rs` reads and writes it with a unit.
 
 mod ratio;
 mod units;
@@ -26,12 +27,12 @@ use self::units::{BANDWIDTH, DURATION, Decimal, Dimension, FREQUENCY, SIZE};
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// A number of bytes.
+    /// Creates a size from a number of bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The number of bytes.
+    /// Returns the size as a number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -42,19 +43,19 @@ impl Bytes {
 pub struct Frequency(Ratio);
 
 impl Frequency {
-    /// `numerator / denominator` hertz; `None` when either is zero.
+    /// Creates a frequency of `numerator / denominator` hertz; `None` if either is zero.
     pub fn new(numerator: u64, denominator: u64) -> Option<Self> {
         Ratio::new(numerator, denominator)
             .filter(|hertz| hertz.numerator > 0)
             .map(Self)
     }
 
-    /// The frequency in hertz.
+    /// Returns the exact frequency in hertz.
     pub const fn hertz(self) -> Ratio {
         self.0
     }
 
-    /// The length of one cycle.
+    /// Returns the exact length of one cycle.
     pub fn period(self) -> Duration {
         Duration(Ratio {
             numerator: self.0.denominator,
@@ -68,14 +69,14 @@ impl Frequency {
 pub struct Bandwidth(Ratio);
 
 impl Bandwidth {
-    /// `numerator / denominator` bytes per second; `None` when either is zero.
+    /// Creates a bandwidth of `numerator / denominator` bytes per second; `None` if either is zero.
     pub fn new(numerator: u64, denominator: u64) -> Option<Self> {
         Ratio::new(numerator, denominator)
             .filter(|rate| rate.numerator > 0)
             .map(Self)
     }
 
-    /// The rate in bytes per second.
+    /// Returns the exact bandwidth in bytes per second.
     pub const fn bytes_per_second(self) -> Ratio {
         self.0
     }
@@ -86,18 +87,18 @@ impl Bandwidth {
 pub struct Duration(Ratio);
 
 impl Duration {
-    /// `numerator / denominator` seconds; `None` for a zero denominator.
+    /// Creates a duration of `numerator / denominator` seconds; `None` for a zero denominator.
     pub fn new(numerator: u64, denominator: u64) -> Option<Self> {
         Ratio::new(numerator, denominator).map(Self)
     }
 
-    /// The time in seconds.
+    /// Returns the exact duration in seconds.
     pub const fn seconds(self) -> Ratio {
         self.0
     }
 }
 
-/// What the four kinds share: text both ways and a field description.
+/// Common behavior of the four quantities: conversion to and from text, and a field description.
 trait Quantity: Sized {
     const NAME: &'static str;
     const DOC: &'static str;
@@ -220,7 +221,8 @@ impl<Q: Quantity> Visitor<'_> for QuantityVisitor<Q> {
     }
 }
 
-/// The serde, schema and text forms of a quantity; Rust's coherence rules forbid one generic impl.
+/// Implements the serde, schema and text forms of a quantity; Rust's coherence rules forbid one
+/// generic impl.
 macro_rules! text_form {
     ($($name:ident),*) => {$(
         impl FromStr for $name {

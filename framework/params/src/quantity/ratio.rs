@@ -1,6 +1,6 @@
-//! Exact positive numbers.
+//! Exact non-negative rational numbers in lowest terms.
 
-/// A positive or zero rational number in lowest terms.
+/// A non-negative rational number in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ratio {
     pub(super) numerator: u64,
@@ -8,22 +8,22 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// `numerator / denominator` in lowest terms; `None` for a zero denominator.
+    /// Creates `numerator / denominator` in lowest terms; `None` for a zero denominator.
     pub fn new(numerator: u64, denominator: u64) -> Option<Self> {
         Self::reduce(numerator.into(), denominator.into())
     }
 
-    /// Part above the line.
+    /// Returns the numerator in lowest terms.
     pub const fn numerator(self) -> u64 {
         self.numerator
     }
 
-    /// Part below the line; never zero.
+    /// Returns the denominator in lowest terms; never zero.
     pub const fn denominator(self) -> u64 {
         self.denominator
     }
 
-    /// The nearest floating-point number, for display and estimates.
+    /// Returns the nearest floating-point number, for display and estimates.
     pub fn to_f64(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }

@@ -1,17 +1,17 @@
-//! Kinds of quantities with their units, and numbers as people write them.
+//! Dimensions with their units, and parsing and formatting of numbers.
 
 use std::fmt;
 
 use super::ratio::Ratio;
 use crate::suggest::nearest;
 
-/// Why a text is no quantity of the wanted kind.
+/// Reason for which a text is not a quantity of the expected kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}\nhint: {hint}")]
 pub struct QuantityError {
-    /// What is wrong.
+    /// Describes the problem, for the message.
     pub message: String,
-    /// What to write.
+    /// Suggests a text to write instead.
     pub hint: String,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Dimension {
     pub(super) name: &'static str,
     pub(super) article: &'static str,
     pub(super) example: &'static str,
-    /// Ascending; the base unit of the stored number has the factor 1/1.
+    /// Units in ascending order; the base unit of the stored number has the factor 1/1.
     units: &'static [(&'static str, (u64, u64))],
     zero_allowed: bool,
 }
@@ -107,7 +107,7 @@ impl Dimension {
         QuantityError { message, hint }
     }
 
-    /// Message for a number without a unit.
+    /// Returns the message for a number without a unit.
     pub(super) fn bare(&self, number: &dyn fmt::Display) -> QuantityError {
         self.error(format!(
             "{} {} needs a unit, found `{number}`",
@@ -115,7 +115,7 @@ impl Dimension {
         ))
     }
 
-    /// Reads a number and a unit of this kind, in the base unit.
+    /// Parses a number with a unit of this kind and returns it in the base unit.
     pub(super) fn parse(&self, text: &str) -> Result<Ratio, QuantityError> {
         let text = text.trim();
         let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '/' | '-' | '+');
@@ -161,7 +161,8 @@ impl Dimension {
             "unknown unit `{unit}` for {} {}",
             self.article, self.name
         ));
-        // "kB" is as near to "B" as to "KiB"; whoever wrote two letters more meant a prefix.
+        // "kB" is equally close to "B" and to "KiB"; two more letters suggest that a prefix was
+        // meant.
         let near = nearest(
             unit,
             self.unit_names().filter(|name| name.len() >= unit.len()),
@@ -172,7 +173,7 @@ impl Dimension {
         Err(error)
     }
 
-    /// Writes a value in the largest unit that leaves a number of at least one.
+    /// Writes a value in the largest unit that gives a number of at least one.
     pub(super) fn write(&self, value: Ratio, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_unit = |(_, (numerator, denominator)): &(&str, (u64, u64))| {
             value.times((*denominator, *numerator))
@@ -196,12 +197,14 @@ impl Dimension {
     }
 }
 
-/// Binary units are only used for whole numbers of them: "1536 B", not "1.5 KiB".
+/// True if the value reads well in this unit. Binary units are used only for whole numbers: "1536
+/// B", not "1.5 KiB".
 fn reads_well(unit: &str, value: Ratio) -> bool {
     value.denominator == 1 || !unit.contains("iB")
 }
 
-/// Reads `12`, `1.4` or `28/15`: `Err` when it is no number, `Ok(None)` when it is too large.
+/// Parses `12`, `1.4` or `28/15`. Returns `Err` if it is not a number, `Ok(None)` if it is too
+/// large.
 fn number(text: &str) -> Result<Option<Ratio>, ()> {
     if let Some((above, below)) = text.split_once('/') {
         let (above, below) = (decimal(above)?, decimal(below)?);

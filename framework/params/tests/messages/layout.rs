@@ -1,4 +1,4 @@
-//! How messages and descriptions are laid out.
+//! Tests of the layout of messages and printed descriptions.
 
 use insta::assert_snapshot;
 use warpweave_params::{Diagnostic, Source, parse, to_ron};

@@ -1,4 +1,4 @@
-//! The exact text of every refusal: what a user reads is part of the contract.
+//! Tests of the exact text of every error message, which is part of the contract.
 
 mod layout;
 mod overrides;
@@ -44,7 +44,7 @@ struct CacheSpec {
     on: bool,
 }
 
-/// What a user reads for each text, one after another.
+/// Returns the error messages for all texts, one after another.
 fn refusals(texts: &[&str]) -> String {
     let refusal = |text: &&str| {
         let read = parse(&Source::new("a.ron", *text))

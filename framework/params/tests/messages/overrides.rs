@@ -1,4 +1,4 @@
-//! Overrides.
+//! Tests of the messages about overrides.
 
 use insta::assert_snapshot;
 use warpweave_params::{MissingField, Override, Source, from_node, parse, repeated_paths, to_ron};

@@ -1,4 +1,4 @@
-//! Quantities.
+//! Tests of the messages about quantities.
 
 use insta::assert_snapshot;
 use warpweave_params::{

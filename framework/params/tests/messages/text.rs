@@ -1,4 +1,4 @@
-//! Texts that are no description.
+//! Tests of texts that are not descriptions.
 
 use insta::assert_snapshot;
 use warpweave_params::{Source, parse};

@@ -1,4 +1,4 @@
-//! Values that are not of the type asked for.
+//! Tests of values that do not have the requested type.
 
 use insta::assert_snapshot;
 use serde::Deserialize;

@@ -1,48 +1,47 @@
-//! Dividing a system into partitions: who goes where, and what look-ahead that leaves.
+//! Partitioning of a system: assignment of instances to partitions and the resulting look-ahead.
 //!
 //! Two instances joined by a wire shorter than the look-ahead cannot be in different partitions.
-//! So for a look-ahead, longest first, everything joined by shorter wires is contracted into
-//! groups. Taken is the look-ahead with the least to do for the busiest thread, its meetings with
-//! the others included, or the first whose groups can be spread evenly. Groups are spread
-//! whole branches of the hierarchy first, so that neighbours stay together where balance allows.
+//! For each look-ahead, longest first, everything joined by shorter wires is therefore contracted
+//! into groups. The look-ahead chosen minimises the busiest thread's work, synchronisation
+//! included, or is the first whose groups can be spread evenly. Whole branches of the hierarchy are
+//! assigned first, so that neighbours stay together if balance allows.
 //!
-//! Even are the shares of the threads, each of which may evaluate several partitions.
+//! Balance refers to the shares of threads, each of which may evaluate several partitions.
 
 use std::collections::BTreeMap;
 
-/// Work of a thread, in the unit of [`crate::Component::evaluation_cost`], that outweighs meeting the
-/// others: a meeting takes about 1.5 µs, an instruction about 0.25 ns.
+/// Thread work, in the unit of [`crate::Component::evaluation_cost`], that outweighs one
+/// synchronisation. A synchronisation takes about 1.5 µs, an instruction about 0.25 ns.
 pub(crate) const WORK_PER_MEETING: u64 = 80;
 
-/// A share may weigh this much more than an equal one, in percent, before a shorter look-ahead is
-/// tried.
+/// Percentage by which a share may exceed an equal one before a shorter look-ahead is tried.
 const IMBALANCE_PERCENT: u64 = 10;
 
-/// Two instances and how many ticks a wire between them leaves to look ahead.
+/// Two instances and the look-ahead in ticks that the wire between them allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) ends: [u32; 2],
     pub(crate) ticks: u64,
 }
 
-/// Into how many parts the system is to be divided.
+/// Number of parts into which the system is to be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Goal {
-    /// At most so many partitions.
+    /// Maximum number of partitions of the system.
     pub(crate) partitions: usize,
-    /// Threads that are to have equal shares of the work.
+    /// Number of threads that are to have equal shares of the work.
     pub(crate) shares: usize,
 }
 
 impl Goal {
-    /// What the busiest thread has to do in a division, meetings included.
+    /// Returns the work of the busiest thread in a partitioning, synchronisation included.
     pub(crate) fn cost(self, parts: &Parts<'_>, partition_of: &[u32]) -> u64 {
         let windows = parts.ticks / lookahead(parts.edges, partition_of).max(1);
         self.heaviest_of(parts.weights, partition_of)
             .saturating_add(windows.saturating_mul(WORK_PER_MEETING))
     }
 
-    /// Weight of the heaviest share of a division.
+    /// Returns the weight of the heaviest share of a partitioning.
     fn heaviest_of(self, weights: &[u64], partition_of: &[u32]) -> u64 {
         let mut loads = vec![0; self.partitions.max(1)];
         for (partition, weight) in partition_of.iter().zip(weights) {
@@ -51,16 +50,16 @@ impl Goal {
         busiest_share(&loads, self.shares)
     }
 
-    /// Whether shares of which this is the heaviest are even up to so many percent.
+    /// True if shares, the heaviest of which is `heaviest`, are balanced within `percent`.
     fn is_even(self, heaviest: u64, total: u64, percent: u64) -> bool {
         let even = u128::from(total) * u128::from(100 + percent);
         u128::from(heaviest) * self.shares.max(1) as u128 * 100 <= even
     }
 }
 
-/// What the busiest of `threads` does in a window in which the partitions take so much each: every
-/// thread takes its own, every so-many-th, and then, from the last on, those that nobody has begun.
-/// The first partition stays on the first thread.
+/// Returns the work of the busiest of `threads` in a window with these partition loads. Each thread
+/// first takes its own partitions, assigned round-robin. It then takes partitions not yet begun,
+/// from the last one on. The first partition stays on the first thread.
 pub fn busiest_share(loads: &[u64], threads: usize) -> u64 {
     let threads = threads.max(1);
     let mut begun = vec![false; loads.len()];
@@ -79,11 +78,11 @@ pub fn busiest_share(loads: &[u64], threads: usize) -> u64 {
     shares.into_iter().max().unwrap_or(0)
 }
 
-/// What there is to divide.
+/// Instances and wires of the system to divide.
 pub(crate) struct Parts<'a> {
-    /// Paths of the instances.
+    /// Hierarchical paths of the instances, by number.
     pub(crate) paths: &'a [&'a str],
-    /// Work of each instance in `ticks`.
+    /// Work of each instance within `ticks`.
     pub(crate) weights: &'a [u64],
     pub(crate) ticks: u64,
     pub(crate) edges: &'a [Edge],
@@ -91,7 +90,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) island: &'a [u32],
 }
 
-/// Groups of instances, joined step by step.
+/// Groups of instances that are joined step by step.
 struct Groups {
     parent: Vec<u32>,
 }
@@ -116,12 +115,12 @@ impl Groups {
         of
     }
 
-    /// Whether everything is in one group.
+    /// True if all instances are in one group.
     fn are_one(&mut self) -> bool {
         (1..self.parent.len() as u32).all(|of| self.find(of) == 0)
     }
 
-    /// Joins two groups under their first instance; whether they were two.
+    /// Joins two groups under their first instance; returns true if they were separate.
     fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b) as usize] = a.min(b);
@@ -129,14 +128,14 @@ impl Groups {
     }
 }
 
-/// The longest look-ahead at which there is anything to divide: the longest wire that joins what
-/// shorter ones leave apart. `None` without such a wire.
+/// Returns the longest look-ahead at which the system can be divided: the longest wire that joins
+/// groups that shorter wires leave separate. Returns `None` without such a wire.
 pub(crate) fn longest_lookahead(instances: usize, edges: &[Edge], island: &[u32]) -> Option<u64> {
     joining(instances, edges, island).pop()
 }
 
-/// The look-aheads at which groups change, ascending: the wires of a minimum spanning forest
-/// (Kruskal 1956).
+/// Returns the look-aheads at which groups change, ascending: the wires of a minimum spanning
+/// forest (Kruskal 1956).
 fn joining(instances: usize, edges: &[Edge], island: &[u32]) -> Vec<u64> {
     let mut sorted: Vec<_> = edges.iter().collect();
     sorted.sort_by_key(|e| e.ticks);
@@ -151,14 +150,14 @@ fn joining(instances: usize, edges: &[Edge], island: &[u32]) -> Vec<u64> {
     ticks
 }
 
-/// The shortest wire across partitions; no limit without any.
+/// Returns the length of the shortest wire across partitions; unlimited if there is none.
 pub(crate) fn lookahead(edges: &[Edge], partition_of: &[u32]) -> u64 {
     let cut = |e: &&Edge| partition_of[e.ends[0] as usize] != partition_of[e.ends[1] as usize];
     let ticks = edges.iter().filter(cut).map(|e| e.ticks);
     ticks.min().unwrap_or(u64::MAX)
 }
 
-/// The partition of every instance, numbered from 0 without gaps.
+/// Returns the partition of every instance, numbered from 0 without gaps.
 pub(crate) fn divide(parts: &Parts<'_>, goal: Goal) -> Vec<u32> {
     // Parts without any wire between them can be divided at any look-ahead.
     let mut candidates = vec![u64::MAX];
@@ -188,8 +187,8 @@ pub(crate) fn divide(parts: &Parts<'_>, goal: Goal) -> Vec<u32> {
     best.map_or_else(Vec::new, |(_, division)| division)
 }
 
-/// Spreads groups over partitions, whole branches of the hierarchy if that is even enough, else
-/// smaller ones. Returns the weight of the heaviest share too.
+/// Distributes groups over partitions: whole branches of the hierarchy if balanced enough, else
+/// smaller ones. Also returns the weight of the heaviest share.
 fn spread(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32>) {
     let depth = |path: &&str| path.matches('.').count() + 1;
     let deepest = parts.paths.iter().map(depth).max().unwrap_or(1);
@@ -232,7 +231,7 @@ fn spread(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32>)
     best.unwrap_or_default()
 }
 
-/// The heaviest group not yet placed goes where the least weight is (Graham 1969).
+/// Assigns the heaviest group not yet placed to the partition with the least weight (Graham 1969).
 fn longest_first(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32>) {
     let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
     let roots: Vec<u32> = (0..parts.paths.len() as u32)
@@ -255,8 +254,8 @@ fn longest_first(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Ve
     (goal.heaviest_of(parts.weights, &division), division)
 }
 
-/// Groups heavier than an equal share alone, the others in the order of the hierarchy in pieces of
-/// equal weight, so that neighbours stay together.
+/// Places groups heavier than an equal share alone. The others are split, in the order of the
+/// hierarchy, into pieces of equal weight, so that neighbours stay together.
 fn in_order(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32>) {
     let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
     let roots: Vec<u32> = (0..parts.paths.len() as u32)
@@ -280,7 +279,7 @@ fn in_order(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32
             alone += 1;
             alone - 1
         } else {
-            // The piece in which the middle of the group lies.
+            // Piece that contains the middle of the group.
             let middle = u128::from(2 * before + weight) * pieces as u128;
             before += weight;
             ((middle / u128::from(2 * rest.max(1))) as usize).min(pieces - 1)
@@ -293,8 +292,8 @@ fn in_order(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32
     (goal.heaviest_of(parts.weights, &division), division)
 }
 
-/// Numbers partitions from 0 without gaps: that of the island first, then the heaviest, which is
-/// to be begun before others.
+/// Numbers partitions from 0 without gaps: that of the island first, then the heaviest, which
+/// should start early.
 fn numbered(parts: &Parts<'_>, loads: &[u64], bin_of: &[u32]) -> Vec<u32> {
     let mut bins: Vec<u32> = Vec::new();
     for bin in bin_of {
@@ -335,7 +334,7 @@ mod tests {
         divide(&parts, one_each(count))
     }
 
-    /// As many partitions as shares.
+    /// Goal with as many partitions as shares.
     fn one_each(count: usize) -> Goal {
         Goal {
             partitions: count,

@@ -1,4 +1,4 @@
-//! Putting a system together: clocks, instances, wires, and the checks of elaboration.
+//! System builder: clocks, instances, wires, and the checks of elaboration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,28 +36,28 @@ pub struct SystemBuilder {
     pub(super) wires: Vec<NewWire>,
     pub(super) unwired: Vec<(String, Option<Origin>)>,
     pub(super) world: Option<WorldDriver>,
-    /// The ports of the last instance of each kind, which the next one most often has too.
+    /// The port list of the last instance of each kind, which the next instance usually shares.
     ports: BTreeMap<Arc<str>, Arc<PortList>>,
 }
 
 impl SystemBuilder {
-    /// An empty system.
+    /// Creates a system without clocks, instances or wires.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a clock.
+    /// Adds a clock of this frequency to the system.
     pub fn clock(&mut self, name: impl Into<String>, frequency: Frequency) -> ClockId {
         self.clocks.push((name.into(), frequency));
         ClockId(self.clocks.len() as u32 - 1)
     }
 
-    /// The event world of the system: makes events, signals and processes.
+    /// Returns the event world of the system, which creates events, signals and processes.
     pub fn world(&mut self) -> World {
         self.world.get_or_insert_with(WorldDriver::new).world()
     }
 
-    /// Instances added so far.
+    /// Returns the number of instances added so far.
     pub(crate) fn instance_count(&self) -> usize {
         self.instances.len()
     }
@@ -80,7 +80,7 @@ impl SystemBuilder {
         self.add_boxed(path.into(), kind, clock, Box::new(component), None);
     }
 
-    /// Adds an instance of a kind known at run time only; returns what its ports are called.
+    /// Adds an instance of a kind known only at run time; returns the names of its ports.
     pub fn add_boxed(
         &mut self,
         path: impl Into<Arc<str>>,
@@ -102,8 +102,8 @@ impl SystemBuilder {
         ports
     }
 
-    /// Adds an instance that names the same ports as another one, of which these are: one built from the
-    /// same specification, say.
+    /// Adds an instance with the given port list of another one, for example one built from the
+    /// same specification.
     pub fn add_like(
         &mut self,
         path: Arc<str>,
@@ -123,13 +123,12 @@ impl SystemBuilder {
         });
     }
 
-    /// Wires two ports or two bundles of ports, each named `instance.port`. Which of the two is
-    /// named first does not matter.
+    /// Wires two ports or two bundles of ports, each named `instance.port`, in either order.
     pub fn connect(&mut self, a: impl Into<String>, b: impl Into<String>, link: Link) {
         self.connect_from(a.into().into(), b.into().into(), link, None);
     }
 
-    /// As [`SystemBuilder::connect`], remembering where the wire was described.
+    /// Connects like [`SystemBuilder::connect`] and records the place where the wire was described.
     pub fn connect_from(&mut self, a: Arc<str>, b: Arc<str>, link: Link, origin: Option<Origin>) {
         self.wires.push(NewWire {
             ends: [a, b],
@@ -138,18 +137,19 @@ impl SystemBuilder {
         });
     }
 
-    /// Says that an optional port or bundle of ports, named `instance.port`, is meant to stay without
-    /// a wire: nobody is warned of it.
+    /// Marks an optional port or bundle of ports, named `instance.port`, as intentionally unwired,
+    /// which suppresses the warning.
     pub fn leave_unwired(&mut self, port: impl Into<String>, origin: Option<Origin>) {
         self.unwired.push((port.into(), origin));
     }
 
-    /// Checks the system as a whole and makes it runnable.
+    /// Checks the system as a whole and creates a simulation.
     ///
     /// # Errors
-    /// All of: duplicate paths, unusable clock sets, wires that name unknown instances or ports,
-    /// ports left unconnected or connected twice, mismatched directions or message types,
-    /// latencies, widths or capacities of zero.
+    /// Returns all errors of these kinds: duplicate paths, unusable clock sets, and wires that name
+    /// unknown instances or ports. Further kinds are ports left unconnected or connected twice and
+    /// mismatched directions or message types. Latencies, widths or capacities of zero are errors
+    /// too.
     pub fn elaborate(self) -> Result<Simulation, ElaborationErrors> {
         Elaboration::new(self).run()
     }

@@ -1,4 +1,4 @@
-//! The checks of elaboration, and joining the ports of a system that passes them.
+//! Elaboration checks, and connection of the ports of a system that passes them.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
@@ -18,14 +18,15 @@ use crate::evaluation::Target;
 use crate::time::{ClockSetError, Frequency, TimeBase};
 use crate::world::WorldDriver;
 
-/// Instance and number among its ports.
+/// Instance and port number within the instance.
 pub(super) type PortAt = (usize, usize);
 
-/// What wires make of one port of one instance.
+/// Connection state of one port of one instance.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PortUse {
     pub(super) wired: bool,
-    /// Some wire names it, even if that wire is wrong: the mistake is reported once, there.
+    /// True if some wire names the port, even a faulty one; the mistake is then reported once, at
+    /// the wire.
     named: bool,
 }
 
@@ -36,20 +37,20 @@ pub(super) struct Channel {
     link: Link,
 }
 
-/// An instance and ports of it that an address means.
+/// An instance and those of its ports that an address denotes.
 type Meant = (usize, Arc<[Member]>);
 
 pub(super) struct Elaboration {
     clocks: Vec<(String, Frequency)>,
     pub(super) instances: Vec<NewInstance>,
     wires: Vec<NewWire>,
-    /// Addresses of ports that are meant to stay without a wire, and where that is said.
+    /// Addresses of intentionally unwired ports, with the place of each declaration.
     pub(super) unwired: Vec<(String, Option<Origin>)>,
-    /// The same by instance and port.
+    /// Intentionally unwired ports by instance and port.
     pub(super) meant_unwired: BTreeSet<PortAt>,
-    /// What is made of the ports of all instances, one instance after the other.
+    /// Connection states of the ports of all instances, instance by instance.
     uses: Vec<PortUse>,
-    /// Where those of each instance begin.
+    /// Index in `uses` of the first port of each instance.
     first_use: Vec<usize>,
     by_path: FxHashMap<Arc<str>, usize>,
     pub(super) channels: Vec<Channel>,
@@ -204,7 +205,7 @@ impl Elaboration {
         }
     }
 
-    /// Ports meant by `instance.port`: one port, or the ports of a bundle.
+    /// Returns the ports denoted by `instance.port`: one port, or the ports of a bundle.
     pub(super) fn find(&mut self, address: &str, origin: Option<Origin>) -> Option<Meant> {
         let mut dots = (address.bytes().enumerate().rev()).filter(|(_, c)| *c == b'.');
         let split = dots.find_map(|(at, _)| {
@@ -334,7 +335,7 @@ impl Elaboration {
         &self.instances[instance].ports.ports[port]
     }
 
-    /// Whether a wire ends at a port.
+    /// True if a wire ends at the port.
     pub(super) fn is_wired(&self, at: PortAt) -> bool {
         self.uses[self.number(at)].wired
     }
@@ -344,12 +345,12 @@ impl Elaboration {
         &mut self.uses[number]
     }
 
-    /// Number of a port among all.
+    /// Returns the number of a port among all ports.
     pub(super) fn number(&self, (instance, port): PortAt) -> usize {
         self.first_use[instance] + port
     }
 
-    /// How many ports there are.
+    /// Returns the number of ports of all instances.
     pub(super) fn port_count(&self) -> usize {
         self.uses.len()
     }

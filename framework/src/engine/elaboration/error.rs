@@ -1,4 +1,4 @@
-//! What is wrong with a system.
+//! Errors found during elaboration of a system.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use thiserror::Error;
 
 use crate::component::Origin;
 
-/// One thing wrong with a system.
+/// One error in a system, found at elaboration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElaborationError {
-    /// What is wrong, naming instance paths and ports.
+    /// Describes the problem with instance paths and ports.
     pub message: String,
-    /// What to do next, where something useful can be said.
+    /// Suggests a next step, if there is a useful one.
     pub hint: Option<String>,
-    /// Where the offending part was described.
+    /// Place where the part at fault was described.
     pub origin: Option<Origin>,
-    /// Field of that part's specification at fault, as a path within it; empty for the whole.
+    /// Field at fault of that part's specification, as a path within it; empty for the whole.
     pub field: String,
-    /// Other places that disagree.
+    /// Other places that conflict with this one.
     pub related: Vec<RelatedOrigin>,
 }
 
 impl ElaborationError {
-    /// A mistake that says all in its message.
+    /// Creates an error that is fully described by its message.
     pub(super) fn new(message: String, hint: Option<String>, origin: Option<Origin>) -> Self {
         Self {
             message,
@@ -34,18 +34,18 @@ impl ElaborationError {
     }
 }
 
-/// A place that disagrees with the one at fault.
+/// A place that conflicts with the one at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelatedOrigin {
-    /// What is said there.
+    /// Describes the conflicting statement at that place.
     pub message: String,
-    /// Where the part was described.
+    /// Place where the conflicting part was described.
     pub origin: Option<Origin>,
     /// Field of its specification, as a path within it; empty for the whole.
     pub field: String,
 }
 
-/// Everything wrong with a system, found in one pass.
+/// All errors in a system, found in one pass.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ElaborationErrors(pub Vec<ElaborationError>);
 

@@ -1,4 +1,4 @@
-//! What components tell each other along their wires, and what each has to itself.
+//! Delivery of facts along wires, and checks of exclusive claims.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,14 +10,16 @@ use crate::engine::elaboration::error::{ElaborationError, RelatedOrigin};
 use crate::engine::elaboration::port_list::first_name;
 use crate::engine::simulation::SystemWarning;
 
-/// Ports of one instance that facts go on to, and whether they go with the messages or against them.
+/// Ports of one instance that pass facts on; true if the facts travel with the messages, false if
+/// against them.
 type Passage = (usize, u32, bool);
 
-/// Who is at the other ends of the wires of every port.
+/// Ports at the other ends of the wires of every port.
 struct Listeners {
-    /// Where those of each port begin in `all`, by its number; and the end of the last.
+    /// Index in `all` of the first listener of each port, by port number, followed by the end of
+    /// the last.
     first: Vec<usize>,
-    /// In the order of the wires.
+    /// Listening ports in the order of the wires.
     all: Vec<PortAt>,
 }
 
@@ -28,7 +30,7 @@ impl Listeners {
 }
 
 impl Elaboration {
-    /// A component refuses what it is wired to.
+    /// Records that a component rejects its connections.
     pub(super) fn unfit(&mut self, instance: usize, problem: Unfit) {
         let Unfit {
             field,
@@ -65,8 +67,8 @@ impl Elaboration {
         });
     }
 
-    /// Tells what every port states to the other end of its wire, and to those beyond it that the
-    /// components between let it pass to. What a passage has seen it does not pass again.
+    /// Delivers the facts of every port to the other end of its wire, and through passages to the
+    /// components beyond. A passage does not forward the same fact twice.
     pub(super) fn tell_facts(&mut self) {
         let listeners = self.listeners();
         let mut passed: BTreeMap<Passage, Vec<Facts>> = BTreeMap::new();
@@ -94,7 +96,7 @@ impl Elaboration {
         }
     }
 
-    /// Every port of every instance.
+    /// Iterates over every port of every instance.
     fn ports_in_order(&self) -> impl Iterator<Item = PortAt> + use<> {
         let counts: Vec<usize> = (self.instances.iter())
             .map(|instance| instance.ports.ports.len())
@@ -138,7 +140,7 @@ impl Elaboration {
         }
     }
 
-    /// Sends facts that have arrived at `listener` on by the ports of its passage.
+    /// Forwards facts that have arrived at `listener` through the ports of its passage.
     fn pass_on(
         &self,
         listener: PortAt,
@@ -171,7 +173,7 @@ impl Elaboration {
         }
     }
 
-    /// Refuses two instances that have the same to themselves; says it once of two instances.
+    /// Reports instances with conflicting exclusive claims, once for each pair.
     pub(super) fn check_claims(&mut self) {
         let mut spaces: BTreeMap<&str, Vec<(usize, Claim)>> = BTreeMap::new();
         for (number, instance) in self.instances.iter().enumerate() {
@@ -242,7 +244,8 @@ impl Elaboration {
         }
     }
 
-    /// Optional ports without a wire that change what the machine does, one warning for each bundle.
+    /// Returns warnings for unwired optional ports whose absence changes the machine's behavior,
+    /// one for each bundle.
     pub(super) fn unwired_ports(&self) -> Vec<SystemWarning> {
         let mut warnings = Vec::new();
         for (number, instance) in self.instances.iter().enumerate() {
@@ -271,7 +274,7 @@ impl Elaboration {
         warnings
     }
 
-    /// Notes the ports that are meant to stay without a wire.
+    /// Records the ports that are intentionally unwired.
     pub(super) fn note_unwired(&mut self) {
         for (address, origin) in std::mem::take(&mut self.unwired) {
             let Some((instance, members)) = self.find(&address, origin) else {

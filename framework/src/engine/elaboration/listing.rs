@@ -1,4 +1,4 @@
-//! The ports of a component by their names.
+//! List of a component's ports by their names.
 
 use crate::channel::{Direction, Ports};
 use crate::component::Component;
@@ -8,15 +8,15 @@ use crate::component::Component;
 pub struct PortDoc {
     /// Name within the component, such as `up[2].request`.
     pub name: String,
-    /// Which way messages pass.
+    /// Direction in which messages pass through the port.
     pub direction: Direction,
-    /// Name of the message type, without the path to it.
+    /// Name of the message type without its module path.
     pub message: String,
-    /// The component works without it.
+    /// True if the component also works without this port.
     pub optional: bool,
 }
 
-/// Every port of a component in the order it names them.
+/// Returns every port of a component in the order it names them.
 pub fn described_ports(component: &mut dyn Component) -> Vec<PortDoc> {
     let mut ports = Vec::new();
     component.ports(&mut Ports::new(&mut |port| {
@@ -30,7 +30,7 @@ pub fn described_ports(component: &mut dyn Component) -> Vec<PortDoc> {
     ports
 }
 
-/// `a::b::Wrapped<c::Value>` becomes `Wrapped<Value>`.
+/// Removes module paths: `a::b::Wrapped<c::Value>` becomes `Wrapped<Value>`.
 fn without_paths(name: &str) -> String {
     let mut text = String::new();
     for part in name.split_inclusive(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':')) {

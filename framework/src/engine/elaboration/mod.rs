@@ -1,4 +1,4 @@
-//! From clocks, instances and wires to a simulation.
+//! Elaboration of clocks, instances and wires into a simulation.
 //!
 //! | file | holds |
 //! |---|---|

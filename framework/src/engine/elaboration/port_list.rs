@@ -1,4 +1,4 @@
-//! The ports of an instance as it names them, listed once; instances that name the same share the list.
+//! Port list of an instance in its own naming order; instances with the same ports share the list.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 use crate::channel::{Direction, Port, Ports};
 use crate::component::Component;
 
-/// One port of a component, whichever instance it belongs to.
+/// One port of a component, independent of the instance it belongs to.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PortShape {
     pub(crate) name: Arc<str>,
     pub(crate) direction: Direction,
     pub(crate) message: (TypeId, &'static str),
     pub(crate) optional: bool,
-    /// What the component does without it, if that is likely to be missed.
+    /// Behavior of the component without the port, if its absence is probably a mistake.
     pub(crate) unwired: Option<&'static str>,
     pub(crate) fans_out: bool,
 }
@@ -32,7 +32,7 @@ impl PortShape {
         }
     }
 
-    /// Whether `port` is such a one.
+    /// True if `port` has this name and shape.
     fn is(&self, port: &Port<'_>) -> bool {
         *self.name == *port.name
             && self.unwired == port.unwired
@@ -40,7 +40,7 @@ impl PortShape {
             && self.is_alike(port)
     }
 
-    /// Whether `port`, whatever it is called, takes the same wires.
+    /// True if `port`, regardless of its name, accepts the same wires.
     pub(super) fn is_alike(&self, port: &Port<'_>) -> bool {
         self.optional == port.optional
             && self.direction == port.port.direction()
@@ -48,13 +48,14 @@ impl PortShape {
     }
 }
 
-/// Number of a port that a name means, and where in its own name what follows that of a bundle begins.
+/// Number of a port that a name denotes, and the offset in its own name at which the part after the
+/// bundle's name begins.
 pub(super) type Member = (usize, usize);
 
 /// The ports of an instance, in the order its component names them.
 pub struct PortList {
     pub(crate) ports: Vec<PortShape>,
-    /// First names, each once, in order.
+    /// Distinct first names of the ports, in order.
     bundles: Vec<Arc<str>>,
     /// The ports of each first name; see [`PortList::find`].
     members: FxHashMap<Arc<str>, Arc<[Member]>>,
@@ -63,7 +64,7 @@ pub struct PortList {
 }
 
 impl PortList {
-    /// The ports of `component`. They are those of `like` if it names the same.
+    /// Returns the port list of `component`; shares `like` if its ports are the same.
     pub(super) fn of(component: &mut dyn Component, like: Option<&Arc<Self>>) -> Arc<Self> {
         let known = like.map_or(&[][..], |like| &like.ports);
         let mut same = 0;
@@ -120,13 +121,13 @@ impl PortList {
         }
     }
 
-    /// The ports as a person would wire them: bundles by their first name, each once.
+    /// Returns the names as used for wiring: bundles by their first name, each once.
     pub fn connectable(&self) -> &[Arc<str>] {
         &self.bundles
     }
 
-    /// The ports that `name` means: one of this name, or else all whose names begin with it and a dot. None
-    /// if nothing has this name.
+    /// Returns the ports that `name` denotes: the port with this name, or else all whose names
+    /// begin with it and a dot. Empty if nothing has this name.
     pub(super) fn find(&self, name: &str) -> Arc<[Member]> {
         if let Some(members) = self.members.get(name) {
             return Arc::clone(members);
@@ -144,13 +145,13 @@ impl PortList {
             .collect()
     }
 
-    /// Names that more than one port has, once for each port more.
+    /// Returns names that several ports share, once for each additional port.
     pub(super) fn named_twice(&self) -> &[Arc<str>] {
         &self.named_twice
     }
 }
 
-/// What wires call the bundle of a port, or the port itself.
+/// Returns the name of a port's bundle, or of the port itself, as used in wires.
 pub(super) fn first_name(port: &str) -> &str {
     port.split('.').next().unwrap_or(port)
 }

@@ -1,25 +1,25 @@
-//! Where the threads of a run meet between windows: spin a little, then sleep.
+//! Barrier at which the threads of a run meet between windows: they spin briefly, then sleep.
 
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, SPINS, hint_spin};
 
 /// A barrier for a fixed number of threads, reused for every window.
 ///
-/// The last thread to arrive does what is to be done while all others wait, then lets everybody
-/// go on. What any thread did before it arrived is visible to that thread, and what that did to
-/// all others.
+/// The last thread to arrive performs a serial action while all others wait, then releases them.
+/// Everything done by any thread before its arrival is visible to that action, and the action's
+/// effects are visible to all threads.
 pub(crate) struct Barrier {
     parties: usize,
     arrived: AtomicUsize,
-    /// Number of the meeting.
+    /// Number of the current barrier round.
     round: AtomicUsize,
-    /// A party died: nobody waits any more.
+    /// True if a party has failed, so that no thread waits any more.
     broken: AtomicBool,
-    /// Threads that sleep.
+    /// Number of threads that sleep at the barrier.
     sleepers: Mutex<usize>,
     woken: Condvar,
 }
 
-/// A thread panicked, so the meeting will not take place.
+/// Error of a barrier that will not complete because a thread panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
@@ -35,10 +35,10 @@ impl Barrier {
         }
     }
 
-    /// Waits for all parties; the last to arrive calls `meanwhile` before anybody goes on.
+    /// Waits for all parties; the last to arrive calls `meanwhile` before any thread continues.
     ///
     /// # Errors
-    /// When a party has called [`Barrier::shatter`] instead of coming.
+    /// Returns an error if a party has called [`Barrier::shatter`] instead of arriving.
     pub(crate) fn meet(&self, meanwhile: impl FnOnce()) -> Result<(), Broken> {
         let round = self.round.load(Ordering::Acquire);
         // The last to arrive sees what all others did.
@@ -56,7 +56,8 @@ impl Barrier {
         }
     }
 
-    /// Sends everybody home, now and at all later meetings, because a party will not come.
+    /// Releases all threads with an error, now and in all later rounds, because a party will not
+    /// arrive.
     pub(crate) fn shatter(&self) {
         self.broken.store(true, Ordering::Release);
         let round = self.round.load(Ordering::Acquire);
@@ -64,7 +65,7 @@ impl Barrier {
     }
 
     fn release(&self, round: usize) {
-        // Under the lock, so that nobody falls asleep between looking and sleeping.
+        // Under the lock, so that no thread falls asleep between the check and the wait.
         let sleepers = self.sleepers.lock();
         self.round.store(round, Ordering::Release);
         if *sleepers > 0 {

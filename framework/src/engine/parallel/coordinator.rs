@@ -1,7 +1,8 @@
-//! The coordinator: from what the partitions did in a window it derives the next one, or the end.
+//! The coordinator, which derives the next window, or the end, from the partitions' results of the
+//! last window.
 //!
-//! It runs between windows, while nobody evaluates, and looks at nothing but simulated time and
-//! what partitions recorded, so its decisions are the same for any number of threads.
+//! It runs between windows, while no partition is evaluated. It uses only simulated time and the
+//! partitions' records, so its decisions are the same for any number of threads.
 //!
 //! ```text
 //!   partitions at rest ─► wake across cuts ─► count obligations, find failures ─► window or end
@@ -23,60 +24,60 @@ use crate::observe::ProbeSink;
 use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
 
-/// What has just been done in a run on one thread.
+/// Step just completed in a run on one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStep {
     /// The first window has been decided on.
     Begun,
-    /// This partition has run its window.
+    /// The partition with this number has run its window.
     Partition(usize),
     /// The next window has been decided on.
     Decided,
-    /// It has been decided that no window follows.
+    /// The coordinator has decided that no window follows.
     Ended,
 }
 
-/// See [`Coordinator::observer`].
+/// Callback after each step; see [`Coordinator::observer`].
 pub(crate) type Observer = Box<dyn FnMut(RunStep) + Send>;
 
-/// What the coordinator keeps between windows and runs.
+/// State of the coordinator that persists between windows and runs.
 pub(crate) struct Coordinator {
     pub(crate) cuts: Vec<CutChannel>,
-    /// Ticks a window may last: the shortest latency across a cut.
+    /// Maximum length of a window in ticks: the shortest latency across a cut.
     pub(crate) lookahead: u64,
-    /// Ticks from what decides the end of a run to the end, that tick included.
+    /// Ticks from the event that decides the end of a run to the end, that tick included.
     pub(crate) stop_delay: u64,
-    /// Obligations taken and not yet discharged.
+    /// Number of obligations taken and not yet discharged.
     pub(crate) obligations: u64,
     /// Tick of the last progress; see [`crate::evaluation::Shared`].
     pub(crate) last_progress: Tick,
     pub(crate) stop: Option<Stop>,
-    /// A component asked for a pause in the last window.
+    /// True if a component requested a pause in the last window.
     pause: bool,
-    /// Listener to merged instrumentation events, when there are several partitions.
+    /// Listener for merged instrumentation events, used with several partitions.
     pub(crate) sink: Option<Box<dyn ProbeSink>>,
     pub(crate) sleeping: bool,
-    /// Told after each step of a run on one thread.
+    /// Callback after each step of a run on one thread.
     pub(crate) observer: Option<Observer>,
-    /// Windows opened so far; a measure of work, not a result.
+    /// Number of windows opened so far; a measure of work, not a result.
     pub(crate) windows: u64,
-    /// The window that partitions are to run.
+    /// Window that the partitions run next.
     pub(crate) window: Window,
-    /// The tallies of the last window tell of every partition.
+    /// True if the tallies of the last window cover all partitions.
     told: bool,
-    /// How the threads of a run work.
+    /// Mode in which the threads of a run work.
     pub(crate) crew: ThreadGovernor,
 }
 
 /// A decided end of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stop {
-    /// The last tick evaluated.
+    /// Last tick that the run evaluates.
     last: u64,
     failure: Option<Failure>,
 }
 
-/// The limits of one run.
+/// Limits that end a single run.
 pub(crate) struct Limits<'a> {
     pub(crate) until: u64,
     pub(crate) silence: Option<u64>,
@@ -84,12 +85,12 @@ pub(crate) struct Limits<'a> {
     pub(crate) background: Background,
 }
 
-/// How the windows of a run ended.
+/// Reason for which the windows of a run ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// Nothing is left to evaluate.
+    /// Nothing is left to evaluate in any partition.
     Silent,
-    /// Every obligation was discharged.
+    /// Every obligation has been discharged by its holder.
     Done,
     Failed(String),
     Limit,
@@ -118,7 +119,7 @@ impl Coordinator {
         }
     }
 
-    /// A run begins.
+    /// Prepares the coordinator for a new run.
     pub(crate) fn begin(&mut self) {
         self.told = false;
         self.pause = false;
@@ -131,7 +132,8 @@ impl Coordinator {
         }
     }
 
-    /// Opens the next window, or tells how the run ended. Called between windows, by one thread.
+    /// Opens the next window, or returns the reason for the end of the run. Called between windows,
+    /// by one thread.
     pub(crate) fn advance(
         &mut self,
         cells: &Cells<'_>,
@@ -163,7 +165,7 @@ impl Coordinator {
         self.open(cells.len() == 1, limits, &found)
     }
 
-    /// What happened at cuts outside of windows: senders that waited when the system was divided.
+    /// Collects events at cuts outside of windows: senders that waited when the system was divided.
     #[cold]
     fn collect(cells: &Cells<'_>, across: &mut CutActivity) {
         for cell in cells {
@@ -171,8 +173,8 @@ impl Coordinator {
         }
     }
 
-    /// Arranges the wake-ups that follow from what happened at the cuts. In which order the threads
-    /// are looked at does not matter.
+    /// Arranges the wake-ups that follow from events at the cuts. Independent of the order in which
+    /// threads are inspected.
     fn wake_across(&mut self, cells: &Cells<'_>, happened: &mut CutActivity, found: &mut Found) {
         let (mut first, mut last) = (NEVER, 0);
         let mut wake = |place: Place, tick: u64| {
@@ -193,8 +195,9 @@ impl Coordinator {
             self.cuts[number as usize].waiting = true;
             happened.taken.push(number);
         }
-        // Who waits learns of a credit in the window in which the message was taken; one that
-        // began to wait later learns of it now. Whoever is looked at first, nobody is missed.
+        // A waiting sender learns of a credit in the window in which the message was taken. One
+        // that began to wait later learns of it now. No sender is missed, in any order of
+        // inspection.
         for number in happened.taken.drain(..) {
             let cut = &mut self.cuts[number as usize];
             if cut.waiting {
@@ -213,8 +216,8 @@ impl Coordinator {
         }
     }
 
-    /// Background work at which a partition stopped, not knowing of any foreground work, is due
-    /// if others turned out to have some at or after it. Returns whether somebody goes on within
+    /// A partition stops at background work if it knows of no foreground work. That work is due if
+    /// others have foreground work at or after it. Returns true if any partition continues within
     /// the same window.
     #[cold]
     fn resume_held(&mut self, cells: &Cells<'_>, alive: Tick) -> bool {
@@ -233,7 +236,7 @@ impl Coordinator {
         resumed
     }
 
-    /// Takes over what the partitions recorded in the window that may end the run.
+    /// Takes over the partitions' records of the window that may end the run.
     #[cold]
     fn absorb(&mut self, cells: &Cells<'_>) {
         let mut changes = Vec::new();
@@ -272,7 +275,7 @@ impl Coordinator {
         }
     }
 
-    /// Adds up the changes; the first tick at whose end no obligation was left.
+    /// Adds up the changes; returns the first tick at whose end no obligation was left.
     fn count_obligations(&mut self, mut changes: Vec<(Tick, i64)>) -> Option<Tick> {
         changes.sort_by_key(|(tick, _)| *tick);
         let mut done = None;
@@ -292,7 +295,8 @@ impl Coordinator {
         done
     }
 
-    /// Hands buffered instrumentation events on in the order of one partition.
+    /// Forwards buffered instrumentation events in the order in which a single partition would emit
+    /// them.
     fn merge_events(&mut self, cells: &Cells<'_>) {
         let Some(sink) = &mut self.sink else {
             return;
@@ -310,7 +314,7 @@ impl Coordinator {
         }
     }
 
-    /// Decides on the next window.
+    /// Decides on the next window or the end.
     fn open(&mut self, alone: bool, limits: &Limits<'_>, found: &Found) -> Option<RunEnd> {
         let ending = self.stop.is_some();
         let mut next = found.first;
@@ -336,7 +340,7 @@ impl Coordinator {
         let silence = limits.silence.filter(|_| !ending).unwrap_or(u64::MAX);
         let patience = self.last_progress.0.saturating_add(silence);
         if start.0 > limits.until.min(patience) {
-            // A failure is told at once; the rest of its delay is not worth another run.
+            // A failure is reported at once; completing its delay is not worth another run.
             let failed = self.stop.as_ref().is_some_and(|s| s.failure.is_some());
             let end = if patience < limits.until {
                 RunEnd::Livelock
@@ -359,7 +363,8 @@ impl Coordinator {
             } else {
                 1
             };
-            // Nobody passes the tick at which patience ends unless there was progress before it.
+            // No partition passes the tick at which patience ends unless there was progress before
+            // it.
             end = end
                 .min(start.0.saturating_add(longest))
                 .min(patience.saturating_add(1));
@@ -378,7 +383,7 @@ impl Coordinator {
         None
     }
 
-    /// Ends the run as was decided, if it was.
+    /// Ends the run if its end was decided.
     fn finish(&mut self) -> Option<RunEnd> {
         let stop = self.stop.take()?;
         Some(match stop.failure {

@@ -1,11 +1,11 @@
-//! Channels between partitions, as the coordinator sees them between windows.
+//! Channels between partitions, as seen by the coordinator between windows.
 //!
-//! A window is no longer than the latency and the credit latency of any cut channel, so what one
-//! partition does at a cut is not visible to the other before the next window. Only wake-ups are
-//! left to arrange, and those the coordinator derives from the time stamps in the slots while
-//! nobody runs: for a message at the head the tick at which it is readable, for a sender that
-//! waits the tick of its credit. That is exactly whom, and when, the ends would have woken
-//! themselves within one partition.
+//! A window is no longer than the latency and the credit latency of any cut channel. Actions of one
+//! partition at a cut are thus not visible to the other before the next window. Only wake-ups
+//! remain to be arranged. The coordinator derives them between windows from the time stamps in the
+//! slots. A message at the head wakes the receiver at the tick at which it is readable. A waiting
+//! sender is woken at the tick of its credit. Within one partition the ends would have performed
+//! exactly the same wake-ups.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::engine::partition::Place;
 pub(crate) struct CutChannel {
     pub(crate) from: Place,
     pub(crate) to: Place,
-    /// `None` for published wires, which have no slots.
+    /// Slot time stamps; `None` for published wires, which have no slots.
     pub(crate) boundary: Option<Arc<dyn Boundary>>,
-    /// The sender waits for a credit of which nothing has been seen.
+    /// True if the sender waits for a credit that has not been seen yet.
     pub(crate) waiting: bool,
 }

@@ -1,4 +1,4 @@
-//! Several partitions side by side: windows in which each works by itself, meetings between them.
+//! Parallel execution of partitions: independent work within windows, synchronisation between them.
 //!
 //! | file | holds |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `threads`, `barrier` | who runs which partition, and where threads meet |
 //! | `crew` | whether they work together, or one alone while others would only wait |
 //!
-//! A system that is not divided is one partition with one long window: the same code.
+//! A system that is not divided is one partition with one long window and uses the same code.
 
 mod barrier;
 mod coordinator;

@@ -1,4 +1,4 @@
-//! What partitions did in a window and have before them, added up for the coordinator.
+//! Partitions' results of a window and their pending work, accumulated for the coordinator.
 
 use crate::engine::partition::{Ahead, Partition, Window};
 use crate::evaluation::CutActivity;
@@ -6,29 +6,29 @@ use crate::sync::Mutex;
 use crate::time::Tick;
 use crate::world::WorldDriver;
 
-/// The partitions of a run, each in the hands of one thread at a time.
+/// The partitions of a run, each held by one thread at a time.
 pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
 
-/// What partitions have before them when they rest.
+/// Pending work of the partitions after a window.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
-    /// Somebody stopped at background work.
+    /// True if a partition stopped at background work.
     pub(super) held: bool,
-    /// The last tick at or after which there is or was foreground work.
+    /// Last tick at or after which there is or was foreground work.
     pub(super) alive: Tick,
     pub(super) last_progress: Tick,
-    /// Something happened that may end the run.
+    /// True if something happened that may end the run.
     pub(super) may_end: bool,
-    /// Some foreground work: the first, and as late a one as is known.
+    /// Foreground work: the earliest tick, and the latest one known.
     pub(super) first: Option<Tick>,
     pub(super) latest: Option<Tick>,
-    /// The next background work.
+    /// Tick of the next background work.
     pub(super) background: Option<Tick>,
-    /// The next edge, for runs without sleeping.
+    /// Tick of the next edge, for runs without sleeping.
     pub(super) any_edge: Option<Tick>,
 }
 
-/// The earlier of two times, of which there may be none.
+/// Returns the minimum of two optional times.
 #[inline]
 pub(super) fn earlier(a: Option<Tick>, b: Option<Tick>) -> Option<Tick> {
     match (a, b) {
@@ -49,7 +49,7 @@ impl Found {
         any_edge: None,
     };
 
-    /// Adds what one partition has before it.
+    /// Adds the pending work of one partition.
     pub(super) fn add(&mut self, partition: &Partition, sleeping: bool) {
         let foreground = partition.foreground();
         self.background = earlier(self.background, partition.first_background());
@@ -59,11 +59,11 @@ impl Found {
         self.add_foreground(partition, foreground);
     }
 
-    /// Adds what one partition has before it and has done, background work left out.
+    /// Adds the pending and completed work of one partition, except background work.
     #[inline]
     pub(super) fn add_foreground(&mut self, partition: &Partition, foreground: Option<Tick>) {
         self.held |= partition.held.is_some();
-        // What was evaluated before this window lies before any wake-up held in it.
+        // Edges evaluated before this window precede any wake-up held in it.
         self.alive = self.alive.max(partition.now);
         self.last_progress = self.last_progress.max(partition.shared.last_progress);
         self.may_end |= partition.shared.may_end();
@@ -74,7 +74,7 @@ impl Found {
         }
     }
 
-    /// Somebody is to be woken at these ticks.
+    /// Records that components are to be woken at these ticks.
     pub(super) fn wake(&mut self, first: Tick, last: Tick) {
         self.alive = self.alive.max(last);
         self.first = earlier(self.first, Some(first));
@@ -101,7 +101,7 @@ impl Found {
     }
 }
 
-/// What happened in the partitions that one thread ran in a window, for the coordinator.
+/// Results of the partitions that one thread ran in a window, for the coordinator.
 pub(crate) struct Tally {
     pub(super) found: Found,
     pub(super) across: Box<CutActivity>,
@@ -115,7 +115,7 @@ impl Tally {
         }
     }
 
-    /// Runs the partition in the window if it is its turn, and notes what comes of it.
+    /// Runs the partition in the window if it takes part, and records the results.
     #[inline]
     pub(crate) fn run(
         &mut self,

@@ -1,42 +1,43 @@
-//! Whether the threads of a run work together, or one alone while the others sleep.
+//! Choice between running all threads together and one thread alone while the others sleep.
 //!
-//! On a host with more work than cores a thread that is not running keeps all others waiting, window after
-//! window: two threads may take many times as long as one. So each window tells how long the threads were
-//! busy in it. Where that is hardly more than the window lasted, one thread at a time did the work, and
-//! goes on alone: no meetings, no waiting. From time to time they try again, less often after each failure.
+//! On a host with more work than cores, a thread that is not scheduled delays all others in every
+//! window. Two threads may then take many times as long as one. Each window therefore measures how
+//! long the threads were busy. If that hardly exceeds the window's duration, one thread at a time
+//! did the work and continues alone, without synchronisation. All threads try again from time to
+//! time, less often after each failure.
 //!
-//! Host time decides who works, and nothing that a simulation shows depends on that.
+//! Host time decides which threads work, and no simulation result depends on that.
 
 use std::time::Duration;
 
-/// How long threads work together until that is judged, and in how many windows at least.
+/// Time for which threads work together before that is judged, and the minimum number of windows.
 const TRIAL: Duration = Duration::from_millis(2);
 const TRIAL_WINDOWS: u32 = 16;
-/// Where one thread is not running, windows are few: then a trial ends after this time.
+/// Maximum time of a trial, used if a thread is not scheduled and windows are few.
 const TRIAL_MAX: Duration = Duration::from_millis(10);
-/// How long one works alone after the first failure, and at most.
+/// Time for which one thread works alone after the first failure, and its maximum.
 const ALONE: Duration = Duration::from_millis(10);
 const ALONE_MAX: Duration = Duration::from_millis(640);
-/// Busy threads, on average over a trial, from which on they work together: what is won over one
-/// thread is to be more than the meetings cost.
+/// Minimum average number of busy threads over a trial for working together. Above it, the gain
+/// over one thread exceeds the cost of synchronisation.
 const BUSY_MIN: f64 = 1.25;
 
-/// How the threads of a run work, judged between windows.
+/// Working mode of the threads of a run, judged between windows.
 pub(crate) struct ThreadGovernor {
     together: bool,
-    /// When the last window ended.
+    /// Host time at which the last window ended.
     last: Duration,
-    /// What is judged next: so much time, so many windows, and how long threads were busy in them,
-    /// added up over threads.
+    /// Data of the current trial: elapsed time, number of windows, and busy time summed over
+    /// threads.
     elapsed: Duration,
     windows: u32,
     busy: Duration,
-    /// How long one works alone after the next failure.
+    /// Time for which one thread works alone after the next failure.
     alone: Duration,
 }
 
 impl ThreadGovernor {
-    /// Threads that begin together.
+    /// Creates a crew whose threads begin together.
     pub(crate) fn new() -> Self {
         Self {
             together: true,
@@ -48,18 +49,18 @@ impl ThreadGovernor {
         }
     }
 
-    /// Whether they work together.
+    /// True if all threads currently work together.
     pub(crate) fn is_together(&self) -> bool {
         self.together
     }
 
-    /// Windows begin at `now`, after other things were done.
+    /// Starts measuring windows at `now`, after an interruption by other activities.
     pub(crate) fn resume(&mut self, now: Duration) {
         self.last = now;
     }
 
-    /// A window ended at `now`, in which the threads were busy for `busy` in all: decides how they work
-    /// in the next.
+    /// Ends a window at `now` in which the threads were busy for `busy` in total. Decides the
+    /// working mode for the next window.
     pub(crate) fn judge(&mut self, now: Duration, busy: Duration) {
         self.elapsed += now.saturating_sub(self.last);
         self.last = now;
@@ -94,7 +95,7 @@ mod tests {
 
     const WINDOW: Duration = Duration::from_micros(50);
 
-    /// A host on which time passes as windows say.
+    /// Simulated host on which time advances with the windows.
     struct Host {
         crew: ThreadGovernor,
         now: Duration,
@@ -106,8 +107,8 @@ mod tests {
             Self { crew, now }
         }
 
-        /// Windows for so long, each of this length, with so many threads busy; the time in which they
-        /// worked together.
+        /// Runs windows of the given length for the given time with this many busy threads. Returns
+        /// the time for which they worked together.
         fn pass(&mut self, time: Duration, window: Duration, busy: f64) -> Duration {
             let end = self.now + time;
             let mut together = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Running the windows of several partitions, on one thread or many.
+//! Execution of the windows of several partitions, on one thread or many.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(crate) fn run_windows(
     }
 }
 
-/// Threads side by side, until the run ends or they work no longer together.
+/// Runs the threads in parallel until the run ends or they stop working together.
 fn run_together(
     shares: &Shares<'_, '_>,
     coordinator: &mut Coordinator,
@@ -73,7 +73,7 @@ fn run_together(
     meeting.coordinator.into_inner().1
 }
 
-/// All partitions in turn, watched by the observer of the run if there is one; until the run ends, or
+/// Runs all partitions in turn and reports to the run's observer, if any. Ends when the run ends or
 /// several threads are to work together.
 fn run_alone(
     shares: &Shares<'_, '_>,
@@ -103,19 +103,19 @@ fn run_alone(
     }
 }
 
-/// The partitions and who has begun them.
+/// The partitions, with a record of the windows in which threads began them.
 struct Shares<'a, 'b> {
     cells: &'a Cells<'b>,
-    /// Per partition the last window in which a thread began it.
+    /// Last window in which a thread began each partition.
     claims: Vec<AtomicU64>,
     threads: usize,
     sleeping: bool,
 }
 
 impl Shares<'_, '_> {
-    /// Runs partitions in the window: first every so-many-th from `me` on, so that they mostly stay
-    /// where they are, then those that others have not begun, so that nobody waits for somebody with
-    /// more work in this window. Partition 0 is never taken from the first thread.
+    /// Runs partitions in the window. First come those assigned round-robin to thread `me`, so that
+    /// partitions mostly stay on one thread. Then come those not begun by other threads, so that no
+    /// thread idles. Partition 0 always stays on the first thread.
     #[inline]
     fn run(
         &self,
@@ -138,7 +138,7 @@ impl Shares<'_, '_> {
         }
     }
 
-    /// Whether nobody had begun the partition in this window; now somebody has.
+    /// Claims the partition for this window. Returns true if no thread had begun it yet.
     #[inline]
     fn claim(&self, number: usize, window: &Window) -> bool {
         let claim = &self.claims[number];
@@ -147,15 +147,15 @@ impl Shares<'_, '_> {
     }
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 struct Meeting<'a, 'b> {
     shares: &'a Shares<'a, 'b>,
-    /// Per thread.
+    /// Tallies of the window, one per thread.
     tallies: &'a [Mutex<Tally>],
     limits: &'a Limits<'a>,
     window: Mutex<Window>,
     coordinator: Mutex<(&'a mut Coordinator, Option<RunEnd>)>,
-    /// How long threads ran partitions in this window, added up.
+    /// Time in nanoseconds for which threads ran partitions in this window, summed.
     busy_ns: AtomicU64,
     over: AtomicBool,
     barrier: Barrier,

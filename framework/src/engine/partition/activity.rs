@@ -1,4 +1,4 @@
-//! What a component did with its cycles.
+//! Activity of a component over its cycles.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,20 +6,20 @@ use crate::evaluation::Next;
 use crate::observe::Reason;
 use crate::time::Cycle;
 
-/// Cycles of one component charged to what it waited for.
+/// Cycles of one component, charged to the reason for which it waited.
 ///
-/// The cycle before a timer expires has work for the next one and is charged as busy, so that
-/// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
+/// The cycle before a timer expires has work for the next one and is charged as busy. A component
+/// that is also evaluated in that cycle and returns [`Next::Busy`] is thus charged in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Activity {
-    /// What the component said last.
+    /// Value that the last evaluation returned.
     next: Next,
     since: Cycle,
     cycles: [u64; Reason::ALL.len()],
 }
 
 impl Activity {
-    /// Cycle of the last evaluation.
+    /// Returns the cycle of the last evaluation.
     pub(crate) fn since(&self) -> Cycle {
         self.since
     }
@@ -46,7 +46,7 @@ impl Activity {
         self.next = next;
     }
 
-    /// Whether this can be what was charged until `cycle`.
+    /// Checks that this can be the activity charged until `cycle`.
     pub(crate) fn check(&self, cycle: Cycle) -> Result<(), String> {
         if self.since > cycle {
             return Err(format!(
@@ -66,12 +66,12 @@ impl Activity {
         Ok(())
     }
 
-    /// What the component said it waits for.
+    /// Returns the reason for which the component waits.
     pub(crate) fn reason(&self) -> Reason {
         self.next.reason()
     }
 
-    /// Cycles charged to each reason until `cycle`.
+    /// Returns the cycles charged to each reason until `cycle`.
     pub(crate) fn until(mut self, cycle: Cycle) -> [u64; Reason::ALL.len()] {
         self.charge(cycle, Next::Idle);
         self.cycles

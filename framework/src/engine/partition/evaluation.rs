@@ -1,11 +1,11 @@
-//! Evaluating those awake in one cycle of one clock.
+//! Evaluation of the components that are awake in one cycle of one clock.
 
 use crate::engine::partition::Slot;
 use crate::evaluation::{Context, Next, Sink, Sweep};
 use crate::observe::{Blocked, Probe, Reason};
 use crate::time::Tick;
 
-/// Records what an evaluation changed in what the component shows and in what it waits for.
+/// Records the changes that an evaluation made to the shown contents and to the wait reason.
 #[cold]
 #[inline(never)]
 pub(super) fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: Reason) {
@@ -24,7 +24,7 @@ pub(super) fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32
     }
 }
 
-/// Evaluates those awake among more than 64 components; returns how many those were.
+/// Evaluates the awake components among more than 64; returns their number.
 #[inline(never)]
 pub(super) fn evaluate_groups(slots: &mut [Slot], ctx: &mut Context<'_>) -> u64 {
     let mut evaluations = 0;
@@ -40,7 +40,7 @@ pub(super) fn evaluate_groups(slots: &mut [Slot], ctx: &mut Context<'_>) -> u64 
     evaluations
 }
 
-/// Evaluates the components of one word that `bits` names; returns how many those are.
+/// Evaluates the components of one word that are set in `bits`; returns their number.
 #[inline(always)]
 pub(super) fn evaluate_word(
     slots: &mut [Slot],
@@ -59,7 +59,7 @@ pub(super) fn evaluate_word(
     evaluations
 }
 
-/// Evaluates one component, the one at `ctx.me`.
+/// Evaluates the single component at index `ctx.me`.
 #[inline(always)]
 pub(super) fn evaluate(slot: &mut Slot, ctx: &mut Context<'_>) {
     ctx.component = slot.number;

@@ -1,4 +1,5 @@
-//! A part of the system that one thread evaluates: components with their schedules.
+//! Partition: a part of the system that one thread evaluates, consisting of components with their
+//! schedules.
 //!
 //! | file | holds |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! | `world_side` | the event world, as the partition that drives it sees it |
 //! | `place` | where an instance is |
 //!
-//! It knows no other partition: [`crate::engine::parallel`] says how far to go and carries wake-ups
+//! It knows no other partition: [`crate::engine::parallel`] sets the window and carries wake-ups
 //! across.
 
 mod activity;
@@ -33,32 +34,32 @@ use crate::observe::Shown;
 use crate::time::{Cycle, Tick, TimeBase};
 use crate::world::{Upcoming, WorldDriver};
 
-/// One component with what the engine keeps about it.
+/// One component with the engine's data about it.
 pub(crate) struct Slot {
     pub(crate) component: Box<dyn Component>,
     /// Number of the instance in the whole system.
     pub(crate) number: u32,
     pub(crate) activity: Activity,
-    /// Evaluations: what the component weighs when partitions are balanced.
+    /// Number of evaluations, the component's weight when partitions are balanced.
     pub(crate) evaluations: u64,
-    /// What the component showed last, if somebody records it.
+    /// Contents that the component showed last, if it is recorded.
     pub(crate) shown: Option<Box<Shown>>,
 }
 
-/// What is to be evaluated next.
+/// Next edge that the partition evaluates.
 #[derive(Clone, Copy)]
 struct Due {
-    /// When, or [`NEVER`].
+    /// Tick of the edge, or [`NEVER`].
     tick: u64,
-    /// The first clock domain with somebody awake then, and its cycle.
+    /// First clock domain with an awake component at that tick, and its cycle.
     domain: usize,
     cycle: Cycle,
-    /// There may be other domains.
+    /// True if other domains may also have an edge.
     others: bool,
 }
 
 impl Due {
-    /// At this tick, in any domain.
+    /// Creates an edge at this tick, in any domain.
     fn anywhere(tick: u64) -> Self {
         Self {
             tick,
@@ -69,33 +70,33 @@ impl Due {
     }
 }
 
-/// Edges a partition that is alone evaluates between two looks at the interrupt flag.
+/// Edges that a lone partition evaluates between two checks of the interrupt flag.
 const EDGES_PER_CHECK: u32 = 1024;
 
 /// Components that one thread evaluates, with their schedules.
 pub(crate) struct Partition {
     pub(crate) shared: Shared,
-    /// Per clock domain of the system who is awake when.
+    /// Wake-up schedules, one per clock domain of the system.
     pub(crate) domains: Vec<DomainSchedule>,
-    /// Per clock domain of the system the components here, in the order they were added.
+    /// Components of this partition per clock domain of the system, in the order they were added.
     pub(crate) slots: Vec<Vec<Slot>>,
-    /// Time of the last evaluated edge with somebody awake.
+    /// Time of the last evaluated edge with an awake component.
     pub(crate) now: Tick,
     pub(crate) evaluations: u64,
     /// The event world, if this partition drives it.
     pub(crate) world: WorldSide,
-    /// To be run in the window ahead, if that is a resumed one.
+    /// True if the partition runs in the next window, should that be a resumed one.
     pub(crate) turn: bool,
-    /// The background wake-up at which the partition stopped, because it does not know whether
-    /// anybody has foreground work at or after it.
+    /// Background wake-up at which the partition stopped, because it does not know if there is
+    /// foreground work at or after it.
     pub(crate) held: Option<Tick>,
     window: Window,
-    /// There is no other partition.
+    /// True if there is no other partition.
     alone: bool,
     options: EngineOptions,
     shuffle: u64,
     scratch: Vec<(u32, bool)>,
-    /// Components that failed in this run: they are not evaluated any more.
+    /// Components that failed in this run and are no longer evaluated.
     failed: Vec<u32>,
 }
 
@@ -128,7 +129,7 @@ impl Partition {
         partition
     }
 
-    /// Works as `options` say from now on.
+    /// Applies the engine options from now on.
     pub(crate) fn set_options(&mut self, options: EngineOptions) {
         self.options = options;
         if let Order::Shuffled { seed } = options.order {
@@ -144,7 +145,7 @@ impl Partition {
         &mut self.slots[target.domain as usize][target.index as usize]
     }
 
-    /// The next tick at which somebody is awake, background work not counted.
+    /// Returns the next tick at which a component is awake, without background work.
     pub(crate) fn foreground(&self) -> Option<Tick> {
         let wake = Some(Tick(self.next_wake().tick)).filter(|wake| wake.0 != NEVER);
         let counts = self.window.background == Background::Counts;
@@ -152,7 +153,7 @@ impl Partition {
         wake.into_iter().chain(events.map(|e| e.tick)).min()
     }
 
-    /// The next tick at which a component is awake, if any, and the clock domains it is in.
+    /// Returns the next tick at which a component is awake, if any, and its clock domains.
     #[inline(always)]
     fn next_wake(&self) -> Due {
         let mut next = Due {
@@ -177,7 +178,7 @@ impl Partition {
         next
     }
 
-    /// Wakes a component at its first edge at or after `tick`; returns when that is.
+    /// Wakes a component at its first edge at or after `tick`; returns the tick of that edge.
     #[inline]
     pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) -> Tick {
         let domain = &mut self.domains[target.domain as usize];
@@ -185,14 +186,14 @@ impl Partition {
         Tick(cycle.saturating_mul(domain.period))
     }
 
-    /// The next background work: of a component, or of the event world.
+    /// Returns the tick of the next background work of a component or of the event world.
     pub(crate) fn first_background(&self) -> Option<Tick> {
         let components = self.shared.background.first().map(|(tick, _)| *tick);
         let events = self.world.upcoming().filter(|e| !e.foreground);
         components.into_iter().chain(events.map(|e| e.tick)).min()
     }
 
-    /// The next tick with an edge that has not been evaluated, for runs without sleeping.
+    /// Returns the next tick with an edge not yet evaluated, for runs without sleeping.
     pub(crate) fn next_any(&self) -> Option<Tick> {
         let edges = self.domains.iter();
         edges
@@ -201,19 +202,19 @@ impl Partition {
             .min()
     }
 
-    /// A run begins: nobody has failed in it.
+    /// Prepares for a new run, in which no component has failed.
     pub(crate) fn begin(&mut self) {
         self.failed.clear();
         self.turn = false;
         self.held = None;
     }
 
-    /// A run begins in which the event world, which this partition drives, has this to do next.
+    /// Prepares the event world, if driven by this partition, for a new run with this pending work.
     pub(crate) fn begin_world(&mut self, upcoming: Option<Upcoming>) {
         self.world.begin(upcoming, &mut self.shared);
     }
 
-    /// Evaluates everything before the end of the window; returns what was found then.
+    /// Evaluates everything before the end of the window; returns the work pending after it.
     pub(crate) fn run(&mut self, window: &Window, world: Option<&WorldDriver>) -> Ahead {
         self.window = *window;
         self.shared.across.window = window.number;
@@ -263,7 +264,8 @@ impl Partition {
         }
     }
 
-    /// Takes failed components out of the run; whether the coordinator is to look at once.
+    /// Removes failed components from the run; returns true if the coordinator should check
+    /// immediately.
     #[cold]
     fn note_failures(&mut self) -> bool {
         for failure in &self.shared.failures {
@@ -276,7 +278,8 @@ impl Partition {
         self.alone
     }
 
-    /// The next tick with somebody awake, after moving due background wake-ups to their domains.
+    /// Moves due background wake-ups to their domains; returns the next tick with an awake
+    /// component.
     #[inline(never)]
     fn next_edge(&mut self, window: &Window) -> Option<Tick> {
         let sleeping = self.sleeping();
@@ -309,7 +312,7 @@ impl Partition {
         Some(next)
     }
 
-    /// Evaluates every domain that has an edge with somebody awake at `tick`.
+    /// Evaluates every domain that has an edge with an awake component at `tick`.
     #[inline(never)]
     fn step(&mut self, tick: Tick) {
         for d in 0..self.domains.len() {
@@ -319,7 +322,8 @@ impl Partition {
         }
     }
 
-    /// As [`Partition::step`], in any order, without those that failed, and if need be everybody.
+    /// Evaluates like [`Partition::step`], but in any order, without failed components, and with
+    /// sleeping ones if required.
     #[inline(never)]
     fn step_in_order(&mut self, tick: Tick, sleeping: bool) {
         for d in self.domain_order() {
@@ -350,12 +354,12 @@ impl Partition {
         }
     }
 
-    /// Whether components asleep are left alone.
+    /// True if sleeping components are not evaluated.
     fn sleeping(&self) -> bool {
         self.options.sleeping || self.window.ending
     }
 
-    /// The domains in the order of evaluation within a tick.
+    /// Iterates over the domains in the order of evaluation within a tick.
     #[inline]
     fn domain_order(&self) -> impl Iterator<Item = usize> + use<> {
         let count = self.slots.len();
@@ -366,7 +370,7 @@ impl Partition {
         (first..count).chain(0..first)
     }
 
-    /// Evaluates those awake in the order in which they were added.
+    /// Evaluates awake components in the order in which they were added.
     #[inline(never)]
     fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
         self.domains[d].advance(cycle);
@@ -379,7 +383,7 @@ impl Partition {
         ctx.finish();
     }
 
-    /// Evaluates those awake, or everybody without sleeping, in any order.
+    /// Evaluates awake components, or all components without sleeping, in any order.
     fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool) {
         // Index and whether the component is awake.
         let mut list = std::mem::take(&mut self.scratch);
@@ -432,5 +436,5 @@ impl Partition {
     }
 }
 
-/// The number of the event world where those of instances are wanted: after all of them.
+/// Number of the event world among instance numbers: after all instances.
 pub(crate) const WORLD: u32 = u32::MAX;

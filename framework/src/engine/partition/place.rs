@@ -1,8 +1,8 @@
-//! Where an instance is evaluated.
+//! Location of an instance within the partitions.
 
 use crate::evaluation::Target;
 
-/// The partition of an instance, and where in it the instance is.
+/// Partition of an instance, and its position within the partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) partition: u32,

@@ -1,32 +1,31 @@
-//! How far a partition may go on by itself, and what it has before it then.
+//! Window in which a partition may run independently, and its pending work afterwards.
 
 use crate::time::Tick;
 
-/// Whether background wake-ups alone keep a run going.
+/// Effect of background wake-ups on the continuation of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Background {
-    /// They fire only on the way to foreground work.
+    /// Background wake-ups fire only before foreground work.
     Waits,
-    /// They fire like all others: somebody lets time pass.
+    /// Background wake-ups fire like all others, because the test bench lets time pass.
     Counts,
 }
 
-/// What a partition may evaluate without hearing of the others.
+/// Extent to which a partition may evaluate without information from the others.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
-    /// Counted from 1, those resumed too.
+    /// Number of the window from 1, resumed windows included.
     pub(crate) number: u64,
-    /// Some partitions go on within the window before: those whose turn it is.
+    /// True if some partitions continue within the previous window: those marked to take part.
     pub(crate) resumed: bool,
-    /// The first tick after the window.
+    /// First tick after the end of the window.
     pub(crate) end: u64,
-    /// Some partition has foreground work at or after this tick, so background work up to it
-    /// fires.
+    /// Some partition has foreground work at or after this tick, so background work up to it fires.
     pub(crate) alive: Option<Tick>,
-    /// Ticks without progress after which to stop, watched here by a partition that is alone.
+    /// Number of ticks without progress after which to stop, checked here by a lone partition.
     pub(crate) silence: u64,
     pub(crate) background: Background,
-    /// The end of the run is decided: only those awake are evaluated until it comes.
+    /// True if the end of the run is decided: until then only awake components are evaluated.
     pub(crate) ending: bool,
 }
 
@@ -44,10 +43,10 @@ impl Window {
     }
 }
 
-/// What a partition has before it after a window.
+/// Pending work of a partition after a window.
 pub(crate) enum Ahead {
-    /// Components woken in the foreground, the first at this tick, and nothing else.
+    /// Only foreground wake-ups of components, the first at this tick.
     Wakes(Option<Tick>),
-    /// Something else, which is to be looked at.
+    /// Other work that the coordinator has to examine.
     Various,
 }

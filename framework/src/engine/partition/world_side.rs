@@ -1,4 +1,4 @@
-//! The event world, as the partition that drives it sees it.
+//! The event world, as seen by the partition that drives it.
 
 use crate::engine::partition::WORLD;
 use crate::evaluation::{DomainSchedule, Failure, Shared, Target};
@@ -6,53 +6,53 @@ use crate::observe::Probe;
 use crate::time::Tick;
 use crate::world::{Upcoming, WorldDriver};
 
-/// What the partition that drives the event world keeps of it; in other partitions empty.
+/// Data about the event world in the partition that drives it; empty in other partitions.
 #[derive(Default)]
 pub(crate) struct WorldSide {
-    /// What the world has to do next.
+    /// Next pending work of the world.
     upcoming: Option<Upcoming>,
-    /// Where every instance is, to wake the ports at which processes wait.
+    /// Location of every instance, to wake the ports at which processes wait.
     targets: Vec<Target>,
-    /// The world failed in this run: it rests.
+    /// True if the world failed in this run and is suspended.
     failed: bool,
 }
 
 impl WorldSide {
-    /// Learns where every instance is.
+    /// Sets the locations of all instances.
     pub(crate) fn set_targets(&mut self, targets: Vec<Target>) {
         self.targets = targets;
     }
 
-    /// A run begins.
+    /// Prepares for a new run with this pending work of the world.
     pub(crate) fn begin(&mut self, upcoming: Option<Upcoming>, shared: &mut Shared) {
         self.upcoming = upcoming;
         self.failed = false;
         self.expect(shared);
     }
 
-    /// What the world is to do counts as progress, like a timer of a component.
+    /// Counts pending work of the world as progress, like a timer of a component.
     fn expect(&self, shared: &mut Shared) {
         if let Some(event) = self.upcoming.filter(|event| event.foreground) {
             shared.progress_at(event.tick);
         }
     }
 
-    /// The world failed: it rests until the next run.
+    /// Marks the world as failed, which suspends it until the next run.
     pub(super) fn fail(&mut self) {
         self.failed = true;
     }
 
-    /// What it has to do next, unless it failed.
+    /// Returns the next pending work of the world, unless it failed.
     pub(super) fn upcoming(&self) -> Option<Upcoming> {
         self.upcoming.filter(|_| !self.failed)
     }
 
-    /// When it has something to do next, failed or not.
+    /// Returns the tick of the next pending work of the world, failed or not.
     pub(super) fn next_tick(&self) -> Option<Tick> {
         self.upcoming.map(|upcoming| upcoming.tick)
     }
 
-    /// Lets the world do everything due at `now`.
+    /// Lets the world perform all work due at `now`.
     pub(super) fn run(
         &mut self,
         world: &WorldDriver,

@@ -1,4 +1,4 @@
-//! Who waits for whom when nothing moves any more.
+//! Analysis of the waits between components in a deadlock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,37 +8,37 @@ use crate::engine::simulation::Simulation;
 use crate::observe::{Reason, Waits};
 use crate::time::Tick;
 
-/// The state of a run in which nothing can happen, or nothing useful does.
+/// State of a run in which nothing, or nothing useful, can happen any more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadlockReport {
-    /// Time of the last evaluated edge.
+    /// Time of the last evaluated edge, in ticks.
     pub now: Tick,
-    /// Seconds of that time.
+    /// Simulated time of `now` in seconds.
     pub seconds: f64,
     /// Time of the last progress; see [`RunLimits::silence`](crate::RunLimits::silence).
     pub last_progress: Tick,
-    /// Obligations that nobody discharged.
+    /// Number of obligations that were not discharged.
     pub obligations: u64,
-    /// Every wait found.
+    /// Every wait found in the system.
     pub waits: Vec<WaitEdge>,
-    /// Indices into `waits` of one closed chain, in order, if there is one.
+    /// Indices into `waits` that form one closed chain, in order; empty if there is none.
     pub cycle: Vec<usize>,
     /// Channels that still hold messages: name, occupancy, capacity.
     pub occupied: Vec<(String, usize, usize)>,
-    /// How many of `waits`, at their end, are those of processes.
+    /// Number of entries at the end of `waits` that belong to processes.
     processes: usize,
 }
 
-/// One component waiting, for another one if that is known.
+/// A waiting component, with the component it waits for if that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitEdge {
     /// Path of the component that waits.
     pub who: String,
     /// Path of the component it waits for.
     pub whom: Option<String>,
-    /// Port at which it waits.
+    /// Name of the port at which it waits.
     pub port: Option<String>,
-    /// What for.
+    /// Describes the awaited condition in hardware terms.
     pub what: String,
 }
 
@@ -123,17 +123,17 @@ impl DeadlockReport {
         }
     }
 
-    /// Silence now would be a deadlock: an obligation is open, a component waits, or a channel
-    /// holds a message. Processes may wait forever, as servers do.
+    /// True if silence now would be a deadlock: an obligation is open, a component waits, or a
+    /// channel holds a message. Processes may wait forever, as servers do.
     pub(crate) fn is_deadlock(&self) -> bool {
         self.obligations > 0 || self.waits.len() > self.processes || !self.occupied.is_empty()
     }
 }
 
-/// Lines of each list that are shown to a person.
+/// Maximum number of lines of each list shown to the user.
 const SHOWN: usize = 40;
 
-/// A closed chain of waits, as indices of edges in order; empty if there is none.
+/// Returns a closed chain of waits as indices of edges in order; empty if there is none.
 fn closed_chain(
     components: usize,
     edges: &[(usize, Option<usize>, Option<String>, String)],

@@ -1,33 +1,33 @@
-//! The parts of a system by name: clocks, instances, channels.
+//! Description of a system by name: clocks, instances, channels.
 
 use crate::component::Origin;
 use crate::engine::simulation::{ChannelInfo, Simulation};
 
-/// Something legal about a system that looks unintended.
+/// A legal property of a system that is probably unintended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemWarning {
-    /// What looks unintended, naming instance paths and ports.
+    /// Describes the property with instance paths and ports.
     pub message: String,
-    /// What to do next, where something useful can be said.
+    /// Suggests a next step, if there is a useful one.
     pub hint: Option<String>,
-    /// Where the part or wire was described.
+    /// Place where the part or wire was described.
     pub origin: Option<Origin>,
-    /// Port of the instance, or bundle of ports, that has no wire, if that is what it is about.
+    /// Name of the unwired port or bundle of the instance, if the warning is about one.
     pub unwired: Option<String>,
 }
 
 impl Simulation {
-    /// Index of the clock of this name, for [`crate::TimeBase::period`].
+    /// Returns the index of the clock with this name, for [`crate::TimeBase::period`].
     pub fn clock(&self, name: &str) -> Option<usize> {
         self.clock_names.iter().position(|n| n == name)
     }
 
-    /// Paths and kinds of all instances, in the order they were added.
+    /// Iterates over the paths and kinds of all instances, in the order they were added.
     pub fn instances(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.instances.iter().map(|i| (&*i.path, &*i.kind))
     }
 
-    /// `from -> to` of channel `number`, as in [`crate::Probe::Sent`].
+    /// Returns `from -> to` of channel `number`, as in [`crate::Probe::Sent`].
     pub fn channel_name(&self, number: u32) -> String {
         let ChannelInfo { from, to, .. } = &self.channels[number as usize];
         format!(
@@ -36,25 +36,27 @@ impl Simulation {
         )
     }
 
-    /// Instance number and port name at the sending and at the receiving end of channel `number`.
+    /// Returns instance number and port name of the sending and of the receiving end of channel
+    /// `number`.
     pub fn channel_ends(&self, number: u32) -> [(u32, &str); 2] {
         let ChannelInfo { from, to, .. } = &self.channels[number as usize];
         [(from.0, &from.1), (to.0, &to.1)]
     }
 
-    /// Messages that channel `number` holds, in flight and queued.
+    /// Returns the number of messages that channel `number` can hold, in flight and queued.
     pub fn channel_capacity(&self, number: u32) -> u32 {
         let link = &self.channels[number as usize].link;
         link.capacity.unwrap_or_else(|| link.full_rate_capacity())
     }
 
-    /// Number of channels.
+    /// Returns the number of channels in the system.
     pub fn channel_count(&self) -> usize {
         self.channels.len()
     }
 
-    /// What is legal and looks unintended: optional ports without a wire that change what the machine
-    /// does, and wires whose capacity does not sustain full rate.
+    /// Returns warnings about legal but probably unintended properties. These are unwired optional
+    /// ports whose absence changes the machine's behavior, and wires whose capacity does not
+    /// sustain full rate.
     pub fn warnings(&self) -> Vec<SystemWarning> {
         let mut warnings = self.unwired.clone();
         for (number, channel) in self.channels.iter().enumerate() {

@@ -1,35 +1,35 @@
-//! Which instance belongs to which partition: judged by the work that each has done.
+//! Assignment of instances to partitions, balanced by their work so far.
 
 use crate::engine::division;
 use crate::engine::division::{Edge, Goal, Parts};
 use crate::engine::simulation::{ChannelInfo, Simulation};
 use crate::world::WorldDriver;
 
-/// Cycles of the slowest clock that a run may go on after its end was decided.
+/// Maximum length of a run after its end was decided, in cycles of the slowest clock.
 const STOP_DELAY_CYCLES: u64 = 64;
 
-/// So many percent less for the busiest thread are worth moving instances.
+/// Minimum reduction of the busiest thread's work, in percent, that justifies moving instances.
 const WORTH_PERCENT: u64 = 2;
 
-/// How a system is divided between threads.
+/// Partitioning of a system between threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Division {
-    /// Partition of every instance.
+    /// Partition number of every instance, indexed by instance.
     pub partition_of: Vec<u32>,
-    /// Part of the whole work that each partition does, in percent.
+    /// Share of the total work that each partition does, in percent.
     pub share_percent: Vec<f64>,
-    /// Ticks the partitions may work without meeting; `None` when no wire runs between them.
+    /// Ticks the partitions may run between synchronisations; `None` if no wire connects them.
     pub lookahead: Option<u64>,
-    /// Numbers of the channels between partitions that do not allow a longer look-ahead.
+    /// Numbers of the channels between partitions that limit the look-ahead.
     pub limited_by: Vec<u32>,
-    /// Channels between partitions.
+    /// Number of channels that connect different partitions.
     pub cut: usize,
 }
 
 impl Simulation {
-    /// Divides the system into as many partitions as the options ask for, by the work that each
-    /// instance has done so far. What is scheduled moves along; results do not depend on when or
-    /// how often this is done.
+    /// Divides the system into the number of partitions given by the options, balanced by the work
+    /// of each instance so far. Scheduled wake-ups move along. Results do not depend on the time or
+    /// frequency of calls.
     pub(crate) fn divide(&mut self) {
         let goal = self.options.goal();
         let whole = goal.partitions <= 1;
@@ -53,7 +53,8 @@ impl Simulation {
         }
     }
 
-    /// Whether a division gains enough over the one there is to move instances for it.
+    /// True if a partitioning is enough of an improvement over the current one to justify moving
+    /// instances.
     fn is_better(&self, partition_of: &[u32], goal: Goal) -> bool {
         let standing = self.partition_numbers();
         self.with_parts(|parts| {
@@ -62,7 +63,7 @@ impl Simulation {
         })
     }
 
-    /// How the system is divided now.
+    /// Returns the current partitioning of the system.
     pub fn division(&self) -> Division {
         let edges = self.edges();
         let partition_of = self.partition_numbers();
@@ -87,8 +88,8 @@ impl Simulation {
         }
     }
 
-    /// How many threads, at most `available`, are worth their meetings, judged by the work done so
-    /// far: each must find enough to do in a window.
+    /// Returns the number of threads, at most `available`, that justify their synchronisation,
+    /// based on the work done so far. Each thread must have enough work within a window.
     pub fn worthwhile_threads(&self, available: usize) -> usize {
         let elapsed = self.now.0.max(1);
         let work: u64 = self.weights().iter().sum();
@@ -107,7 +108,7 @@ impl Simulation {
         self.with_parts(|parts| division::divide(parts, goal))
     }
 
-    /// Lets `decide` see what there is to divide.
+    /// Passes the instances and wires to be divided to `decide`.
     fn with_parts<R>(&self, decide: impl FnOnce(&Parts<'_>) -> R) -> R {
         let paths: Vec<&str> = self.instances.iter().map(|i| &*i.path).collect();
         decide(&Parts {
@@ -119,8 +120,8 @@ impl Simulation {
         })
     }
 
-    /// At least so many ticks had anybody awake; one before the first run, as in
-    /// [`Simulation::weights`].
+    /// Returns a lower bound on the number of ticks with an awake component; 1 before the first
+    /// run, as in [`Simulation::weights`].
     fn busy_ticks(&self) -> u64 {
         let ticks = self.instances.iter().enumerate().map(|(number, instance)| {
             let period = self.time.period(instance.place.target.domain as usize);
@@ -129,7 +130,8 @@ impl Simulation {
         ticks.max().unwrap_or(0).max(1)
     }
 
-    /// Work of every instance: what it did so far, or what its kind declares before the first run.
+    /// Returns the work of every instance: measured so far, or as declared by its kind before the
+    /// first run.
     fn weights(&self) -> Vec<u64> {
         let started = self.evaluations() > 0;
         (0..self.instances.len())
@@ -145,7 +147,7 @@ impl Simulation {
             .collect()
     }
 
-    /// One edge per channel.
+    /// Returns one graph edge per channel.
     pub(super) fn edges(&self) -> Vec<Edge> {
         let period = |number: u32| {
             let place = self.instances[number as usize].place;
@@ -171,7 +173,7 @@ impl Simulation {
         self.channels.iter().map(edge).collect()
     }
 
-    /// Instances that share more than channels with the event world.
+    /// Returns the instances that share more than channels with the event world.
     fn island(&self) -> Vec<u32> {
         let world = self.world.as_ref();
         let mut island = world.map_or(Vec::new(), WorldDriver::instances_of_ports);
@@ -201,7 +203,7 @@ mod tests {
         Component, Context, Cycle, EngineOptions, Frequency, Next, Ports, RunLimits, SystemBuilder,
     };
 
-    /// Busy for so many cycles.
+    /// Component that is busy for the given number of cycles.
     struct Toil(Cycle);
 
     impl Component for Toil {
@@ -216,7 +218,7 @@ mod tests {
         }
     }
 
-    /// A system divided in two when nothing is known of the work, and run then.
+    /// Runs a system that was divided in two before anything was known about its work.
     fn run(work: [Cycle; 6]) -> Simulation {
         let mut builder = SystemBuilder::new();
         let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).unwrap());
@@ -232,8 +234,8 @@ mod tests {
         simulation
     }
 
-    /// What the busiest thread has to do as the system is divided, and as it would be now, in
-    /// percent of that; and whether instances move.
+    /// Returns the busiest thread's work with the present partitioning, in percent of that with a
+    /// new one. Also returns true if instances move.
     fn divides_again(mut simulation: Simulation) -> (u64, bool) {
         let goal = simulation.options.goal();
         let before = simulation.division().partition_of;

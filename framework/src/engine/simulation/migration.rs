@@ -1,4 +1,4 @@
-//! Moving instances between partitions, with everything that is scheduled for them.
+//! Migration of instances between partitions, with all their scheduled wake-ups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use crate::engine::simulation::Simulation;
 use crate::evaluation::Target;
 use crate::time::{Cycle, Tick};
 
-/// What is scheduled in the whole system, by instance.
+/// Scheduled wake-ups of the whole system, by instance.
 pub(crate) struct Scheduled {
-    /// Per clock domain the last cycle evaluated, and whether any was.
+    /// Last evaluated cycle of each clock domain, and true if there was one.
     pub(crate) standing: Vec<(Cycle, bool)>,
     pub(crate) wakes: Vec<(u32, Cycle)>,
     pub(crate) background: Vec<(Tick, u32)>,
 }
 
 impl Simulation {
-    /// Lets the partition that drives the event world find the components it wakes.
+    /// Passes the locations of components to the partition that drives the event world and wakes
+    /// them.
     pub(crate) fn tell_world_targets(&mut self) {
         if self.world.is_some() {
             let targets = self.instances.iter().map(|i| i.place.target).collect();
@@ -82,7 +83,7 @@ impl Simulation {
         scheduled
     }
 
-    /// Takes every component to its new place.
+    /// Moves every component to its new location.
     fn take_slots(&mut self, partition_of: &[u32], count: usize) -> Vec<Vec<Vec<Slot>>> {
         let domains = self.partitions[0].slots.len();
         let mut by_number: Vec<Option<Slot>> = Vec::new();
@@ -131,7 +132,7 @@ impl Simulation {
         }
     }
 
-    /// Tells both ends of every channel where the other one is.
+    /// Sets, at both ends of every channel, the location of the other end.
     fn connect(&mut self) {
         let place = |number: u32| self.instances[number as usize].place;
         let mut cuts = Vec::new();

@@ -1,4 +1,4 @@
-//! A system ready to run: how it is told to, what it says afterwards.
+//! Simulation: an elaborated system, its execution and its results.
 //!
 //! | file | holds |
 //! |---|---|
@@ -43,34 +43,34 @@ use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::WorldDriver;
 
-/// Statistics that a component has room for before its list grows.
+/// Initial capacity of a component's list of statistics.
 const USUAL_STATISTICS: usize = 64;
 
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
     pub(crate) path: Arc<str>,
     pub(crate) kind: Arc<str>,
-    /// Where it is now.
+    /// Current location of the instance within the partitions.
     pub(crate) place: Place,
 }
 
-/// A channel of an elaborated system: number of the instance and name of the port at each end.
+/// A channel of an elaborated system: instance number and port name at each end.
 pub(crate) struct ChannelInfo {
     pub(crate) from: (u32, Arc<str>),
     pub(crate) to: (u32, Arc<str>),
     pub(crate) link: Link,
-    /// Values are overwritten and need no credits.
+    /// True if values are overwritten and need no credits.
     pub(crate) published: bool,
-    /// A tap stands at one of its ends, which may change when messages and credits arrive.
+    /// True if a tap is attached to one end, which may change the arrival of messages and credits.
     pub(crate) tapped: bool,
 }
 
-/// A system ready to run.
+/// An elaborated system that is ready to run.
 pub struct Simulation {
     pub(crate) time: TimeBase,
     clock_names: Vec<String>,
     pub(crate) partitions: Vec<Partition>,
-    /// What the division into partitions is for, unless instances were moved since.
+    /// Goal of the current partitioning; `None` if instances were moved since.
     pub(crate) divided_for: Option<Goal>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) channels: Vec<ChannelInfo>,
@@ -79,7 +79,7 @@ pub struct Simulation {
     pub(crate) now: Tick,
     /// Events, signals and processes, if the system has any.
     pub(crate) world: Option<WorldDriver>,
-    /// Ports without a wire that somebody may miss.
+    /// Warnings about unwired ports whose absence is probably unintended.
     unwired: Vec<SystemWarning>,
 }
 
@@ -133,58 +133,59 @@ impl Simulation {
         simulation
     }
 
-    /// How the engine works.
+    /// Returns the execution options of the engine.
     pub fn options(&self) -> EngineOptions {
         self.options
     }
 
-    /// Chooses how the engine works, between runs.
+    /// Sets the execution options of the engine; allowed between runs.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.options = options;
         self.coordinator.sleeping = options.sleeping;
         self.divide();
     }
 
-    /// Tells `observer` after each step of runs on one thread. For measuring how evenly a division
-    /// spreads the work.
+    /// Sets a callback after each step of runs on one thread. For measuring the balance of a
+    /// partitioning.
     pub fn set_window_observer(&mut self, observer: Option<Box<dyn FnMut(RunStep) + Send>>) {
         self.coordinator.observer = observer;
     }
 
-    /// Time of the last evaluated edge.
+    /// Returns the time of the last evaluated edge.
     pub fn now(&self) -> Tick {
         self.now
     }
 
-    /// The common tick and the clock periods.
+    /// Returns the common tick and the clock periods.
     pub fn time(&self) -> &TimeBase {
         &self.time
     }
 
-    /// Evaluations so far; a measure of work, not a result.
+    /// Returns the number of evaluations so far; a measure of work, not a result.
     pub fn evaluations(&self) -> u64 {
         self.partitions.iter().map(|p| p.evaluations).sum()
     }
 
-    /// Messages sent so far.
+    /// Returns the number of messages sent so far.
     pub fn messages(&self) -> u64 {
         self.partitions.iter().map(|p| p.shared.messages).sum()
     }
 
-    /// Windows opened so far: how often the threads met. A measure of work, not a result.
+    /// Returns the number of windows opened so far, which is the number of thread synchronisations.
+    /// A measure of work, not a result.
     pub fn windows(&self) -> u64 {
         self.coordinator.windows
     }
 
-    /// Ticks from the one whose end left no obligation, or in which a component failed, to the end
-    /// of the run, both included. A property of the system, not of its division: the longest
-    /// look-ahead at which any division could work, at most 64 cycles of the slowest clock. One
-    /// tick, the deciding one, where every wire takes one tick.
+    /// Ticks from the deciding tick to the end of the run, both included. The deciding tick is the
+    /// one whose end left no obligation, or in which a component failed. It depends on the system,
+    /// not on its partitioning: the longest look-ahead of any partitioning, at most 64 cycles of
+    /// the slowest clock. It is one tick if every wire takes one tick.
     pub fn stop_delay(&self) -> u64 {
         self.coordinator.stop_delay
     }
 
-    /// Runs until the work is done or a limit is met. A later call goes on from there.
+    /// Runs until the work is done or a limit is reached. A later call continues from there.
     pub fn run(&mut self, limits: &RunLimits) -> Outcome {
         self.run_with(limits, Background::Waits)
     }
@@ -238,7 +239,8 @@ impl Simulation {
             RunEnd::Interrupted => Outcome::Interrupted,
             RunEnd::Paused => Outcome::Paused,
         };
-        // Clocks with nobody awake stand at an earlier edge; who sleeps now may not in the next run.
+        // Clocks without awake components are still at an earlier edge; a component that sleeps now
+        // may not sleep in the next run.
         let partitions = self.partitions.iter_mut();
         for schedule in partitions.flat_map(|p| &mut p.domains) {
             schedule.pass(self.now);
@@ -249,14 +251,14 @@ impl Simulation {
         outcome
     }
 
-    /// The last tick that is evaluated without any progress.
+    /// Returns the last tick that is evaluated without any progress.
     fn patience_ends(&self, limits: &RunLimits) -> Tick {
         let silence = limits.silence.unwrap_or(u64::MAX);
         Tick(self.coordinator.last_progress.0.saturating_add(silence))
     }
 
-    /// Whether a message or a credit is on its way when patience ends; its arrival is progress.
-    /// Nobody has been evaluated after that end, so any division finds the same.
+    /// True if a message or a credit is in flight when patience ends; its arrival is progress.
+    /// Nothing has been evaluated after that tick, so the result is the same for any partitioning.
     #[cold]
     fn something_arrives(&mut self, limits: &RunLimits) -> bool {
         let now = self.patience_ends(limits).0;
@@ -272,13 +274,13 @@ impl Simulation {
         true
     }
 
-    /// Names of suspended processes and what they wait for.
+    /// Returns the names of suspended processes and the conditions they wait for.
     pub(crate) fn waiting_processes(&self) -> Vec<(String, String)> {
         (self.world.as_ref()).map_or(Vec::new(), WorldDriver::waiting)
     }
 
-    /// Wakes instance `number` at its first edge after now; for test benches that changed
-    /// something from outside.
+    /// Wakes instance `number` at its first edge after the current time; for test benches that
+    /// changed something from outside.
     pub(crate) fn wake(&mut self, number: usize) {
         let now = self.now;
         let place = self.instances[number].place;
@@ -292,8 +294,7 @@ impl Simulation {
         }
     }
 
-    /// Lets time pass up to `tick` whether or not anything but background work is left; for test
-    /// benches.
+    /// Advances time up to `tick`, even if only background work is left; for test benches.
     pub(crate) fn pass_time(&mut self, tick: Tick) -> Outcome {
         let limits = RunLimits {
             until: Some(tick),
@@ -304,7 +305,7 @@ impl Simulation {
         outcome
     }
 
-    /// Nothing is scheduled: finished, or stuck?
+    /// Determines the outcome if nothing is scheduled: finished or deadlocked.
     fn silent(&mut self) -> Outcome {
         let report = self.deadlock_report();
         if report.is_deadlock() {
@@ -318,7 +319,7 @@ impl Simulation {
         DeadlockReport::of(self)
     }
 
-    /// What instance `number` waits for.
+    /// Returns the reason for which instance `number` waits.
     pub fn reason(&self, number: usize) -> Reason {
         self.slot(number).activity.reason()
     }
@@ -345,7 +346,7 @@ impl Simulation {
         &self.slot(number).activity
     }
 
-    /// Whether instance `number` was evaluated after `tick`.
+    /// True if instance `number` was evaluated after `tick`.
     pub(crate) fn evaluated_after(&self, number: usize, tick: Tick) -> bool {
         let domain = self.instances[number].place.target.domain as usize;
         self.activity_of(number).since() * self.time.period(domain) > tick.0
@@ -355,7 +356,7 @@ impl Simulation {
         &mut self.slot_mut(number).activity
     }
 
-    /// Restores how far the run has come.
+    /// Restores the current time and the number of evaluations.
     pub(crate) fn set_progress(&mut self, now: Tick, evaluations: u64) {
         self.now = now;
         for partition in &mut self.partitions {
@@ -369,7 +370,7 @@ impl Simulation {
         self.component_mut(number).ports(&mut Ports::new(visit));
     }
 
-    /// Cycles of instance `number`'s clock up to now (the edge at `now` included).
+    /// Returns the cycles of instance `number`'s clock up to now (the edge at `now` included).
     fn cycles_of(&self, number: usize) -> Cycle {
         let domain = self.instances[number].place.target.domain as usize;
         if self.evaluations() == 0 {
@@ -378,7 +379,7 @@ impl Simulation {
         self.now.0 / self.time.period(domain) + 1
     }
 
-    /// The statistics of every instance that has any, in the order they were added.
+    /// Returns the statistics of every instance that has any, in the order they were added.
     pub fn statistics(&self) -> Vec<InstanceStatistics> {
         let mut all: Vec<InstanceStatistics> = Vec::with_capacity(self.instances.len());
         // The last of each kind: most often the next one reports the same names.
@@ -399,7 +400,7 @@ impl Simulation {
         all
     }
 
-    /// Looks at every statistic that grows. Copies no names: for looks that come often.
+    /// Reads every cumulative statistic. Copies no names, so that it can be called often.
     pub fn growing(&self, look: &mut Look<'_>) {
         for (number, instance) in self.instances.iter().enumerate() {
             let (component, cycle) = (self.component(number), self.cycles_of(number));
@@ -409,7 +410,8 @@ impl Simulation {
         }
     }
 
-    /// The statistics of instance `number`, which may share the names of those that are `like` them.
+    /// Returns the statistics of instance `number`, sharing the names of `like` if they are the
+    /// same.
     fn values_of(&self, number: usize, like: &[Statistic]) -> Vec<Statistic> {
         let room = if like.is_empty() {
             USUAL_STATISTICS
@@ -423,13 +425,14 @@ impl Simulation {
         values
     }
 
-    /// Cycles of instance `number` charged to each [`Reason`], in the order of [`Reason::ALL`].
+    /// Returns the cycles of instance `number` charged to each [`Reason`], in the order of
+    /// [`Reason::ALL`].
     pub fn activity(&self, number: usize) -> [u64; Reason::ALL.len()] {
         self.slot(number).activity.until(self.cycles_of(number))
     }
 
-    /// Evaluations of instance `number` so far: what it weighs when the system is divided. A
-    /// measure of work, not a result.
+    /// Returns the number of evaluations of instance `number` so far, its weight when the system is
+    /// divided. A measure of work, not a result.
     pub fn evaluations_of(&self, number: usize) -> u64 {
         self.slot(number).evaluations
     }

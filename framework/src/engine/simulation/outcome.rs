@@ -1,4 +1,4 @@
-//! When a run stops, and how it ended.
+//! Limits of a run and the outcome of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -6,36 +6,36 @@ use std::sync::atomic::AtomicBool;
 use crate::engine::simulation::deadlock::DeadlockReport;
 use crate::time::Tick;
 
-/// When to stop a run that does not end by itself.
+/// Limits that stop a run that does not end otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
-    /// Evaluate nothing after this tick.
+    /// Last tick to evaluate; `None` for no time limit.
     pub until: Option<Tick>,
-    /// Report a livelock after this many ticks without any progress: no message sent, no
-    /// [`Context::made_progress`](crate::Context::made_progress), no timer
-    /// ([`Next::Until`](crate::Next::Until) beyond the next cycle) that fired or is set, and nothing on
-    /// its way over a wire. Background timers do not count.
+    /// Reports a livelock after this many ticks without any progress. Progress is a message sent,
+    /// [`Context::made_progress`](crate::Context::made_progress), or an item in flight on a wire. A
+    /// timer ([`Next::Until`](crate::Next::Until) beyond the next cycle) that fired or is set also
+    /// counts. Background timers do not.
     pub silence: Option<u64>,
-    /// Set from outside, such as by Ctrl-C, to stop.
+    /// Flag set from outside, such as by Ctrl-C, to stop the run.
     pub interrupt: Option<Arc<AtomicBool>>,
 }
 
-/// How a run ended.
+/// Outcome of a run, with a report if it failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Every obligation was discharged, or nothing was left to do.
+    /// Every obligation was discharged, or no work was left.
     Done,
-    /// [`RunLimits::until`] was reached.
+    /// The time limit [`RunLimits::until`] was reached before the end.
     Limit,
-    /// Nothing can happen any more, yet something is waited for.
+    /// No event can happen any more, but a component still waits.
     Deadlock(DeadlockReport),
     /// Components kept working for [`RunLimits::silence`] without any progress.
     Livelock(DeadlockReport),
-    /// A component found the model violated.
+    /// A component detected a violation of the model.
     Failed(String),
-    /// [`RunLimits::interrupt`] was set.
+    /// The flag [`RunLimits::interrupt`] was set from outside.
     Interrupted,
-    /// A component asked for a look from outside ([`Context::pause`](crate::Context::pause)); the next
-    /// run goes on.
+    /// A component requested a pause ([`Context::pause`](crate::Context::pause)); the next run
+    /// continues from here.
     Paused,
 }

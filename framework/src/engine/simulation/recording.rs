@@ -1,4 +1,4 @@
-//! What a system shows to recordings, and where its instrumentation events go.
+//! Data that a system shows to recordings, and the sink of its instrumentation events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::time::Tick;
 use crate::world::{SignalLine, WorldDriver};
 
 impl Simulation {
-    /// Sends every instrumentation event from now on to `sink`, or to nobody.
+    /// Sends all further instrumentation events to `sink`, or drops them if it is `None`.
     pub fn set_probe_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
         for slot in self.partitions.iter_mut().flat_map(|p| &mut p.slots) {
             for slot in slot {
@@ -33,19 +33,20 @@ impl Simulation {
         }
     }
 
-    /// The levels that instance `number` shows to recordings, see [`crate::Contents::level`].
+    /// Returns the levels that instance `number` shows to recordings, see
+    /// [`crate::Contents::level`].
     pub fn levels(&self, number: u32) -> Vec<(&'static str, u64)> {
         let slot = self.slot(number as usize);
         levels(|contents| slot.component.contents(contents))
     }
 
-    /// Every signal and FIFO of the event world that has a waveform.
+    /// Returns every signal and FIFO of the event world that has a waveform.
     pub fn signals(&self) -> Vec<SignalLine> {
         let world = self.world.as_ref();
         world.map_or(Vec::new(), WorldDriver::signals)
     }
 
-    /// Messages in each channel now, in flight and queued.
+    /// Returns the number of messages in each channel now, in flight and queued.
     pub fn occupancies(&mut self) -> Vec<usize> {
         let mut held = BTreeMap::new();
         for number in 0..self.instances.len() {
@@ -63,7 +64,7 @@ impl Simulation {
             .collect()
     }
 
-    /// The listener, taken from where it is.
+    /// Removes the sink from its current owner and returns it.
     pub(crate) fn take_sink(&mut self) -> Option<Box<dyn ProbeSink>> {
         let buffered = self.coordinator.sink.take();
         buffered.or_else(|| match self.partitions[0].shared.sink.take()? {
@@ -72,7 +73,7 @@ impl Simulation {
         })
     }
 
-    /// Puts the listener where this number of partitions needs it.
+    /// Installs the sink with the owner required for this number of partitions.
     pub(crate) fn place_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
         if let [only] = &mut self.partitions[..] {
             only.shared.sink = sink.map(Sink::Direct);
@@ -88,7 +89,7 @@ impl Simulation {
     /// Ends the recording of instrumentation events and drops the sink.
     ///
     /// # Errors
-    /// What went wrong while recording, such as a full disk.
+    /// Returns the error that occurred while recording, such as a full disk.
     pub fn finish_probes(&mut self) -> std::io::Result<()> {
         let sink = self.take_sink();
         self.set_probe_sink(None);

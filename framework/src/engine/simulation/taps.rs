@@ -1,4 +1,4 @@
-//! Putting taps on the ports of an elaborated system.
+//! Attachment of taps to the ports of an elaborated system.
 
 use std::any::{Any, type_name};
 use std::sync::Arc;
@@ -9,31 +9,31 @@ use warpweave_params::nearest;
 use crate::channel::{Direction, InPort, Message, OutPort, Port, StallInjector, Tap};
 use crate::engine::simulation::Simulation;
 
-/// A port that cannot be tapped.
+/// Reason for which a port cannot be tapped.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TapError {
-    /// No instance or no port of this name.
+    /// There is no instance or no port with this name.
     #[error("there is no port `{address}`{}", hint(nearest.as_ref()))]
     Unknown {
-        /// The address as given.
+        /// Address of the port as it was given.
         address: String,
-        /// The nearest address that exists.
+        /// The most similar address that exists, if any.
         nearest: Option<String>,
     },
-    /// The port carries other messages.
+    /// The port carries messages of another type.
     #[error("port `{address}` carries {found}, not {expected}")]
     Message {
-        /// The address as given.
+        /// Address of the port as it was given.
         address: String,
-        /// Message type of the port.
+        /// Name of the port's message type.
         found: &'static str,
-        /// Message type of the tap.
+        /// Name of the tap's message type.
         expected: &'static str,
     },
-    /// The port has no wire.
+    /// The port is not connected to a wire.
     #[error("port `{address}` is not connected")]
     Unconnected {
-        /// The address as given.
+        /// Address of the port as it was given.
         address: String,
     },
 }
@@ -45,20 +45,20 @@ fn hint(nearest: Option<&String>) -> String {
 /// A port of an elaborated system and the channel behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortAddress {
-    /// `instance.port`.
+    /// Address of the port as `instance.port`.
     pub address: String,
-    /// Kind of the instance.
+    /// Kind of component of the instance.
     pub kind: String,
-    /// Which way messages pass, seen from the component.
+    /// Direction in which messages pass, seen from the component.
     pub direction: Direction,
-    /// Name of the message type.
+    /// Name of the port's message type.
     pub message: &'static str,
-    /// Slots of the channel; 0 where none is connected.
+    /// Number of slots of the channel; 0 if none is connected.
     pub capacity: usize,
 }
 
 impl Simulation {
-    /// Every port of the system, in the order of instances.
+    /// Returns every port of the system, in the order of instances.
     pub fn port_addresses(&mut self) -> Vec<PortAddress> {
         let mut ports = Vec::new();
         let owned = |(path, kind): (&str, &str)| (path.to_owned(), kind.to_owned());
@@ -77,11 +77,12 @@ impl Simulation {
         ports
     }
 
-    /// Puts `tap` on the port at `address` (`instance.port`), nearer to the channel than those
-    /// already there.
+    /// Attaches `tap` to the port at `address` (`instance.port`), closer to the channel than
+    /// existing taps.
     ///
     /// # Errors
-    /// When there is no such port, it is not connected, or it carries other messages.
+    /// Returns an error if there is no such port, it is not connected, or it carries other
+    /// messages.
     pub fn tap<T: Message>(
         &mut self,
         address: &str,
@@ -105,7 +106,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// A channel with a tap is not cut: taps may hold what both ends share.
+    /// Excludes a channel with a tap from being cut, because taps may hold state shared by both
+    /// ends.
     pub(crate) fn mark_tapped(&mut self, number: usize, port: &str) {
         for channel in &mut self.channels {
             let ends = [&channel.from, &channel.to];
@@ -127,7 +129,8 @@ impl Simulation {
         }
     }
 
-    /// Number of the instance that `instance.port` names, and where the port begins.
+    /// Returns the number of the instance that `instance.port` names, and the offset of the port
+    /// name.
     pub(crate) fn find_instance_of(&self, address: &str) -> Option<(usize, usize)> {
         address.rmatch_indices('.').find_map(|(at, _)| {
             let path = &address[..at];
@@ -138,8 +141,8 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// Puts a [`StallInjector`] on every connected port whose address `chosen` accepts; returns
-    /// how many. Each stalls in its own way.
+    /// Attaches a [`StallInjector`] to every connected port whose address `chosen` accepts; returns
+    /// their number. Each injector stalls independently.
     pub fn stall(
         &mut self,
         seed: u64,
@@ -223,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Does one thing to the message 7.
+    /// Applies a function to the message 7 only.
     struct At7(fn(Transit<u64>, &mut Vec<Transit<u64>>));
 
     impl Tap<u64> for At7 {

@@ -1,4 +1,5 @@
-//! Messages of no time along the wires of a system, see [`Component::untimed`](crate::Component::untimed).
+//! Functional accesses along the wires of a system, see
+//! [`Component::untimed`](crate::Component::untimed).
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -8,43 +9,43 @@ use thiserror::Error;
 use crate::component::{Onward, Parcel, PortName};
 use crate::engine::simulation::Simulation;
 
-/// A message of no time came to a component that does not take it, or to no component.
+/// A functional access reached a component that does not support it, or no component.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{instance} ({kind}), port `{port}`: {problem}")]
 pub struct UntimedError {
-    /// Path of the instance.
+    /// Path of the instance that was reached.
     pub instance: String,
-    /// Its kind.
+    /// Kind of component of the instance.
     pub kind: String,
-    /// The port, at the end of the wire.
+    /// Name of the port at the end of the wire.
     pub port: String,
-    /// Why not.
+    /// Reason for which the message was not accepted.
     pub problem: String,
 }
 
-/// Where a wire ends.
+/// Receiving end of a wire: instance and port.
 #[derive(Clone, Copy)]
 struct End {
     instance: u32,
-    /// Place in [`UntimedWires::names`].
+    /// Index of the port's name in [`UntimedWires::names`].
     name: u32,
     number: u32,
 }
 
-/// The wires of a system by where they begin, and what is on its way over them.
+/// The wires of a system by sending port, and the functional accesses in transit over them.
 pub struct UntimedWires {
-    /// Names of ports, without their numbers.
+    /// Names of ports, without their numbers in brackets.
     names: Vec<String>,
-    /// Per instance, by name of the sending port, by its number.
+    /// Wires by instance, by name of the sending port and by its number.
     wires: Vec<Vec<(u32, Vec<Option<End>>)>>,
-    /// Messages to be delivered, the next one last.
+    /// Messages to be delivered; the last element is next.
     waiting: Vec<(End, Parcel)>,
-    /// Messages to be delivered when none of those is left, the next one first.
+    /// Messages to be delivered once `waiting` is empty; the first element is next.
     later: VecDeque<(End, Parcel)>,
 }
 
 impl UntimedWires {
-    /// The wires of this system.
+    /// Collects the wires of this system.
     pub fn of(simulation: &Simulation) -> Self {
         let mut wires = Self {
             names: Vec::new(),
@@ -74,10 +75,12 @@ impl UntimedWires {
         wires
     }
 
-    /// Lets instance `from` send a message by its port, and everything happen that follows from it.
+    /// Sends a message from instance `from` through a port, and delivers all messages that follow
+    /// from it.
     ///
     /// # Errors
-    /// A port without a wire, or a component that does not take messages of no time.
+    /// Returns an error if a port has no wire, or if a component does not support functional
+    /// accesses.
     pub fn send<T: Any + Send>(
         &mut self,
         simulation: &mut Simulation,
@@ -108,7 +111,7 @@ impl UntimedWires {
         Ok(())
     }
 
-    /// Puts what a component sent before all that waits.
+    /// Queues the messages a component sent ahead of all waiting ones.
     fn deliver_later(
         &mut self,
         simulation: &Simulation,
@@ -137,7 +140,7 @@ impl UntimedWires {
         self.later.clear();
     }
 
-    /// Place of the name of a port, and the number of the port.
+    /// Returns the index of a port's name and the number of the port.
     fn place_of(&mut self, full: &str) -> (u32, u32) {
         let (name, number) = PortName::split(full);
         let place = self.names.iter().position(|known| *known == name);

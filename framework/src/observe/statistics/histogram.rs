@@ -1,4 +1,4 @@
-//! A distribution in power-of-two buckets.
+//! Distribution of values in power-of-two buckets.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,13 @@ pub struct Histogram {
     sum: u64,
     min: u64,
     max: u64,
-    /// Bucket 0 counts zeros, bucket `b` values in `2^(b-1) .. 2^b`; trailing empty ones absent.
+    /// Bucket 0 counts zeros, bucket `b` values in `2^(b-1) .. 2^b`; trailing empty buckets are
+    /// omitted.
     buckets: Vec<u64>,
 }
 
 impl Histogram {
-    /// Adds one value.
+    /// Adds one value to the distribution.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.min = if self.count == 0 {
@@ -34,27 +35,27 @@ impl Histogram {
         self.buckets[bucket] += 1;
     }
 
-    /// Values recorded.
+    /// Returns the number of values recorded.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// Returns the sum of all values recorded.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The smallest, if any; that of a difference is not known.
+    /// Returns the smallest value, if any; unknown for a difference of distributions.
     pub fn min(&self) -> Option<u64> {
         self.knows_extremes().then_some(self.min)
     }
 
-    /// The largest, if any; that of a difference is not known.
+    /// Returns the largest value, if any; unknown for a difference of distributions.
     pub fn max(&self) -> Option<u64> {
         self.knows_extremes().then_some(self.max)
     }
 
-    /// Differences of distributions do not.
+    /// True unless this is a difference of distributions, whose extremes are unknown.
     fn knows_extremes(&self) -> bool {
         self.count > 0 && self.min <= self.max
     }
@@ -63,12 +64,12 @@ impl Histogram {
         (self.min, self.max) = (1, 0);
     }
 
-    /// The mean, if any value was recorded.
+    /// Returns the mean, if any value was recorded.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Counts per bucket; see the type.
+    /// Returns the counts per bucket; see the type.
     pub fn buckets(&self) -> &[u64] {
         &self.buckets
     }
@@ -96,7 +97,8 @@ impl Histogram {
         }
     }
 
-    /// The part of a whole that these say. Its extremes are known if it is all of it.
+    /// Creates part of `whole` from its count, sum and buckets. Extremes are known only if the part
+    /// is the whole.
     pub(crate) fn part(whole: &Self, count: u64, sum: u64, mut buckets: Vec<u64>) -> Self {
         if count == 0 {
             return Self::default();

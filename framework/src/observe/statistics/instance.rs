@@ -1,20 +1,20 @@
-//! The statistics of one instance, as they are collected.
+//! Collected statistics of one component instance.
 
 use super::{Role, Statistic, Value};
 
-/// The statistics of one instance.
+/// Collected statistics of one component instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceStatistics {
-    /// Hierarchical path.
+    /// Hierarchical path of the component instance.
     pub path: String,
-    /// Kind of component, as the builder was told.
+    /// Kind of component, as given to the builder.
     pub kind: String,
-    /// Its statistics, in the order the component reports them.
+    /// Statistics in the order the component reports them.
     pub values: Vec<Statistic>,
 }
 
 impl InstanceStatistics {
-    /// The statistic of this name.
+    /// Returns the value of the statistic with this name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values
             .iter()
@@ -22,13 +22,13 @@ impl InstanceStatistics {
             .map(|s| &s.value)
     }
 
-    /// The values of the statistics that play a role, in the order reported.
+    /// Iterates over the values of the statistics with a role, in the order reported.
     pub fn playing(&self, role: Role) -> impl Iterator<Item = &Value> {
         let playing = self.values.iter().filter(move |s| s.role == Some(role));
         playing.map(|s| &s.value)
     }
 
-    /// The counter of this name, or the whole number of another sort.
+    /// Returns the counter with this name, or the integer of another kind of statistic.
     pub fn counter(&self, name: &str) -> Option<u64> {
         match self.get(name) {
             Some(Value::Counter(value) | Value::Number(value)) => Some(*value),

@@ -1,24 +1,24 @@
-//! What a statistic is, apart from its value.
+//! Description of a statistic, apart from its value.
 
 use super::{Combination, Role};
 
-/// What a statistic is, whatever its value.
+/// Description of a statistic, independent of its value.
 #[derive(Clone, Debug)]
 pub struct Label {
     /// Name within the instance, stable across versions.
     pub name: Box<str>,
     /// Unit of the value, such as `requests`, `cycles`, `bytes`; empty for a pure number.
     pub unit: &'static str,
-    /// What it says, in one sentence.
+    /// Meaning of the statistic in one sentence.
     pub meaning: &'static str,
-    /// What it stands for in the system, if anything.
+    /// Role of the statistic in the system, if it has one.
     pub role: Option<Role>,
-    /// How it is combined with that of other instances.
+    /// Method of combining it with the same statistic of other instances.
     pub combination: Combination,
-    /// Whether it counts up from the start of the run, so that a part of it belongs to each part of the
-    /// run.
+    /// True if it counts up from the start of the run, so that its growth can be attributed to
+    /// parts of the run.
     pub grows: bool,
-    /// What the name was put together from: how long its prefix is, the text of the program, the index.
+    /// Components of the name: length of the prefix, static text of the program, index.
     pub(super) written: (usize, &'static str, Option<usize>),
 }
 

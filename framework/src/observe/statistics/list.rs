@@ -1,25 +1,25 @@
-//! The collector of a report: statistics with their labels, which components that report the same share.
+//! Collector of a report: statistics with labels, shared by components that report the same ones.
 
 use std::sync::Arc;
 
 use super::{Combination, Label, Role, Statistic, Value};
 
-/// Collects statistics with their labels.
+/// Collects statistics together with their labels.
 pub(super) struct List<'a> {
     statistics: &'a mut Vec<Statistic>,
-    /// Statistics of another component, whose labels those of this one share where they are the same.
+    /// Statistics of another component, whose labels this one shares where they are equal.
     like: &'a [Statistic],
     /// Role and index of the statistic reported next.
     pub(super) role: Option<Role>,
     pub(super) index: Option<usize>,
-    /// Nothing that is reported grows.
+    /// True if no statistic being reported grows.
     pub(super) settled: bool,
-    /// What names begin with.
+    /// Prefix of the names of reported statistics.
     pub(super) prefix: String,
 }
 
 impl<'a> List<'a> {
-    /// Of a component that probably reports what another has reported, `like`.
+    /// Creates a list for a component that probably reports the same statistics as `like`.
     pub(super) fn named_like(like: &'a [Statistic], statistics: &'a mut Vec<Statistic>) -> Self {
         Self {
             statistics,
@@ -31,7 +31,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Adds what is reported, under the role and the index given before.
+    /// Adds a statistic with the role and the index given before.
     #[inline(never)]
     pub(super) fn push(
         &mut self,
@@ -59,7 +59,7 @@ impl<'a> List<'a> {
         self.statistics.push(Statistic { label, value });
     }
 
-    /// Whether `known` is the label of what is reported here.
+    /// True if `known` is the label of this statistic.
     #[inline]
     fn is_labelled(
         &self,
@@ -98,10 +98,10 @@ impl<'a> List<'a> {
     }
 }
 
-/// Unit, meaning, role and combination of a statistic, and whether it grows.
+/// Unit, meaning, role and combination of a statistic; true if it grows.
 type Meant = (&'static str, &'static str, Option<Role>, Combination, bool);
 
-/// Whether two texts are the same; most often they are one.
+/// True if two texts are equal; usually they have the same address.
 #[inline]
 fn is_same(one: &'static str, other: &'static str) -> bool {
     std::ptr::eq(one, other) || one == other

@@ -5,11 +5,12 @@
 //! kept as value-and-since ([`TimeWeighted`]) and closed at the time of the report, so that a component
 //! that slept reports what one that stayed awake would.
 //!
-//! Every statistic says how its values of several instances become one ([`Combination`]): counts are
-//! added up, ratios and means weighted, and whoever reports anything else has to say it.
+//! Every statistic defines how its values of several instances are combined ([`Combination`]).
+//! Counts are added up, ratios and means are weighted; any other combination is stated in the
+//! report.
 //!
-//! Whoever adds up what a whole system did asks for a [`Role`], not for kinds of components or names
-//! of theirs: a component says which of its statistics play one.
+//! System-wide totals are computed by [`Role`], not by kinds of components or names of statistics.
+//! A component states which of its statistics have a role.
 
 mod histogram;
 mod instance;
@@ -34,12 +35,12 @@ pub use self::time_weighted::TimeWeighted;
 use crate::observe::packed::Row;
 use crate::time::{Cycle, Tick};
 
-/// One collected statistic: its fields are those of its [`Label`] and its value.
+/// One collected statistic, with the fields of its [`Label`] and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
-    /// What it is. Shared by the copies of a statistic.
+    /// Description of the statistic, shared by its copies.
     pub label: Arc<Label>,
-    /// The value.
+    /// Value of the statistic when it was collected.
     pub value: Value,
 }
 
@@ -51,32 +52,32 @@ impl Deref for Statistic {
     }
 }
 
-/// The kinds of statistics.
+/// Value of a statistic, by kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
-    /// Events or amounts counted from the start of the run.
+    /// Number of events or amount counted from the start of the run.
     Counter(u64),
-    /// A whole number that counts nothing up: an extreme, or a code.
+    /// Integer that does not accumulate: an extreme, or a code.
     Number(u64),
-    /// A measurement at the time of the report.
+    /// Measurement at the time of the report.
     Gauge(f64),
-    /// A part of a whole, or a total over what it is the mean of; kept as both so that instances can
+    /// Part of a whole, or a total and the weight of its mean. Both are kept so that instances can
     /// be added up.
     Ratio {
-        /// The part, or the total.
+        /// The part, or the total of a mean.
         part: u64,
-        /// The whole, or the weight; of 0 there is no value.
+        /// The whole, or the weight; if 0, there is no value.
         whole: u64,
     },
-    /// Distribution of a quantity.
+    /// Distribution of the values of a quantity.
     Histogram(Histogram),
-    /// Amounts per interval of cycles.
+    /// Sums of amounts per interval of cycles.
     Series(Series),
 }
 
 /// Collects the statistics of one component.
 ///
-/// Names are texts of the program: what is counted several times has a prefix ([`Statistics::under`])
+/// Names are static texts of the program. Repeated statistics have a prefix ([`Statistics::under`])
 /// or an index ([`Statistics::at`]).
 pub struct Statistics<'a> {
     cycle: Cycle,
@@ -86,17 +87,18 @@ pub struct Statistics<'a> {
 
 enum Collector<'a> {
     List(List<'a>),
-    /// The values of what grows and no names: for looks that come often.
+    /// Only the values of cumulative statistics, without names, for frequent snapshots.
     Row(&'a mut Row),
 }
 
 impl<'a> Statistics<'a> {
-    /// A collector for a component whose clock stands at `cycle`.
+    /// Creates a collector for a component whose clock is at `cycle`.
     pub fn new(cycle: Cycle, now: Tick, list: &'a mut Vec<Statistic>) -> Self {
         Self::named_like(&[], cycle, now, list)
     }
 
-    /// As [`Statistics::new`], for a component that probably reports what another has reported, `like`.
+    /// Creates a collector like [`Statistics::new`], for a component that probably reports the same
+    /// statistics as `like`.
     pub(crate) fn named_like(
         like: &'a [Statistic],
         cycle: Cycle,
@@ -110,7 +112,7 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// A collector of what grows, as words.
+    /// Creates a collector of cumulative statistics as words.
     pub(super) fn in_row(cycle: Cycle, now: Tick, row: &'a mut Row) -> Self {
         Self {
             cycle,
@@ -119,7 +121,7 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports what `report` does, each statistic as `prefix_name`: of a part that a component has
+    /// Reports the statistics of `report`, each as `prefix_name`, for a part that a component has
     /// several of.
     pub fn under(&mut self, prefix: &str, report: impl FnOnce(&mut Self)) {
         let length = match &mut self.to {
@@ -141,18 +143,19 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Cycle of the component's clock up to which lasting quantities count (exclusive).
+    /// Returns the cycle of the component's clock up to which persistent quantities count
+    /// (exclusive).
     #[inline]
     pub fn cycle(&self) -> Cycle {
         self.cycle
     }
 
-    /// Time of the report.
+    /// Returns the time of the report.
     pub fn now(&self) -> Tick {
         self.now
     }
 
-    /// Gives the statistic reported next a role: `statistics.role(ROLE).counter(..)`.
+    /// Sets the role of the statistic reported next: `statistics.role(ROLE).counter(..)`.
     #[inline]
     pub fn role(&mut self, role: Role) -> &mut Self {
         if let Collector::List(list) = &mut self.to {
@@ -161,8 +164,8 @@ impl<'a> Statistics<'a> {
         self
     }
 
-    /// Gives the statistic reported next an index: `statistics.at(3).counter("flits", ..)` reports
-    /// `flits[3]`.
+    /// Sets the index of the statistic reported next: `statistics.at(3).counter("flits", ..)`
+    /// reports `flits[3]`.
     #[inline]
     pub fn at(&mut self, index: usize) -> &mut Self {
         match &mut self.to {
@@ -172,7 +175,7 @@ impl<'a> Statistics<'a> {
         self
     }
 
-    /// Reports a count. Those of several instances are added up.
+    /// Reports a count. Counts of several instances are added up.
     #[inline]
     pub fn counter(
         &mut self,
@@ -189,11 +192,12 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports counts side by side, a row of `table` for each: name, unit and meaning. Looks that come
-    /// often are cheaper than with [`Statistics::counter`] for each. A role given before is that of all.
+    /// Reports several counts, one for each row of `table`: name, unit and meaning. Frequent
+    /// snapshots are cheaper than with separate calls of [`Statistics::counter`]. A role set before
+    /// applies to all.
     ///
     /// # Panics
-    /// When there are not as many counts as rows.
+    /// Panics if the numbers of counts and rows differ.
     #[inline]
     pub fn counters(
         &mut self,
@@ -214,7 +218,7 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports the largest of something, such as the most requests at a time.
+    /// Reports the maximum of a quantity, such as the most requests at a time.
     #[inline]
     pub fn maximum(
         &mut self,
@@ -229,7 +233,7 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports the smallest of something, such as the cycle of the first request.
+    /// Reports the minimum of a quantity, such as the cycle of the first request.
     #[inline]
     pub fn minimum(
         &mut self,
@@ -244,8 +248,8 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports a number that stands for something; `meaning` says which for what. Those of several
-    /// instances are not combined.
+    /// Reports a number that encodes a state or choice; `meaning` explains the codes. Codes of
+    /// several instances are not combined.
     #[inline]
     pub fn code(
         &mut self,
@@ -259,10 +263,10 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports a measurement that is none of the others.
+    /// Reports a measurement of any other kind.
     ///
     /// # Panics
-    /// With [`Combination::WeightedMean`]: [`Statistics::mean`] takes the weight.
+    /// Panics with [`Combination::WeightedMean`]: [`Statistics::mean`] takes the weight.
     pub fn gauge(
         &mut self,
         name: &'static str,
@@ -280,7 +284,7 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports a part of a whole; `of` is what the whole counts, such as `reads`.
+    /// Reports a part of a whole; `of` is the unit of the whole, such as `reads`.
     #[inline]
     pub fn ratio(
         &mut self,
@@ -293,7 +297,8 @@ impl<'a> Statistics<'a> {
         self.mean(name, "", of, meaning, (part, whole));
     }
 
-    /// Reports a mean as the total and its weight; `by` is what the weight counts, such as `cycles`.
+    /// Reports a mean as the total and its weight; `by` is the unit of the weight, such as
+    /// `cycles`.
     #[inline]
     pub fn mean(
         &mut self,
@@ -326,7 +331,8 @@ impl<'a> Statistics<'a> {
         self.mean(name, unit, "cycles", meaning, mean);
     }
 
-    /// Reports a distribution. Those of several instances become one; its mean is weighted by values.
+    /// Reports a distribution. Distributions of several instances are merged, so that the mean is
+    /// weighted by values.
     #[inline]
     pub fn histogram(
         &mut self,
@@ -345,8 +351,8 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports how something is distributed at the time of the report, such as a total over units: a
-    /// distribution whose values change instead of being added to.
+    /// Reports a distribution at the time of the report, such as totals over units. Its values
+    /// change over time instead of accumulating.
     pub fn distribution(
         &mut self,
         name: &'static str,
@@ -357,8 +363,8 @@ impl<'a> Statistics<'a> {
         self.settled(|statistics| statistics.histogram(name, unit, meaning, histogram));
     }
 
-    /// Reports what `report` does as it stands at the time of the report: nothing of it grows. `report` is not
-    /// called when only what grows is wanted, so it may take its time.
+    /// Reports the statistics of `report` at the time of the report, none of which grow. `report`
+    /// is not called if only cumulative statistics are needed, so it may be slow.
     pub fn settled(&mut self, report: impl FnOnce(&mut Self)) {
         let Collector::List(list) = &mut self.to else {
             return;
@@ -370,7 +376,7 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Reports amounts per interval, which are added up interval by interval.
+    /// Reports amounts per interval. Instances are added up interval by interval.
     pub fn series(
         &mut self,
         name: &'static str,

@@ -1,44 +1,45 @@
-//! What a statistic stands for, and how its values of several instances become one.
+//! Roles of statistics, and combination of a statistic over several instances.
 
 use std::fmt;
 
-/// What a statistic stands for beyond its component, such as the instructions that any kind of
-/// compute unit issued. The names are open: two roles are the same if their names are.
+/// Role of a statistic beyond its component, such as the instructions issued by any kind of compute
+/// unit. The set of names is open: two roles are equal if their names are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Role(&'static str);
 
 impl Role {
-    /// The role of this name.
+    /// Creates the role with this name.
     pub const fn new(name: &'static str) -> Self {
         Self(name)
     }
 
-    /// Its name.
+    /// Returns the name of the role.
     pub fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// How the values of one statistic of several instances become one.
+/// Method of combining the values of one statistic over several instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Combination {
-    /// They are added up.
+    /// Adds the values of all instances.
     Sum,
-    /// Their mean, each weighted with how many of these it is the mean of, such as `cycles`.
+    /// Weighted mean; the weight is the number of units that each value is the mean of, such as
+    /// `cycles`.
     WeightedMean {
-        /// What the weight counts.
+        /// Unit of the weight, such as `cycles`.
         by: &'static str,
     },
-    /// The largest.
+    /// Takes the largest value of all instances.
     Maximum,
-    /// The smallest.
+    /// Takes the smallest value of all instances.
     Minimum,
-    /// None: each stands for its instance alone, as a code does.
+    /// Not combined: each value is valid for its instance only, as a code is.
     None,
 }
 
 impl Combination {
-    /// Name in reports.
+    /// Returns the name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -49,7 +50,7 @@ impl Combination {
         }
     }
 
-    /// What the weight of a mean counts.
+    /// Returns the unit of the weight of a mean.
     pub fn weight(self) -> Option<&'static str> {
         match self {
             Self::WeightedMean { by } => Some(by),

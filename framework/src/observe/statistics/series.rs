@@ -1,4 +1,4 @@
-//! Amounts per interval of cycles.
+//! Series of amounts per interval of cycles.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::time::Cycle;
 /// Amounts added up per interval of a fixed number of cycles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// Cycles per interval.
+    /// Length of an interval in cycles, at least 1.
     interval: u64,
     sums: Vec<u64>,
 }
 
 impl Series {
-    /// An empty series with this many cycles (at least 1) per interval.
+    /// Creates an empty series with this many cycles (at least 1) per interval.
     pub fn new(interval: u64) -> Self {
         Self {
             interval: interval.max(1),
@@ -31,17 +31,17 @@ impl Series {
         self.sums[at] += amount;
     }
 
-    /// Cycles per interval.
+    /// Returns the length of an interval in cycles.
     pub fn interval(&self) -> u64 {
         self.interval
     }
 
-    /// Sum per interval, from cycle 0 on; trailing empty intervals are absent.
+    /// Returns the sum per interval, from cycle 0 on; trailing empty intervals are omitted.
     pub fn sums(&self) -> &[u64] {
         &self.sums
     }
 
-    /// One with these sums.
+    /// Creates a series with these sums per interval.
     pub(crate) fn of(interval: u64, mut sums: Vec<u64>) -> Self {
         without_trailing_zeros(&mut sums);
         Self { interval, sums }

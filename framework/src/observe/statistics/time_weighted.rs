@@ -1,11 +1,11 @@
-//! A quantity that lasts.
+//! Time-weighted quantities, such as the occupancy of a queue.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Cycle;
 
-/// A quantity that lasts, such as the occupancy of a queue: its integral over time without any
-/// work while it does not change.
+/// A quantity that persists over time, such as the occupancy of a queue. Integrates the quantity
+/// over time, without any work while it does not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeWeighted {
     value: u64,
@@ -15,13 +15,13 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// The value now.
+    /// Returns the current value of the quantity.
     #[inline]
     pub fn value(&self) -> u64 {
         self.value
     }
 
-    /// Sets the value from `cycle` on. Setting the value it has changes nothing.
+    /// Sets the value from `cycle` on. Setting the current value again changes nothing.
     #[inline]
     pub fn set(&mut self, cycle: Cycle, value: u64) {
         if value == self.value {
@@ -42,7 +42,7 @@ impl TimeWeighted {
     /// Subtracts from the value from `cycle` on.
     ///
     /// # Panics
-    /// When the value would become negative.
+    /// Panics if the value would become negative.
     #[inline]
     pub fn sub(&mut self, cycle: Cycle, amount: u64) {
         let value = self
@@ -52,13 +52,13 @@ impl TimeWeighted {
         self.set(cycle, value);
     }
 
-    /// Value × cycles from cycle 0 up to `cycle`.
+    /// Returns the integral of value × cycles from cycle 0 up to `cycle`.
     #[inline]
     pub fn integral(&self, cycle: Cycle) -> u64 {
         self.integral + self.value * cycle.saturating_sub(self.since)
     }
 
-    /// Mean value over the cycles up to `cycle`.
+    /// Returns the mean value over the cycles up to `cycle`.
     pub fn mean(&self, cycle: Cycle) -> f64 {
         if cycle == 0 {
             0.0
@@ -67,7 +67,7 @@ impl TimeWeighted {
         }
     }
 
-    /// The largest value so far.
+    /// Returns the largest value so far.
     pub fn max(&self) -> u64 {
         self.max
     }

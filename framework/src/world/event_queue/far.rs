@@ -1,14 +1,14 @@
-//! The far part of the wheel: a binary heap that knows where each item is, so that a cancelled
-//! item leaves at once.
+//! Far part of the wheel: a binary heap that stores each item's position, so that a cancelled item
+//! can be removed at once.
 
-/// Not in the heap.
+/// Position of an item that is not in the heap.
 const ABSENT: u32 = u32::MAX;
 
-/// Items ordered by (tick, order of insertion).
+/// Heap of items ordered by (tick, order of insertion).
 #[derive(Default)]
 pub(super) struct FarHeap {
     entries: Vec<Entry>,
-    /// Position of each item.
+    /// Position of each item in the heap.
     places: Vec<u32>,
     sequence: u64,
 }

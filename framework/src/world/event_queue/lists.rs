@@ -1,23 +1,23 @@
-//! The lists of the wheel's ticks: chains of small blocks of item numbers, all in one pool.
+//! Lists for the wheel's ticks: chains of small blocks of item numbers in a common pool.
 //!
-//! Adding an item writes to the end of its list and to nothing else at random, and the items of a
-//! tick stand side by side when they are due, so that what they lead to is fetched together. An
-//! item knows its place, and leaves it empty when it is removed.
+//! Adding an item writes only to the end of its list, without other random accesses. The items of a
+//! tick are contiguous when they are due, so that their data can be prefetched together. An item
+//! knows its place, and leaves it empty when it is removed.
 
 use super::{NONE, Placed};
 
-/// Numbers in a block: a cache line. The first one says where the next block of its list starts.
+/// Item numbers per block: a cache line. The first cell holds the start of the list's next block.
 const BLOCK: u32 = 16;
 
-/// One list. Its blocks belong to a [`Pool`].
+/// One list, whose blocks belong to a [`Pool`].
 #[derive(Clone, Copy)]
 pub(super) struct List {
-    /// Where its first block starts.
+    /// Index of the first cell of its first block.
     first: u32,
-    /// Where the next item goes, if that is not the start of a block; 0 while it has no block.
+    /// Cell of the next item, if that is not the start of a block; 0 if the list has no block.
     next: u32,
     items: u32,
-    /// Places of removed items.
+    /// Number of places left empty by removed items.
     gaps: u32,
 }
 
@@ -29,7 +29,7 @@ impl List {
         gaps: 0,
     };
 
-    /// How many items are in it.
+    /// Returns the number of items in the list.
     pub(super) fn count(&self) -> u32 {
         self.items
     }
@@ -38,21 +38,21 @@ impl List {
         self.next == 0
     }
 
-    /// Whether it needs another block for its next item.
+    /// True if the list needs another block for its next item.
     #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
         self.next.is_multiple_of(BLOCK)
     }
 }
 
-/// A list that was taken. Read to its end it leaves no block behind.
+/// A list that was taken for reading. Reading it to the end frees all its blocks.
 pub(crate) struct Due {
-    /// Where its next block starts.
+    /// Index of the first cell of its next block.
     block: u32,
-    /// Where its last block starts, and how many of its cells are used.
+    /// Start of the last block, and the number of its used cells.
     last: u32,
     last_count: u32,
-    /// The block being read, and how many of its cells are used.
+    /// Block being read, and the number of its used cells.
     cells: [u32; BLOCK as usize],
     count: u32,
 }
@@ -69,13 +69,13 @@ impl Due {
         }
     }
 
-    /// How many items it has come to, at most.
+    /// Returns an upper bound on the number of items in the block being read.
     #[inline(always)]
     pub(crate) fn count(&self) -> usize {
         self.count as usize - 1
     }
 
-    /// The items it has come to, in their order.
+    /// Iterates over the items in the block being read, in order.
     #[inline(always)]
     pub(crate) fn items(&self) -> impl Iterator<Item = u32> {
         let cells = &self.cells[1..self.count as usize];
@@ -85,10 +85,10 @@ impl Due {
 
 pub(super) struct Pool {
     cells: Vec<u32>,
-    /// Where the first free block starts; the others follow by their links. Blocks have no ids that
-    /// somebody could keep: an item's place is a cell.
+    /// Start of the first free block; the others follow by their links. Blocks have no ids that
+    /// could be kept elsewhere: an item's place is a cell.
     free: u32,
-    /// An empty list that keeps its memory.
+    /// Empty buffer that keeps its memory.
     spare: Vec<u32>,
 }
 
@@ -101,7 +101,7 @@ impl Pool {
         }
     }
 
-    /// Gives a full list a free block, if there is one.
+    /// Adds a free block to a full list, if there is one; returns true on success.
     #[inline(always)]
     pub(super) fn extend(&mut self, list: &mut List) -> bool {
         let block = self.free;
@@ -118,7 +118,7 @@ impl Pool {
         true
     }
 
-    /// Makes a free block.
+    /// Adds a free block to the pool.
     #[cold]
     pub(super) fn grow(&mut self) {
         let block = self.cells.len();
@@ -126,7 +126,7 @@ impl Pool {
         self.free = u32::try_from(block).expect("places are not many times the items");
     }
 
-    /// Adds `item` at the end of a list that is not full; returns its place.
+    /// Appends `item` to a list that is not full; returns its place.
     #[inline(always)]
     pub(super) fn push(&mut self, list: &mut List, item: u32) -> u32 {
         let place = list.next;
@@ -136,7 +136,7 @@ impl Pool {
         place
     }
 
-    /// Removes the item at `place`; `table` has the places of all others.
+    /// Removes the item at `place`; `table` holds the places of all other items.
     pub(super) fn remove(&mut self, list: &mut List, table: &mut [impl Placed], place: u32) {
         self.cells[place as usize] = NONE;
         list.items -= 1;
@@ -158,8 +158,7 @@ impl Pool {
         }
     }
 
-    /// Goes on to the next items of a list that was taken, if there are any. Their block is free
-    /// then.
+    /// Advances to the next items of a taken list; returns false at the end. Frees their block.
     #[inline(always)]
     pub(super) fn next(&mut self, due: &mut Due) -> bool {
         let block = due.block;

@@ -1,8 +1,8 @@
-//! The queue of what happens at a time and not at a clock edge: by tick, and within a tick in the
-//! order in which it was asked for.
+//! Queue of events that occur at a time and not at a clock edge. Ordered by tick, and within a tick
+//! by the order of insertion.
 //!
-//! Two implementations behind one face. [`QueueKind::Wheel`] is what runs use;
-//! [`QueueKind::Sorted`] is as simple as can be, so that tests can hold the one against the other.
+//! Two implementations with one interface. Runs use [`QueueKind::Wheel`]; [`QueueKind::Sorted`] is
+//! as simple as possible, so that tests can compare the two.
 
 mod far;
 mod lists;
@@ -16,44 +16,44 @@ use wheel::Wheel;
 
 use crate::time::TICK_MAX;
 
-/// Which queue orders timed notifications. Results never depend on it; tests choose.
+/// Queue that orders timed notifications. Results never depend on it; tests vary it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueKind {
-    /// A timing wheel for the near future and a heap for the far.
+    /// A timing wheel for the near future and a heap for the far future.
     #[default]
     Wheel,
     /// A binary heap ordered by (tick, sequence).
     Sorted,
 }
 
-/// No item.
+/// Item number that denotes no item.
 const NONE: u32 = u32::MAX;
 
-/// What the queue orders by tick; each waits for one tick at most. The items are in a table of
-/// their owner and known by their number in it, so that an item's place in the queue is where the
-/// item is looked at anyway.
+/// An item that the queue orders by tick; each waits for at most one tick. The owner keeps the
+/// items in a table, and the queue refers to them by index. An item's place in the queue is thus
+/// stored in the item itself.
 pub(crate) trait Placed {
-    /// For the queue alone.
+    /// Returns the item's place; used only by the queue.
     fn place(&self) -> u32;
-    /// For the queue alone.
+    /// Returns the item's place for modification; used only by the queue.
     fn place_mut(&mut self) -> &mut u32;
 }
 
-/// Items by tick; those of one tick come out as they went in.
+/// Items by tick; items of one tick leave in insertion order.
 pub(crate) struct EventQueue {
     wheel: Wheel,
-    /// Holds everything in place of the wheel.
+    /// Replaces the wheel and holds all items if set.
     sorted: Option<Box<Sorted>>,
-    /// Items in the queue.
+    /// Number of items in the queue.
     pending: usize,
-    /// How many of them do not keep a run alive.
+    /// Number of items that do not keep a run alive.
     background: usize,
-    /// Which ones, a bit each.
+    /// One bit per item, set for background items.
     is_background: Vec<u64>,
-    /// Whether any item may be put in the background.
+    /// True if items may be put in the background.
     expects_background: bool,
-    /// How many ticks ahead [`EventQueue::push_soon`] reaches; 0 where more than adding to the
-    /// wheel is to be done.
+    /// Maximum distance in ticks for [`EventQueue::push_soon`]; 0 if more than adding to the wheel
+    /// is required.
     reach: u64,
 }
 
@@ -75,18 +75,18 @@ impl EventQueue {
         self.reach = if is_plain { Wheel::REACH } else { 0 };
     }
 
-    /// Says that items may be put in the background from now on.
+    /// Permits items to be put in the background from now on.
     pub(crate) fn expect_background(&mut self) {
         self.expects_background = true;
         self.set_reach();
     }
 
-    /// Whether items may be put in the background.
+    /// True if items may be put in the background.
     pub(crate) fn expects_background(&self) -> bool {
         self.expects_background
     }
 
-    /// Goes on with a queue of another kind, which takes over what is pending after `now`.
+    /// Switches to a queue of another kind, which takes over all items pending after `now`.
     pub(crate) fn change_kind(&mut self, table: &mut [impl Placed], kind: QueueKind, now: u64) {
         let mut moved = Vec::new();
         while let Some(tick) = self.next_tick() {
@@ -105,7 +105,7 @@ impl EventQueue {
         }
     }
 
-    /// Adds an item at `tick`, after the current time. Beyond the horizon it never comes.
+    /// Adds an item at `tick`, after the current time. An item beyond the horizon is never due.
     pub(crate) fn push(&mut self, table: &mut [impl Placed], tick: u64, item: u32) {
         if tick <= TICK_MAX {
             self.pending += 1;
@@ -113,8 +113,8 @@ impl EventQueue {
         }
     }
 
-    /// Does what [`EventQueue::push`] does where that takes but a few steps and no new memory: for
-    /// an item whose `entry` is given, 1 to [`Wheel::REACH`] ticks ahead. Says whether it did.
+    /// Fast path of [`EventQueue::push`] that allocates no memory. For an item whose `entry` is
+    /// given, 1 to [`Wheel::REACH`] ticks ahead. Returns true if it applied.
     #[inline(always)]
     pub(crate) fn push_soon(&mut self, entry: &mut impl Placed, ticks: u64, item: u32) -> bool {
         let done = ticks.wrapping_sub(1) < self.reach && self.wheel.push_soon(entry, ticks, item);
@@ -122,7 +122,7 @@ impl EventQueue {
         done
     }
 
-    /// Says that `item`, just added, does not keep a run alive.
+    /// Marks `item`, just added, as not keeping a run alive.
     pub(crate) fn put_in_background(&mut self, item: u32) {
         let (word, bit) = (item as usize / 64, 1 << (item % 64));
         if word >= self.is_background.len() {
@@ -132,7 +132,7 @@ impl EventQueue {
         self.is_background[word] |= bit;
     }
 
-    /// Says that `item` keeps the run alive after all.
+    /// Marks `item` as keeping the run alive again.
     #[inline]
     pub(crate) fn bring_to_foreground(&mut self, item: u32) {
         if self.background > 0
@@ -144,7 +144,7 @@ impl EventQueue {
         }
     }
 
-    /// Whether anything in the queue keeps the run alive.
+    /// True if any item in the queue keeps the run alive.
     pub(crate) fn has_foreground(&self) -> bool {
         self.pending > self.background
     }
@@ -161,7 +161,7 @@ impl EventQueue {
         }
     }
 
-    /// Takes the items of the current time, `now`, out of the queue; they are read by
+    /// Takes the items of the current time, `now`, from the queue, to be read by
     /// [`EventQueue::next_due`].
     #[inline]
     pub(crate) fn take_due(&mut self, now: u64) -> Due {
@@ -173,7 +173,7 @@ impl EventQueue {
         due
     }
 
-    /// Goes on to the next items of a time that has come, if there are any.
+    /// Advances to the next items that are due; returns false if there are none.
     #[inline(always)]
     pub(crate) fn next_due(&mut self, due: &mut Due) -> bool {
         let any = self.wheel.next_due(due);
@@ -183,7 +183,7 @@ impl EventQueue {
         any
     }
 
-    /// The tick of the first item.
+    /// Returns the tick of the first item.
     #[inline]
     pub(crate) fn next_tick(&mut self) -> Option<u64> {
         match &mut self.sorted {
@@ -192,7 +192,7 @@ impl EventQueue {
         }
     }
 
-    /// Moves the current time to `tick`, which must not be later than the first item.
+    /// Advances the current time to `tick`, which must not be later than the first item.
     #[inline]
     pub(crate) fn advance(&mut self, table: &mut [impl Placed], tick: u64) {
         self.wheel.advance(table, tick);
@@ -311,7 +311,7 @@ mod tests {
                     Step::Advance(by) => {
                         now = model.first().map_or(now + by, |(first, ..)| *first.min(&(now + by)));
                         queue.advance(table, now);
-                        // What is due at the new time comes out before time goes on.
+                        // Items due at the new time are taken before time advances further.
                         for item in take(&mut queue, now) {
                             let (tick, id, _) = model.remove(0);
                             prop_assert_eq!((now, item), (tick, id));

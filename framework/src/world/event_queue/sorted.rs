@@ -1,5 +1,5 @@
-//! The plain queue: a binary heap ordered by (tick, sequence). What was removed stays in the heap
-//! until it comes up.
+//! Reference queue: a binary heap ordered by (tick, sequence). Removed items stay in the heap until
+//! they reach the top.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

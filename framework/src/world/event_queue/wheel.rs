@@ -1,35 +1,35 @@
-//! A timing wheel.
+//! Timing wheel for the near future, with a heap for the far future.
 //!
 //! ```text
 //!   near: one list per tick, for the next 4096 ticks ── two-level bitmap finds the next one
 //!   far:  heap ordered by (tick, sequence) ── moves to the near part before its ticks are reached
 //! ```
 //!
-//! An item's place in either part is known, so none is searched for to be removed: that takes a few
-//! steps in a list, on average (now and then one is written anew), and as many as the heap has levels
-//! there. Lists and heap keep their memory: in steady state nothing is allocated.
+//! An item's place in either part is known, so removal needs no search. Removal takes constant time
+//! on average in a list (occasionally a list is rewritten), and as many steps as the heap has
+//! levels there. Lists and heap keep their memory: in steady state nothing is allocated.
 
 use super::Placed;
 use super::far::FarHeap;
 use super::lists::{Due, List, Pool};
 
-/// Ticks the near part covers: 64 words of 64 bits.
+/// Number of ticks the near part covers: 64 words of 64 bits.
 const SLOTS: u64 = 64 * 64;
 
 pub(super) struct Wheel {
-    /// The time up to which items have been taken.
+    /// Time up to which items have been taken.
     now: u64,
     slots: Box<[List; SLOTS as usize]>,
     pool: Pool,
-    /// Bit per slot whose list is not empty.
+    /// One bit per slot, set if its list is not empty.
     occupied: [u64; 64],
-    /// Bit per word of `occupied` that is not zero.
+    /// One bit per word of `occupied`, set if the word is not zero.
     summary: u64,
     far: FarHeap,
 }
 
 impl Wheel {
-    /// How many ticks ahead the near part reaches.
+    /// Maximum distance in ticks of items in the near part.
     pub(super) const REACH: u64 = SLOTS - 1;
 
     pub(super) fn new() -> Self {
@@ -46,7 +46,7 @@ impl Wheel {
         }
     }
 
-    /// Takes an empty wheel back to an earlier time.
+    /// Resets an empty wheel to an earlier time.
     pub(super) fn turn_back(&mut self, now: u64) {
         debug_assert!(self.next_tick().is_none());
         self.now = now;
@@ -61,7 +61,7 @@ impl Wheel {
         }
     }
 
-    /// Adds an item to the near part; its place goes to `place`.
+    /// Adds an item to the near part and stores its place in `place`.
     fn put(&mut self, place: &mut u32, tick: u64, item: u32) {
         if !self.put_soon(place, tick, item) {
             self.pool.grow();
@@ -69,8 +69,8 @@ impl Wheel {
         }
     }
 
-    /// Adds an item at most [`Wheel::REACH`] ticks ahead, if that takes no new memory. Says whether
-    /// it did.
+    /// Adds an item at most [`Wheel::REACH`] ticks ahead, if no memory has to be allocated. Returns
+    /// true if it was added.
     #[inline(always)]
     pub(super) fn push_soon(&mut self, entry: &mut impl Placed, ticks: u64, item: u32) -> bool {
         debug_assert!(ticks <= Self::REACH);
@@ -148,14 +148,15 @@ impl Wheel {
         }
     }
 
-    /// Adds items of the current time, which are taken next.
+    /// Adds items at the current time, which are taken next.
     pub(super) fn put_due(&mut self, items: impl Iterator<Item = u32>) {
         for item in items {
             self.put(&mut 0, self.now, item);
         }
     }
 
-    /// Takes the items of the current time, to be read by [`Wheel::next_due`], and how many.
+    /// Takes the items of the current time, to be read by [`Wheel::next_due`], and returns their
+    /// number.
     #[inline]
     pub(super) fn take_due(&mut self) -> (Due, usize) {
         let at = (self.now % SLOTS) as usize;

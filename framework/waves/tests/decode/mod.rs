@@ -1,4 +1,4 @@
-//! Reads a Perfetto file with a protocol-buffer library and the published field numbers.
+//! Decoder for Perfetto files that uses a protocol-buffer library and the published field numbers.
 
 use std::collections::BTreeMap;
 
@@ -74,8 +74,8 @@ struct TrackDescriptor {
     parent_uuid: Option<u64>,
 }
 
-/// An event on a track, whose name has its parents before it. One with a name begins, one without
-/// ends; a counter has a value.
+/// Event on a track, whose name includes its parents. An event with a name begins a slice, and one
+/// without ends it. A counter has a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Event {
     pub(crate) time: u64,
@@ -83,32 +83,29 @@ pub(crate) struct Event {
     pub(crate) name: Option<String>,
     pub(crate) value: Option<f64>,
     pub(crate) flow: Option<u64>,
-    /// Numbers that describe it.
     pub(crate) notes: Vec<(String, u64)>,
-    /// Texts that describe it.
     pub(crate) texts: Vec<(String, String)>,
 }
 
-/// A slice with its beginning and end.
+/// Slice with its begin and end times.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slice {
     pub(crate) from: u64,
     pub(crate) until: u64,
-    /// Slices around it on its track.
+    /// Number of slices around it on its track.
     pub(crate) depth: usize,
     pub(crate) begin: Event,
 }
 
 impl Slice {
-    /// What describes it under this name.
+    /// Returns the numeric annotation of this name.
     pub(crate) fn note(&self, name: &str) -> Option<u64> {
         let mut notes = self.begin.notes.iter();
         notes.find(|(n, _)| n == name).map(|(_, value)| *value)
     }
 }
 
-/// Pairs beginnings with ends. On every track each end must have its beginning, each beginning its
-/// end, and time must not go back.
+/// Pairs begin and end events. Panics if they do not match on a track, or if time goes back.
 pub(crate) fn slices(events: &[Event]) -> Vec<Slice> {
     let mut tracks = BTreeMap::<&str, (u64, Vec<&Event>)>::new();
     let mut slices = Vec::new();
