@@ -1,8 +1,8 @@
-//! Artefacts: what an analysis found out about a program before it runs, for policies that are fed by
-//! it, such as which kernels share lines.
+//! Results of ahead-of-time analyses of a program, such as which kernels share lines. Policies use
+//! them as input.
 //!
-//! They are one resource of the environment. Each is of one program trace, and a policy gets it only
-//! for the program that runs.
+//! They are one resource of the environment. Each artefact belongs to one program trace, and a
+//! policy gets it only for a run of that program.
 //!
 //! ```text
 //!   analysis ──► Artefacts::add(trace, value) ──► environment.provide(artefacts)
@@ -17,10 +17,10 @@ use std::sync::{Arc, OnceLock};
 use warpweave_framework::{Environment, SpecError};
 use warpweave_trace::{ContentHash, Program};
 
-/// The artefacts of a run, at most one per type.
+/// Artefacts available to a run, at most one per type.
 pub struct Artefacts {
     program: Arc<Program>,
-    /// Of the program; computed when it is first asked for.
+    /// Trace hash of the program, computed on first use.
     hash: OnceLock<ContentHash>,
     by_type: BTreeMap<TypeId, Artefact>,
 }
@@ -32,7 +32,7 @@ struct Artefact {
 }
 
 impl Artefacts {
-    /// None yet, for a run of this program.
+    /// Creates an empty set for a run of this program.
     pub fn of(program: Arc<Program>) -> Self {
         Self {
             program,
@@ -41,8 +41,8 @@ impl Artefacts {
         }
     }
 
-    /// Adds what an analysis of the trace with this hash found; an earlier artefact of the type gives
-    /// way.
+    /// Adds the result of analysing the trace with this hash. Replaces an earlier artefact of the
+    /// same type.
     pub fn add<T: Any + Send + Sync>(&mut self, trace: ContentHash, value: T) {
         let value = Arc::new(value);
         self.by_type
@@ -69,10 +69,11 @@ fn absent(what: &str) -> SpecError {
     SpecError::at("", format!("{what} is needed, and none was given"))
 }
 
-/// The artefact of this type; `what` names it in messages, such as "a reuse profile".
+/// Returns the artefact of this type. `what` names it in error messages, for example "a reuse
+/// profile".
 ///
 /// # Errors
-/// No such artefact, or one of another program's trace.
+/// Returns an error if there is no such artefact or it belongs to another program's trace.
 pub fn artefact<T: Any + Send + Sync>(
     environment: &Environment,
     what: &str,
@@ -83,10 +84,10 @@ pub fn artefact<T: Any + Send + Sync>(
     }
 }
 
-/// As [`artefact`], for those that can do without: `None` where there is no such artefact.
+/// Variant of [`artefact`] for optional artefacts. Returns `None` if there is none of this type.
 ///
 /// # Errors
-/// One of another program's trace.
+/// Returns an error if the artefact belongs to another program's trace.
 pub fn artefact_if_any<T: Any + Send + Sync>(
     environment: &Environment,
     what: &str,
@@ -114,7 +115,7 @@ mod tests {
         })
     }
 
-    /// Kernels by how often they are run.
+    /// Test artefact that ranks kernels by launch count.
     struct FrequentKernels(u32);
 
     struct Order;
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// What a component says whose `order` is the profiled one.
+    /// Builds a component whose `order` is the profiled one and returns its result.
     fn built(artefacts: Option<Artefacts>) -> Result<u32, String> {
         let mut environment = Environment::new("gmu", 1);
         if let Some(artefacts) = artefacts {

@@ -1,21 +1,21 @@
-//! Sets of bits in files: `fixedbitset` makes room for whatever length a file names before it looks at
-//! the bits that are there.
+//! Deserialization of bit sets. `fixedbitset` would allocate the length a file claims before
+//! checking the bits that are present.
 
 use fixedbitset::FixedBitSet;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-/// What the set is written as.
+/// Serialized form of a bit set.
 #[derive(Deserialize)]
 struct Saved {
     length: u64,
     data: Vec<u8>,
 }
 
-/// Reads a set that has as many bits as it says.
+/// Deserializes a bit set and checks its length against the stored bits.
 ///
 /// # Errors
-/// When it has not.
+/// Returns an error if the stated length does not match the stored bits.
 pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FixedBitSet, D::Error> {
     let Saved { length, data } = Saved::deserialize(deserializer)?;
     let (words, rest) = data.as_chunks::<{ size_of::<usize>() }>();

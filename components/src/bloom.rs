@@ -1,35 +1,36 @@
 //! Bloom filters over line addresses.
 //!
-//! A set of keys in `m` bits: a key sets `k` of them, and is found when all `k` are set. Keys that
-//! were never inserted are found with a small probability, inserted ones always.
+//! A set of keys in `m` bits. A key sets `k` bits and is found when all `k` are set. Inserted keys
+//! are always found, others only with a small false-positive probability.
 //!
 //! The `k` bits of a key come from two hashes by double hashing, `(h1 + j * h2) mod m` in 64-bit
-//! arithmetic, where `h1` and `h2` are MurmurHash2 (32 bits) of the key's 8 little-endian bytes
-//! with two seeds.
+//! arithmetic. `h1` and `h2` are MurmurHash2 (32 bits) of the key's 8 little-endian bytes, with two
+//! seeds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, State};
 
-/// Seeds of the two hashes.
+/// Seeds of the two MurmurHash2 hash functions.
 const SEEDS: [u32; 2] = [0, 0x9747_b28c];
 
-/// Size of a Bloom filter.
+/// Size and hash count of a Bloom filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BloomSpec {
-    /// Bits of the filter, 1 to 16777216. For `n` keys and a false-positive rate `p`:
+    /// Number of bits in the filter, 1 to 16777216. For `n` keys and a false-positive rate `p`:
     /// `-n ln p / (ln 2)^2`.
     pub bits: u32,
-    /// Hashes per key, 1 to 16.
+    /// Number of hashes per key, 1 to 16.
     pub hashes: u32,
 }
 
 impl BloomSpec {
-    /// Checks the numbers.
+    /// Checks that the parameters are consistent.
     ///
     /// # Errors
-    /// A field outside its range; `field` is the path of this value.
+    /// Returns an error if a field is out of range. `field` is the path of this value in the
+    /// description.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
         let here =
             |error: SpecError| SpecError::at(format!("{field}.{}", error.field), error.message);
@@ -38,14 +39,14 @@ impl BloomSpec {
     }
 }
 
-/// The two hashes of a key, from which the bits of filters of any size follow.
+/// The two hashes of a key, from which the bit positions in a filter of any size are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BloomKey {
     hashes: [u32; 2],
 }
 
 impl BloomKey {
-    /// Hashes a key.
+    /// Computes the two hashes of a key.
     pub fn new(key: u64) -> Self {
         let bytes = key.to_le_bytes();
         Self {
@@ -53,7 +54,7 @@ impl BloomKey {
         }
     }
 
-    /// The bits of a filter of `spec` that the key sets.
+    /// Returns the positions of the bits that the key sets in a filter of `spec`.
     fn bits(self, spec: BloomSpec) -> impl Iterator<Item = usize> {
         let [first, step] = self.hashes.map(u64::from);
         (0..u64::from(spec.hashes))
@@ -61,17 +62,16 @@ impl BloomKey {
     }
 }
 
-/// A Bloom filter.
+/// Bloom filter that counts insertions and allocates its bits on first use.
 #[derive(Clone, Debug)]
 pub struct BloomFilter {
     spec: BloomSpec,
-    /// None before the first insertion.
+    /// Bits of the filter, allocated on the first insertion.
     words: Box<[u64]>,
     insertions: u64,
 }
 
 impl BloomFilter {
-    /// An empty filter.
     pub fn new(spec: BloomSpec) -> Self {
         Self {
             spec,
@@ -85,7 +85,7 @@ impl BloomFilter {
         self.words = vec![0; self.spec.bits.div_ceil(64) as usize].into();
     }
 
-    /// Whether the key was inserted since the last clearing, or seems so.
+    /// True if the key was inserted since the last [`clear`](Self::clear), or on a false positive.
     pub fn contains(&self, key: BloomKey) -> bool {
         !self.words.is_empty()
             && key
@@ -93,7 +93,6 @@ impl BloomFilter {
                 .all(|bit| self.words[bit / 64] >> (bit % 64) & 1 != 0)
     }
 
-    /// Inserts a key.
     pub fn insert(&mut self, key: BloomKey) {
         if self.words.is_empty() {
             self.make_words();
@@ -104,7 +103,7 @@ impl BloomFilter {
         self.insertions += 1;
     }
 
-    /// Inserts a key unless it is found; whether it was.
+    /// Inserts a key unless it is found already. Returns true if it was found.
     pub fn probe_insert(&mut self, key: BloomKey) -> bool {
         let found = self.contains(key);
         if !found {
@@ -113,13 +112,13 @@ impl BloomFilter {
         found
     }
 
-    /// Removes every key.
+    /// Removes all keys from the filter.
     pub fn clear(&mut self) {
         self.words.fill(0);
         self.insertions = 0;
     }
 
-    /// Names what the filter holds.
+    /// Registers the filter's fields for checkpoints.
     pub fn state(&mut self, state: &mut State<'_>) {
         if self.words.is_empty() {
             self.make_words();
@@ -128,12 +127,12 @@ impl BloomFilter {
         state.field("insertions", &mut self.insertions);
     }
 
-    /// Keys inserted since the last clearing.
+    /// Returns the number of insertions since the filter was last cleared.
     pub fn insertions(&self) -> u64 {
         self.insertions
     }
 
-    /// Bits that are set.
+    /// Returns the number of bits that are set.
     pub fn bits_set(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }

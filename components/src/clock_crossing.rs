@@ -1,16 +1,16 @@
-//! A clock-domain crossing: a memory wire through a pair of bounded synchronising FIFOs.
+//! Clock-domain crossing: a memory wire through a pair of bounded synchronising FIFOs.
 //!
 //! ```text
 //!   up.request  ─►[ depth, synchroniser_cycles ]─► down.request
 //!   up.response ◄─[ depth, synchroniser_cycles ]◄─ down.response
 //! ```
 //!
-//! The kernel's channels carry exact timestamps: a wire between two clocks delivers a message at
-//! the first receiver edge at or after its time, so domains may be joined by plain wires and no
-//! message is ever early or late. What a plain wire lacks is the price of real crossings: the
-//! synchroniser stages that a pointer passes before the other side believes it, and the bounded
-//! FIFO between. This component adds both. It is clocked by one of the two domains (usually the
-//! upper one) and its wires to the other domain cross the clocks.
+//! The engine's channels carry exact timestamps. A wire between two clocks delivers a message at
+//! the first receiver edge at or after its time. Domains may therefore be joined by plain wires,
+//! and no message is ever early or late. A plain wire lacks the cost of real crossings:
+//! synchroniser stages for the pointers, and the bounded FIFO in between. This component adds both.
+//! It is clocked by one of the two domains (usually the upper one), and its wires to the other
+//! domain cross the clocks.
 //!
 //! # Ports
 //! | name | bundle | back-pressure |
@@ -19,15 +19,15 @@
 //! | `down` | [`MemMaster`] | responses wait in their wire while the response FIFO is full |
 //!
 //! # Timing
-//! A message readable in cycle `t` of this component's clock, with nothing before it, leaves on
-//! the other side in cycle `t + synchroniser_cycles`; one message per cycle and direction. What
-//! leaves a FIFO in a cycle makes room for what is taken in that cycle, so full rate needs
+//! A message readable in cycle `t` of this component's clock, with none queued before it, leaves on
+//! the other side in cycle `t + synchroniser_cycles`. One message per cycle and direction passes.
+//! An entry freed in a cycle can be refilled in that cycle, so full rate needs
 //! `depth ≥ synchroniser_cycles`. The wires add their own latency and the wait for the receiver's
-//! edge. Ids pass unchanged: nothing is renamed where nothing is merged.
+//! edge. Ids pass unchanged, because no streams are merged.
 //!
 //! # Not modelled
-//! Metastability; a slower release of slots than of data (the credit latency of the wires can
-//! stand for it).
+//! Metastability; a slower release of slots than of data (the credit latency of the wires can model
+//! it).
 
 use std::any::Any;
 
@@ -41,23 +41,23 @@ use warpweave_framework::{
 use crate::building_blocks::DelayLine;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, hand_on_untimed, is_request};
 
-/// What a description says about a clock crossing.
+/// Specification of a clock crossing: FIFO depth and synchroniser latency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockCrossingSpec {
     /// Messages that the FIFO of each direction holds.
     pub depth: u32,
-    /// Cycles of this component's clock that a message takes, at least 1; two or three
-    /// synchroniser stages are usual.
+    /// Cycles of this component's clock that a message takes, at least 1; two or three synchroniser
+    /// stages are usual.
     pub synchroniser_cycles: u32,
 }
 
-/// One direction.
+/// FIFO of one direction of the crossing.
 struct Fifo<T> {
     line: DelayLine<T>,
     passed: u64,
     occupancy: TimeWeighted,
-    /// The head was refused in the last evaluation.
+    /// True if the head was refused in the last evaluation.
     blocked: bool,
 }
 
@@ -80,8 +80,8 @@ impl<T: Message + Copy> Fifo<T> {
         state.field("blocked", &mut self.blocked);
     }
 
-    /// One cycle: the head leaves, the next message is taken. Returns the next cycle in which
-    /// there is something to do without the outside changing.
+    /// Evaluates one cycle: the head leaves and the next message is taken. Returns the next cycle
+    /// with work that needs no external event.
     fn evaluate(
         &mut self,
         ctx: &mut Context<'_>,
@@ -114,7 +114,7 @@ impl<T: Message + Copy> Fifo<T> {
     }
 }
 
-/// The component; see the module.
+/// Clock-domain crossing with a synchronising FIFO per direction.
 pub struct ClockCrossing {
     spec: ClockCrossingSpec,
     up: MemSlave,
@@ -295,8 +295,8 @@ mod tests {
         let responses = bench.sink::<MemResponse>("cdc.up.response");
         let read = MemRequest::read(1, 0, 1);
         requests.send_at(10, read);
-        // Leaves at 12 (tick 24), readable at tick 26, seen at the edge 27 = cycle 9 of the memory;
-        // answered in its cycle 14 (tick 42), readable at 45, seen at tick 46 = cycle 23.
+        // Leaves at 12 (tick 24), readable at tick 26, seen at the edge 27 = cycle 9 of the memory.
+        // Answered in its cycle 14 (tick 42), readable at 45, seen at tick 46 = cycle 23.
         bench.expect_at(&responses, 23 + 2, &read.answer(Level::L2));
         assert_eq!(arrivals.take_all(), [(9, read)]);
     }

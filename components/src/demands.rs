@@ -1,45 +1,45 @@
-//! What a program asks of the machine, as far as it is known before it runs.
+//! Resource demands of a program, where known before it runs.
 
 use warpweave_framework::{Origin, Unfit};
 
 use crate::compute_unit::ComputeUnitSpec;
 
-/// What a program asks of the machine; a resource of the environment. Compute units refuse what they
-/// cannot give.
+/// Resource demands of a program; a resource of the environment. Compute units reject demands that
+/// they cannot meet.
 #[derive(Clone, Debug, Default)]
 pub struct Demands {
-    /// What threads of its kernels need.
+    /// Per-thread demands of the program's kernels.
     pub kernels: Vec<KernelDemand>,
-    /// Where its data lie in global memory.
+    /// Locations of the program's data in global memory.
     pub buffers: Vec<BufferDemand>,
 }
 
-/// What one thread of a kernel needs.
+/// Resources that one thread of a kernel needs.
 #[derive(Clone, Debug)]
 pub struct KernelDemand {
-    /// Name of the kernel.
+    /// Name of the kernel in the program.
     pub name: String,
     /// Bytes of private (PTX `.local`) memory per thread.
     pub private_bytes: u32,
-    /// Where it is launched.
+    /// Location in the source where the kernel is launched.
     pub origin: Option<Origin>,
 }
 
-/// A buffer in global memory.
+/// Buffer of the program in global memory.
 #[derive(Clone, Debug)]
 pub struct BufferDemand {
-    /// Name of the buffer.
+    /// Name of the buffer in the program.
     pub name: String,
-    /// First byte address.
+    /// Address of the buffer's first byte in global memory.
     pub base: u64,
-    /// Bytes.
+    /// Size of the buffer in bytes.
     pub bytes: u64,
-    /// Where it is described.
+    /// Location in the source where the buffer is described.
     pub origin: Option<Origin>,
 }
 
 impl Demands {
-    /// Fails where a unit does not offer what is asked.
+    /// Fails if the unit does not provide the resources that are needed.
     pub(crate) fn fit(&self, unit: &ComputeUnitSpec) -> Result<(), Unfit> {
         let offered = unit.private_memory.bytes_per_thread;
         let neediest = self

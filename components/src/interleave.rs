@@ -1,12 +1,12 @@
 //! Address interleaving over slices and channels.
 //!
-//! Consecutive granules of the address space go to consecutive slices, round robin; any number of
-//! slices, powers of two or not. With `g` the granule and `n` the number of slices:
-//! `slice = (address / g) mod n`, and what a slice sees of the address is
+//! Consecutive granules of the address space go to consecutive slices, round robin. Any number of
+//! slices is allowed, powers of two or not. With `g` the granule and `n` the number of slices,
+//! `slice = (address / g) mod n`. Within a slice, the address is
 //! `local = (address / g) / n * g + address mod g`, so that a slice's own addresses are dense.
 //!
-//! A [`SliceHash`] turns the rounds of `n` granules against each other: it changes which slice a granule
-//! goes to, and leaves its local address.
+//! A [`SliceHash`] permutes the rounds of `n` granules relative to each other. It changes the slice
+//! of a granule but not its local address.
 
 use std::sync::LazyLock;
 
@@ -16,45 +16,47 @@ use warpweave_framework::SpecError;
 
 use crate::polynomial::{irreducible, remainder};
 
-/// How addresses are dealt to slices.
+/// Interleaving of the address space over slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interleave {
     /// Bytes that stay together in one slice; a power of two, at least a line.
     pub granule_bytes: u32,
-    /// Number of slices.
+    /// Number of slices over which granules are distributed.
     pub slices: u32,
-    /// Which slice of a round of granules each goes to. Where a memory controller has several ports, the
-    /// round is that of all slices behind all controllers. Source: in turn, as on Fermi in GPGPU-Sim.
+    /// Hash that selects the slice of each granule in a round. Where a memory controller has
+    /// several ports, the round covers all slices behind all controllers. Source: in turn, as on
+    /// Fermi in GPGPU-Sim.
     #[serde(default)]
     pub hash: SliceHash,
 }
 
-/// How the granules of a round, as many as there are slices, are dealt to the slices. With `h` the number
-/// of the round and `i` that of the granule in it:
+/// Assignment of the granules of a round, as many as there are slices, to the slices. With `h` the
+/// number of the round and `i` that of the granule in it:
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SliceHash {
-    /// In turn: `i`.
+    /// In turn: granule `i` goes to slice `i`.
     #[default]
     InTurn,
-    /// Exclusive or of `i` and the lowest bits of `h`; a power of two of slices.
+    /// Exclusive or of `i` and the lowest bits of `h`; requires a power of two of slices.
     Xor,
-    /// Exclusive or of `i` and the remainder of `h`, read as a polynomial over GF(2) times x^d, by the
-    /// smallest irreducible polynomial of degree d, where 2^d is the next power of two of slices (Rau, ISCA
-    /// 1991). Numbers beyond the last slice count on from the first: unless there is a power of two of
-    /// slices, the first ones get twice as much as the last.
+    /// Exclusive or of `i` and the remainder of `h`, read as a polynomial over GF(2) times x^d. The
+    /// divisor is the smallest irreducible polynomial of degree d, where 2^d is the next power of
+    /// two of slices (Rau, ISCA 1991). Numbers beyond the last slice wrap around to the first.
+    /// Unless there is a power of two of slices, the first ones get twice as much as the last.
     Polynomial {
-        /// Slices of each channel, which divide those of all. The hash numbers them one after the other,
-        /// those of the first channel first; otherwise slice `s` is of channel `s` modulo the channels.
+        /// Slices of each channel, which must divide the total. The hash numbers slices channel by
+        /// channel, starting with the first channel. Otherwise slice `s` belongs to channel `s`
+        /// modulo the channels.
         per_channel: u32,
     },
-    /// A slice for each granule that a hash of its address picks, whatever its neighbours get. No hardware
-    /// does that; it is the uniform case that others are compared with.
+    /// A slice selected for each granule by a hash of its address, independent of its neighbours.
+    /// No hardware does that; it is the uniform reference case for comparisons.
     Random,
 }
 
 impl SliceHash {
-    /// Whether the granules of a round go to slices of their own, for any round.
+    /// True if the granules of any round go to distinct slices.
     fn is_permutation(self, slices: u32) -> bool {
         match self {
             Self::InTurn | Self::Xor => true,
@@ -64,7 +66,7 @@ impl SliceHash {
     }
 }
 
-/// Most slices of a [`SliceHash::Polynomial`], as a power of two.
+/// Maximum number of slices of a [`SliceHash::Polynomial`], as a power of two.
 const POLYNOMIAL_BITS: u32 = 7;
 
 /// Remainders of `byte << 8 * i`, times x^d, by degree d, place i and byte.
@@ -91,11 +93,12 @@ static REMAINDERS: LazyLock<Box<Remainders>> = LazyLock::new(|| {
     tables
 });
 
-/// Bits of a local address above all that memory has, which tell apart what a hash puts together.
+/// First bit of a local address above the range of memory; these bits distinguish granules that a
+/// hash maps to the same place.
 const APART_SHIFT: u32 = 52;
 
 impl Interleave {
-    /// Granules dealt in turn.
+    /// Creates an interleaving that distributes granules in turn.
     pub fn in_turn(granule_bytes: u32, slices: u32) -> Self {
         Self {
             granule_bytes,
@@ -104,10 +107,11 @@ impl Interleave {
         }
     }
 
-    /// Checks the numbers.
+    /// Checks that the parameters are consistent.
     ///
     /// # Errors
-    /// A granule that is no power of two or below 32 bytes, no slices, or as many as the hash cannot deal to.
+    /// Fails if the granule is not a power of two or is below 32 bytes, or if the hash does not
+    /// support the slice count.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
         SpecError::require(
             self.granule_bytes.is_power_of_two() && self.granule_bytes >= 32,
@@ -143,10 +147,11 @@ impl Interleave {
         })
     }
 
-    /// Checks the numbers of a controller that serves `ports` slices, see [`Interleave::local_of_group`].
+    /// Checks the parameters of a controller that serves `ports` slices, see
+    /// [`Interleave::local_of_group`].
     ///
     /// # Errors
-    /// As [`Interleave::check`].
+    /// Fails under the same conditions as [`Interleave::check`].
     pub fn check_group(&self, field: &str, ports: u32) -> Result<(), SpecError> {
         let slices = match self.hash {
             SliceHash::InTurn => self.slices,
@@ -155,14 +160,14 @@ impl Interleave {
         Self { slices, ..*self }.check(field)
     }
 
-    /// The slice that owns `address`.
+    /// Returns the slice that owns `address`.
     #[inline]
     pub fn slice(&self, address: u64) -> u32 {
         let (round, place) = self.granule(address);
         self.dealt(round, place)
     }
 
-    /// Number of its round, and of it in the round.
+    /// Returns the round of the address's granule, and its place in the round.
     #[inline]
     fn granule(&self, address: u64) -> (u64, u32) {
         let granule = address >> self.granule_bytes.trailing_zeros();
@@ -170,7 +175,7 @@ impl Interleave {
         (granule / slices, (granule % slices) as u32)
     }
 
-    /// The slice of a granule.
+    /// Returns the slice of a granule.
     #[inline]
     fn dealt(&self, round: u64, place: u32) -> u32 {
         match self.hash {
@@ -194,7 +199,7 @@ impl Interleave {
         }
     }
 
-    /// The address within its slice.
+    /// Returns the address within the owning slice.
     #[inline]
     pub fn local(&self, address: u64) -> u64 {
         let shift = self.granule_bytes.trailing_zeros();
@@ -202,9 +207,10 @@ impl Interleave {
         granule << shift | address & u64::from(self.granule_bytes - 1)
     }
 
-    /// The address within a controller that serves `ports` slices, where this deals to as many groups of
-    /// slices as its `slices`: slice `s` is in group `s mod slices`. Two granules have the same one only
-    /// below the bits that count in memory, if the hash puts them in one place.
+    /// Returns the address within a controller that serves `ports` slices. Here the interleaving
+    /// distributes over `slices` groups of slices: slice `s` is in group `s mod slices`. If the
+    /// hash maps two granules to the same place, their addresses differ only in bits above those
+    /// that count in memory.
     #[inline]
     pub fn local_of_group(&self, address: u64, ports: u32) -> u64 {
         if self.hash == SliceHash::InTurn {
@@ -226,8 +232,9 @@ impl Interleave {
         }
     }
 
-    /// The address that `slice` sees as `local`; inverse of [`Interleave::slice`] and
-    /// [`Interleave::local`]. None where the hash gives the slice no such address. Of several the lowest.
+    /// Returns the address that `slice` sees as `local`; inverse of [`Interleave::slice`] and
+    /// [`Interleave::local`]. Returns `None` if the hash gives the slice no such address. If there
+    /// are several, returns the lowest.
     #[inline]
     pub fn address(&self, slice: u32, local: u64) -> Option<u64> {
         let shift = self.granule_bytes.trailing_zeros();
@@ -241,7 +248,8 @@ impl Interleave {
     }
 }
 
-/// A hash of 64 bits onto 64 bits. Source: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// Hashes 64 bits onto 64 bits. Source: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA
+/// 2014).
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -288,8 +296,8 @@ mod tests {
         assert_eq!(slice(16, SliceHash::Xor, 37), 5 ^ 2);
         // x^4 = x + 1 modulo x^4 + x + 1, so round 2 = x turns by x^5 = x^2 + x.
         assert_eq!(slice(16, POLYNOMIAL, 37), 5 ^ 0b110);
-        // 48 slices are hashed as 64: x^6 = x + 1 modulo x^6 + x + 1; 44 ^ 3 = 47, and round 8 turns by
-        // x^9 = x^4 + x^3: 44 ^ 24 = 52, which counts on from the first as 4.
+        // 48 slices are hashed as 64: x^6 = x + 1 modulo x^6 + x + 1; 44 ^ 3 = 47. Round 8 permutes
+        // by x^9 = x^4 + x^3: 44 ^ 24 = 52, which wraps around to 4.
         assert_eq!(slice(48, POLYNOMIAL, 48 + 44), 47);
         assert_eq!(slice(48, POLYNOMIAL, 8 * 48 + 44), 52 - 48);
     }
@@ -297,8 +305,9 @@ mod tests {
     #[test]
     fn slices_of_a_channel_are_neighbours_for_the_hash() {
         let deal = hashed(48, SliceHash::Polynomial { per_channel: 2 });
-        // In round 0 nothing turns. Round 8 turns by 24: slice 27, the second of channel 3, has number 7,
-        // and 7 ^ 24 = 31 is the second of channel 15; slice 22 has number 44, which becomes 52 and so 4.
+        // Round 0 is not permuted. Round 8 is permuted by 24: slice 27, the second of channel 3,
+        // has number 7. Its image 7 ^ 24 = 31 is the second of channel 15. Slice 22 has number 44,
+        // which becomes 52 and so 4.
         assert_eq!(deal.slice(27 * 256), 27);
         assert_eq!(deal.slice((8 * 48 + 27) * 256), 24 + 15);
         assert_eq!(deal.slice((8 * 48 + 22) * 256), 2);
@@ -377,8 +386,8 @@ mod tests {
             prop_assert_eq!((deal.slice(found), deal.local(found)), (slice, local));
         }
 
-        /// What the controller of a group sees of its slices' addresses is apart, and where granules are
-        /// dealt in turn, dense.
+        /// Addresses of a group's slices as seen by the controller are distinct and, where granules
+        /// are distributed in turn, dense.
         #[test]
         fn addresses_of_a_group_are_apart(
             round in 0u64..1 << 30, groups in 1u32..24, ports in 1u32..4, hash in 0usize..5,

@@ -1,5 +1,5 @@
-//! When each kernel of a run was launched, started and completed: a resource that a runner provides
-//! before the run and reads in it and after it.
+//! Launch, start and completion times of each kernel of a run. A runner provides this resource
+//! before the run and reads it during and after the run.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpweave_framework::{Context, State, Tick};
 
-/// What happens to a kernel once.
+/// Milestone that each kernel reaches once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Its launch left the host.
+    /// The launch of the kernel left the host.
     Launched,
-    /// Its first work-group was sent to a compute unit.
+    /// The first work-group of the kernel was sent to a compute unit.
     Started,
-    /// Its completion was readable at the host.
+    /// The completion of the kernel was readable at the host.
     Completed,
 }
 
 impl Moment {
-    /// Name in the state of a component.
+    /// Returns the name of this moment's times in a component's checkpoint state.
     fn name(self) -> &'static str {
         match self {
             Self::Launched => "launched",
@@ -30,36 +30,36 @@ impl Moment {
     }
 }
 
-/// When what happened to one kernel; none: not yet.
+/// Times of one kernel's milestones; `None` for milestones not reached yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelTime {
-    /// See [`Moment::Launched`].
+    /// Time at which the launch left the host; see [`Moment::Launched`].
     pub launched: Option<Tick>,
-    /// See [`Moment::Started`].
+    /// Time at which the first work-group was sent; see [`Moment::Started`].
     pub started: Option<Tick>,
-    /// See [`Moment::Completed`].
+    /// Time at which the completion was readable; see [`Moment::Completed`].
     pub completed: Option<Tick>,
 }
 
-/// When one moment came for which kernel.
+/// Times of one milestone for all kernels.
 #[derive(Debug, Default)]
 struct Times {
     by_kernel: BTreeMap<u32, Tick>,
-    /// In order of time.
+    /// Times with kernel numbers, in chronological order.
     in_order: Vec<(Tick, u32)>,
 }
 
-/// The times of all kernels by number of the launch. Every moment is recorded by one component, so
-/// that the threads of a run do not matter.
+/// Milestone times of all kernels, by number of the launch. Each milestone is recorded by one
+/// component, so the result does not depend on the threads of a run.
 #[derive(Debug, Default)]
 pub struct KernelTimes {
     moments: [Mutex<Times>; 3],
-    /// Whether the run is to pause at each start and completion.
+    /// Enables a pause of the run at each kernel start and completion.
     pausing: AtomicBool,
 }
 
 impl KernelTimes {
-    /// Something happens to a kernel now; what is recorded first stays.
+    /// Records that a kernel reaches a milestone now; later calls for the same kernel are ignored.
     pub fn record(&self, ctx: &mut Context<'_>, moment: Moment, kernel: u32) {
         let now = ctx.now();
         let first = self.with(moment, |times| {
@@ -75,12 +75,12 @@ impl KernelTimes {
         }
     }
 
-    /// Lets the run pause ([`Context::pause`]) whenever a kernel starts or completes.
+    /// Makes the run pause ([`Context::pause`]) whenever a kernel starts or completes.
     pub fn pause_at_kernels(&self) {
         self.pausing.store(true, Ordering::Relaxed);
     }
 
-    /// What is known of a kernel.
+    /// Returns the milestone times of a kernel.
     pub fn of(&self, kernel: u32) -> KernelTime {
         let at = |moment| self.with(moment, |times| times.by_kernel.get(&kernel).copied());
         KernelTime {
@@ -90,18 +90,18 @@ impl KernelTimes {
         }
     }
 
-    /// How many kernels have come so far.
+    /// Returns the number of kernels that have reached this milestone.
     pub fn count(&self, moment: Moment) -> usize {
         self.with(moment, |times| times.in_order.len())
     }
 
-    /// When a moment came for the kernel that it came for after so many others, and which that was; none: it came for
-    /// no more than those.
+    /// Returns time and number of the kernel that reached a milestone after `others` other kernels.
+    /// `None` if no such kernel has reached it.
     pub fn after(&self, moment: Moment, others: usize) -> Option<(Tick, u32)> {
         self.with(moment, |times| times.in_order.get(others).copied())
     }
 
-    /// Names the times of one moment as state of the component that records them.
+    /// Declares the times of one milestone as state of the component that records them.
     pub(crate) fn state(times: &mut Option<Arc<Self>>, moment: Moment, state: &mut State<'_>) {
         state.field_as(
             moment.name(),

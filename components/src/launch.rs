@@ -1,5 +1,4 @@
-//! The launch protocol: from the host to the grid management unit, the work-group scheduler and
-//! the compute units, and back.
+//! Launch protocol between host, grid management unit, work-group scheduler and compute units.
 //!
 //! ```text
 //!   host driver ── KernelLaunch ──► GMU ── KernelReady ──► work-group scheduler ── Dispatch ──► CU
@@ -14,23 +13,24 @@ use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports};
 
 use crate::reuse_monitor::Relation;
 
-/// A kernel to be run: number of the launch in the program trace, its stream, and what whoever
-/// launches it wants of its order and placement.
+/// A kernel launch: its number in the program trace, its stream, and the launcher's requests for
+/// its order and placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelLaunch {
     /// Number of the launch in the program trace.
     pub kernel: u32,
-    /// Stream (software queue): kernels of one stream run one after the other.
+    /// Stream (software queue); kernels of one stream run in sequence.
     pub stream: u32,
-    /// Larger is more urgent, for kernel orders and placements that look at it; 0 from the host.
+    /// Priority, larger is more urgent; used by kernel orders and placements that support it.
+    /// Launches from the host have 0.
     pub priority: u8,
-    /// A word for the placement of its work-groups, of a meaning that the launching side and the
-    /// policy agree on, from the device a [`LaunchHint`]; 0 from the host.
+    /// Placement hint for its work-groups, with a meaning defined by the launcher and the policy.
+    /// From the device it is a [`LaunchHint`], from the host 0.
     pub hint: u32,
 }
 
 impl KernelLaunch {
-    /// A launch without priority or hint.
+    /// Creates a launch without priority or hint.
     pub fn plain(kernel: u32, stream: u32) -> Self {
         Self {
             kernel,
@@ -41,26 +41,26 @@ impl KernelLaunch {
     }
 }
 
-/// What the hint of a kernel launched from the device says: where its parent ran, and with whom it is expected to
-/// share lines.
+/// Decoded hint of a kernel launched from the device: the unit on which its parent ran, and the
+/// predicted reuse relation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchHint {
-    /// Compute unit that launched it; none for the host.
+    /// Compute unit that launched the kernel; `None` for launches from the host.
     pub unit: Option<u16>,
-    /// What the unit's reuse monitor predicts; none without a monitor too.
+    /// Relation predicted by the unit's reuse monitor; also `None` without a monitor.
     pub relation: Option<Relation>,
 }
 
 impl LaunchHint {
     const UNIT_BITS: u32 = 17;
 
-    /// As a launch carries it.
+    /// Encodes the hint as the word carried by a launch.
     pub fn to_word(self) -> u32 {
         let unit = self.unit.map_or(0, |unit| u32::from(unit) + 1);
         unit | Predictions::code(self.relation) << Self::UNIT_BITS
     }
 
-    /// What a launch carries.
+    /// Decodes the hint from the word carried by a launch.
     pub fn from_word(word: u32) -> Self {
         let unit = (word & ((1 << Self::UNIT_BITS) - 1)).checked_sub(1);
         Self {
@@ -70,18 +70,18 @@ impl LaunchHint {
     }
 }
 
-/// What is predicted of the kernels of one record, in their order.
+/// Predicted relations of the kernels launched by one record, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Predictions(u64);
 
 impl Predictions {
-    /// Sets what is predicted of the kernel with this number in the record, at most 31.
+    /// Sets the prediction for the kernel with this index in the record, at most 31.
     pub fn set(&mut self, kernel: u32, relation: Option<Relation>) {
         let at = 2 * (kernel & 31);
         self.0 = self.0 & !(3 << at) | u64::from(Self::code(relation)) << at;
     }
 
-    /// What is predicted of the kernel with this number in the record.
+    /// Returns the prediction for the kernel with this index in the record.
     pub fn of(self, kernel: u32) -> Option<Relation> {
         Self::relation((self.0 >> (2 * (kernel & 31))) as u32)
     }
@@ -105,30 +105,30 @@ impl Predictions {
     }
 }
 
-/// Launches from the device by one record of a wavefront: a kernel for each lane. Which kernels they are the
-/// program's launch graph says.
+/// Device-side launches by one record of a wavefront, one kernel per launching lane. The program's
+/// launch graph identifies the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceLaunch {
     /// Number of the launching kernel in the program trace.
     pub kernel: u32,
-    /// Linear number of the launching work-group.
+    /// Linear index of the launching work-group.
     pub work_group: u32,
-    /// Number of the launching wavefront in it.
+    /// Index of the launching wavefront in the work-group.
     pub wavefront: u32,
-    /// Which of the wavefront's launch records.
+    /// Index of the record among the wavefront's launch records.
     pub record: u32,
-    /// What the unit predicts of its kernels.
+    /// Reuse predictions of the unit for the launched kernels.
     pub predictions: Predictions,
 }
 
-/// A kernel at the head of a hardware work queue, ready to be dispatched.
+/// A kernel at the head of a hardware work queue, ready for dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelReady {
     /// Number of the launch in the program trace.
     pub kernel: u32,
-    /// As in the launch.
+    /// Priority of the kernel, copied from its launch.
     pub priority: u8,
-    /// As in the launch.
+    /// Placement hint of the kernel, copied from its launch.
     pub hint: u32,
 }
 
@@ -142,48 +142,48 @@ impl From<KernelLaunch> for KernelReady {
     }
 }
 
-/// Every work-group of a kernel has completed and its stores are ordered.
+/// Reports that every work-group of a kernel has completed and its stores are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelDone {
     /// Number of the launch in the program trace.
     pub kernel: u32,
 }
 
-/// A fact that a compute unit states to its work-group scheduler: its number, counted over the whole
-/// machine, which is that of the port it hangs on.
+/// Fact published by a compute unit to its work-group scheduler: its index in the whole device. The
+/// index must match the scheduler port it is connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitNumber(pub u16);
 
-/// A message from the work-group scheduler to one compute unit.
+/// Message from the work-group scheduler to one compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dispatch {
-    /// Start a work-group in a slot the scheduler accounts as free.
+    /// Starts a work-group in a slot that the scheduler counts as free.
     Start {
         /// Number of the launch in the program trace.
         kernel: u32,
         /// Linear index of the work-group within its grid.
         work_group: u32,
-        /// Work-group slot of the compute unit.
+        /// Work-group slot of the compute unit to use.
         slot: u16,
-        /// As in the launch of the kernel.
+        /// Placement hint, copied from the launch of the kernel.
         hint: u32,
     },
-    /// The kernel is complete on the whole machine: drop first-level lines.
+    /// Requests invalidation of first-level lines after a kernel has completed on the whole device.
     Invalidate {
         /// Number of the launch in the program trace.
         kernel: u32,
-        /// Cycles of the scheduler for which the kernel was there, when this was sent.
+        /// Lifetime of the kernel at the scheduler when this was sent, in scheduler cycles.
         ran: u32,
     },
-    /// A kernel that launched others has ended, as the scheduler's `announce` says: what reuse monitors know of
-    /// its lines is of no use any more. Nobody answers.
+    /// Notifies that a kernel that launched others has ended, subject to the scheduler's
+    /// `announce`. The reuse monitors' knowledge of its lines is obsolete. There is no reply.
     ParentEnded {
         /// Number of the launch in the program trace.
         kernel: u32,
     },
 }
 
-/// A message from a compute unit to the work-group scheduler.
+/// Message from a compute unit to the work-group scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Completion {
     /// Every wavefront of the work-group has ended and its stores are acknowledged.
@@ -192,37 +192,39 @@ pub enum Completion {
         kernel: u32,
         /// Linear index of the work-group within its grid.
         work_group: u32,
-        /// Work-group slot it leaves.
+        /// Work-group slot that becomes free with this message.
         slot: u16,
     },
-    /// The first-level lines are dropped, answering [`Dispatch::Invalidate`].
+    /// Reply to [`Dispatch::Invalidate`]: the first-level lines have been invalidated.
     Invalidated {
         /// Number of the launch in the program trace.
         kernel: u32,
     },
 }
 
-/// A command to a first-level cache, outside the memory protocol.
+/// Command to a first-level cache, outside the memory protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheCommand {
-    /// Drop every clean line (answered when done).
+    /// Invalidates every clean line (answered when done).
     Invalidate,
-    /// Have so many bytes from here on (answered when done).
+    /// Sets the size of the cache from now on (answered when done).
     Resize {
-        /// Whole ways: the first ones stay in use, and lines in others leave.
+        /// New size in bytes, in whole ways: the first ways stay in use, and lines in the others
+        /// are evicted.
         bytes: u32,
     },
 }
 
-/// A fact that a compute unit states to its first-level cache: bytes that it may command it to have, the most first.
+/// Fact published by a compute unit to its first-level cache: the sizes in bytes that it may
+/// command, the largest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheSizes(pub Vec<u32>);
 
-/// A fact that a cache states to who commands it: it carries out [`CacheCommand::Resize`].
+/// Fact published by a cache on its control port: it supports [`CacheCommand::Resize`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resizable;
 
-/// The cache has carried out a command.
+/// Reply of a cache that has carried out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheCommandDone;
 
@@ -241,9 +243,9 @@ macro_rules! bundle_pair {
         $(#[$up])*
         #[derive(Default)]
         pub struct $master {
-            /// Sent.
+            /// Outgoing messages, to the slave end of the bundle.
             pub $request: OutPort<$request_type>,
-            /// Received.
+            /// Incoming messages, from the slave end of the bundle.
             pub $response: InPort<$response_type>,
         }
 
@@ -257,9 +259,9 @@ macro_rules! bundle_pair {
         $(#[$down])*
         #[derive(Default)]
         pub struct $slave {
-            /// Received.
+            /// Incoming messages, from the master end of the bundle.
             pub $request: InPort<$request_type>,
-            /// Sent.
+            /// Outgoing messages, to the master end of the bundle.
             pub $response: OutPort<$response_type>,
         }
 
@@ -273,30 +275,30 @@ macro_rules! bundle_pair {
 }
 
 bundle_pair!(
-    /// Launches kernels and learns of their completion (host driver).
+    /// Launches kernels and receives their completions (host driver).
     LaunchMaster,
     /// Accepts kernels and reports their completion (GMU).
     LaunchSlave,
     launch: KernelLaunch, done: KernelDone
 );
 bundle_pair!(
-    /// Hands ready kernels down and learns of their completion (GMU).
+    /// Sends ready kernels and receives their completions (GMU).
     ReadyMaster,
     /// Accepts ready kernels and reports their completion (work-group scheduler).
     ReadySlave,
     ready: KernelReady, done: KernelDone
 );
 bundle_pair!(
-    /// Dispatches work-groups (work-group scheduler).
+    /// Dispatches work-groups and receives their completions (work-group scheduler).
     DispatchMaster,
-    /// Executes work-groups (compute unit).
+    /// Executes dispatched work-groups and reports their completion (compute unit).
     DispatchSlave,
     dispatch: Dispatch, completion: Completion
 );
 bundle_pair!(
-    /// Commands a cache (compute unit).
+    /// Sends commands to a cache and receives its replies (compute unit).
     CacheControlMaster,
-    /// Is commanded (cache).
+    /// Receives commands from a compute unit and replies to them (cache).
     CacheControlSlave,
     command: CacheCommand, done: CacheCommandDone
 );

@@ -1,9 +1,9 @@
-//! Which launches of the host run, and which are passed over: a resource that a runner provides where only
-//! a part of a program is to be simulated.
+//! Launch plan for partial simulation: selects the host launches that run and those that are
+//! skipped. A runner provides this resource if only a part of a program is to be simulated.
 //!
-//! The host goes through all its commands. A launch that is passed over never leaves it and takes no time;
-//! one that is to be replayed waits until the next launch that runs. Before that one the host stands still while the
-//! runner replays the accesses of those that wait, in their order ([`LaunchPlan::waiting`]).
+//! The host processes all its commands. A skipped launch never leaves it and takes no time. A
+//! launch to be replayed waits until the next launch that runs. Before that one the host pauses,
+//! and the runner replays the accesses of the waiting launches in order ([`LaunchPlan::waiting`]).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,42 +14,42 @@ use warpweave_framework::{Context, Cycle, State, Tick};
 
 use crate::launch::KernelLaunch;
 
-/// What becomes of a launch of the host.
+/// Treatment of a host launch under a launch plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchMode {
-    /// It runs.
+    /// Runs with full timing on the device.
     Runs,
-    /// Its accesses are replayed through the caches, without time.
+    /// Its accesses are replayed functionally through the caches.
     Replayed,
-    /// Nothing of it happens.
+    /// Skipped entirely, without timing or functional replay.
     Skipped,
 }
 
-/// What becomes of each launch, and how far the host has come; see the [module](self).
+/// Treatment of each launch and progress of the host; see the [module](self).
 #[derive(Debug)]
 pub struct LaunchPlan {
-    /// By number of the launch.
+    /// Treatment of each launch, by number of the launch.
     fates: Vec<LaunchMode>,
-    /// Ticks from a wish for a replay to the replay, that tick included.
+    /// Ticks from a replay request to the replay, including that tick.
     delay: AtomicU64,
     done: Mutex<Done>,
 }
 
-/// How far the host has come.
+/// Progress of the host through a launch plan.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Done {
-    /// When the host began each launch, or passed it over.
+    /// Time at which the host started or skipped each launch.
     begun: BTreeMap<u32, Tick>,
-    /// Launches that are to be replayed, in order.
+    /// Launches waiting for replay, in order.
     waiting: Vec<KernelLaunch>,
-    /// The tick at whose end they are replayed; none: nobody waits for that.
+    /// Tick at whose end the waiting launches are replayed; `None` if no replay is requested.
     due: Option<Tick>,
-    /// Ticks for which the host stood still.
+    /// Ticks for which the host has paused for replays.
     stood_still: u64,
 }
 
 impl LaunchPlan {
-    /// A plan by number of the launch; those beyond run.
+    /// Creates a plan indexed by number of the launch; launches beyond `fates` run.
     pub fn new(fates: Vec<LaunchMode>) -> Self {
         Self {
             fates,
@@ -58,13 +58,13 @@ impl LaunchPlan {
         }
     }
 
-    /// Tells the stop delay of the system ([`warpweave_framework::Simulation::stop_delay`]): at its end the runner is sure
-    /// to be there.
+    /// Sets the stop delay of the system ([`warpweave_framework::Simulation::stop_delay`]), after
+    /// which the runner is guaranteed to have control.
     pub fn set_stop_delay(&self, ticks: u64) {
         self.delay.store(ticks, Ordering::Relaxed);
     }
 
-    /// What becomes of a launch.
+    /// Returns the treatment of a launch, by its number.
     pub fn fate(&self, kernel: u32) -> LaunchMode {
         self.fates
             .get(kernel as usize)
@@ -72,17 +72,18 @@ impl LaunchPlan {
             .unwrap_or(LaunchMode::Runs)
     }
 
-    /// The tick at whose end the launches that wait are to be replayed, if the host waits for that.
+    /// Returns the tick at whose end the waiting launches must be replayed, if the host has
+    /// requested that.
     pub fn due(&self) -> Option<Tick> {
         self.with(|done| done.due)
     }
 
-    /// The launches that are to be replayed.
+    /// Returns the launches waiting for replay.
     pub fn waiting(&self) -> Vec<KernelLaunch> {
         self.with(|done| done.waiting.clone())
     }
 
-    /// The launches that waited were replayed.
+    /// Notes that the waiting launches have been replayed.
     pub fn replayed(&self) {
         self.with(|done| {
             done.waiting.clear();
@@ -90,12 +91,13 @@ impl LaunchPlan {
         });
     }
 
-    /// When the host began a launch or passed it over; of one that waited for replays, after these.
+    /// Returns the time at which the host started or skipped a launch. For a launch that waited for
+    /// replays, this is the time after these.
     pub fn begun(&self, kernel: u32) -> Option<Tick> {
         self.with(|done| done.begun.get(&kernel).copied())
     }
 
-    /// Ticks for which the host stood still during replays.
+    /// Returns the ticks for which the host has paused for replays.
     pub fn stood_still(&self) -> u64 {
         self.with(|done| done.stood_still)
     }
@@ -115,7 +117,7 @@ impl LaunchPlan {
         self.with(|done| !done.waiting.is_empty())
     }
 
-    /// Asks for the replay; the cycle in which the host goes on.
+    /// Requests a replay and returns the cycle in which the host resumes.
     pub(crate) fn ask(&self, ctx: &mut Context<'_>) -> Cycle {
         let delay = self.delay.load(Ordering::Relaxed);
         let cycles = delay.div_ceil(ctx.period()).max(1);
@@ -128,7 +130,7 @@ impl LaunchPlan {
         ctx.cycle() + cycles
     }
 
-    /// Names how far the host has come as its state.
+    /// Declares the progress of the host as checkpoint state.
     pub(crate) fn state(plan: &mut Arc<Self>, state: &mut State<'_>) {
         state.field_as(
             "launch_plan",

@@ -1,7 +1,8 @@
-//! GPU hardware blocks on the Warpweave event kernel.
+//! GPU hardware components for the Warpweave event kernel.
 //!
-//! One file (or folder) per block; all memory-side blocks speak [`memory`], the launch path speaks
-//! [`launch`]. What authors of other components can use is in [`building_blocks`].
+//! One file (or folder) per component. Memory-side components use the [`memory`] protocol, the
+//! launch path uses [`launch`]. Utilities for authors of other components are in
+//! [`building_blocks`].
 
 pub mod artefact;
 mod bits;

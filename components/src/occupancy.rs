@@ -1,8 +1,8 @@
-//! How many work-groups of a kernel one compute unit holds at a time.
+//! Occupancy: number of work-groups of a kernel that one compute unit can hold.
 //!
-//! A work-group of `w` wavefronts needs a work-group slot, `w` wavefront slots, `w` allocations of
-//! registers and its local memory. Registers are allocated per wavefront in whole granules, and
-//! each wavefront lives in one of the equal partitions of the register file:
+//! A work-group of `w` wavefronts needs a work-group slot, `w` wavefront slots, `w` register
+//! allocations and its local memory. Registers are allocated per wavefront in whole granules. Each
+//! wavefront uses one of the equal partitions of the register file:
 //!
 //! ```text
 //! registers per wavefront = ceil(registers per thread × 32 / granularity) × granularity
@@ -14,61 +14,61 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 use warpweave_trace::{KernelTrace, LANES};
 
-/// Most register partitions a unit may have.
+/// Maximum number of register partitions of a unit.
 pub const PARTITIONS_MAX: usize = 8;
 
-/// What one compute unit offers to work-groups.
+/// Resources of one compute unit for work-groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnitLimits {
-    /// Wavefronts of 32 threads resident at a time, 1 to 4096.
+    /// Maximum number of resident wavefronts of 32 threads, 1 to 4096.
     pub wavefront_slots: u32,
-    /// Work-groups resident at a time, 1 to 64.
+    /// Maximum number of resident work-groups, 1 to 64.
     pub work_group_slots: u32,
-    /// 32-bit registers of the whole register file; a multiple of `register_partitions`.
+    /// Size of the whole register file in 32-bit registers; a multiple of `register_partitions`.
     pub registers: u32,
-    /// Equal partitions of the register file; a wavefront's registers lie in one of them. 1 to 8.
+    /// Equal partitions of the register file, 1 to 8. The registers of a wavefront are all in one
+    /// partition.
     pub register_partitions: u32,
-    /// Registers are allocated to a wavefront in multiples of this many 32-bit registers.
+    /// Allocation granularity of a wavefront in 32-bit registers.
     pub register_granularity: u32,
-    /// Local memory for work-groups, bytes.
+    /// Local memory for work-groups, in bytes.
     pub local_memory_bytes: u32,
 }
 
-/// What a compute unit tells its work-group scheduler that it offers: [`UnitLimits`], as far as the
-/// unit knows them.
+/// Resources that a compute unit publishes to its work-group scheduler: the parts of [`UnitLimits`]
+/// known to the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitFacts {
-    /// Wavefronts of 32 threads resident at a time.
+    /// Maximum number of resident wavefronts of 32 threads.
     pub wavefront_slots: u32,
-    /// Work-groups resident at a time.
+    /// Maximum number of resident work-groups per unit.
     pub work_group_slots: u32,
-    /// 32-bit registers of the whole register file.
+    /// Size of the whole register file in 32-bit registers.
     pub registers: u32,
-    /// Equal partitions of the register file; none where the unit leaves them to the scheduler.
+    /// Equal partitions of the register file; `None` if the unit leaves them to the scheduler.
     pub register_partitions: Option<u32>,
-    /// 32-bit registers that are allocated to a wavefront at once; none where the unit leaves that to
-    /// the scheduler.
+    /// Allocation granularity in 32-bit registers; `None` if the unit leaves it to the scheduler.
     pub register_granularity: Option<u32>,
-    /// Local memory for work-groups, bytes.
+    /// Local memory for work-groups, in bytes.
     pub local_memory_bytes: u32,
 }
 
-/// What a work-group scheduler tells its compute units: among how many a kernel is shared, and how registers are
-/// allocated where it states that and they do not.
+/// Facts that a work-group scheduler publishes to its compute units: the number of units that share
+/// a kernel. It also has the register allocation, for units that do not state theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerFacts {
-    /// Compute units.
+    /// Number of compute units of the scheduler.
     pub units: u32,
-    /// Equal partitions of the register file.
+    /// Equal partitions of the register file, if stated.
     pub register_partitions: Option<u32>,
-    /// 32-bit registers that are allocated to a wavefront at once.
+    /// Allocation granularity in 32-bit registers, if stated.
     pub register_granularity: Option<u32>,
 }
 
 impl UnitFacts {
-    /// The limits, with one partition and single registers where the unit does not say: the most that
-    /// it can be asked to hold.
+    /// Returns the limits, with one partition and single registers by default. This is the most
+    /// that the unit may be asked to hold.
     pub fn limits(&self) -> UnitLimits {
         UnitLimits {
             wavefront_slots: self.wavefront_slots,
@@ -81,44 +81,44 @@ impl UnitFacts {
     }
 }
 
-/// What one work-group of a kernel needs.
+/// Resource needs of one work-group of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkGroupNeeds {
-    /// Wavefronts.
+    /// Number of wavefronts in a work-group.
     pub wavefronts: u32,
-    /// 32-bit registers per thread.
+    /// Number of 32-bit registers per thread.
     pub registers_per_thread: u32,
-    /// Local memory, bytes.
+    /// Local memory of a work-group, in bytes.
     pub local_bytes: u64,
 }
 
-/// The resource that bounds residency. Of several that bound it alike the first counts.
+/// Resource that limits residency. Ties go to the first in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limiter {
-    /// Work-group slots.
+    /// Number of work-group slots of the unit.
     WorkGroupSlots,
-    /// Wavefront slots.
+    /// Number of wavefront slots of the unit.
     WavefrontSlots,
-    /// Registers.
+    /// Registers per partition, in allocation granules.
     Registers,
-    /// Local memory.
+    /// Local memory of the unit, in bytes.
     LocalMemory,
 }
 
-/// Residency of one kernel alone on a unit.
+/// Residency of a single kernel on a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupancy {
-    /// Work-groups resident at a time; 0 when not even one fits.
+    /// Number of resident work-groups; 0 if not even one fits.
     pub work_groups: u32,
-    /// What bounds it.
+    /// Resource that prevents more work-groups from fitting.
     pub limiter: Limiter,
 }
 
 impl UnitLimits {
-    /// Checks the numbers; `field` is the name of the limits within the specification.
+    /// Checks that the limits are in range; `field` is their name within the specification.
     ///
     /// # Errors
-    /// The first number outside its range.
+    /// Returns an error for the first number outside its range.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
         let range = |name: &str, value: u32, max: u32| {
             SpecError::in_range(&format!("{field}.{name}"), value, 1..=max)
@@ -144,18 +144,19 @@ impl UnitLimits {
         )
     }
 
-    /// Registers of one partition.
+    /// Returns the number of registers in one partition.
     pub fn registers_per_partition(&self) -> u32 {
         self.registers / self.register_partitions
     }
 
-    /// Registers that one wavefront of a kernel occupies.
+    /// Returns the number of registers that one wavefront of a kernel occupies.
     pub fn registers_per_wavefront(&self, registers_per_thread: u32) -> u64 {
         (u64::from(registers_per_thread) * LANES as u64)
             .next_multiple_of(u64::from(self.register_granularity))
     }
 
-    /// How many work-groups of these needs an empty unit holds, and why not more.
+    /// Returns how many work-groups with these needs an empty unit holds, and the limiting
+    /// resource.
     pub fn occupancy(&self, needs: &WorkGroupNeeds) -> Occupancy {
         let wavefronts = u64::from(needs.wavefronts.max(1));
         let per_wavefront = self.registers_per_wavefront(needs.registers_per_thread);
@@ -188,7 +189,8 @@ impl UnitLimits {
 }
 
 impl UnitLimits {
-    /// Bytes of local memory that a kernel of so many work-groups wants of each of so many units, at least one:
+    /// Returns the bytes of local memory that a kernel of `work_groups` requests on each of
+    /// `units`, which must be at least 1:
     ///
     /// ```text
     /// min(work-groups that an empty unit holds, ceil(work-groups / units)) × local memory of a work-group
@@ -200,7 +202,7 @@ impl UnitLimits {
 }
 
 impl WorkGroupNeeds {
-    /// What a work-group of this launch needs.
+    /// Returns the needs of a work-group of this launch.
     pub fn of(kernel: &KernelTrace) -> Self {
         Self {
             wavefronts: kernel.wavefronts_per_work_group(),
@@ -234,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Fermi, Kepler, Maxwell, Pascal.
+    /// Limits by GPU generation: Fermi, Kepler, Maxwell, Pascal.
     const GENERATIONS: [UnitLimits; 4] = [
         unit(48, 8, 32768, 1, 64, 16),
         unit(64, 16, 65536, 1, 256, 16),
@@ -242,8 +244,8 @@ mod tests {
         unit(64, 32, 65536, 4, 256, 64),
     ];
 
-    /// "Locality-Aware CTA Clustering for Modern GPUs", Table 2: program, wavefronts per
-    /// work-group, registers per thread, local bytes, work-groups per unit; the lists by
+    /// "Locality-Aware CTA Clustering for Modern GPUs", Table 2. Columns: program, wavefronts per
+    /// work-group, registers per thread, local bytes and work-groups per unit; the lists are by
     /// generation.
     const TABLE_2: [(&str, u32, [u32; 4], u64, [u32; 4]); 7] = [
         ("KMN", 8, [14, 17, 16, 18], 0, [6, 8, 8, 8]),

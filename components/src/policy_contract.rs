@@ -1,19 +1,19 @@
-//! What policies of other crates promise, and the end of a run in which one does not keep it.
+//! Contracts of policies from other crates, and ending the run when one is violated.
 
 use std::cell::OnceCell;
 
-/// The promise of one policy. Policies answer while their component decides, where the run cannot be
-/// ended; the component goes on with an answer of its own and ends the run at the end of the
-/// evaluation.
+/// Contract of one policy. Policies answer during a component's evaluation, when the run cannot be
+/// ended. On a violation the component continues with its own answer and ends the run at the end of
+/// the evaluation.
 #[derive(Debug)]
 pub(crate) struct PolicyContract {
-    /// Name of the policy.
+    /// Name of the policy, used in messages.
     policy: &'static str,
     broken: OnceCell<String>,
 }
 
 impl PolicyContract {
-    /// That of the policy of this name.
+    /// Creates the contract of the policy with this name.
     pub(crate) fn of(policy: &'static str) -> Self {
         Self {
             policy,
@@ -21,13 +21,14 @@ impl PolicyContract {
         }
     }
 
-    /// It is broken by `deed`, which follows the name of the policy in the message; the first counts.
+    /// Records a violation. `deed` describes it and follows the policy's name in the message. Only
+    /// the first is kept.
     pub(crate) fn violate(&self, deed: impl FnOnce() -> String) {
         self.broken
             .get_or_init(|| format!("{} {}", self.policy, deed()));
     }
 
-    /// How it was broken first, if it was.
+    /// Returns the first violation of the contract, if any.
     pub(crate) fn broken(&self) -> Option<&str> {
         self.broken.get().map(String::as_str)
     }

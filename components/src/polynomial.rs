@@ -1,6 +1,6 @@
-//! Polynomials over GF(2), bit `n` for the power `n`, which hashes of addresses divide by.
+//! Polynomials over GF(2), bit `n` for the power `n`, used as divisors in address hashes.
 
-/// The smallest irreducible polynomial of this degree over GF(2).
+/// Returns the smallest irreducible polynomial of this degree over GF(2).
 pub(crate) fn irreducible(degree: u32) -> u64 {
     let first = 1 << degree;
     // Every reducible polynomial has a factor of at most half its degree.
@@ -12,7 +12,7 @@ pub(crate) fn irreducible(degree: u32) -> u64 {
         .expect("there are irreducible polynomials of every degree")
 }
 
-/// Remainder of a division of polynomials over GF(2).
+/// Returns the remainder of a division of polynomials over GF(2).
 pub(crate) fn remainder(mut value: u64, divisor: u64) -> u64 {
     let degree = divisor.ilog2();
     while value != 0 && value.ilog2() >= degree {

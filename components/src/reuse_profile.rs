@@ -1,16 +1,17 @@
-//! The reuse profile of a program: which kernels and work-groups share lines, for policies that know it beforehand.
+//! Reuse profile of a program: kernels and work-groups that share lines, for policies with advance
+//! knowledge.
 //!
-//! It is an [artefact](crate::artefact) of one program trace.
+//! The profile is an [artefact](crate::artefact) of one program trace.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_random::CounterRng;
 
-/// What the profile is called in messages.
+/// Name of the profile in messages.
 pub const WHAT: &str = "a reuse profile";
 
-/// Which kernels and work-groups share lines.
+/// Reuse profile: kernels and work-groups that share lines.
 ///
 /// ```
 /// use warpweave_components::reuse_profile::ReuseProfile;
@@ -27,11 +28,11 @@ pub struct ReuseProfile {
     links: Vec<(u32, u32, f64)>,
     chains: Vec<Vec<(u32, u32)>>,
     by_kernel: BTreeMap<u32, Vec<(u32, f64)>>,
-    /// Chain of a work-group, and its place in it.
+    /// Chain of each work-group, and its position in the chain.
     places: BTreeMap<(u32, u32), (u32, u32)>,
 }
 
-/// What cannot be derived.
+/// Serialized part of the profile, from which the rest is derived.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     links: Vec<(u32, u32, f64)>,
@@ -53,7 +54,7 @@ impl From<ReuseProfile> for Saved {
     }
 }
 
-/// Each of some things and the one that takes its place.
+/// Returns a random permutation, as a map from each item to its replacement.
 fn shuffled<T: Copy + Ord>(all: &[T], seed: u64, what: &str) -> BTreeMap<T, T> {
     let dice = CounterRng::new(seed, what);
     let mut dealt = all.to_vec();
@@ -65,8 +66,9 @@ fn shuffled<T: Copy + Ord>(all: &[T], seed: u64, what: &str) -> BTreeMap<T, T> {
 }
 
 impl ReuseProfile {
-    /// Of pairs of kernels that share much, with the reuse ratio (of both directions the larger counts), and of
-    /// chains of work-groups (kernel, work-group), each in its order.
+    /// Creates a profile from kernel links and work-group chains. Links are pairs of kernels that
+    /// share much, with their reuse ratio; the larger of both directions counts. Chains list
+    /// work-groups (kernel, work-group) in order.
     pub fn new(links: Vec<(u32, u32, f64)>, chains: Vec<Vec<(u32, u32)>>) -> Self {
         let mut strongest: BTreeMap<(u32, u32), f64> = BTreeMap::new();
         for &(a, b, ratio) in &links {
@@ -96,8 +98,9 @@ impl ReuseProfile {
         }
     }
 
-    /// The same links and chains, dealt out at random among the kernels, and the work-groups, that have any: what a
-    /// policy gains from this one it does not gain from knowing who shares.
+    /// Returns a profile with the same links and chains, randomly permuted among the kernels and
+    /// work-groups that have any. A gain that a policy has with this profile too does not come from
+    /// knowledge of sharing.
     #[must_use]
     pub fn shuffled(&self, seed: u64) -> Self {
         let kernels: Vec<u32> = self.by_kernel.keys().copied().collect();
@@ -111,22 +114,23 @@ impl ReuseProfile {
         Self::new(links.collect(), chains.collect())
     }
 
-    /// Kernels that share much with this one, with the ratio: the largest first, of equals the lowest number.
+    /// Returns the kernels that share much with this one, with their ratios. The largest ratio
+    /// comes first, then the lowest number.
     pub fn linked(&self, kernel: u32) -> &[(u32, f64)] {
         self.by_kernel.get(&kernel).map_or(&[], Vec::as_slice)
     }
 
-    /// Number of the chain of a work-group; none for one without accesses.
+    /// Returns the chain number of a work-group; `None` if it has no accesses.
     pub fn chain(&self, kernel: u32, work_group: u32) -> Option<u32> {
         self.place(kernel, work_group).map(|(chain, _)| chain)
     }
 
-    /// Number of the chain of a work-group, and its place in it.
+    /// Returns the chain number of a work-group and its position in the chain.
     pub fn place(&self, kernel: u32, work_group: u32) -> Option<(u32, u32)> {
         self.places.get(&(kernel, work_group)).copied()
     }
 
-    /// Work-groups of a chain; 0 where there is no such chain.
+    /// Returns the number of work-groups in a chain; 0 if the chain does not exist.
     pub fn chain_len(&self, chain: u32) -> u32 {
         self.chains.get(chain as usize).map_or(0, Vec::len) as u32
     }

@@ -1,6 +1,6 @@
-//! The promises that every component makes to the kernel and to its neighbours, on components of
-//! the library: mixed traffic, gaps, stalls at every port, an unordered memory below, numbered
-//! writes, kernels that end.
+//! Contract tests for library components, covering their obligations to the kernel and to
+//! neighbouring components. They use mixed traffic, gaps, stalls at every port, unordered
+//! lower-level memory, numbered writes and kernel ends.
 
 mod line_buffer;
 
@@ -25,7 +25,7 @@ use warpweave_framework::{Environment, Kind, Policy};
 
 use self::line_buffer::{Bug, LineBuffer};
 
-/// Runs the contract of a component of kind `K`, built from `spec`, between `up` and `down`.
+/// Runs the contract tests of a component of kind `K`, built from `spec`, between `up` and `down`.
 fn keeps_the_contract<K: Kind>(
     spec: K::Spec,
     kinds: &'static [RequestKind],
@@ -96,7 +96,7 @@ fn a_crossbar_keeps_the_contract() {
     keeps_the_contract::<Crossbar>(spec, &RequestKind::ALL, &up, &down);
 }
 
-/// Kinds of requests that come from a compute unit.
+/// Request kinds that a compute unit sends.
 const FROM_ABOVE: [RequestKind; 3] = [RequestKind::Read, RequestKind::Write, RequestKind::Atomic];
 
 fn cache(level: CacheLevel, write: WritePolicy, atomics: AtomicPolicy) -> CacheSpec {
@@ -158,7 +158,7 @@ fn a_second_level_cache_keeps_the_contract() {
 const READS_AND_WRITES: [RequestKind; 2] = [RequestKind::Read, RequestKind::Write];
 const READS: [RequestKind; 1] = [RequestKind::Read];
 
-/// What the contract with writes and that with kernel ends say of a buffer of one line.
+/// Returns the results of the write and kernel-end contracts for a single-line buffer.
 fn line_buffer(bug: Bug) -> [Result<(), Box<Failure>>; 2] {
     let writes = Contract::new(|rig: &mut Rig| {
         rig.add("dut", LineBuffer::new(bug));
@@ -172,7 +172,7 @@ fn line_buffer(bug: Bug) -> [Result<(), Box<Failure>>; 2] {
     [writes.run(), kernel_ends.run()]
 }
 
-/// A failure that says how a line is stale, shrunk to a few requests.
+/// Checks that the failure reports a stale line and was shrunk to a few requests.
 fn is_stale_after(result: &Result<(), Box<Failure>>, what: &str) {
     let failure = result.as_ref().expect_err("the bug is found");
     assert_eq!(failure.rule, Rule::Protocol, "{failure}");
@@ -246,7 +246,7 @@ fn coalescing_unit(coalesced_cache: bool) -> IccSpec {
     }
 }
 
-/// The unit with its control ports answered, under traffic of `kinds`.
+/// Tests the coalescing unit with answered control ports, under traffic of `kinds`.
 fn coalescing(kinds: &'static [RequestKind], coalesced_cache: bool) {
     let spec = coalescing_unit(coalesced_cache);
     Contract::new(|rig: &mut Rig| {

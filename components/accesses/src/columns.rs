@@ -1,11 +1,12 @@
-//! The records of a chunk by column: numbers that follow one another are alike, and take a byte or two.
+//! Column-wise encoding of the records in a chunk. Consecutive values are similar, so each takes a
+//! byte or two.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Kind, Record};
 
-/// The columns of a chunk, each as long as the chunk has records. Ticks and lines are differences to the
-/// record before, those of the first to 0.
+/// Columns of a chunk, each with one entry per record. Ticks and lines are stored as differences
+/// from the previous record, starting from 0.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Columns {
     tick: Vec<u64>,
@@ -42,10 +43,10 @@ impl Columns {
         columns
     }
 
-    /// The records again.
+    /// Decodes the columns back into records.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a description of the first inconsistency found in the columns.
     pub(crate) fn records(&self, ports: usize) -> Result<Vec<Record>, String> {
         let length = self.tick.len();
         let lengths = [

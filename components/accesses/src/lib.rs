@@ -1,13 +1,13 @@
-//! Access logs: every request that passed chosen ports of a machine, with its time.
+//! Access logs: timestamped records of every request that passed selected ports of a machine.
 //!
 //! ```text
 //!   head      names of taps, ports and kernels; the clock
 //!   chunks    up to 65,536 records each, by column, ordered by time, port and order at the port
 //! ```
 //!
-//! A log is written record by record ([`AccessLogWriter`]) and read chunk by chunk ([`AccessLog`]): neither
-//! holds more than one chunk. It is a [file of chunks](warpweave_files::ChunkedOutput); `docs/access-log.md`
-//! describes every byte.
+//! A log is written record by record ([`AccessLogWriter`]) and read chunk by chunk ([`AccessLog`]),
+//! so neither side holds more than one chunk. It is a [file of
+//! chunks](warpweave_files::ChunkedOutput). `docs/access-log.md` specifies the byte layout.
 
 mod columns;
 mod reader;
@@ -28,7 +28,7 @@ static LAYOUT: Layout = Layout {
     again: "record the accesses again",
 };
 
-/// Most records of a chunk.
+/// Maximum number of records in one chunk.
 const CHUNK_RECORDS: usize = 1 << 16;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ struct Index {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ChunkEntry {
-    /// Of the first record.
+    /// Tick of the first record in the chunk.
     tick: u64,
     records: u32,
     place: Chunk,

@@ -1,4 +1,4 @@
-//! Reading a log.
+//! Reader for access logs, one chunk at a time.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use warpweave_files::{Charge, ChunkedError, ChunkedInput, Ledger, OverBudget};
 use crate::columns::Columns;
 use crate::{CHUNK_RECORDS, Head, Index, LAYOUT, Record};
 
-/// Why a log could not be read.
+/// Error from opening or reading an access log.
 #[derive(Debug, Error)]
 #[error(transparent)]
 pub struct AccessLogError(#[from] ChunkedError);
@@ -20,13 +20,13 @@ impl From<OverBudget> for AccessLogError {
 }
 
 impl AccessLogError {
-    /// Whether nothing is wrong but that it takes more memory than there may be.
+    /// True if the file is intact but reading it would exceed the memory budget.
     pub fn is_over_budget(&self) -> bool {
         matches!(self.0, ChunkedError::OverBudget(_))
     }
 }
 
-/// An open log: its head is in memory, records are read chunk by chunk.
+/// An open log. Its header is in memory, and records are read chunk by chunk.
 #[derive(Debug)]
 pub struct AccessLog {
     file: ChunkedInput,
@@ -35,13 +35,13 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
-    /// What every log begins with.
+    /// Magic bytes at the start of every access log.
     pub const MAGIC: [u8; 8] = *b"WWACCLOG";
 
-    /// Opens a log. What is kept of it is charged to `ledger`, a chunk while it is read.
+    /// Opens a log. The retained data, plus one chunk while it is read, is charged to `ledger`.
     ///
     /// # Errors
-    /// When it is no log, of another version, cut short or damaged.
+    /// Returns an error if the file is not a log, has another version, or is truncated or damaged.
     pub fn open(path: &Path, ledger: &Ledger) -> Result<Self, AccessLogError> {
         let (file, index) = ChunkedInput::open::<Index>(path, &LAYOUT, ledger)?;
         let refuse = |problem: &str| file.refuse(file.index_offset(), problem.to_owned());
@@ -64,22 +64,21 @@ impl AccessLog {
         })
     }
 
-    /// What the log says of the run.
+    /// Returns the header, which describes the run.
     pub fn head(&self) -> &Head {
         &self.index.head
     }
 
-    /// Number of records.
     pub fn len(&self) -> u64 {
         self.index.records
     }
 
-    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.index.records == 0
     }
 
-    /// The records from the first one at `tick` or later on, in order of time, port and order at the port.
+    /// Iterates over the records from `tick` onwards, ordered by time, then port, then arrival
+    /// order at the port.
     pub fn records_from(&mut self, tick: u64) -> Records<'_> {
         // The chunk before the first one that begins later may end later.
         let later = self.index.chunks.partition_point(|chunk| chunk.tick < tick);
@@ -94,21 +93,21 @@ impl AccessLog {
         }
     }
 
-    /// All records.
+    /// Iterates over all records from the start of the log.
     pub fn records(&mut self) -> Records<'_> {
         self.records_from(0)
     }
 }
 
-/// The records of a log. Ends after an error.
+/// Iterator over the records of a log. Ends after the first error.
 pub struct Records<'l> {
     log: &'l mut AccessLog,
     next_chunk: usize,
     from: u64,
-    /// Time of the newest record.
+    /// Tick of the latest record read so far.
     newest: u64,
     open: std::vec::IntoIter<Record>,
-    /// For the chunk that is open.
+    /// Memory charge for the chunk that is currently decoded.
     charge: Option<Charge>,
     failed: bool,
 }

@@ -1,54 +1,50 @@
-//! What a log says of an access, and of the run.
+//! Access records and the header that describes the run.
 
 use serde::{Deserialize, Serialize};
 use warpweave_trace::Parent;
 
-/// What a log begins with.
+/// Header of a log, describing the program, clocks, kernels and ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// Name of the program.
     pub program: String,
     /// Content hash of the program's trace.
     pub trace_hash: String,
-    /// Ticks of a cycle of the core clock, at least 1.
+    /// Ticks per core clock cycle, at least 1.
     pub core_period: u64,
-    /// Seconds of a cycle of the core clock.
+    /// Duration of a core clock cycle in seconds.
     pub core_cycle_s: f64,
-    /// Name of the kernel by number of the launch.
+    /// Kernel names, indexed by launch number.
     pub kernels: Vec<String>,
-    /// By number of the launch: who launched it, if a kernel did.
+    /// Parent of each launch, indexed by launch number; `None` for host launches.
     pub parents: Vec<Option<Parent>>,
-    /// Where was listened, in the order of their addresses.
+    /// Monitored ports, sorted by address.
     pub ports: Vec<Port>,
 }
 
-/// Where was listened.
+/// A monitored port of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {
-    /// Address: instance and port.
+    /// Address of the port: instance name and port name.
     pub address: String,
-    /// Name of the tap.
     pub tap: String,
 }
 
-/// What was asked for. The numbers are those of the file.
+/// Type of an access. The discriminants are the values stored in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
-    /// To read.
     Read = 0,
-    /// To write.
     Write = 1,
-    /// To read, modify and write where the line is shared.
+    /// Read-modify-write, performed where the line is shared.
     Atomic = 2,
-    /// To read ahead of need.
+    /// Read issued by a prefetcher ahead of demand.
     Prefetch = 3,
-    /// A dirty line on its way down.
+    /// Dirty line sent to the next lower level.
     CopyBack = 4,
 }
 
 impl Kind {
-    /// Every kind, by its number.
+    /// All access kinds, indexed by their discriminant.
     pub const ALL: [Self; 5] = [
         Self::Read,
         Self::Write,
@@ -57,7 +53,7 @@ impl Kind {
         Self::CopyBack,
     ];
 
-    /// Name in tables.
+    /// Returns the name that tables show for this kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -69,27 +65,25 @@ impl Kind {
     }
 }
 
-/// A request that passed a port.
+/// A request that passed a monitored port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When.
+    /// Time at which the request passed the port, in ticks.
     pub tick: u64,
-    /// Index into [`Head::ports`].
     pub port: u32,
-    /// Number of the launch.
+    /// Number of the launch that the request belongs to.
     pub kernel: u32,
     /// Linear index of the work-group within its grid.
     pub work_group: u32,
-    /// Compute unit, counted over the whole machine.
+    /// Compute unit index, counted over the whole machine.
     pub compute_unit: u16,
     /// Wavefront slot within the compute unit.
     pub wavefront_slot: u8,
     /// Index of the instruction in the kernel's code.
     pub pc: u32,
-    /// What was asked for.
     pub kind: Kind,
     /// Byte address of the line's first byte.
     pub line: u64,
-    /// Touched 4-byte words of the line, bit `w` for bytes `4w .. 4w + 4`.
+    /// Mask of the 4-byte words accessed in the line; bit `w` covers bytes `4w .. 4w + 4`.
     pub words: u32,
 }

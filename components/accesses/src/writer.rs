@@ -1,4 +1,4 @@
-//! Writing a log.
+//! Writer for access logs, which compresses one chunk at a time.
 
 use std::path::Path;
 
@@ -7,24 +7,24 @@ use warpweave_files::{ChunkedOutput, OutputError};
 use crate::columns::Columns;
 use crate::{CHUNK_RECORDS, ChunkEntry, Head, Index, LAYOUT, Record};
 
-/// zstd level.
 const LEVEL: i32 = 3;
 
-/// Writes a log. Until [`AccessLogWriter::finish`] its name keeps what it had.
+/// Writes an access log. An existing file of that name stays in place until
+/// [`AccessLogWriter::finish`].
 pub struct AccessLogWriter {
     out: ChunkedOutput,
     head: Head,
-    /// Those of the open chunk.
+    /// Records of the chunk that is being filled.
     open: Vec<Record>,
     records: u64,
     chunks: Vec<ChunkEntry>,
 }
 
 impl AccessLogWriter {
-    /// Starts a log.
+    /// Creates a log with this header.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn create(path: &Path, head: Head) -> Result<Self, OutputError> {
         Ok(Self {
             out: ChunkedOutput::create(path, &LAYOUT, LEVEL)?,
@@ -35,10 +35,10 @@ impl AccessLogWriter {
         })
     }
 
-    /// Appends a record. Times do not fall.
+    /// Appends a record. Ticks must not decrease from one record to the next.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn push(&mut self, record: Record) -> Result<(), OutputError> {
         self.open.push(record);
         if self.open.len() == CHUNK_RECORDS {
@@ -47,10 +47,11 @@ impl AccessLogWriter {
         Ok(())
     }
 
-    /// Completes the log and gives it its name. Returns how many records it has.
+    /// Writes the remaining records, completes the log and renames it to its final name. Returns
+    /// the number of records.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(mut self) -> Result<u64, OutputError> {
         self.close_chunk()?;
         self.out.finish(&Index {

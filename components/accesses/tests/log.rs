@@ -1,4 +1,4 @@
-//! What is written is read again, and nothing else.
+//! Round-trip and corruption tests for access logs.
 
 use std::fs;
 use std::path::Path;
@@ -87,7 +87,6 @@ proptest! {
     }
 }
 
-/// Three chunks.
 fn long() -> Vec<Record> {
     let record = |n: u32| Record {
         tick: u64::from(n / 3),

@@ -1,4 +1,5 @@
-//! A queue whose entries can be taken from a cycle on: a pipeline, a wire, a synchroniser.
+//! Delay line: a queue whose entries become available at a given cycle, as in a pipeline, a wire or
+//! a synchroniser.
 //!
 //! ```
 //! use warpweave_components::building_blocks::DelayLine;
@@ -19,9 +20,9 @@ use warpweave_framework::Cycle;
 
 use super::Fifo;
 
-/// Entries in order, small values, each with the cycle from which it can be taken. It has no limit of its own: a
-/// component that can be held up checks [`DelayLine::len`] before it lets an entry in. As a field
-/// of a component's state it is saved as it is.
+/// FIFO of small values, each tagged with the cycle from which it can be taken. It has no capacity
+/// limit: a component subject to back-pressure checks [`DelayLine::len`] before it pushes an entry.
+/// It can be serialized directly as a field of a component's state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DelayLine<T> {
     entries: Fifo<(Cycle, T)>,
@@ -36,11 +37,11 @@ impl<T> Default for DelayLine<T> {
 }
 
 impl<T: Copy> DelayLine<T> {
-    /// Appends an entry that can be taken from cycle `at` on. Entries stay in order: `at` is no
-    /// earlier than that of the entry before.
+    /// Appends an entry that can be taken from cycle `at` on. Entries stay in order: `at` must not
+    /// be earlier than that of the previous entry.
     ///
     /// # Panics
-    /// In debug builds, when it is earlier.
+    /// Panics in debug builds if `at` is earlier than that of the previous entry.
     #[inline]
     pub fn push(&mut self, at: Cycle, entry: T) {
         debug_assert!(
@@ -51,7 +52,7 @@ impl<T: Copy> DelayLine<T> {
         self.entries.push((at, entry));
     }
 
-    /// The oldest entry, if it can be taken in cycle `now`.
+    /// Returns the oldest entry if it can be taken in cycle `now`.
     #[inline]
     pub fn ready(&self, now: Cycle) -> Option<&T> {
         self.entries
@@ -60,43 +61,43 @@ impl<T: Copy> DelayLine<T> {
             .map(|(_, entry)| entry)
     }
 
-    /// Takes the oldest entry, if it can be taken in cycle `now`.
+    /// Removes and returns the oldest entry if it can be taken in cycle `now`.
     #[inline]
     pub fn take(&mut self, now: Cycle) -> Option<T> {
         self.ready(now)?;
         self.entries.pop().map(|(_, entry)| entry)
     }
 
-    /// Drops the oldest entry, which [`DelayLine::ready`] showed, if there is one.
+    /// Drops the oldest entry, as returned by [`DelayLine::ready`], if there is one.
     #[inline]
     pub fn remove_first(&mut self) {
         self.entries.remove_first();
     }
 
-    /// The cycle from which the oldest entry can be taken.
+    /// Returns the cycle from which the oldest entry can be taken.
     #[inline]
     pub fn next(&self) -> Option<Cycle> {
         self.entries.front().map(|(at, _)| *at)
     }
 
-    /// The cycle from which the youngest entry can be taken.
+    /// Returns the cycle from which the youngest entry can be taken.
     #[inline]
     pub fn last(&self) -> Option<Cycle> {
         self.entries.back().map(|(at, _)| *at)
     }
 
-    /// The entries, oldest first: for a component that checks what a checkpoint held.
+    /// Iterates over the entries, oldest first. Used by components that validate a checkpoint.
     pub fn entries(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().map(|(_, entry)| entry)
     }
 
-    /// Entries inside.
+    /// Returns the number of entries in the delay line.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is inside.
+    /// True if the delay line holds no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

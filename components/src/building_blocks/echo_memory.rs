@@ -1,11 +1,11 @@
-//! A memory for benches: it answers every request after a fixed time, in order.
+//! Memory model for test benches: it answers every request in order after a fixed latency.
 //!
 //! ```text
 //!   up.request ──► [ 1 per cycle, some cycles off ] ──► latency_cycles ──► up.response
 //! ```
 //!
-//! It stands below a component under test, which then meets answers at known cycles and, with
-//! `stalls`, back-pressure at unknown ones.
+//! It serves as the next level of a component under test. Responses arrive at known cycles; with
+//! `stalls`, back-pressure occurs at unpredictable ones.
 //!
 //! # Ports
 //! | name | bundle | back-pressure |
@@ -14,10 +14,10 @@
 //!
 //! # Timing
 //! A request readable in cycle `t` that is not stalled is answered in cycle `t + latency_cycles`.
-//! Copy-backs are taken and not answered. One request and one answer per cycle.
+//! Copy-backs are accepted and not answered. One request and one response per cycle.
 //!
 //! # Not modelled
-//! Contents: an answer has the write sequence of its request.
+//! Contents: a response carries the write sequence of its request.
 //!
 //! ```
 //! use warpweave_components::building_blocks::{EchoMemory, EchoMemorySpec};
@@ -53,28 +53,28 @@ use warpweave_random::CounterRng;
 use super::DelayLine;
 use crate::memory::{Level, MemRequest, MemResponse, MemSlave};
 
-/// Longest latency: answers inside are one per cycle of it.
+/// Upper limit of the latency; the memory holds up to one response per cycle of latency.
 const LATENCY_MAX: u32 = 1 << 20;
 
-/// Cycles after which a memory that would go on stalling looks again.
+/// Cycles after which a continuously stalling memory checks again.
 const LOOK_AHEAD: Cycle = 64;
 
-/// What an [`EchoMemory`] is like.
+/// Specification of an [`EchoMemory`]: latency, stalls and reported level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EchoMemorySpec {
-    /// Cycles from a request's being taken to its answer, at least 1.
+    /// Cycles from accepting a request to its response, at least 1.
     pub latency_cycles: u32,
-    /// Of 16 cycles, how many take no request on average, 0 to 15.
+    /// Average number of cycles out of 16 that accept no request, 0 to 15.
     pub stalls: u32,
-    /// Which cycles these are.
+    /// Seed of the random choice of stalled cycles.
     pub seed: u64,
-    /// Who the answers say supplied the data.
+    /// Memory level reported in responses as the supplier of the data.
     pub level: Level,
 }
 
 impl EchoMemorySpec {
-    /// A memory that answers after so many cycles and never stalls.
+    /// Creates a specification with this latency in cycles and no stalls.
     pub fn latency(cycles: u32) -> Self {
         Self {
             latency_cycles: cycles,
@@ -85,37 +85,37 @@ impl EchoMemorySpec {
     }
 }
 
-/// The component; see the module.
+/// Memory with a fixed latency and optional random stalls, for test benches.
 pub struct EchoMemory {
     up: MemSlave,
     spec: EchoMemorySpec,
     dice: CounterRng,
     answers: DelayLine<MemResponse>,
-    /// Kept only if somebody asked for them; no state.
+    /// Log of arrivals, kept only if requested; not part of the state.
     arrivals: Option<Arrivals>,
 }
 
-/// What arrived at an [`EchoMemory`], with the cycle.
+/// Log of the requests that arrived at an [`EchoMemory`], each with its cycle.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals(Arc<Mutex<Vec<(Cycle, MemRequest)>>>);
 
 impl Arrivals {
-    /// Takes all that have not been taken yet, in order.
+    /// Returns all logged arrivals not taken before, in order, and clears the log.
     pub fn take_all(&self) -> Vec<(Cycle, MemRequest)> {
         std::mem::take(&mut self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Cycle, MemRequest)>> {
-        // Nobody can panic between the beginning and the end of a change.
+        // No code path can panic halfway through an update, so the data is valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl EchoMemory {
-    /// Builds the component.
+    /// Builds the memory from its specification.
     ///
     /// # Errors
-    /// A value outside its range.
+    /// Fails if a value is outside its range.
     pub fn new(spec: &EchoMemorySpec) -> Result<Self, SpecError> {
         SpecError::in_range("latency_cycles", spec.latency_cycles, 1..=LATENCY_MAX)?;
         SpecError::in_range("stalls", spec.stalls, 0..=15)?;
@@ -128,7 +128,8 @@ impl EchoMemory {
         })
     }
 
-    /// What arrives from now on. It is kept until it is taken.
+    /// Starts logging arrivals and returns a handle to the log. Entries are kept until they are
+    /// taken.
     pub fn arrivals(&mut self) -> Arrivals {
         self.arrivals.get_or_insert_default().clone()
     }
@@ -141,14 +142,14 @@ impl EchoMemory {
         self.dice.chance(cycle, self.spec.stalls)
     }
 
-    /// The first cycle from `soon` on that is not stalled, as far as it looks.
+    /// Returns the first cycle from `soon` on that is not stalled, within the look-ahead window.
     fn open_from(&self, soon: Cycle) -> Cycle {
         let mut cycles = soon..soon + LOOK_AHEAD;
         let open = cycles.find(|cycle| !self.is_stalled(*cycle));
         open.unwrap_or(soon + LOOK_AHEAD)
     }
 
-    /// Sends the answer whose time has come; says whether the port refused it.
+    /// Sends the response that is due. Returns true if the port refused it.
     fn answer(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.cycle();
         let Some(answer) = self.answers.ready(now) else {

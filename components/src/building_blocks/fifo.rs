@@ -1,15 +1,15 @@
-//! A queue of small values, for what comes and goes in every cycle.
+//! FIFO queue of small values, optimised for pushing and popping in every cycle.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Places at the front that may be left empty before what is behind them moves up.
+/// Maximum number of vacated places at the front before the remaining values are moved up.
 const EMPTY_MAX: usize = 32;
 
-/// Values in order of arrival. They lie in one piece, and those that have left stay in front of it until
-/// nothing is left or more have left than stay: so neither end has a wrap to look for.
+/// FIFO stored in one contiguous vector. Popped values stay at the front until the queue is empty
+/// or they outnumber the remaining ones. Neither end therefore needs wrap-around handling.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo<T> {
-    /// From `first` on.
+    /// Storage; the live values start at index `first`.
     values: Vec<T>,
     first: usize,
 }
@@ -29,7 +29,6 @@ impl<T: Copy> Fifo<T> {
         self.values.push(value);
     }
 
-    /// The oldest.
     #[inline(always)]
     pub(crate) fn front(&self) -> Option<&T> {
         self.values.get(self.first)
@@ -40,13 +39,11 @@ impl<T: Copy> Fifo<T> {
         self.values.get_mut(self.first)
     }
 
-    /// The youngest.
     #[inline(always)]
     pub(crate) fn back(&self) -> Option<&T> {
         self.values.last()
     }
 
-    /// Takes the oldest out.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let value = *self.front()?;
@@ -54,7 +51,7 @@ impl<T: Copy> Fifo<T> {
         Some(value)
     }
 
-    /// Takes the oldest out, if there is one.
+    /// Drops the oldest value, if there is one.
     #[inline(always)]
     pub(crate) fn remove_first(&mut self) {
         let first = self.first + 1;
@@ -90,13 +87,13 @@ impl<T: Copy> Fifo<T> {
         self.values.is_empty()
     }
 
-    /// All, the oldest first.
+    /// Iterates over all values, oldest first.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.values[self.first..].iter()
     }
 }
 
-/// As what it holds, wherever that lies.
+/// Serializes only the live values, independent of their position in the storage.
 impl<T: Serialize> Serialize for Fifo<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.values[self.first..].serialize(serializer)

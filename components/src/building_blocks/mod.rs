@@ -1,4 +1,4 @@
-//! Parts for authors of components, and for the benches around them.
+//! Building blocks for component authors and for test benches.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -6,10 +6,11 @@
 //! | [`EchoMemory`] | a memory that answers every request after a fixed time: what stands below a component on a bench |
 //! | [`pass`] | moves the messages of one wire to the next, for components that look at traffic and let it through |
 //!
-//! What comes and goes under an id (requests that wait for an answer, transactions in flight) lies
-//! in an [`IdTable`](warpweave_framework::IdTable); random choices come from `warpweave-random`.
+//! Objects addressed by an id (requests awaiting a response, transactions in flight) are kept in an
+//! [`IdTable`](warpweave_framework::IdTable). Random choices come from `warpweave-random`.
 //!
-//! A file each. They use the framework and the protocol of [`memory`](crate::memory), no component.
+//! Each block has its own file. The blocks use the framework and the protocol of
+//! [`memory`](crate::memory), but no component.
 
 mod delay_line;
 mod echo_memory;

@@ -1,4 +1,4 @@
-//! How components that only look pass on what they see.
+//! Forwarding of messages for components that only observe traffic.
 //!
 //! ```
 //! use warpweave_components::building_blocks::pass;
@@ -36,8 +36,8 @@
 
 use warpweave_framework::{Context, InPort, Message, OutPort};
 
-/// Passes the messages of one wire on, as many as the next wire takes in this cycle; says whether
-/// some stayed. `look` sees each once, in order, and may stamp it.
+/// Forwards the messages of one wire, as many as the next wire accepts in this cycle. Returns true
+/// if some remained. `look` is called once per message, in order, and may modify it.
 pub fn pass<T: Message>(
     ctx: &mut Context<'_>,
     input: &mut InPort<T>,

@@ -1,4 +1,4 @@
-//! The policy of the first-level cache.
+//! First-level cache policy that records the lines each wavefront lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,14 @@ use crate::cache::policy::{
 };
 use crate::memory::{CacheEvent, RequestKind};
 
-/// Settings of [`CcwsVictimTags`].
+/// Geometry of the victim tag arrays used by [`CcwsVictimTags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CcwsVictimTagsSpec {
-    /// Lines that a wavefront lost and that are remembered, 1 to 1024. Source: CCWS
-    /// paper.
+    /// Number of victim tags per wavefront, 1 to 1024. Source: CCWS paper.
     #[serde(default = "entries")]
     pub entries: u32,
-    /// Of these in one set; divides `entries`. Source: CCWS paper.
+    /// Associativity; must divide `entries`. Source: CCWS paper.
     #[serde(default = "ways")]
     pub ways: u32,
 }
@@ -41,12 +40,12 @@ impl Default for CcwsVictimTagsSpec {
     }
 }
 
-/// Remembers the lines that each wavefront brought in and that gave way to others, and tells the
-/// compute unit when the same wavefront reads one of them again. Decides nothing: the cache works as
-/// without it. In a cache without a wire at `locality` it counts and tells nobody.
+/// Records the evicted lines of each wavefront and notifies the compute unit when the same
+/// wavefront misses on one of them again. Does not change the behavior of the cache. Without a
+/// connection at `locality` it only counts.
 ///
-/// The cache serves one compute unit. Lines that leave for another reason, such as a store or an
-/// invalidation, would be gone with fewer wavefronts too and are not remembered.
+/// Assumes that the cache serves one compute unit. Lines removed for other reasons, such as stores
+/// or invalidations, would be lost with fewer wavefronts too and are not recorded.
 pub struct CcwsVictimTags {
     tags: VictimTags,
     losses: u64,
@@ -90,7 +89,7 @@ impl CachePolicy for CcwsVictimTags {
         }
     }
 
-    /// A line in the victim cache was not lost.
+    /// Removes the tag of a line that moved to the victim cache: it was not lost.
     fn on_swap(&mut self, swap: &Swap, _moment: &mut Moment<'_>) {
         self.tags.regain(&swap.owner, swap.line);
     }
@@ -116,7 +115,7 @@ mod tests {
     use crate::cache::{Cache, VictimCacheSpec};
     use crate::memory::{MemRequest, MemResponse, Source};
 
-    /// A cache of two sets of two ways in front of a memory, that remembers victims.
+    /// Cache of two sets and two ways in front of a memory, with victim tags.
     struct Rig {
         bench: TestBench,
         request: BenchSource<MemRequest>,
@@ -148,8 +147,8 @@ mod tests {
             }
         }
 
-        /// Sends these requests, of kind, wavefront and line number in one set, long after each
-        /// other; the wavefronts and line numbers of what the cache tells.
+        /// Sends these requests (kind, wavefront, line number within one set), spaced far apart in
+        /// time. Returns the wavefronts and line numbers that the cache reports.
         fn told(&mut self, requests: &[(RequestKind, u8, u64)]) -> Vec<(u8, u64)> {
             for &(kind, wavefront_slot, line) in requests {
                 let mut request = MemRequest::read(self.sent, 256 * line, 1);
@@ -182,8 +181,8 @@ mod tests {
     #[test]
     fn bas_m13_a_miss_on_a_line_that_the_same_wavefront_lost_is_told() {
         let mut rig = Rig::new(None, true);
-        // Line 0 gives way to lines 1 and 2; wavefront 5 never had it, wavefront 3 had. Then line 1,
-        // which wavefront 5 had, has given way.
+        // Lines 1 and 2 evict line 0, which wavefront 3 had fetched and wavefront 5 had not. Then
+        // line 1, fetched by wavefront 5, is evicted.
         let reads = [(3, 0), (5, 1), (5, 2), (5, 0), (3, 3), (3, 0), (5, 1)];
         let told = rig.told(&reads.map(|(slot, line)| (READ, slot, line)));
         assert_eq!(told, [(5, 1)]);

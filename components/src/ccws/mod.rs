@@ -1,5 +1,5 @@
-//! Cache-conscious wavefront scheduling: a policy of the first-level cache and a wavefront scheduler
-//! that go together.
+//! Cache-conscious wavefront scheduling: a first-level cache policy and a wavefront scheduler that
+//! work together.
 //!
 //! ```text
 //!   first-level cache                                     compute unit
@@ -9,13 +9,13 @@
 //!            the wavefront that missed                    fewer wavefronts may issue loads
 //! ```
 //!
-//! A miss on a line that the same wavefront had in the cache shortly before is locality lost: with
-//! fewer wavefronts at a time the line would still be there. Each loss raises the wavefront's score;
-//! the scores of all wavefronts share a cutoff, and those that do not fit below it issue no loads
-//! until the scores have decayed.
+//! A miss on a line that the same wavefront recently had in the cache is lost locality. With fewer
+//! active wavefronts the line would still be resident. Each loss raises the wavefront's score. The
+//! scores of all wavefronts share a cutoff, and wavefronts beyond it issue no loads until the
+//! scores have decayed.
 //!
-//! `victim_tags.rs` holds the tags and `cache_policy.rs` is the policy of the cache; `scores.rs` holds
-//! the scores and `scheduler.rs` is the policy of the compute unit.
+//! `victim_tags.rs` holds the tags and `cache_policy.rs` the cache policy. `scores.rs` holds the
+//! scores and `scheduler.rs` the scheduling policy of the compute unit.
 //!
 //! Source: the CCWS paper.
 
@@ -30,10 +30,10 @@ pub use self::cache_policy::{CcwsVictimTags, CcwsVictimTagsSpec};
 pub use self::scheduler::{Ccws, CcwsSpec};
 
 /// [`CacheEvent::topic`](crate::memory::CacheEvent::topic) of a miss on a line that the wavefront
-/// lost shortly before.
+/// recently lost.
 pub const LOST_LOCALITY: u16 = 1;
 
-/// Adds both policies.
+/// Registers the cache policy and the wavefront scheduler of CCWS.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<Ccws>();
     registry.register_policy::<CcwsVictimTags>();

@@ -1,4 +1,4 @@
-//! The wavefront scheduler.
+//! Wavefront scheduler that throttles loads by lost-locality scores.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,15 +14,15 @@ use crate::compute_unit::{
 };
 use crate::memory::CacheEvent;
 
-/// Settings of [`Ccws`].
+/// Scoring parameters of the [`Ccws`] wavefront scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CcwsSpec {
-    /// Score of a wavefront that loses no locality, 1 to 1048576: how many cycles of decay a
-    /// wavefront counts. Source: CCWS paper.
+    /// Score of a wavefront without lost locality, 1 to 1048576; scores decay by one per cycle down
+    /// to it. Source: CCWS paper.
     #[serde(default = "base_score")]
     pub base_score: u32,
-    /// How strongly lost locality throttles, 0 to 1048576; with 0 nobody is kept back. Source: CCWS
+    /// Throttling strength for lost locality, 0 to 1048576; 0 disables throttling. Source: CCWS
     /// paper.
     #[serde(default = "k_throttle")]
     pub k_throttle: u32,
@@ -45,14 +45,14 @@ impl Default for CcwsSpec {
     }
 }
 
-/// Cache-conscious wavefront scheduling; see the module. Each scheduler of a unit knows the scores
-/// of all its wavefronts, and among those permitted goes greedy, then oldest.
+/// Cache-conscious wavefront scheduling; see the module. Each scheduler knows the scores of all
+/// wavefronts of the unit and picks greedy-then-oldest among the permitted ones.
 pub struct Ccws {
     slots: u64,
-    /// Bit of the slot that issued last; 0 when it is gone.
+    /// Bit of the slot that issued last; 0 after its wavefront has left.
     last: u64,
     scores: Scores,
-    /// Losses of wavefronts of this scheduler.
+    /// Number of locality losses by wavefronts of this scheduler.
     losses: u64,
 }
 

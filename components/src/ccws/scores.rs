@@ -1,4 +1,4 @@
-//! Lost-locality scores, in closed form.
+//! Lost-locality scores, computed in closed form instead of cycle by cycle.
 
 use std::cmp::Reverse;
 
@@ -8,18 +8,18 @@ use warpweave_framework::{Cycle, State};
 
 use crate::compute_unit::Ages;
 
-/// Scores of the wavefronts of one unit. A score is the base or more; above the base it falls by one
-/// a cycle.
+/// Lost-locality scores of the wavefronts of one unit. A score never falls below the base; above
+/// the base it decays by one per cycle.
 pub(super) struct Scores {
     base: u64,
-    /// The factor K of the score of a loss.
+    /// Throttling factor K in the score of a loss.
     throttle: u64,
-    /// Wavefronts that have not ended.
+    /// Bit mask of the slots whose wavefronts have not ended.
     active: u64,
     losses: u64,
-    /// Per slot the score at its last loss.
+    /// Score of each slot at its last loss.
     peaks: Vec<Peak>,
-    /// From this cycle on all scores are the base, unless one rises before.
+    /// First cycle in which all scores have decayed to the base, unless another loss occurs before.
     quiet_from: Cycle,
 }
 
@@ -51,18 +51,18 @@ impl Scores {
         self.peaks[slot] = Peak::default();
     }
 
-    /// What the scores of all active wavefronts may add up to for all to issue loads.
+    /// Returns the sum of scores up to which all active wavefronts may issue loads.
     fn cutoff(&self) -> u64 {
         u64::from(self.active.count_ones()) * self.base
     }
 
-    /// Score of a loss: what share of its instructions lose locality, times K, of the cutoff.
+    /// Returns the score of a loss: losses per instruction, times K, times the cutoff.
     fn of_loss(&self, instructions: u64) -> u64 {
         let product = u128::from(self.losses) * u128::from(self.throttle * self.cutoff());
         u64::try_from(product / u128::from(instructions.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// A wavefront has lost locality; the unit has issued so many instructions.
+    /// Records that the wavefront lost locality; `instructions` is the number the unit has issued.
     pub(super) fn lose(&mut self, slot: usize, instructions: u64, now: Cycle) {
         self.losses += 1;
         // A wavefront that has ended has no score, but its losses tell how the program fares.
@@ -78,13 +78,14 @@ impl Scores {
         self.quiet_from = self.quiet_from.max(now.saturating_add(falls_for));
     }
 
-    /// The score of a wavefront in cycle `now`.
+    /// Returns the score of a wavefront in cycle `now`.
     pub(super) fn score(&self, slot: usize, now: Cycle) -> u64 {
         let Peak { score, since } = self.peaks[slot];
         self.base.max(score.saturating_sub(now - since))
     }
 
-    /// Active wavefronts with their scores, highest first; of equals the oldest first.
+    /// Returns the active wavefronts with their scores, highest score first and oldest first among
+    /// equal scores.
     fn in_order(&self, now: Cycle, ages: &Ages) -> ArrayVec<(u64, usize), 64> {
         let mut order = ArrayVec::new();
         let mut rest = self.active;
@@ -98,8 +99,9 @@ impl Scores {
         order
     }
 
-    /// Wavefronts that may not issue loads: those at which the sum of the scores, taken in order,
-    /// exceeds the cutoff. The first always may, or a score above the cutoff would stop the unit.
+    /// Returns the wavefronts that may not issue loads: those at which the running sum of the
+    /// ordered scores exceeds the cutoff. The first wavefront may always issue, since a single
+    /// score above the cutoff would otherwise stop the unit.
     pub(super) fn blocked(&self, now: Cycle, ages: &Ages) -> u64 {
         if now >= self.quiet_from {
             // The base of all is the cutoff.
@@ -115,11 +117,12 @@ impl Scores {
         blocked
     }
 
-    /// A cycle after `now` up to which [`Scores::blocked`] stays as it is, if nothing is lost,
-    /// arrives or leaves; none while nobody is blocked.
+    /// Returns a cycle after `now` until which [`Scores::blocked`] stays the same if no loss,
+    /// arrival or departure occurs; `None` if no wavefront is blocked.
     ///
-    /// All scores above the base fall alike and stand first in the order, so the order stays until
-    /// the lowest of them reaches the base, and the sums fall by as many of them as they contain.
+    /// All scores above the base decay at the same rate and come first in the order. The order is
+    /// therefore stable until the lowest of them reaches the base. Each sum falls per cycle by the
+    /// number of decaying scores in it.
     pub(super) fn changes_at(&self, now: Cycle, ages: &Ages) -> Option<Cycle> {
         if now >= self.quiet_from {
             return None;
@@ -139,7 +142,7 @@ impl Scores {
         None
     }
 
-    /// Names what was lost when, and who is there.
+    /// Declares the scores and active slots as checkpoint state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("active", &mut self.active);
         state.field("losses", &mut self.losses);
@@ -154,7 +157,8 @@ mod tests {
 
     use super::*;
 
-    /// Wavefronts in slots 0 to `n - 1`, the lowest the oldest.
+    /// Creates scores with active wavefronts in slots 0 to `n - 1`, the lowest slot being the
+    /// oldest.
     fn active(n: usize) -> (Scores, Ages) {
         let (mut scores, mut ages) = (Scores::new(100, 8, 64), Ages::new());
         for slot in 0..n {

@@ -1,34 +1,36 @@
-//! Victim tags: which lines each wavefront lost last.
+//! Victim tags: the lines that each wavefront lost most recently.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, State};
 
 use crate::memory::Source;
 
-/// Per wavefront slot a small set-associative array of tags without data; least recently lost first
-/// out. A wavefront that takes over a slot begins with none.
+/// One small set-associative tag array per wavefront slot, without data, replaced in order of loss.
+/// A wavefront that takes over a slot starts with an empty array.
 pub(super) struct VictimTags {
     sets: usize,
     ways: usize,
     line_bytes: u64,
-    /// By wavefront slot; grows to the slots that were ever seen.
+    /// Tag arrays by wavefront slot; grows to the highest slot seen.
     slots: Vec<Lost>,
 }
 
-/// What the wavefront in a slot has lost.
+/// Tag array of the wavefront in one slot.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Lost {
-    /// The wavefront, by kernel and work-group: no other one of them is in the slot after it.
+    /// Owner of the tags, as kernel and work-group; no two wavefronts of one work-group use a slot
+    /// in succession.
     wavefront: Option<(u32, u32)>,
-    /// By set; the line lost last stands first.
+    /// Tags by set; the line lost last comes first.
     sets: Vec<Vec<u64>>,
 }
 
 impl VictimTags {
-    /// Tags of `entries` lines of `line_bytes` for each wavefront, in sets of `ways`.
+    /// Creates arrays of `entries` tags for lines of `line_bytes`, in sets of `ways`.
     ///
     /// # Errors
-    /// `entries` or `ways` out of range, or not a whole number of sets.
+    /// Returns an error if `entries` or `ways` is out of range, or `entries` is not a whole number
+    /// of sets.
     pub(super) fn new(entries: u32, ways: u32, line_bytes: u32) -> Result<Self, SpecError> {
         SpecError::in_range("entries", entries, 1..=1024)?;
         SpecError::in_range("ways", ways, 1..=entries)?;
@@ -47,15 +49,15 @@ impl VictimTags {
         (line / self.line_bytes % self.sets as u64) as usize
     }
 
-    /// The set of the line among those of the wavefront that brought it in. None for a wavefront that
-    /// has left its slot, which loses nothing, and one that never missed.
+    /// Returns the owner's set for this line. `None` if the wavefront has left its slot, and can
+    /// thus lose nothing, or has never missed.
     fn set_of_owner(&mut self, owner: &Source, line: u64) -> Option<&mut Vec<u64>> {
         let set = self.set_of(line);
         let lost = self.slots.get_mut(usize::from(owner.wavefront_slot))?;
         (lost.wavefront == Some(wavefront(owner))).then(|| &mut lost.sets[set])
     }
 
-    /// A line leaves that this wavefront brought in.
+    /// Records the eviction of a line that this wavefront had fetched.
     pub(super) fn lose(&mut self, owner: &Source, line: u64) {
         let ways = self.ways;
         if let Some(set) = self.set_of_owner(owner, line) {
@@ -65,14 +67,15 @@ impl VictimTags {
         }
     }
 
-    /// A line comes back that this wavefront brought in and that had left.
+    /// Removes the tag of an evicted line that has returned to the cache for this wavefront.
     pub(super) fn regain(&mut self, owner: &Source, line: u64) {
         if let Some(set) = self.set_of_owner(owner, line) {
             set.retain(|known| *known != line);
         }
     }
 
-    /// A wavefront misses on a line: whether it had lost it. The tag goes.
+    /// Looks up a line on which a wavefront misses and removes its tag. Returns true if the
+    /// wavefront had lost the line.
     pub(super) fn take(&mut self, reader: &Source, line: u64) -> bool {
         let (set, slot) = (self.set_of(line), usize::from(reader.wavefront_slot));
         if self.slots.len() <= slot {
@@ -90,7 +93,7 @@ impl VictimTags {
         place.map(|place| set.remove(place)).is_some()
     }
 
-    /// Names the tags.
+    /// Declares the tag arrays as checkpoint state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("slots", &mut self.slots);
     }
@@ -104,7 +107,6 @@ fn wavefront(source: &Source) -> (u32, u32) {
 mod tests {
     use super::*;
 
-    /// Two sets of eight ways.
     fn tags() -> VictimTags {
         VictimTags::new(16, 8, 128).expect("in range")
     }

@@ -1,11 +1,11 @@
-//! Whether reads through a device get what was written before them.
+//! Freshness check: reads through a device return data at least as new as required.
 //!
-//! Writes are numbered, and the memory below answers with the highest number of a line. A read must be
-//! answered with no less than
+//! Writes are numbered, and the memory behind the device answers with the highest number of a line.
+//! A read must be answered with no less than
 //!
-//! * the newest write of its wavefront to the line that the device took before it;
-//! * the newest write to the line that the device had acknowledged when it took the read;
-//! * what others had written when a kernel ended whose invalidation the device had carried out.
+//! * the newest write of its wavefront to the line that the device accepted before the read;
+//! * the newest write to the line that the device had acknowledged when it accepted the read;
+//! * the writes of others before the end of a kernel whose invalidation the device had completed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use warpweave_framework::{Context, Simulation, Tap, TapError, Transit};
 use crate::launch::{CacheCommand, CacheCommandDone};
 use crate::memory::{MemRequest, MemResponse, RequestKind};
 
-/// A request that waits for its response.
+/// Request that waits for its response.
 struct Open {
     request: MemRequest,
-    /// A read is answered with at least this number.
+    /// Lowest write number allowed in the response to a read.
     newer_than: u32,
     why: &'static str,
 }
 
-/// What the device has taken and sent at one of its up ports.
+/// Requests and responses of the device at one of its up ports.
 #[derive(Default)]
 struct Port {
     name: String,
     open: BTreeMap<u32, Open>,
     /// Newest write by wavefront and line.
     taken: BTreeMap<u64, u32>,
-    /// Newest write by line.
+    /// Newest acknowledged write of each line.
     acknowledged: BTreeMap<u64, u32>,
-    /// Invalidations begun and carried out.
+    /// Invalidations begun; `ended` counts those completed.
     begun: u32,
     ended: u32,
     seen: u64,
@@ -91,7 +91,7 @@ impl Port {
     }
 }
 
-/// Asserts at one up port of a device, and at its control port if it has one, that reads are fresh.
+/// Asserts that reads are fresh at one up port of a device, and at its control port if it has one.
 pub(super) fn check_freshness(
     simulation: &mut Simulation,
     up: &str,

@@ -1,4 +1,4 @@
-//! The rules of the memory and launch protocols, for checkers on every wire of a system.
+//! Rules of the memory and launch protocols, for checkers on every wire of a system.
 //!
 //! | wire | request | answer | promised |
 //! |---|---|---|---|
@@ -8,7 +8,8 @@
 //! | scheduler to compute unit | [`Dispatch`] | [`Completion`] | exactly one; same slot |
 //! | compute unit to launch unit | [`DeviceLaunch`] | none | |
 //!
-//! And every message arrives once, unchanged, in order, in time, within the capacity of its wire.
+//! They also check that every message arrives once, unchanged, in order, in time, and within the
+//! capacity of its wire.
 
 mod freshness;
 mod surround;
@@ -41,7 +42,7 @@ impl Exchange for MemRequest {
         self.kind.wants_response()
     }
 
-    /// A run ends when the program does, whatever is still fetched ahead of need.
+    /// True for prefetches, which may still be outstanding when the program ends the run.
     fn may_stay_open(&self) -> bool {
         self.kind == RequestKind::Prefetch
     }
@@ -71,7 +72,7 @@ impl Exchange for MemRequest {
     }
 }
 
-/// A cache carries out one command after the other.
+/// A cache executes one command after the other.
 impl Exchange for CacheCommand {
     type Answer = CacheCommandDone;
 
@@ -116,7 +117,7 @@ impl Exchange for KernelReady {
     }
 }
 
-/// Work-group number of the key of an invalidation; grids are smaller.
+/// Work-group number reserved for invalidations in keys; real grids are smaller.
 const INVALIDATION: u32 = u32::MAX;
 
 fn key_of_work_group(kernel: u32, work_group: u32) -> u64 {
@@ -162,11 +163,11 @@ impl Exchange for Dispatch {
     }
 }
 
-/// Puts checkers on every memory and launch wire of a system. A violation ends the run; ask the
-/// checkers for what is missing after a run that ended by itself.
+/// Attaches checkers to every memory and launch wire of a system. A violation ends the run. After a
+/// run that ended normally, query the checkers for missing messages.
 ///
 /// # Errors
-/// When a port that sends requests has no port beside it for the answers.
+/// Fails if a port that sends requests has no matching response port.
 pub fn check_protocols(simulation: &mut Simulation) -> Result<Checks, TapError> {
     let mut checks = Checks::new();
     let mut ports = simulation.port_addresses();
@@ -185,8 +186,8 @@ pub fn check_protocols(simulation: &mut Simulation) -> Result<Checks, TapError> 
     Ok(checks)
 }
 
-/// Checks that who takes launches of the host tells it of the end of each kernel, of those launched from the
-/// device too.
+/// Checks that every receiver of host launches reports the end of each kernel, including kernels
+/// launched from the device.
 fn check_launches(
     simulation: &mut Simulation,
     ports: &[PortAddress],
@@ -219,19 +220,20 @@ fn check_launches(
     Ok(())
 }
 
-/// Whether an address is one of the instance at `path`.
+/// True if the address belongs to the instance at `path`.
 fn is_below(address: &str, path: &str) -> bool {
     let rest = address.strip_prefix(path);
     rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Address of the port `answers` in the bundle of a port.
+/// Returns the address of the port `answers` in the same bundle as a port.
 fn answers_beside(port: &PortAddress, answers: &str) -> String {
     let bundle = port.address.rsplit_once('.');
     format!("{}.{answers}", bundle.map_or("", |(bundle, _)| bundle))
 }
 
-/// Checks the wire that begins at `port` and the one back, if it carries requests of this protocol.
+/// Checks the wire that begins at `port` and the return wire, if it carries requests of this
+/// protocol.
 fn check_requests<Q>(
     simulation: &mut Simulation,
     port: &PortAddress,
@@ -257,7 +259,7 @@ where
     Ok(())
 }
 
-/// Checks the wire that begins at `port`, if it carries these messages.
+/// Checks the wire that begins at `port`, if it carries messages of this type.
 fn check_way<M: Message + Clone + PartialEq + Debug>(
     simulation: &mut Simulation,
     port: &PortAddress,
@@ -279,13 +281,14 @@ mod tests {
     use crate::memory::Level;
     use warpweave_framework::{Environment, Kind};
 
-    /// Two reads through a clock crossing into a memory; what the checkers say.
+    /// Runs two reads through a clock crossing into a memory and returns the checkers' verdict.
     fn run(fault: Option<(&str, Fault<MemResponse>)>) -> Result<(), String> {
         let reads = [MemRequest::read(1, 0, 1), MemRequest::read(2, 128, 3)];
         run_for(10_000, &reads, fault)
     }
 
-    /// So many cycles of requests through a clock crossing into a memory; what the checkers say.
+    /// Runs requests through a clock crossing into a memory for a number of cycles. Returns the
+    /// checkers' verdict.
     fn run_for(
         cycles: u64,
         requests: &[MemRequest],

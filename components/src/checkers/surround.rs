@@ -1,4 +1,4 @@
-//! Hostile neighbours of a memory-side device under contract.
+//! Hostile environment for a memory-side device under contract tests.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use super::freshness::check_freshness;
 use crate::launch::{CacheCommand, CacheCommandDone};
 use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemResponse, RequestKind, Source};
 
-/// Surrounds a memory-side device with hostile neighbours: requests of `kinds` at every bundle of
-/// `up`, a memory that answers out of order behind every bundle of `down`, the protocol checked at
-/// all of them. Writes are numbered, and a read that gets what was there before a write is refused.
+/// Surrounds a memory-side device with hostile neighbours. Requests of `kinds` are driven into
+/// every bundle of `up`. A memory that answers out of order is attached to every bundle of `down`.
+/// The protocol is checked at all of them. Writes are numbered, and a read that returns data older
+/// than a preceding write is reported.
 pub fn surround_with_memory(
     rig: &mut Rig,
     kinds: &'static [RequestKind],
@@ -29,10 +30,11 @@ pub fn surround_with_memory(
     remember(rig, down, &[]);
 }
 
-/// As [`surround_with_memory`], with kernels that end: every bundle of `up` comes with the bundle by
-/// which its first level is told to drop its lines; those by which the device tells levels above are
-/// `told`. Before each end others write to every line, and a read that gets what was there before an
-/// end that the device has carried out is refused.
+/// Extends [`surround_with_memory`] with kernel ends. Every bundle of `up` is paired with the
+/// bundle through which its first level receives invalidations. The bundles through which the
+/// device invalidates upper levels are listed in `told`. Before each kernel end, other writers
+/// write to every line. A read that returns data older than a kernel end whose invalidation the
+/// device has completed is reported.
 pub fn surround_with_kernel_ends(
     rig: &mut Rig,
     kinds: &'static [RequestKind],
@@ -58,7 +60,7 @@ pub fn surround_with_kernel_ends(
     remember(rig, down, &ends);
 }
 
-/// Requests at `bundle`, and the checkers there.
+/// Drives requests into `bundle` and attaches the checkers.
 fn drive(rig: &mut Rig, bundle: &str, control: Option<&str>, request: impl Fn(u64) -> MemRequest) {
     let ports = (format!("{bundle}.request"), format!("{bundle}.response"));
     rig.drive(&ports.0, request);
@@ -68,7 +70,7 @@ fn drive(rig: &mut Rig, bundle: &str, control: Option<&str>, request: impl Fn(u6
     rig.check(move |simulation| check_freshness(simulation, &up, control.as_deref()));
 }
 
-/// A memory that numbers lines behind each bundle of `down`; others write at `ends`.
+/// Attaches a line-numbering memory to each bundle of `down`; other writers write at `ends`.
 fn remember(rig: &mut Rig, down: &[&str], ends: &[Cycle]) {
     for bundle in down {
         let (request, response) = (format!("{bundle}.request"), format!("{bundle}.response"));
@@ -81,10 +83,11 @@ fn remember(rig: &mut Rig, down: &[&str], ends: &[Cycle]) {
     }
 }
 
-/// A memory that answers with the number of the newest write to a line, in order for each line.
+/// Memory that answers with the number of the newest write to a line, in order for each line.
 struct NumberedMemory {
     newest: BTreeMap<u64, u32>,
-    /// When others write to every line, ascending; the number is how often they have.
+    /// Cycles, ascending, in which other writers write to every line. Their write number is the
+    /// count so far.
     ends: Vec<Cycle>,
 }
 
@@ -105,7 +108,7 @@ impl Respond<MemRequest> for NumberedMemory {
         }
     }
 
-    /// Caches rely on it: several wavefronts wait for one fetch.
+    /// Caches rely on this order, because several wavefronts wait for one fetch.
     fn order(&self, request: &MemRequest) -> Option<u64> {
         Some(request.line)
     }
@@ -122,8 +125,9 @@ fn check_bundle(rig: &mut Rig, request: String, response: String) {
     });
 }
 
-/// Request number `n` of a compute unit: any of `kinds`, few lines and mostly two of them, mostly a
-/// whole line, else any words of it. So lines are found again, and again after they were written.
+/// Returns request number `n` of a compute unit: any of `kinds`, on few lines and mostly two of
+/// them. Most requests cover a whole line, others any of its words. Lines are thus found again,
+/// also after they were written.
 fn mixed_request(dice: CounterRng, kinds: &[RequestKind], compute_unit: u16, n: u64) -> MemRequest {
     let pick = |what: u64, of: u64| dice.below(n * 8 + what, of);
     let lines = if pick(4, 4) == 0 { 12 } else { 2 };

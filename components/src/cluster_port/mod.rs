@@ -1,4 +1,4 @@
-//! The port of a cluster: the first-level caches of its compute units share one network port.
+//! Cluster port: the first-level caches of a cluster's compute units share one network port.
 //!
 //! ```text
 //!   up[0] ─►┐             injection buffer
@@ -16,16 +16,16 @@
 //! | `down` | [`MemMaster`] | a response waits in its wire while the response FIFO is full |
 //!
 //! # Timing
-//! A request readable at `up[i]` in cycle `t`, with nothing before it, leaves at `down` in cycle
-//! `t + request_cycles`; a response readable at `down` in cycle `t` leaves at its up port in
-//! `t + response_cycles`. In each direction one message per cycle is taken and one leaves; with
-//! `broadcast`, the responses right behind it for the same line and sectors and other up ports leave
-//! with it, as far as they have passed the port and their up ports have room. What
-//! leaves a buffer in a cycle makes room for what is taken in that cycle, so full rate needs
+//! A request readable at `up[i]` in cycle `t`, with none queued before it, leaves at `down` in
+//! cycle `t + request_cycles`. A response readable at `down` in cycle `t` leaves at its up port in
+//! `t + response_cycles`. In each direction one message per cycle is taken and one leaves. With
+//! `broadcast`, the directly following responses for the same line and sectors and other up ports
+//! leave together with it. They must have passed the port and their up ports must have room. An
+//! entry freed in a cycle can be refilled in that cycle. Full rate therefore needs
 //! `injection_depth ≥ request_cycles` and `response_depth ≥ response_cycles`.
 //!
-//! Requests are taken round robin: the first up port after the one served last whose request can
-//! be taken. Copy-backs need no entry for a response and pass a full table; they are sent down
+//! Requests are taken round robin: from the first up port after the one served last whose request
+//! can be taken. Copy-backs need no table entry and pass a full table; they are sent downstream
 //! with id [`u32::MAX`]. The response FIFO is one queue: a compute unit that takes no response
 //! blocks those behind it.
 //!
@@ -52,25 +52,25 @@ use crate::memory::{
     is_request,
 };
 
-/// Most up ports.
+/// Maximum number of up ports of a cluster.
 const UP_PORTS_MAX: u32 = 1 << 12;
 
-/// Most entries of each buffer and of the table.
+/// Maximum number of entries of each buffer and of the table.
 const DEPTH_MAX: u32 = Id::PLACES_MAX as u32;
 
-/// Most cycles through the port.
+/// Maximum latency through the port in cycles.
 const CYCLES_MAX: u32 = 1 << 16;
 
-/// Most up ports of a response bus that reaches all at once.
+/// Maximum number of up ports with a broadcast response bus.
 const BROADCAST_PORTS_MAX: u32 = 128;
 
-/// Whether one transfer can bring both responses.
+/// True if one transfer can deliver both responses.
 fn carries_the_same(a: &MemResponse, b: &MemResponse) -> bool {
     let bytes = |r: &MemResponse| (r.line, r.words, r.level, r.write_sequence);
     a.kind == RequestKind::Read && b.kind == RequestKind::Read && bytes(a) == bytes(b)
 }
 
-/// What a description says about a cluster port.
+/// Specification of a cluster port: buffers, latencies and outstanding requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterPortSpec {
@@ -84,20 +84,20 @@ pub struct ClusterPortSpec {
     pub request_cycles: u32,
     /// Cycles a response takes through the port, at least 1.
     pub response_cycles: u32,
-    /// Requests of the cluster that may wait for their responses.
+    /// Maximum number of outstanding requests of the cluster.
     pub outstanding: u32,
-    /// The response bus reaches all compute units at once: responses that follow each other in the
-    /// FIFO and carry the same bytes of the same line to different compute units leave together.
-    /// Source: off in the ICC paper's baseline.
+    /// Enables a response bus that reaches all compute units at once. Consecutive responses with
+    /// the same bytes of the same line to different compute units leave together. Source: off in
+    /// the ICC paper's baseline.
     #[serde(default)]
     pub broadcast: bool,
 }
 
-/// Where a response belongs.
+/// Destination of a response: up port and original id.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     port: u32,
-    /// Id of the request as it came from above.
+    /// Id of the request as received from the upper level.
     id: u32,
     awaited: PendingWords,
 }
@@ -108,15 +108,15 @@ struct Counters {
     request_bytes: u64,
     responses: u64,
     response_bytes: u64,
-    /// Responses that left together with one before them.
+    /// Responses that left together with an earlier one.
     shared_responses: u64,
-    /// Requests taken, per up port.
+    /// Number of requests taken from each up port.
     taken: Vec<u64>,
     injection_occupancy: TimeWeighted,
     response_occupancy: TimeWeighted,
 }
 
-/// The component; see the module.
+/// Port through which the compute units of a cluster share the network.
 pub struct ClusterPort {
     spec: ClusterPortSpec,
     up: Vec<MemSlave>,
@@ -324,8 +324,8 @@ impl Component for ClusterPort {
 }
 
 impl ClusterPort {
-    /// Sends the oldest response up, and those that can share its transfer; false if its port had
-    /// no room.
+    /// Sends the oldest response upstream, with those that can share its transfer. Returns false if
+    /// its port had no room.
     #[inline]
     fn return_responses(&mut self, ctx: &mut Context<'_>) -> bool {
         if self.responses.ready(ctx.cycle()).is_none() {
@@ -338,8 +338,8 @@ impl ClusterPort {
         }
     }
 
-    /// Sends the oldest response up, which is ready, and those that can share its transfer; false if
-    /// a port had no room.
+    /// Sends the oldest response, which is ready, with those that can share its transfer. Returns
+    /// false if a port had no room.
     fn broadcast(&mut self, ctx: &mut Context<'_>) -> bool {
         let first = self.responses.ready(ctx.cycle()).copied();
         let first = first.expect("the caller saw it");
@@ -361,12 +361,12 @@ impl ClusterPort {
         true
     }
 
-    /// The up port of a response, one bit each as far as a bus reaches.
+    /// Returns the up port of a response as a one-hot mask, for ports within reach of the bus.
     fn bit_of(&self, response: &MemResponse) -> u128 {
         1 << (self.entries[Id::from_bits(response.id)].port % BROADCAST_PORTS_MAX)
     }
 
-    /// Sends the oldest response up, which is ready; false if its port had no room.
+    /// Sends the oldest response, which is ready. Returns false if its port had no room.
     #[inline(always)]
     fn return_response(&mut self, ctx: &mut Context<'_>) -> bool {
         let response = self.responses.ready(ctx.cycle());
@@ -408,7 +408,7 @@ impl ClusterPort {
         self.responses.push(at, response);
     }
 
-    /// Sends the oldest request down; false if there was no room.
+    /// Sends the oldest request downstream. Returns false if there was no room.
     fn inject(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.cycle();
         if self.injection.ready(now).is_none() {
@@ -450,12 +450,12 @@ impl ClusterPort {
         true
     }
 
-    /// Whether there is an entry for another request.
+    /// True if the table has an entry for another request.
     fn has_entry(&self) -> bool {
         self.entries.len() < self.spec.outstanding as usize
     }
 
-    /// The up port whose request is taken next, if one can be.
+    /// Returns the up port whose request is taken next, if any can be.
     fn next_port(&self, ctx: &Context<'_>) -> Option<usize> {
         if self.injection.len() >= self.spec.injection_depth as usize {
             return None;
@@ -476,7 +476,7 @@ impl ClusterPort {
         None
     }
 
-    /// What the buffers hold in this cycle: what left made room for what was taken.
+    /// Records the buffer occupancies of this cycle, after departures and arrivals.
     #[inline]
     fn note_occupancies(&mut self, now: Cycle) {
         let (injection, responses) = (self.injection.len(), self.responses.len());

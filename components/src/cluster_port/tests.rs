@@ -1,4 +1,4 @@
-//! The port cycle by cycle, and under traffic that stalls at random.
+//! Tests of the port cycle by cycle, and under traffic that stalls at random.
 
 use proptest::prelude::*;
 use warpweave_framework::{
@@ -177,7 +177,7 @@ fn a_broadcast_brings_one_line_to_several_units_in_one_cycle() {
     }
 }
 
-/// A port of one unit, with scripted neighbours that take everything.
+/// Builds a port of one unit, with scripted neighbours that accept everything.
 fn one_unit() -> (TestBench, Source<MemRequest>, Source<MemResponse>) {
     let mut bench = TestBench::new();
     bench.add(

@@ -1,11 +1,10 @@
-//! Matching of inputs and outputs: the round-robin and iSLIP allocators, by order, and by an open
-//! arbiter.
+//! Matching of inputs and outputs: round-robin, iSLIP, priority-order and open arbiters.
 //!
 //! iSLIP after N. McKeown, "The iSLIP scheduling algorithm for input-queued switches", 1999. All
-//! pointers start at 0. Per iteration, over ports not matched yet: every output grants the first
-//! requesting input at or after its pointer, every input accepts the first granting output at or
-//! after its own. In the first iteration an accepted pair moves both pointers one past the partner;
-//! a grant that is not accepted moves nothing.
+//! pointers start at 0. In each iteration, every unmatched output grants the first requesting input
+//! at or after its pointer. Every unmatched input then accepts the first granting output at or
+//! after its own pointer. In the first iteration an accepted pair moves both pointers one past the
+//! partner; a grant that is not accepted moves neither.
 
 use warpweave_framework::{Cycle, State, below};
 
@@ -13,19 +12,19 @@ use super::arbiter::{AnyArbiter, BuiltInArbiter, Matching};
 use super::port_bits::PortBits;
 use super::requests::{PortMask, PortSet, Requests, bit, first_from, fits_word, ports};
 
-/// A pair of input and output.
+/// Matched pair of input and output.
 pub(crate) type Match = (usize, usize);
 
-/// The matching of a switch, by its arbiter.
+/// Allocator of a switch: computes matchings with its arbiter.
 pub(crate) struct Allocator {
     arbiter: AnyArbiter,
-    /// Per output: the input with the highest priority.
+    /// For each output: the input with the highest priority.
     grant: Vec<usize>,
-    /// Per input: the output with the highest priority.
+    /// For each input: the output with the highest priority.
     accept: Vec<usize>,
-    /// Scratch, zero between uses: proposals per port of the side that decides last.
+    /// Scratch, zero between uses: proposals for each port of the side that decides last.
     proposals: Vec<PortBits>,
-    /// Scratch of an open arbiter: per output the inputs that ask for it.
+    /// Scratch of an open arbiter: the requesting inputs of each output.
     asked: Vec<PortMask>,
     matches: Vec<Match>,
 }
@@ -42,8 +41,8 @@ impl Allocator {
         }
     }
 
-    /// Matches requests to the outputs in `open`; the matching is read with [`Self::matched`].
-    /// `age` is the time since which an input's request to an output is on its way.
+    /// Matches requests to the outputs in `open`; the result is read with [`Self::matched`]. `age`
+    /// gives the cycle since which an input's request to an output has been pending.
     pub(crate) fn allocate(
         &mut self,
         requests: &Requests,
@@ -72,8 +71,8 @@ impl Allocator {
         self.matches.len()
     }
 
-    /// Lets an open arbiter match, if anything can be matched: it must not matter how often a network
-    /// is looked at that waits for something else.
+    /// Calls an open arbiter, but only if a match is possible. Its state thus does not depend on
+    /// how often an otherwise waiting network is evaluated.
     fn ask(&mut self, requests: &Requests, open: PortMask, since: &dyn Fn(usize, usize) -> Cycle) {
         self.asked.clear();
         self.asked.resize(self.grant.len(), 0);
@@ -87,12 +86,11 @@ impl Allocator {
         }
     }
 
-    /// The arbiter.
     pub(crate) fn arbiter(&self) -> &AnyArbiter {
         &self.arbiter
     }
 
-    /// Names what later matchings depend on.
+    /// Registers the state on which later matchings depend.
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         state.array("grant", &mut self.grant);
         state.array("accept", &mut self.accept);
@@ -107,7 +105,7 @@ impl Allocator {
         self.arbiter.state(state);
     }
 
-    /// The pair number `index` of the last matching.
+    /// Returns pair number `index` of the last matching.
     #[inline]
     pub(crate) fn matched(&self, index: usize) -> Match {
         self.matches[index]
@@ -273,7 +271,7 @@ mod tests {
             (&allocator.grant[..], &allocator.accept[..]),
             (&[1, 0][..], &[1, 0][..])
         );
-        // Now input 0 prefers output 1, whose pointer still stands at it.
+        // Now input 0 prefers output 1, whose pointer still points at it.
         assert_eq!(matching(&mut allocator, &both), [(0, 1)]);
     }
 

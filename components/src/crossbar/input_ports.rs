@@ -1,4 +1,4 @@
-//! The input ports of a network: packets enter flit by flit, as far as there are credits.
+//! Input ports of a network: packets enter flit by flit while there are credits.
 //!
 //! ```text
 //!   offer ─► entering ──► wire ──► buffers of the input ──► take_flit
@@ -8,8 +8,8 @@
 //!              └──────────────── return_credit ◄── the network ─┘
 //! ```
 //!
-//! A buffer is a queue of the switch or a virtual channel of the router. Its credits are the slots
-//! that are free as the port knows; when one comes back is the network's affair.
+//! A buffer is a queue of the switch or a virtual channel of the router. Its credits are the free
+//! slots known to the port; the network determines when a credit returns.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, below};
@@ -19,16 +19,16 @@ use super::requests::{PortMask, ports};
 use super::traffic::{PacketPlace, Traffic};
 use crate::building_blocks::{DelayLine, Fifo};
 
-/// Which buffer of its input a packet enters.
+/// Selection of the input buffer that a packet enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BufferChoice {
     /// Number `output mod buffers`: packets for one output stay in order.
     ByOutput,
-    /// The next one after that of the packet before which has a credit.
+    /// Next buffer with a credit after that of the previous packet.
     NextWithCredit,
 }
 
-/// A packet at an input, from its offer to the departure of its tail from the buffer.
+/// Packet at an input, from its offer to the departure of its tail from the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct QueuedPacket {
     pub(super) packet: PacketPlace,
@@ -36,83 +36,83 @@ pub(super) struct QueuedPacket {
     pub(super) flits_left: u32,
 }
 
-/// One buffer of an input.
+/// One buffer of an input port.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct InputBuffer {
-    /// Those whose head has entered.
+    /// Packets whose head has entered the buffer.
     packets: Fifo<QueuedPacket>,
     /// Flits that have arrived and not left.
     flits: u32,
-    /// Free slots, as the port knows.
+    /// Free slots, as known to the port.
     credits: u32,
 }
 
 impl InputBuffer {
-    /// The packet whose flits leave next. Its head has arrived if there are flits.
+    /// Returns the packet whose flits leave next. Its head has arrived if the buffer holds flits.
     #[inline]
     pub(super) fn first(&self) -> Option<&QueuedPacket> {
         self.packets.front()
     }
 
-    /// The output of the first packet.
+    /// Returns the output of the first packet.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if the buffer holds no packet.
     #[inline]
     pub(super) fn output(&self) -> usize {
         self.first().expect("a flit belongs to a packet").output as usize
     }
 
-    /// Flits inside.
+    /// Number of flits in the buffer.
     #[inline]
     pub(super) fn flits(&self) -> u32 {
         self.flits
     }
 }
 
-/// A flit that leaves its buffer.
+/// Flit that leaves its buffer for the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flit {
     pub(super) packet: PacketPlace,
     pub(super) is_tail: bool,
 }
 
-/// The packet before an input port.
+/// Packet that is entering through an input port.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct IncomingPacket {
-    /// The buffer it enters, or that of the packet before until its head does.
+    /// Buffer that the packet enters; until its head does, that of the previous packet.
     buffer: u32,
     flits_left: u32,
     packet: QueuedPacket,
-    /// Its head has not entered.
+    /// True until the packet's head has entered.
     is_head: bool,
 }
 
-/// The input ports with their buffers, which are numbered input by input.
+/// Input ports with their buffers, which are numbered input by input.
 pub(super) struct InputPorts {
     buffers_per_input: usize,
     choice: BufferChoice,
     wire_cycles: Cycle,
     entering: Vec<IncomingPacket>,
-    /// Inputs with an entering packet.
+    /// Inputs with a packet that is entering.
     busy: PortBits,
-    /// Inputs whose last packet finished entering in the last step; of use only until the next, and
-    /// so no state.
+    /// Inputs whose packet finished entering in the last step; valid only until the next step, so
+    /// not saved.
     freed: PortBits,
-    /// The buffers of flits on their way there.
+    /// Flits on the input wires, represented by their target buffers.
     wire: DelayLine<u32>,
     buffers: Vec<InputBuffer>,
 }
 
-/// What input ports are like.
+/// Specification of input ports: buffers and wire latency.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputPortsSpec {
     pub(super) inputs: usize,
     pub(super) buffers_per_input: usize,
-    /// Slots of each buffer.
+    /// Number of flit slots of each buffer.
     pub(super) buffer_flits: u32,
     pub(super) choice: BufferChoice,
-    /// Cycles from a flit's entry to its standing in the buffer.
+    /// Cycles from a flit's entry at the port to its arrival in the buffer.
     pub(super) wire_cycles: u32,
 }
 
@@ -142,26 +142,26 @@ impl InputPorts {
         }
     }
 
-    /// Whether the input has no entering packet.
+    /// True if the input has no packet that is entering.
     #[inline]
     pub(super) fn accepts(&self, input: usize) -> bool {
         !self.busy.contains(input)
     }
 
-    /// Inputs without an entering packet.
+    /// Returns the inputs without an entering packet.
     #[inline]
     pub(super) fn accepting(&self) -> PortMask {
         let all = PortMask::MAX >> (PortMask::BITS as usize - self.entering.len());
         all & !self.busy.mask()
     }
 
-    /// Inputs that finished taking a packet in the last step.
+    /// Returns the inputs that finished accepting a packet in the last step.
     #[inline]
     pub(super) fn freed(&self) -> PortMask {
         self.freed.mask()
     }
 
-    /// Puts a packet before an input that accepts one.
+    /// Offers a packet to an input that accepts one.
     #[inline]
     pub(super) fn offer(&mut self, input: usize, packet: QueuedPacket) {
         let entering = &mut self.entering[input];
@@ -171,7 +171,7 @@ impl InputPorts {
         self.busy.insert(input);
     }
 
-    /// One flit of every entering packet takes to the wire, if its buffer has a credit.
+    /// Moves one flit of every entering packet onto the wire, if its buffer has a credit.
     pub(super) fn enter<P: Copy>(&mut self, now: Cycle, traffic: &mut Traffic<P>) {
         self.freed = PortBits::default();
         let at = now + self.wire_cycles;
@@ -201,8 +201,8 @@ impl InputPorts {
         }
     }
 
-    /// The buffer that a head would enter. If none has a credit it is that of the packet before,
-    /// so that waiting does not change whose turn it is.
+    /// Returns the buffer that a head would enter. If none has a credit, it is that of the previous
+    /// packet, so that waiting does not advance the round-robin order.
     fn choose(&self, input: usize) -> usize {
         let many = self.buffers_per_input;
         let first = input * many;
@@ -218,7 +218,7 @@ impl InputPorts {
         }
     }
 
-    /// Lets the next flit that has passed the wire join its buffer, and says which one.
+    /// Moves the next flit that has passed the wire into its buffer, and returns the buffer.
     #[inline]
     pub(super) fn arrive(&mut self, now: Cycle) -> Option<usize> {
         let number = self.wire.take(now)? as usize;
@@ -226,17 +226,17 @@ impl InputPorts {
         Some(number)
     }
 
-    /// A buffer.
+    /// Returns the buffer with this number.
     #[inline]
     pub(super) fn buffer(&self, buffer: usize) -> &InputBuffer {
         &self.buffers[buffer]
     }
 
-    /// Takes the first flit out of a buffer, and says which output the next one goes to, if one is
-    /// there. Its slot is not free before its credit has returned.
+    /// Removes the first flit from a buffer. Also returns the output of the next flit, if there is
+    /// one. The slot becomes free only when its credit returns.
     ///
     /// # Panics
-    /// When the buffer is empty.
+    /// Panics if the buffer is empty.
     #[inline]
     pub(super) fn take_flit(&mut self, buffer: usize) -> (Flit, Option<u32>) {
         let buffer = &mut self.buffers[buffer];
@@ -256,26 +256,26 @@ impl InputPorts {
         (flit, (buffer.flits > 0).then_some(next))
     }
 
-    /// The port learns that a slot of the buffer is free.
+    /// Returns a credit to the port for a free slot of the buffer.
     #[inline]
     pub(super) fn return_credit(&mut self, buffer: usize) {
         self.buffers[buffer].credits += 1;
     }
 
-    /// Whether a flit enters in the next step although nothing else happens; `stalled` inputs
-    /// wait for a credit.
+    /// True if a flit enters in the next step without any other event; `stalled` inputs wait for a
+    /// credit.
     #[inline]
     pub(super) fn is_entering(&self, stalled: PortMask) -> bool {
         self.busy.mask() & !stalled != 0
     }
 
-    /// The cycle in which the next flit joins its buffer.
+    /// Returns the cycle in which the next flit arrives in its buffer.
     #[inline]
     pub(super) fn next_arrival(&self) -> Option<Cycle> {
         self.wire.next()
     }
 
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.array("entering", &mut self.entering);
         state.field("busy_inputs", &mut self.busy);
@@ -283,9 +283,8 @@ impl InputPorts {
         state.array("buffers", &mut self.buffers);
     }
 
-    /// Whether buffers, packets and flits fit each other, for what a checkpoint held: `is_packet`
-    /// says whether a packet is inside the network, and is asked once for each that has not left its
-    /// buffer.
+    /// Checks that loaded buffers, packets and flits are consistent. `is_packet` returns true if a
+    /// packet is inside the network; it is called once for each that has not left its buffer.
     pub(super) fn check(
         &self,
         outputs: usize,
@@ -328,7 +327,7 @@ impl InputPorts {
         Ok(())
     }
 
-    /// Flits on the wire and in the buffers.
+    /// Number of flits on the wire and in the buffers.
     pub(super) fn flits_inside(&self) -> u64 {
         let buffered = self.buffers.iter().map(|buffer| u64::from(buffer.flits));
         self.wire.len() as u64 + buffered.sum::<u64>()
@@ -339,7 +338,7 @@ impl InputPorts {
 mod tests {
     use super::*;
 
-    /// Input ports and what is counted of the packets that go through.
+    /// Test bench with input ports and the traffic statistics of their packets.
     struct Bench {
         inputs: InputPorts,
         traffic: Traffic<()>,
@@ -371,7 +370,7 @@ mod tests {
             packet
         }
 
-        /// One cycle; the buffers that a flit joined.
+        /// Runs one cycle and returns the buffers that a flit joined.
         fn step(&mut self, now: Cycle) -> Vec<usize> {
             self.inputs.enter(now, &mut self.traffic);
             std::iter::from_fn(|| self.inputs.arrive(now)).collect()

@@ -1,4 +1,4 @@
-//! A network that is left alone while nothing can happen in it.
+//! Network wrapper that skips evaluation while nothing can change.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,11 +7,11 @@ use warpweave_framework::Cycle;
 use super::network::Network;
 use super::traffic::PacketInfo;
 
-/// A [`Network`] whose steps are left out until something can happen: the component is evaluated for
-/// the other network and for its ports too.
+/// [`Network`] whose steps are skipped until something can change. The component is also evaluated
+/// for its other network and for its ports.
 pub(super) struct LazyNetwork<P> {
     network: Network<P>,
-    /// The cycle from which a step may change something; of this process only, and no state.
+    /// Cycle from which a step may change something; host-side only, not part of the state.
     due: Cycle,
 }
 
@@ -31,7 +31,7 @@ impl<P> Deref for LazyNetwork<P> {
 }
 
 impl<P> DerefMut for LazyNetwork<P> {
-    /// Whoever changes the network may give it something to do.
+    /// Any mutable access may create work for the network, so the next step is not skipped.
     #[inline]
     fn deref_mut(&mut self) -> &mut Network<P> {
         self.due = 0;
@@ -40,14 +40,14 @@ impl<P> DerefMut for LazyNetwork<P> {
 }
 
 impl<P: Copy> LazyNetwork<P> {
-    /// As [`Network::offer`].
+    /// Offers a packet; see [`Network::offer`] for details.
     #[inline]
     pub(super) fn offer(&mut self, now: Cycle, parcel: PacketInfo, payload: P) {
         self.due = now;
         self.network.offer(now, parcel, payload);
     }
 
-    /// As [`Network::step`]; returns whether there was a step.
+    /// Runs [`Network::step`] if it is due; returns true if it did.
     #[inline]
     pub(super) fn step(
         &mut self,
@@ -56,14 +56,15 @@ impl<P: Copy> LazyNetwork<P> {
     ) -> bool {
         let steps = self.due <= now || self.network.is_blocked();
         if steps {
-            // Until it is asked what is next.
+            // Due until the next call of `next_event`.
             self.due = now;
             self.network.step(now, deliver);
         }
         steps
     }
 
-    /// As [`Network::next_event`], which decides on the next step; [`Cycle::MAX`] if there is none.
+    /// Calls [`Network::next_event`] and schedules the next step; returns [`Cycle::MAX`] if there
+    /// is none.
     #[inline]
     pub(super) fn next_event(&mut self, now: Cycle) -> Cycle {
         let next = |network: &Network<P>| network.next_event(now).unwrap_or(Cycle::MAX);

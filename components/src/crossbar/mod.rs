@@ -1,4 +1,4 @@
-//! The crossbar: a request and a reply network between clusters and memory partitions.
+//! Crossbar: a request and a reply network between clusters and memory partitions.
 //!
 //! ```text
 //!   up[0] ─►┌─────────────────┐─► down[0]      up[0] ◄─┌───────────────┐◄─ down[0]
@@ -8,10 +8,10 @@
 //!              ids: port × slot                           ids restored
 //! ```
 //!
-//! A request goes to the slice that `interleave` gives for its line; the response returns to the
-//! port the request came from. The two networks share nothing, so replies never wait for requests.
-//! Packets are cut into flits of `flit_bytes`; see [`Switch`] and [`Router`] for what the
-//! networks do with them.
+//! A request is routed to the slice that `interleave` selects for its line. The response returns to
+//! the port from which the request came. The two networks share nothing, so replies never wait for
+//! requests. Packets are cut into flits of `flit_bytes`; see [`Switch`] and [`Router`] for how the
+//! networks transport them.
 //!
 //! # Ports
 //! | name | bundle | back-pressure |
@@ -20,19 +20,19 @@
 //! | `down[j]` | [`MemMaster`] | a response waits in its wire while the packet before it enters or its input queue is full |
 //!
 //! # Timing
-//! With empty networks, a request readable at `up[i]` in cycle `t` leaves at `down[j]` in cycle
-//! `t + input_cycles + output_cycles + F - 1` of the request network, where
-//! `F = ceil(wire bytes / flit_bytes)` flits and the wire bytes are 8 and the data carried (a read
-//! request has 8; its response for a full line of 128 B has 136: 3 flits of 64 B). A response takes
-//! the same formula with the numbers of the reply network. Each port takes one flit per cycle, so
-//! a packet of `F` flits is followed by the next after `F` cycles at the earliest; the rules of
-//! sharing are those of [`Switch`]. The wires that carry the
-//! messages to and from the crossbar should take whole messages; a wire with a width in bytes adds
+//! With empty networks, take a request readable at `up[i]` in cycle `t`. It leaves at `down[j]` in
+//! cycle `t + input_cycles + output_cycles + F - 1`, with the parameters of the request network.
+//! Here `F = ceil(wire bytes / flit_bytes)` is the number of flits, and the wire bytes are 8 plus
+//! the data carried. A read request has 8; its response for a full line of 128 B has 136, or 3
+//! flits of 64 B. A response follows the same formula with the parameters of the reply network.
+//! Each port takes one flit per cycle, so a packet of `F` flits is followed by the next after `F`
+//! cycles at the earliest. Contention follows the rules of [`Switch`]. The wires that carry the
+//! messages to and from the crossbar should take whole messages. A wire with a width in bytes adds
 //! its serialisation to that of the ports.
 //!
-//! Hop-local ids: a request that wants a response takes one of its port's `outstanding` entries, which
-//! is free again when its response leaves, in that cycle already. Copy-backs take none and are sent
-//! down with id [`u32::MAX`].
+//! Hop-local ids: a request that wants a response takes one of its port's `outstanding` entries.
+//! The entry is free again in the cycle in which its response leaves. Copy-backs take none and are
+//! sent downstream with id [`u32::MAX`].
 //!
 //! # Files
 //! | file | what it has |
@@ -45,8 +45,9 @@
 //! | `requests.rs`, `port_bits.rs`, `allocator.rs` | who asks for what, sets of ports, and the matching of inputs and outputs |
 //! | `arbiter/` | the role of the arbiter, and the arbiters |
 //!
-//! They use the framework, the [memory protocol](crate::memory), [interleaving](crate::interleave)
-//! and the [building blocks](crate::building_blocks), and no other component.
+//! The networks use the framework, the [memory protocol](crate::memory),
+//! [interleaving](crate::interleave) and the [building blocks](crate::building_blocks), and no
+//! other component.
 //!
 //! # Not modelled
 //! Different clocks for clusters, networks and slices (see [`crate::clock_crossing`]); priorities
@@ -95,7 +96,7 @@ pub use spec::CrossbarSpec;
 pub use switch::{Switch, SwitchSpec};
 pub use traffic::PacketInfo;
 
-/// The component; see the module.
+/// Crossbar between clusters and memory partitions, with separate request and reply networks.
 pub struct Crossbar {
     spec: CrossbarSpec,
     up: Vec<MemSlave>,
@@ -103,11 +104,11 @@ pub struct Crossbar {
     request: LazyNetwork<MemRequest>,
     reply: LazyNetwork<MemResponse>,
     outstanding: Outstanding,
-    /// By this process; no state.
+    /// Number of evaluations in this process; not part of the state.
     evaluations: u64,
 }
 
-/// Bytes that a place for a flit takes, with what its queue keeps of it.
+/// Host bytes per flit slot, including its queue overhead.
 const FLIT_BYTES: u64 = 64;
 
 impl Kind for Crossbar {
@@ -297,7 +298,7 @@ impl Crossbar {
         }
     }
 
-    /// Returns the inputs that finished taking a packet.
+    /// Steps the reply network; returns the inputs that finished accepting a packet.
     fn move_replies(&mut self, ctx: &mut Context<'_>) -> PortMask {
         let now = ctx.cycle();
         let (up, outstanding) = (&mut self.up, &mut self.outstanding);
@@ -342,7 +343,7 @@ impl Crossbar {
         }
     }
 
-    /// Returns the inputs that finished taking a packet.
+    /// Steps the request network; returns the inputs that finished accepting a packet.
     fn move_requests(&mut self, ctx: &mut Context<'_>) -> PortMask {
         let now = ctx.cycle();
         let (down, outstanding) = (&mut self.down, &mut self.outstanding);

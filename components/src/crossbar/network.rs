@@ -1,4 +1,4 @@
-//! A network of either kind behind one interface.
+//! Common interface of both kinds of network.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,19 +11,19 @@ use super::router::Router;
 use super::switch::Switch;
 use super::traffic::PacketInfo;
 
-/// A [`Switch`] or a [`Router`]; `P` is what its packets carry.
+/// A [`Switch`] or a [`Router`]; `P` is the payload of its packets.
 pub enum Network<P> {
-    /// One stage, no virtual channels.
+    /// Switch with one stage and no virtual channels.
     Switch(Box<Switch<P>>),
-    /// Virtual channels and a pipeline.
+    /// Router with virtual channels and a pipeline.
     Router(Box<Router<P>>),
 }
 
 impl<P: Copy> Network<P> {
-    /// An empty network; `spec` has been checked for this shape.
+    /// Creates an empty network; `spec` must have been checked for this shape.
     ///
     /// # Errors
-    /// What the arbiter refuses.
+    /// Fails if the arbiter rejects the configuration.
     pub fn new(
         inputs: usize,
         outputs: usize,
@@ -46,7 +46,7 @@ impl<P: Copy> Network<P> {
         })
     }
 
-    /// The answer of an arbiter that was against its promise, if one was: the run is to end with it.
+    /// Returns the contract violation of an arbiter, which ends the run, if there was one.
     #[inline]
     pub fn broken(&self) -> Option<&str> {
         match self {
@@ -55,28 +55,28 @@ impl<P: Copy> Network<P> {
         }
     }
 
-    /// Whether `input` has no entering packet, so that one can be offered.
+    /// True if `input` has no entering packet, so that one can be offered.
     #[inline]
     pub fn accepts(&self, input: usize) -> bool {
         self.ports().inputs.accepts(input)
     }
 
-    /// Inputs that accept a packet, as bits.
+    /// Returns the inputs that accept a packet, as a bit mask.
     #[inline]
     pub fn accepting(&self) -> u128 {
         self.ports().inputs.accepting()
     }
 
-    /// Inputs that finished taking a packet in the last step, as bits.
+    /// Returns the inputs that finished accepting a packet in the last step, as a bit mask.
     #[inline]
     pub fn freed(&self) -> u128 {
         self.ports().inputs.freed()
     }
 
-    /// Puts a packet before its input port; its head enters in the step of cycle `now`.
+    /// Offers a packet to its input port; its head enters in the step of cycle `now`.
     ///
     /// # Panics
-    /// When the input does not accept, or the parcel names no port or has no flit.
+    /// Panics if the input does not accept, or if the parcel's ports or flit count are invalid.
     pub fn offer(&mut self, now: Cycle, parcel: PacketInfo, payload: P) {
         let ports = match self {
             Self::Switch(switch) => &mut switch.ports,
@@ -85,9 +85,9 @@ impl<P: Copy> Network<P> {
         ports.offer(now, parcel, payload);
     }
 
-    /// One cycle. `deliver` is handed every packet whose tail can leave: its output, what it
-    /// carries, the cycle in which its head entered; it says whether the receiver took it. Cycles
-    /// in which nothing can happen may be left out.
+    /// Simulates one cycle. `deliver` is called with every packet whose tail can leave: its output,
+    /// its payload and the cycle in which its head entered. It returns true if the receiver
+    /// accepted the packet. Cycles in which nothing can happen may be skipped.
     pub fn step(&mut self, now: Cycle, deliver: impl FnMut(usize, P, Cycle) -> bool) {
         match self {
             Self::Switch(switch) => switch.step(now, deliver),
@@ -95,8 +95,8 @@ impl<P: Copy> Network<P> {
         }
     }
 
-    /// The first cycle after `now` in which a step changes something without new packets and
-    /// without a receiver changing its mind; nothing if there is none.
+    /// Returns the first cycle after `now` in which a step changes something without new packets
+    /// and without changes at the receivers. Returns `None` if there is none.
     pub fn next_event(&self, now: Cycle) -> Option<Cycle> {
         match self {
             Self::Switch(switch) => switch.next_event(now),
@@ -104,18 +104,18 @@ impl<P: Copy> Network<P> {
         }
     }
 
-    /// Whether a receiver refused a packet in the last step.
+    /// True if a receiver refused a packet in the last step.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         self.ports().outputs.is_blocked()
     }
 
-    /// Packets offered and not delivered.
+    /// Number of packets offered and not yet delivered.
     pub fn packets_inside(&self) -> usize {
         self.ports().traffic.packets_inside()
     }
 
-    /// Packets delivered so far.
+    /// Total number of packets delivered so far.
     pub fn packets_delivered(&self) -> u64 {
         self.ports().traffic.packets_delivered()
     }
@@ -125,12 +125,12 @@ impl<P: Copy> Network<P> {
         self.ports().traffic.flits_delivered()
     }
 
-    /// Cycles from offer to delivery of the packets delivered so far.
+    /// Histogram of cycles from offer to delivery of the packets delivered so far.
     pub fn latency(&self) -> &Histogram {
         self.ports().traffic.latency()
     }
 
-    /// Cycles before `cycle` in which an entering flit found no credit, added up over inputs.
+    /// Cycles before `cycle` in which an entering flit found no credit, summed over inputs.
     pub fn credit_stalls(&self, cycle: Cycle) -> u64 {
         self.ports().traffic.credit_stalls(cycle)
     }
@@ -159,7 +159,7 @@ impl<P: Copy> Network<P> {
 }
 
 impl<P: Copy + Serialize + DeserializeOwned> Network<P> {
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub fn state(&mut self, state: &mut State<'_>) {
         match self {
             Self::Switch(switch) => switch.state(state),

@@ -1,5 +1,4 @@
-//! What both kinds of network have around their switch: input ports, output ports, and the packets
-//! between them.
+//! Parts common to both kinds of network: input ports, output ports, and the packets in between.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +8,7 @@ use super::input_ports::{InputPorts, InputPortsSpec, QueuedPacket};
 use super::output_ports::{LeavingFlit, OutputPorts};
 use super::traffic::{PacketInfo, Traffic};
 
-/// The ports of a network; `P` is what its packets carry.
+/// Ports of a network; `P` is the payload of its packets.
 pub(super) struct NetworkPorts<P> {
     pub(super) inputs: InputPorts,
     pub(super) outputs: OutputPorts,
@@ -25,10 +24,10 @@ impl<P: Copy> NetworkPorts<P> {
         }
     }
 
-    /// Puts a packet before its input port.
+    /// Offers a packet to its input port.
     ///
     /// # Panics
-    /// When the input does not accept, or the parcel names no port or has no flit.
+    /// Panics if the input does not accept, or if the parcel's ports or flit count are invalid.
     pub(super) fn offer(&mut self, now: Cycle, parcel: PacketInfo, payload: P) {
         let PacketInfo {
             input,
@@ -53,13 +52,13 @@ impl<P: Copy> NetworkPorts<P> {
         self.inputs.offer(input, packet);
     }
 
-    /// One flit of every packet before an input port enters, if there is a credit.
+    /// Moves one flit of every offered packet into its input port, if there is a credit.
     #[inline]
     pub(super) fn enter(&mut self, now: Cycle) {
         self.inputs.enter(now, &mut self.traffic);
     }
 
-    /// One flit leaves every output port; see [`OutputPorts::leave`].
+    /// Sends one flit from every output port; see [`OutputPorts::leave`].
     #[inline]
     pub(super) fn leave(
         &mut self,
@@ -71,7 +70,7 @@ impl<P: Copy> NetworkPorts<P> {
         self.traffic.note_occupancy(now);
     }
 
-    /// When the first packet of an input buffer was offered.
+    /// Returns the cycle in which the first packet of an input buffer was offered.
     #[inline]
     pub(super) fn age(&self, buffer: usize) -> Cycle {
         let first = self.inputs.buffer(buffer).first();
@@ -80,7 +79,7 @@ impl<P: Copy> NetworkPorts<P> {
         })
     }
 
-    /// Whether a flit enters in the next step although nothing else happens.
+    /// True if a flit enters in the next step without any other event.
     #[inline]
     pub(super) fn is_entering(&self) -> bool {
         self.inputs.is_entering(self.traffic.stalled_inputs())
@@ -88,14 +87,14 @@ impl<P: Copy> NetworkPorts<P> {
 }
 
 impl<P: Copy + Serialize + DeserializeOwned> NetworkPorts<P> {
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         self.inputs.state(state);
         self.outputs.state(state);
         self.traffic.state(state);
     }
 
-    /// Checks what was loaded; flits leave by so many `channels`.
+    /// Checks the loaded state; flits leave by `channels` channels.
     pub(super) fn check_state(&self, state: &mut State<'_>, channels: usize) {
         state.check("packets", || {
             let mut packets = Vec::new();

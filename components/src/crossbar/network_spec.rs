@@ -1,4 +1,4 @@
-//! What a description says about one network of a crossbar.
+//! Specification of one network of a crossbar.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use super::arbiter::{AnyArbiter, Arbiter, ArbiterSite};
 use super::router::RouterSpec;
 use super::switch::SwitchSpec;
 
-/// Most ports on a side of a switch: requests are kept as bits of one 128-bit word.
+/// Maximum number of ports on a side of a switch: requests are kept as bits of one 128-bit word.
 pub const PORTS_MAX: u32 = 128;
 
-/// Most flits of buffer that one network may have, over all its queues.
+/// Maximum number of buffered flits of one network, over all its queues.
 const BUFFER_FLITS_MAX: u64 = 1 << 24;
 
-/// How an input port queues what waits for different outputs.
+/// Queueing discipline of an input port for packets to different outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Queueing {
     /// One queue per input: a packet whose output is taken blocks those behind it.
@@ -23,19 +23,19 @@ pub enum Queueing {
     VirtualOutput,
 }
 
-/// Where a network stands in a component, for the policies that are built for it.
+/// Position of a network in its component, needed to build its policies.
 #[derive(Clone, Copy)]
 pub struct NetworkPlace<'a> {
-    /// Field of the specification that describes it.
+    /// Field of the specification that describes the network.
     pub field: &'a str,
-    /// Of the component.
+    /// Environment in which the component is built.
     pub environment: &'a Environment,
     /// Number of the network in the component.
     pub number: u32,
 }
 
 impl NetworkPlace<'_> {
-    /// Builds one of its arbiters, of which there are at most two.
+    /// Builds one of the network's arbiters, of which there are at most two.
     pub(super) fn arbiter(
         &self,
         policy: &Policy<Arbiter>,
@@ -47,7 +47,7 @@ impl NetworkPlace<'_> {
     }
 }
 
-/// One network of a crossbar.
+/// One network of a crossbar: a switch or a router.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum NetworkSpec {
     /// Matches and moves in one stage; no virtual channels. Fast, and the slotted switch of
@@ -58,10 +58,10 @@ pub enum NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// Checks the numbers for a network of this shape; `field` names it in errors.
+    /// Checks the parameters for a network of this shape; `field` is its name in errors.
     ///
     /// # Errors
-    /// A number outside its range.
+    /// Fails if a parameter is outside its range.
     pub fn check(&self, field: &str, inputs: u32, outputs: u32) -> Result<(), SpecError> {
         match self {
             Self::Switch(spec) => spec.check(field, inputs, outputs),
@@ -69,7 +69,7 @@ impl NetworkSpec {
         }
     }
 
-    /// Flits that its buffers hold.
+    /// Returns the total capacity of its buffers in flits.
     pub(super) fn buffered_flits(&self, inputs: u32, outputs: u32) -> u64 {
         match self {
             Self::Switch(spec) => spec.buffered_flits(inputs, outputs),
@@ -77,7 +77,7 @@ impl NetworkSpec {
         }
     }
 
-    /// Flits of a packet of `bytes`, at least 1.
+    /// Returns the number of flits of a packet of `bytes`, at least 1.
     #[inline]
     pub fn flits(&self, bytes: u32) -> u32 {
         let flit_bytes = match self {
@@ -87,7 +87,7 @@ impl NetworkSpec {
         bytes.div_ceil(flit_bytes).max(1)
     }
 
-    /// Cycles that a packet of `flits` takes from entering an empty network to leaving it.
+    /// Returns the cycles that a packet of `flits` takes through an empty network.
     pub fn zero_load_cycles(&self, flits: u32) -> u32 {
         match self {
             Self::Switch(spec) => spec.zero_load_cycles(flits),
@@ -96,7 +96,7 @@ impl NetworkSpec {
     }
 }
 
-/// Refuses a network whose buffers hold more flits than can be built.
+/// Fails if the network's buffers hold more flits than can be built.
 pub(super) fn check_buffers(
     field: &str,
     (inputs, outputs): (u32, u32),

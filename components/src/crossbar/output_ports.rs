@@ -1,4 +1,4 @@
-//! The output ports of a network: flits wait until they can leave, one per cycle and port.
+//! Output ports of a network: flits wait until they can leave, one per cycle and port.
 //!
 //! ```text
 //!   push ─► buffer or wire of the output ─► 1 flit/cycle ─► deliver, with the tail
@@ -14,24 +14,24 @@ use super::requests::ports;
 use super::traffic::{PacketPlace, Traffic};
 use crate::building_blocks::DelayLine;
 
-/// A flit on its way out.
+/// Flit on its way out of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LeavingFlit {
     pub(super) packet: PacketPlace,
     pub(super) is_tail: bool,
-    /// The virtual channel of its output, counted over all outputs; a switch has one per output.
+    /// Virtual channel of its output, counted over all outputs; a switch has one per output.
     pub(super) channel: u32,
 }
 
-/// The output ports.
+/// Output ports of a network, with their buffers.
 pub(super) struct OutputPorts {
     leaving: Vec<DelayLine<LeavingFlit>>,
-    /// Outputs with flits.
+    /// Outputs that currently hold at least one flit.
     occupied: PortBits,
     /// Outputs whose tail was refused in the last step.
     blocked: PortBits,
-    /// The cycle in which the first flit can leave whose tail was not refused, or [`Cycle::MAX`]. No
-    /// state: it is found again.
+    /// First cycle in which a flit can leave whose tail was not refused, or [`Cycle::MAX`]. Not
+    /// saved, because it can be recomputed.
     next: Cycle,
 }
 
@@ -45,12 +45,13 @@ impl OutputPorts {
         }
     }
 
-    /// How many there are.
+    /// Number of output ports of the network.
     pub(super) fn count(&self) -> usize {
         self.leaving.len()
     }
 
-    /// A flit that can leave from cycle `at` on; returns the flits that the output holds then.
+    /// Appends a flit that can leave from cycle `at` on. Returns the number of flits then held by
+    /// the output.
     #[inline]
     pub(super) fn push(&mut self, output: usize, at: Cycle, flit: LeavingFlit) -> usize {
         let leaving = &mut self.leaving[output];
@@ -60,9 +61,9 @@ impl OutputPorts {
         leaving.len()
     }
 
-    /// One flit leaves every output; a tail only if the receiver takes the packet. `deliver` is
-    /// handed the output, what the packet carries and the cycle in which its head entered; `left`
-    /// is told of every flit that left.
+    /// Sends one flit from every output; a tail only if the receiver accepts the packet. `deliver`
+    /// gets the output, the packet's payload and the cycle in which its head entered. `left` is
+    /// called for every flit that left.
     #[inline]
     pub(super) fn leave<P: Copy>(
         &mut self,
@@ -98,19 +99,19 @@ impl OutputPorts {
         self.next = next;
     }
 
-    /// Whether a receiver refused a packet in the last step.
+    /// True if a receiver refused a packet in the last step.
     #[inline]
     pub(super) fn is_blocked(&self) -> bool {
         !self.blocked.is_empty()
     }
 
-    /// The cycle in which the next flit leaves if no receiver changes its mind.
+    /// Returns the cycle in which the next flit leaves without changes at the receivers.
     #[inline]
     pub(super) fn next_departure(&self) -> Option<Cycle> {
         Some(self.next).filter(|next| *next != Cycle::MAX)
     }
 
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.array("leaving", &mut self.leaving);
         state.field("occupied_outputs", &mut self.occupied);
@@ -120,8 +121,8 @@ impl OutputPorts {
         self.next = departures.min().unwrap_or(Cycle::MAX);
     }
 
-    /// Whether what leaves fits, for what a checkpoint held: flits come by `channels` and belong to
-    /// packets inside the network, of which `is_packet` is asked for each tail.
+    /// Checks that loaded flits are consistent. They use `channels` channels and belong to packets
+    /// inside the network; `is_packet` is called for each tail.
     pub(super) fn check(
         &self,
         channels: u64,
@@ -145,7 +146,7 @@ impl OutputPorts {
         Ok(())
     }
 
-    /// Flits on their way out.
+    /// Number of flits on their way out.
     pub(super) fn flits_inside(&self) -> u64 {
         self.leaving
             .iter()

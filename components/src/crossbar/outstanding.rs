@@ -1,4 +1,4 @@
-//! Requests that wait for their responses, and the stalls for lack of room among them.
+//! Requests waiting for responses, and the stalls when their table is full.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, IdTable, State, as_many, below};
@@ -7,37 +7,37 @@ use super::port_bits::PortBits;
 use super::requests::ports;
 use crate::memory::{MemRequest, MemResponse, PendingWords};
 
-/// Where a response belongs.
+/// Destination of a response: port, original id and slice.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
-    /// Port the request came from, and the id it had there.
+    /// Port from which the request came, and its id there.
     port: u32,
     id: u32,
-    /// Slice the request went to.
+    /// Slice to which the request was sent.
     slice: u32,
     awaited: PendingWords,
     /// Cycle in which the request left the network for its slice.
     sent: Cycle,
 }
 
-/// The table of hop-local ids, with a limit for each port.
+/// Table of hop-local ids, with a limit for each port.
 pub(super) struct Outstanding {
     per_port: u32,
     entries: IdTable<Entry>,
-    /// Entries of each port.
+    /// Number of entries used by each port.
     taken: Vec<u32>,
     stalls: Stalls,
-    /// Answers that left, and the cycles since their requests went to the slices, added up.
+    /// Responses that left, and the sum of the cycles since their requests were sent to the slices.
     answers: u64,
     answer_cycles: u64,
 }
 
-/// Cycles in which a port had a request to take and no room for it.
+/// Cycles in which a port had a request waiting and no free entry.
 #[derive(Serialize, Deserialize)]
 struct Stalls {
     stalled: PortBits,
     since: Vec<Cycle>,
-    /// Of the stalls that ended.
+    /// Total length of the stalls that ended, in cycles.
     cycles: u64,
 }
 
@@ -58,7 +58,7 @@ impl Outstanding {
         }
     }
 
-    /// Whether a request of this port finds room; one that does not stalls the port.
+    /// True if a request of this port finds a free entry; otherwise marks the port as stalled.
     #[inline]
     pub(super) fn admits(&mut self, port: usize, now: Cycle) -> bool {
         let stalls = &mut self.stalls;
@@ -70,7 +70,7 @@ impl Outstanding {
         has_room
     }
 
-    /// The port takes a request, whether it needs an entry or not.
+    /// Ends the stall of a port that takes a request, whether or not it needs an entry.
     #[inline]
     pub(super) fn end_stall(&mut self, port: usize, now: Cycle) {
         let stalls = &mut self.stalls;
@@ -80,7 +80,7 @@ impl Outstanding {
         }
     }
 
-    /// Enters a request of a port that has room and returns its id on the way down.
+    /// Enters a request of a port that has room and returns its downstream id.
     #[inline]
     pub(super) fn enter(&mut self, port: usize, request: &MemRequest, slice: u32) -> u32 {
         self.taken[port] += 1;
@@ -94,7 +94,7 @@ impl Outstanding {
         self.entries.insert(entry).bits()
     }
 
-    /// The request of this id, if it has one, leaves for its slice.
+    /// Records that the request with this id, if it has one, leaves for its slice.
     #[inline]
     pub(super) fn send(&mut self, id: u32, now: Cycle) {
         if let Some(entry) = self.entries.get_mut(Id::from_bits(id)) {
@@ -102,7 +102,8 @@ impl Outstanding {
         }
     }
 
-    /// A slice answers: the port that the response belongs to, if it waits for one.
+    /// Handles a slice's response. Returns the port to which it belongs, if the response is
+    /// expected.
     #[inline]
     pub(super) fn answer(&mut self, response: &MemResponse, slice: u32) -> Option<usize> {
         let entry = self.entries.get_mut(Id::from_bits(response.id))?;
@@ -110,7 +111,8 @@ impl Outstanding {
         awaited.then_some(entry.port as usize)
     }
 
-    /// The response leaves, and with the last its entry; returns the id that the request had at its port.
+    /// Records that the response leaves, and frees the entry with the last one. Returns the id that
+    /// the request had at its port.
     #[inline]
     pub(super) fn release(&mut self, response: &MemResponse, now: Cycle) -> u32 {
         let id = Id::from_bits(response.id);
@@ -126,13 +128,13 @@ impl Outstanding {
         above
     }
 
-    /// Whether no request waits.
+    /// True if no request waits for a response.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Requests that wait, by slice.
+    /// Returns the number of waiting requests by slice.
     pub(super) fn per_slice(&self, slices: usize) -> Vec<u64> {
         let mut waiting = vec![0; slices];
         for entry in self.entries.values() {
@@ -141,7 +143,7 @@ impl Outstanding {
         waiting
     }
 
-    /// Cycles before `cycle` in which a request found no room, added up over ports.
+    /// Cycles before `cycle` in which a request found no free entry, summed over ports.
     pub(super) fn stall_cycles(&self, cycle: Cycle) -> u64 {
         let Stalls {
             stalled,
@@ -152,12 +154,13 @@ impl Outstanding {
         cycles + open.sum::<u64>()
     }
 
-    /// Answers that left upward, and the cycles since their requests left for the slices, added up.
+    /// Returns the responses sent upstream, and the summed cycles since their requests left for the
+    /// slices.
     pub(super) fn answers(&self) -> (u64, u64) {
         (self.answers, self.answer_cycles)
     }
 
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("entries", &mut self.entries);
         state.array("taken", &mut self.taken);
@@ -173,7 +176,7 @@ impl Outstanding {
         });
     }
 
-    /// Checks what was loaded; `slices` may be asked.
+    /// Checks the loaded state for a crossbar with this number of `slices`.
     pub(super) fn check_state(&self, state: &mut State<'_>, slices: usize) {
         state.check("entries", || {
             let mut taken = vec![0; self.taken.len()];
@@ -200,7 +203,7 @@ mod tests {
         MemRequest::read(id, 0, 0b11)
     }
 
-    /// The answer on its way up to a request that has this id below.
+    /// Builds the response to a request with this downstream id.
     fn answer(id: u32) -> MemResponse {
         read(id).answer(Level::L2)
     }

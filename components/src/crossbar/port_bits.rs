@@ -1,14 +1,14 @@
-//! A set of ports as it is kept.
+//! Storage representation of a set of ports.
 
 use serde::{Deserialize, Serialize};
 
 use super::requests::PortMask;
 
-/// Bits of a word of the machine.
+/// Number of bits in a machine word.
 const WORD: usize = u64::BITS as usize;
 
-/// A set of ports as it is kept: what a [`PortMask`] is, in words of the machine, of which a port that
-/// comes or goes touches one.
+/// Set of ports in storage form: the contents of a [`PortMask`] in machine words. Adding or
+/// removing a port touches only one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PortBits([u64; 2]);
 
@@ -33,13 +33,13 @@ impl PortBits {
         self.0[0] | self.0[1] == 0
     }
 
-    /// Whether some port is in both.
+    /// True if the sets have a port in common.
     #[inline(always)]
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.0[0] & other.0[0] | self.0[1] & other.0[1] != 0
     }
 
-    /// The ports below 64.
+    /// Returns the ports below 64 as a mask.
     #[inline(always)]
     pub(crate) fn first_word(&self) -> u64 {
         self.0[0]
@@ -50,7 +50,7 @@ impl PortBits {
         PortMask::from(self.0[0]) | PortMask::from(self.0[1]) << WORD
     }
 
-    /// Whether all are among the first `ports`.
+    /// True if all ports are among the first `ports`.
     pub(crate) fn is_below(&self, ports: usize) -> bool {
         self.mask() & !(PortMask::MAX >> (PortMask::BITS as usize - ports)) == 0
     }

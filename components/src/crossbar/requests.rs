@@ -1,21 +1,21 @@
-//! Who asks for what: masks of ports, and the request bits of inputs and outputs.
+//! Port masks, and the request bits between inputs and outputs.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::as_many;
 
 use super::port_bits::PortBits;
 
-/// One bit per port.
+/// Set of ports with one bit per port.
 pub(crate) type PortMask = u128;
 
-/// Packets per output that an input may start in one round before it waits for the outputs that it
-/// has not served: rare enough to cost no throughput.
+/// Packets per output that an input may start in one round before it waits for the outputs not
+/// served yet. It is large enough to cost no throughput.
 const PATIENCE: u32 = 8;
 
-/// Bits of a word of the machine: what masks are walked in, because few switches have more ports.
+/// Bits of a machine word. Masks are walked word by word, because few switches have more ports.
 const WORD: usize = u64::BITS as usize;
 
-/// The mask of every port: shifting 128 bits takes longer than looking up.
+/// One-bit mask of every port: a table look-up is faster than a 128-bit shift.
 const BITS: [PortMask; PortMask::BITS as usize] = {
     let mut bits = [0; PortMask::BITS as usize];
     let mut port = 0;
@@ -26,39 +26,38 @@ const BITS: [PortMask; PortMask::BITS as usize] = {
     bits
 };
 
-/// The mask of one port.
+/// Returns the mask of one port.
 #[inline]
 pub(crate) fn bit(port: usize) -> PortMask {
     BITS[port]
 }
 
-/// A set of ports in a word as wide as the switch needs: most fit into one word of the machine, with
-/// which the matching takes half the work.
+/// Set of ports in a word as wide as the switch needs. Most sets fit into one machine word, which
+/// halves the work of the matching.
 pub(crate) trait PortSet: Copy + Default + PartialEq {
-    /// The ports of the mask; the set is wide enough for them.
+    /// Converts a mask; the set must be wide enough for its ports.
     fn of(mask: PortMask) -> Self;
-    /// As [`PortSet::of`].
+    /// Converts stored port bits; otherwise like [`PortSet::of`].
     fn kept(bits: &PortBits) -> Self;
-    /// One port.
+    /// Returns the set with one port.
     fn one(port: usize) -> Self;
-    /// Those in both.
+    /// Returns the intersection of two sets.
     fn and(self, other: Self) -> Self;
-    /// Those that are not in the other one.
+    /// Returns the ports that are not in the other set.
     fn without(self, other: Self) -> Self;
-    /// Those in either.
+    /// Returns the union of two sets.
     fn with(self, other: Self) -> Self;
-    /// The first port; of an empty set, a port that none has.
+    /// Returns the first port; for an empty set, an invalid port number.
     fn first(self) -> usize;
-    /// Those from `start` on.
+    /// Returns the ports from `start` on.
     fn starting_at(self, start: usize) -> Self;
 
-    /// Whether there is none.
     #[inline(always)]
     fn is_empty(self) -> bool {
         self == Self::default()
     }
 
-    /// The first port of a non-empty set at or after `start`, cyclically.
+    /// Returns the first port of a non-empty set at or after `start`, cyclically.
     #[inline(always)]
     fn first_from(self, start: usize) -> usize {
         let above = self.starting_at(start);
@@ -115,12 +114,12 @@ macro_rules! port_set {
 port_set!(u64, first_word);
 port_set!(u128, mask);
 
-/// Whether so many ports fit into one word of the machine.
+/// True if this number of ports fits into one machine word.
 pub(crate) fn fits_word(ports: usize) -> bool {
     ports <= WORD
 }
 
-/// The ports of a mask, ascending.
+/// Iterates over the ports of a mask in ascending order.
 #[inline]
 pub(crate) fn ports(mask: PortMask) -> impl Iterator<Item = usize> {
     let (mut low, mut high) = (mask as u64, (mask >> WORD) as u64);
@@ -139,7 +138,7 @@ pub(crate) fn ports(mask: PortMask) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The first port of a non-empty mask at or after `start`, cyclically.
+/// Returns the first port of a non-empty mask at or after `start`, cyclically.
 #[inline]
 pub(crate) fn first_from(mask: PortMask, start: usize) -> usize {
     if mask >> WORD == 0 && start < WORD {
@@ -151,14 +150,14 @@ pub(crate) fn first_from(mask: PortMask, start: usize) -> usize {
     (if above == 0 { mask } else { above }).trailing_zeros() as usize
 }
 
-/// Who wants what: input × output bits from both sides, and which pairs a packet holds.
+/// Request matrix: input × output bits, stored for both sides, and the pairs held by packets.
 ///
-/// Ports that are held become free at different times, so two endless streams can make an output
-/// and an input never be free together although a packet waits for both. Therefore every input
-/// serves its outputs in rounds: a round starts with the outputs wanted at that time and ends when
-/// each was served; after `patience` packets that held ports, the input starts packets only to the
-/// outputs that are left. Packets of one flit hold nothing and end no patience: for them the
-/// arbiters do what their definitions say.
+/// Held ports become free at different times. Two endless streams can therefore keep an output and
+/// an input from ever being free together, although a packet waits for both. To avoid this, every
+/// input serves its outputs in rounds. A round starts with the outputs wanted at that time and ends
+/// when each was served. After `patience` packets that held ports, the input starts packets only to
+/// the remaining outputs. Packets of one flit hold nothing and do not count: for them the arbiters
+/// follow their definitions exactly.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Requests {
     inputs: Vec<Input>,
@@ -167,16 +166,16 @@ pub(crate) struct Requests {
     wanted: PortBits,
     holding_inputs: PortBits,
     held_outputs: PortBits,
-    /// Inputs whose patience ended.
+    /// Inputs that have used up their patience.
     impatient: PortBits,
     patience: u32,
 }
 
-/// What an input asks for.
+/// Requests and state of one input.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Input {
     wants: PortBits,
-    /// The output that its packet holds, if one does.
+    /// Output that the input's packet holds, if any.
     holds: PortBits,
     /// Outputs not served yet in this round.
     left: PortBits,
@@ -184,16 +183,16 @@ struct Input {
     started: u32,
 }
 
-/// Who asks for an output.
+/// Requests and holder of one output.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Output {
     asking: PortBits,
-    /// The input whose packet holds it, if one does.
+    /// Input whose packet holds the output, if any.
     holder: PortBits,
 }
 
 impl Requests {
-    /// Whether what a checkpoint holds is of a network as this one was built.
+    /// Checks that a checkpoint's requests have the shape of the network built.
     pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
         let (inputs, outputs) = (built.inputs.len(), built.outputs.len());
         as_many("inputs", self.inputs.len(), inputs)?;
@@ -211,7 +210,7 @@ impl Requests {
         }
     }
 
-    /// Whether these, per input and output, are all that ask.
+    /// Checks that exactly these pairs of input and output request a match.
     pub(crate) fn check(&self, asking: &[(usize, usize)]) -> Result<(), String> {
         let mut expected = Self::new(self.inputs.len(), self.outputs.len());
         for (input, output) in asking {
@@ -263,7 +262,8 @@ impl Requests {
         }
     }
 
-    /// A flit that is no tail passed: the input and the output serve only each other until released.
+    /// Records a flit that is not a tail: the input and the output serve only each other until
+    /// released.
     #[inline(always)]
     pub(crate) fn hold(&mut self, input: usize, output: usize) {
         if !self.holding_inputs.contains(input) {
@@ -288,7 +288,7 @@ impl Requests {
         self.holding_inputs.insert(input);
     }
 
-    /// A tail passed.
+    /// Records that a tail passed, which frees both ports.
     #[inline(always)]
     pub(crate) fn release(&mut self, input: usize, output: usize) {
         if self.holding_inputs.contains(input) {
@@ -299,7 +299,8 @@ impl Requests {
         }
     }
 
-    /// A flit has passed from the input to the output; the input asks for `next` now, instead of that.
+    /// Records that a flit passed from the input to the output. The input now requests `next`
+    /// instead of that output.
     #[inline(always)]
     pub(crate) fn passed(
         &mut self,
@@ -320,7 +321,7 @@ impl Requests {
         }
     }
 
-    /// The input starts a packet to the output.
+    /// Records that the input starts a packet to the output.
     #[inline(always)]
     fn start(&mut self, input: usize, output: usize) {
         let of_input = &mut self.inputs[input];
@@ -333,25 +334,25 @@ impl Requests {
         }
     }
 
-    /// Inputs that want some output, whether it is free for them or not.
+    /// Returns the inputs that want some output, available or not.
     #[inline]
     pub(super) fn wanting(&self) -> PortMask {
         self.wanting.mask()
     }
 
-    /// Outputs that some input wants, whether they are free for it or not.
+    /// Returns the outputs that some input wants, available or not.
     #[inline]
     pub(crate) fn wanted(&self) -> PortMask {
         self.wanted.mask()
     }
 
-    /// Inputs whose request the output can serve.
+    /// Returns the inputs whose request the output can serve.
     #[inline]
     pub(crate) fn to_output(&self, output: usize) -> PortMask {
         self.to_output_in(output)
     }
 
-    /// As [`Requests::to_output`], in words that all ports fit into.
+    /// Equivalent to [`Requests::to_output`], in words wide enough for all ports.
     #[inline(always)]
     pub(super) fn to_output_in<S: PortSet>(&self, output: usize) -> S {
         let of_output = &self.outputs[output];
@@ -368,7 +369,7 @@ impl Requests {
         }
     }
 
-    /// Those of `asking` whose patience for the output has not ended.
+    /// Removes from `asking` the inputs that have used up their patience for the output.
     #[cold]
     fn without_the_impatient<S: PortSet>(&self, mut asking: S, output: usize) -> S {
         for input in ports(self.outputs[output].asking.mask() & self.impatient.mask()) {
@@ -379,7 +380,7 @@ impl Requests {
         asking
     }
 
-    /// Outputs that can serve this input's requests.
+    /// Returns the outputs that can serve this input's requests.
     #[inline]
     pub(super) fn of_input(&self, input: usize) -> PortMask {
         let of_input = &self.inputs[input];

@@ -1,4 +1,4 @@
-//! What a description says about a crossbar.
+//! Specification of a crossbar and its checks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use warpweave_framework::{Id, SpecError};
 use super::network_spec::{NetworkSpec, PORTS_MAX};
 use crate::interleave::Interleave;
 
-/// Most requests that may wait for their responses, over all ports.
+/// Maximum number of outstanding requests, over all ports.
 const OUTSTANDING_MAX: u32 = Id::PLACES_MAX as u32;
 
-/// What a description says about a crossbar.
+/// Specification of a crossbar: ports, interleaving and networks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrossbarSpec {
@@ -18,18 +18,18 @@ pub struct CrossbarSpec {
     pub up_ports: u32,
     /// Ports towards the memory partitions, 1 to 128.
     pub down_ports: u32,
-    /// How lines are dealt to the down ports; its `slices` must equal `down_ports`.
+    /// Interleaving of lines over the down ports; its `slices` must equal `down_ports`.
     pub interleave: Interleave,
-    /// Requests per up port that may wait for their responses; the port stalls when all do.
+    /// Outstanding requests per up port; the port stalls at this limit.
     pub outstanding: u32,
-    /// The network that carries requests down.
+    /// Network that carries requests downstream to the memory partitions.
     pub request: NetworkSpec,
-    /// The network that carries responses up.
+    /// Network that carries responses upstream to the clusters.
     pub reply: NetworkSpec,
 }
 
 impl CrossbarSpec {
-    /// Checks the numbers.
+    /// Checks that all parameters are within their ranges.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         for (field, ports) in [("up_ports", self.up_ports), ("down_ports", self.down_ports)] {
             SpecError::in_range(field, ports, 1..=PORTS_MAX)?;

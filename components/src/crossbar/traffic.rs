@@ -1,4 +1,4 @@
-//! The packets inside a network, and what is counted of them.
+//! Packets inside a network, and their statistics.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use super::port_bits::PortBits;
 use super::requests::{PortMask, ports};
 use crate::roles;
 
-/// Where a packet lies; that of a packet that has left is used again.
+/// Index of a packet in the table; that of a departed packet is reused.
 pub(super) type PacketPlace = u32;
 
-/// What a packet needs beside its contents.
+/// Header of a packet: ports and length, without the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketInfo {
-    /// Input port.
+    /// Input port at which the packet enters.
     pub input: usize,
-    /// Output port.
+    /// Output port to which the packet goes.
     pub output: usize,
-    /// Flits, at least 1.
+    /// Length of the packet in flits, at least 1.
     pub flits: u32,
-    /// Bytes, for the statistics.
+    /// Length of the packet in bytes, for the statistics.
     pub bytes: u32,
 }
 
-/// A packet, from its offer to its delivery.
+/// Packet, from its offer to its delivery.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Packet<P> {
     pub(super) payload: P,
@@ -34,9 +34,9 @@ pub(super) struct Packet<P> {
     bytes: u32,
 }
 
-/// The packets of a network and its counters; `P` is what packets carry.
+/// Packets of a network and its counters; `P` is the payload of the packets.
 pub(super) struct Traffic<P> {
-    /// By place.
+    /// Packets, indexed by their place in the table.
     packets: Vec<Packet<P>>,
     /// Places of packets that have left.
     free: Vec<PacketPlace>,
@@ -48,16 +48,16 @@ pub(super) struct Traffic<P> {
 struct Counters {
     packets: u64,
     bytes: u64,
-    /// Flits that left, per output.
+    /// Number of flits that left each output.
     flits: Vec<u64>,
-    /// Cycles from offer to delivery.
+    /// Histogram of cycles from offer to delivery.
     latency: Histogram,
-    /// Flits inside.
+    /// Number of flits inside the network over time.
     occupancy: TimeWeighted,
-    /// Inputs whose entering flit found no credit, and since when.
+    /// Inputs whose entering flit found no credit; the start cycle of each stall is stored as well.
     stalled_inputs: PortBits,
     stalled_since: Vec<Cycle>,
-    /// Cycles of the stalls that ended, added up over inputs.
+    /// Cycles of completed stalls, summed over inputs.
     stall_cycles: u64,
 }
 
@@ -75,7 +75,7 @@ impl<P: Copy> Traffic<P> {
         }
     }
 
-    /// A packet is offered.
+    /// Records an offered packet and returns its place.
     #[inline]
     pub(super) fn insert(&mut self, now: Cycle, bytes: u32, payload: P) -> PacketPlace {
         let packet = Packet {
@@ -93,19 +93,19 @@ impl<P: Copy> Traffic<P> {
         }
     }
 
-    /// A packet inside.
+    /// Returns the packet in this place.
     #[inline]
     pub(super) fn packet(&self, place: PacketPlace) -> &Packet<P> {
         &self.packets[place as usize]
     }
 
-    /// The head of a packet enters.
+    /// Records that the head of a packet enters.
     #[inline]
     pub(super) fn begin(&mut self, packet: PacketPlace, now: Cycle) {
         self.packets[packet as usize].entered = now;
     }
 
-    /// A flit enters.
+    /// Records that a flit enters at an input.
     #[inline]
     pub(super) fn enter(&mut self, input: usize, now: Cycle) {
         self.flits_inside += 1;
@@ -123,7 +123,7 @@ impl<P: Copy> Traffic<P> {
         }
     }
 
-    /// The flit that is to enter finds no credit.
+    /// Records that the next flit to enter finds no credit.
     #[inline]
     pub(super) fn stall(&mut self, input: usize, now: Cycle) {
         let counters = &mut self.counters;
@@ -133,20 +133,20 @@ impl<P: Copy> Traffic<P> {
         }
     }
 
-    /// Inputs whose entering flit found no credit in the last step.
+    /// Returns the inputs whose entering flit found no credit in the last step.
     #[inline]
     pub(super) fn stalled_inputs(&self) -> PortMask {
         self.counters.stalled_inputs.mask()
     }
 
-    /// A flit leaves.
+    /// Records that a flit leaves an output.
     #[inline]
     pub(super) fn leave(&mut self, output: usize) {
         self.counters.flits[output] += 1;
         self.flits_inside -= 1;
     }
 
-    /// A packet was taken by its receiver.
+    /// Records that a packet was accepted by its receiver.
     #[inline]
     pub(super) fn deliver(&mut self, place: PacketPlace, now: Cycle) {
         let Packet { offered, bytes, .. } = self.packets[place as usize];
@@ -156,7 +156,7 @@ impl<P: Copy> Traffic<P> {
         self.counters.latency.record(now - offered);
     }
 
-    /// The flits inside are those of cycle `now`.
+    /// Records the number of flits inside for cycle `now`.
     #[inline]
     pub(super) fn note_occupancy(&mut self, now: Cycle) {
         if self.counters.occupancy.value() != self.flits_inside {
@@ -250,7 +250,7 @@ impl<P: Copy> Traffic<P> {
 }
 
 impl<P: Copy + Serialize + DeserializeOwned> Traffic<P> {
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("packets", &mut self.packets);
         state.field("free", &mut self.free);
@@ -267,8 +267,8 @@ impl<P: Copy + Serialize + DeserializeOwned> Traffic<P> {
         });
     }
 
-    /// Whether `found`, the packets at inputs and outputs, are those inside, each once, and so many
-    /// flits with them.
+    /// Checks that `found`, the packets at inputs and outputs, are exactly those inside, each once,
+    /// with `flits` flits in total.
     pub(super) fn check(&self, found: &[PacketPlace], flits: u64) -> Result<(), String> {
         let places = self.packets.len();
         let mut met = vec![false; places];

@@ -1,8 +1,7 @@
-//! State of the banks and the earliest legal cycle of every command.
+//! Bank state and the earliest legal cycle of every command.
 //!
-//! The rule table (docs/components/gddr5.md) is evaluated when a command is issued: every rule
-//! "A → B, scope, gap" raises the earliest cycle of B within its scope. A question costs three
-//! maxima.
+//! The rule table (docs/components/gddr5.md) is evaluated when a command is issued. Every rule "A →
+//! B, scope, gap" raises the earliest cycle of B within its scope. A query costs three maxima.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, as_many, at_most, below};
@@ -10,56 +9,43 @@ use warpweave_framework::{Cycle, as_many, at_most, below};
 use super::mapping::{BANKS_MAX, Geometry, Location};
 use super::timing::Timing;
 
-/// A command on the bus, with the bank it addresses.
+/// A DRAM command with the bank it addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    /// Opens `row` of a bank.
-    Activate {
-        /// Bank of the channel.
-        bank: u32,
-        /// Row to open.
-        row: u32,
-    },
+    /// Activates `row`, opening it in a bank.
+    Activate { bank: u32, row: u32 },
     /// Reads a burst of the open row.
     Read {
-        /// Bank of the channel.
         bank: u32,
-        /// Row the request needs, which must be the open one.
+        /// Row of the request, which must be the open row.
         row: u32,
-        /// Burst within the row.
+        /// Index of the burst within the row.
         column: u32,
-        /// Whether the bank closes itself afterwards (auto-precharge).
+        /// Enables auto-precharge: the bank closes itself after the access.
         auto: bool,
     },
     /// Writes a burst of the open row.
     Write {
-        /// Bank of the channel.
         bank: u32,
-        /// Row the request needs, which must be the open one.
+        /// Row of the request, which must be the open row.
         row: u32,
-        /// Burst within the row.
+        /// Index of the burst within the row.
         column: u32,
-        /// Whether the bank closes itself afterwards (auto-precharge).
+        /// Enables auto-precharge: the bank closes itself after the access.
         auto: bool,
     },
-    /// Closes a bank.
-    Precharge {
-        /// Bank of the channel.
-        bank: u32,
-    },
-    /// Closes all banks.
+    /// Precharges one bank, closing its open row.
+    Precharge { bank: u32 },
+    /// Precharges all banks of the channel at once.
     PrechargeAll,
-    /// Refreshes all banks, which must be closed.
+    /// Refreshes all banks, which must be precharged.
     Refresh,
-    /// Refreshes one bank, which must be closed.
-    RefreshBank {
-        /// Bank of the channel.
-        bank: u32,
-    },
+    /// Refreshes one bank, which must be precharged.
+    RefreshBank { bank: u32 },
 }
 
 impl Command {
-    /// The column command of an access: a write or a read, with or without auto-precharge.
+    /// Returns the column command of an access: a write or a read, with or without auto-precharge.
     pub(crate) fn column(location: Location, write: bool, auto: bool) -> Self {
         let Location { bank, row, column } = location;
         if write {
@@ -79,7 +65,7 @@ impl Command {
         }
     }
 
-    /// Its name in the standard and in command traces.
+    /// Returns the command's name in the standard and in command traces.
     pub fn name(self) -> &'static str {
         match self {
             Self::Activate { .. } => "ACT",
@@ -94,7 +80,7 @@ impl Command {
         }
     }
 
-    /// The bank it addresses, if it is one.
+    /// Returns the bank it addresses, or `None` for all-bank commands.
     pub fn bank(self) -> Option<u32> {
         match self {
             Self::Activate { bank, .. }
@@ -107,7 +93,7 @@ impl Command {
     }
 }
 
-/// The rules the controller obeys, each a minimum gap between two commands.
+/// Timing rules the controller obeys, each a minimum gap between two commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Rule {
@@ -138,14 +124,14 @@ pub(crate) enum Rule {
     WriteAutoToAct,
     ReadAutoToRefresh,
     WriteAutoToRefresh,
-    /// Per-bank refresh, then ACT of the same bank.
+    /// From a per-bank refresh to an ACT of the same bank.
     RefreshBankToAct,
-    /// Per-bank refresh, then ACT or refresh of another bank.
+    /// From a per-bank refresh to an ACT or refresh of another bank.
     RefreshBankToOther,
-    /// The last bank of a round, then the first of the next.
+    /// From the refresh of a round's last bank to that of the next round's first.
     RefreshBankRound,
-    /// Data of two reads, of two writes, and of a write behind a read; behind a write, row 16
-    /// keeps reads off the bus.
+    /// Data-bus gap between two reads, two writes, or a write followed by a read. After a write,
+    /// row 16 keeps reads off the bus.
     DataReadRead,
     DataWriteWrite,
     DataReadWrite,
@@ -153,7 +139,7 @@ pub(crate) enum Rule {
 
 const RULES: usize = Rule::DataReadWrite as usize + 1;
 
-/// The gap of every rule.
+/// Minimum gap of every rule, in cycles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps([Cycle; RULES]);
 
@@ -210,7 +196,8 @@ impl Gaps {
         self.0[rule as usize]
     }
 
-    /// Makes one rule a cycle too short, or drops it, to prove that the checker notices.
+    /// Makes one rule a cycle too short, or drops it, to prove that the checker detects the
+    /// violation.
     #[cfg(test)]
     pub(crate) fn weaken(&mut self, rule: Rule, dropped: bool) {
         let gap = &mut self.0[rule as usize];
@@ -218,19 +205,19 @@ impl Gaps {
     }
 }
 
-/// Earliest cycles of the commands of one bank.
+/// Earliest legal cycle of each command for one bank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Bank {
     act: Cycle,
     read: Cycle,
     write: Cycle,
     precharge: Cycle,
-    /// Of a refresh of this bank alone.
+    /// Earliest cycle of a per-bank refresh of this bank.
     refresh: Cycle,
     row: u32,
 }
 
-/// Earliest cycles that hold for a bank group or for the rank.
+/// Earliest legal cycles that apply to a whole bank group or to the rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Scope {
     act: Cycle,
@@ -238,7 +225,7 @@ struct Scope {
     write: Cycle,
 }
 
-/// The last activations, as many as the window may hold.
+/// Activation window (tFAW, t32AW) with one slot per activation it allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Window {
     /// Earliest cycle at which the activation in this slot leaves the window.
@@ -254,7 +241,8 @@ impl Window {
         }
     }
 
-    /// Notes an activation that leaves the window at `until` and returns when the next may come.
+    /// Records an activation that leaves the window at `until`. Returns the earliest cycle of the
+    /// next one.
     #[inline]
     fn activate(&mut self, until: Cycle) -> Cycle {
         self.until[self.next] = until;
@@ -266,25 +254,25 @@ impl Window {
     }
 }
 
-/// What changes with the commands of a channel.
+/// Channel state that commands change, as stored in checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BanksState {
     banks: Vec<Bank>,
     groups: Vec<Scope>,
     rank: Scope,
     rank_precharge: Cycle,
-    /// Of a refresh of all banks, and of any bank alone.
+    /// Earliest cycles of an all-bank refresh and of a per-bank refresh of any bank.
     rank_refresh: Cycle,
     rank_refresh_bank: Cycle,
     four: Window,
     thirty_two: Window,
     open: u64,
-    /// Banks refreshed alone in this round.
+    /// Number of banks refreshed by per-bank refreshes in this round.
     round: u32,
 }
 
 impl BanksState {
-    /// Whether what a checkpoint holds is of a channel as this one was built.
+    /// Checks that the checkpointed state fits a channel with this configuration.
     pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("banks", self.banks.len(), built.banks.len())?;
         as_many("groups", self.groups.len(), built.groups.len())?;
@@ -303,11 +291,11 @@ impl BanksState {
     }
 }
 
-/// All banks of a channel.
+/// Banks of one channel with their timing rules.
 #[derive(Clone, Debug)]
 pub(crate) struct Banks {
     gaps: Gaps,
-    /// log2 of the banks per group.
+    /// log2 of the number of banks per group.
     group_shift: u32,
     state: BanksState,
 }
@@ -337,19 +325,19 @@ impl Banks {
         &mut self.state
     }
 
-    /// How many there are.
+    /// Returns the number of banks in the channel.
     #[inline]
     pub(crate) fn count(&self) -> u32 {
         self.state.banks.len() as u32
     }
 
-    /// Open banks, one bit each.
+    /// Returns the mask of open banks, one bit each.
     #[inline]
     pub(crate) fn open(&self) -> u64 {
         self.state.open
     }
 
-    /// The open row of a bank.
+    /// Returns the open row of a bank, if any.
     #[inline]
     pub(crate) fn row(&self, bank: u32) -> Option<u32> {
         (self.state.open >> bank & 1 != 0).then(|| self.state.banks[bank as usize].row)
@@ -384,7 +372,7 @@ impl Banks {
             .max(self.state.rank.write)
     }
 
-    /// Of a write or a read.
+    /// Returns the earliest cycle of a write or a read in this bank.
     #[inline(always)]
     pub(crate) fn column_from(&self, bank: u32, write: bool) -> Cycle {
         if write {
@@ -400,7 +388,7 @@ impl Banks {
         bank.precharge.max(self.state.rank_precharge)
     }
 
-    /// PREA needs what a PRE of every bank needs (row 24).
+    /// Returns the earliest cycle of PREA, which must satisfy the PRE rules of every bank (row 24).
     pub(crate) fn precharge_all_from(&self) -> Cycle {
         let banks = self.state.banks.iter().map(|b| b.precharge).max();
         banks.unwrap_or(0).max(self.state.rank_precharge)
@@ -411,7 +399,8 @@ impl Banks {
         self.state.rank_refresh
     }
 
-    /// Of a refresh of one bank alone: it keeps the gaps of an ACT to other banks, too.
+    /// Returns the earliest cycle of a per-bank refresh, which also keeps the gaps of an ACT to
+    /// other banks.
     pub(crate) fn refresh_bank_from(&self, bank: u32) -> Cycle {
         self.state.banks[bank as usize]
             .refresh
@@ -420,7 +409,7 @@ impl Banks {
             .max(self.state.rank_refresh_bank)
     }
 
-    /// Notes a command issued at `t` and raises what it delays.
+    /// Records a command issued at `t` and raises the earliest cycles of the commands it delays.
     pub(crate) fn issue(&mut self, t: Cycle, command: Command) {
         match command {
             Command::Activate { bank, row } => self.activate(t, bank, row),
@@ -450,8 +439,8 @@ impl Banks {
         }
     }
 
-    /// Keeps the pins of a command issued at `t` from taking another in that cycle, where row and column
-    /// commands have their own.
+    /// Keeps the row or column pins that a command at `t` used from carrying another command in
+    /// that cycle.
     pub(crate) fn take_pins(&mut self, t: Cycle, column: bool) {
         let s = &mut self.state;
         if column {
@@ -484,7 +473,7 @@ impl Banks {
         self.activated(t);
     }
 
-    /// An ACT, or a refresh of one bank, enters the activation windows.
+    /// Enters an ACT or a per-bank refresh into the activation windows.
     #[inline]
     fn activated(&mut self, t: Cycle) {
         let (gaps, s) = (&self.gaps, &mut self.state);

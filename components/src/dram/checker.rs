@@ -1,10 +1,10 @@
-//! Independent judge of a list of DRAM commands.
+//! Independent timing checker for a list of DRAM commands.
 //!
-//! Written from the rule table (docs/components/gddr5.md) alone: it keeps the time of every earlier
-//! command that a rule can refer to and walks the rules of each new command. It shares nothing
-//! with the controller but the parameter set and the command type. For every rule it reports the
-//! smallest slack (gap seen minus gap required): a rule that was never met with slack 0 was not
-//! tested by that list.
+//! Written from the rule table (docs/components/gddr5.md) alone. It keeps the time of every earlier
+//! command that a rule can refer to and applies every rule to each new command. It shares only the
+//! parameter set and the command type with the controller. For every rule it reports the smallest
+//! slack (gap seen minus gap required). A rule that never reaches slack 0 was not exercised by that
+//! list.
 //!
 //! ```
 //! use warpweave_components::dram::{Checker, Command, Geometry, Issued, Refresh, Timing};
@@ -36,12 +36,12 @@ use super::mapping::Geometry;
 use super::refresh::Refresh;
 use super::timing::Timing;
 
-/// Refreshes that may be postponed (JEDEC).
+/// Maximum number of refreshes that may be postponed (JEDEC).
 const POSTPONED_MAX: Cycle = 8;
 
 macro_rules! rules {
     ($($name:ident: $text:literal,)*) => {
-        /// A rule, with the row of the table.
+        /// Timing rules with their rows in the rule table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(usize)]
         enum Rule { $($name),* }
@@ -98,25 +98,25 @@ rules! {
     R29: "refresh (at most 8 intervals late)",
 }
 
-/// What the list showed about one rule.
+/// Result of checking one rule over the whole list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleReport {
-    /// Commands, scope and parameter.
+    /// Rule text: the two commands, scope and parameter.
     pub rule: &'static str,
-    /// Pairs of commands it was applied to.
+    /// Number of command pairs the rule was applied to.
     pub pairs: u64,
     /// Smallest gap seen minus gap required; `None` without pairs.
     pub slack_min: Option<i64>,
 }
 
-/// A broken rule.
+/// A violation of a timing or state rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// Cycle of the later command.
+    /// Cycle of the later command of the pair.
     pub cycle: Cycle,
-    /// The later command.
+    /// The later command, which came too early.
     pub command: Command,
-    /// What it breaks, with numbers.
+    /// Message naming the violated rule, with numbers.
     pub what: String,
 }
 
@@ -135,24 +135,24 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The verdict on a list.
+/// Result of checking a list of commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Every broken rule, in order.
+    /// All violations in order of time.
     pub violations: Vec<Violation>,
-    /// One line per rule.
+    /// Per-rule results, one entry per rule.
     pub rules: Vec<RuleReport>,
 }
 
 impl Report {
-    /// The rules that were met exactly at least once.
+    /// Returns the rules that reached slack 0 at least once.
     pub fn exercised(&self) -> impl Iterator<Item = &'static str> {
         let exact = self.rules.iter().filter(|r| r.slack_min == Some(0));
         exact.map(|r| r.rule)
     }
 }
 
-/// Last commands of a bank; column commands only since its last ACT.
+/// Cycles of a bank's last commands; column commands count only since its last ACT.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Bank {
     open: Option<u32>,
@@ -165,7 +165,7 @@ struct Bank {
     refreshed: Option<Cycle>,
 }
 
-/// Last commands of any bank of a scope.
+/// Cycles of the last commands to any bank of a bank group or rank.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Scope {
     act: Option<Cycle>,
@@ -175,7 +175,7 @@ struct Scope {
     write_auto: Option<Cycle>,
 }
 
-/// What the commands so far have shown.
+/// Command history and per-rule results so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Seen {
     banks: Vec<Bank>,
@@ -183,26 +183,26 @@ pub(crate) struct Seen {
     rank: Scope,
     precharge: Option<Cycle>,
     refreshed: Option<Cycle>,
-    /// The last refresh of one bank, and banks refreshed so in this round.
+    /// Cycle of the last per-bank refresh, and the banks refreshed in this round.
     refreshed_bank: Option<Cycle>,
     round: u64,
     refreshes: u64,
     commands: u64,
-    /// By pins.
+    /// Cycle of the last command by pins: row and column.
     last: [Option<Cycle>; 2],
     data_until: Option<Cycle>,
-    /// The last 32 ACT and per-bank refreshes, oldest first.
+    /// Cycles of the last 32 ACTs and per-bank refreshes, oldest first.
     acts: VecDeque<Cycle>,
     violations: Vec<Violation>,
-    /// Per rule: pairs, smallest slack.
+    /// Number of pairs and smallest slack for each rule.
     rules: Vec<(u64, Option<i64>)>,
 }
 
-/// Takes commands in order of time and judges them.
+/// Checks commands against the timing rules; commands must arrive in order of time.
 #[derive(Clone, Debug)]
 pub struct Checker {
     t: Timing,
-    /// Cycles between refreshes, if there are to be any.
+    /// Cycles between refreshes; `None` if refresh is disabled.
     refresh_interval: Option<Cycle>,
     banks_per_group: u32,
     command_bus: CommandBus,
@@ -210,7 +210,8 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A checker for a device with all banks closed. `refresh` says which refreshes are due.
+    /// Creates a checker for a device with all banks closed. `refresh` determines which refreshes
+    /// are due.
     pub fn new(geometry: &Geometry, timing: Timing, refresh: Refresh) -> Self {
         let interval = match refresh {
             Refresh::Off => None,
@@ -241,7 +242,7 @@ impl Checker {
         }
     }
 
-    /// The same for a device with these pins for commands.
+    /// Sets the command pins of the device.
     pub fn on(self, command_bus: CommandBus) -> Self {
         Self {
             command_bus,
@@ -249,7 +250,7 @@ impl Checker {
         }
     }
 
-    /// Judges the next command.
+    /// Checks the next command against all rules.
     pub fn check(&mut self, issued: &Issued) {
         self.seen.commands += 1;
         let pins = self.command_bus.pins(issued.command);
@@ -274,17 +275,17 @@ impl Checker {
         }
     }
 
-    /// The rules broken so far.
+    /// Returns the violations found so far.
     pub fn violations(&self) -> &[Violation] {
         &self.seen.violations
     }
 
-    /// Commands judged so far.
+    /// Returns the number of commands checked so far.
     pub fn commands(&self) -> u64 {
         self.seen.commands
     }
 
-    /// What the commands so far have shown.
+    /// Returns the results for the commands checked so far.
     pub fn report(&self) -> Report {
         let rules = NAMES.iter().zip(&self.seen.rules);
         Report {
@@ -299,7 +300,7 @@ impl Checker {
         }
     }
 
-    /// Ends the list.
+    /// Ends the list of commands and returns the results.
     pub fn finish(self) -> Report {
         self.report()
     }
@@ -347,14 +348,14 @@ impl Checker {
         self.seen.rank.act = now;
     }
 
-    /// The last refresh of a bank other than this one.
+    /// Returns the cycle of the last refresh of any other bank.
     fn other_refreshed(&self, bank: u32) -> Option<Cycle> {
         let banks = self.seen.banks.iter().enumerate();
         let others = banks.filter(|(other, _)| *other != bank as usize);
         others.filter_map(|(_, b)| b.refreshed).max()
     }
 
-    /// An ACT, or a refresh of one bank, enters the activation windows.
+    /// Enters an ACT or a per-bank refresh into the activation windows.
     fn windows(&mut self, issued: &Issued) {
         let acts = &self.seen.acts;
         let nth_last = |n: usize| acts.len().checked_sub(n).map(|i| acts[i]);
@@ -516,7 +517,7 @@ impl Checker {
         }
     }
 
-    /// The data of a column command follow `latency` cycles later.
+    /// Checks the data-bus rules for a column command whose data follow `latency` cycles later.
     fn data(&mut self, issued: &Issued, latency: u32) {
         let begin = issued.cycle + Cycle::from(latency);
         if let Some(until) = self.seen.data_until {
@@ -541,7 +542,7 @@ impl Checker {
         }
     }
 
-    /// Notes that `before` must not lie after `after`.
+    /// Applies a rule that requires `before <= after`, recording the slack and any violation.
     fn note(&mut self, issued: &Issued, rule: Rule, before: Cycle, after: Cycle) {
         if before > after {
             let (name, by) = (NAMES[rule as usize], before - after);

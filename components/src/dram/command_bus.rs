@@ -1,4 +1,4 @@
-//! How many commands a channel takes in a cycle.
+//! Command bus: the number of commands a channel takes per cycle.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,8 @@ use super::banks::Command;
 
 use super::controller::Controller;
 
-/// The bus of several channels: whose turn it is, and when a command came last by either pins.
+/// Command bus shared by several channels. Holds the next channel in round-robin order and the last
+/// command cycle of each set of pins.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SharedBus {
     turn: usize,
@@ -16,11 +17,11 @@ pub(super) struct SharedBus {
 }
 
 impl SharedBus {
-    /// Issues the commands of all channels up to cycle `until`: the earliest first, in one cycle that of the channel
-    /// which comes after the one served last. Whether there were any.
+    /// Issues the commands of all channels up to cycle `until`, earliest first. Ties are resolved
+    /// round-robin, starting after the channel served last. Returns true if any command was issued.
     ///
     /// # Errors
-    /// Two commands came by the same pins in one cycle.
+    /// Returns an error if two commands use the same pins in one cycle.
     pub(super) fn advance(
         &mut self,
         channels: &mut [Controller],
@@ -57,25 +58,25 @@ impl SharedBus {
         }
     }
 
-    /// Whether the turn is that of one of so many channels, for what a checkpoint held.
+    /// True if the checkpointed round-robin position is valid for this number of channels.
     pub(super) fn fits(&self, channels: usize) -> bool {
         self.turn < channels
     }
 }
 
-/// The pins that commands come by.
+/// Pins that carry the commands of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CommandBus {
-    /// One command per cycle.
+    /// One command of any type per cycle.
     #[default]
     Shared,
-    /// One per cycle that opens, closes or refreshes rows, and one read or write, as the row and column
-    /// pins of high-bandwidth memory allow. Requests are scheduled from unified queues.
+    /// One row command (open, close or refresh) and one read or write per cycle, as on the row and
+    /// column pins of high-bandwidth memory. Requests are scheduled from unified queues.
     RowAndColumn,
 }
 
 impl CommandBus {
-    /// Number of the pins that a command takes, 0 or 1.
+    /// Returns the index of the pins that a command uses, 0 or 1.
     pub(super) fn pins(self, command: Command) -> usize {
         match (self, command) {
             (Self::RowAndColumn, Command::Read { .. } | Command::Write { .. }) => 1,

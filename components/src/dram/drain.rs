@@ -1,35 +1,35 @@
-//! When writes are served instead of reads.
+//! Write-drain policy: when writes are served instead of reads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
-/// The policy of write draining.
+/// Policy that decides when writes are drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Drain {
-    /// Writes are served from when more than `high` of them wait or no reads do, until fewer than
-    /// `low` wait and reads do. Ramulator 2 has 25 and 7 for queues of 32 (on at 26, off at 6),
-    /// Ramulator 1 rounds down to 25 and 6 (off at 5).
+    /// Draining starts when more than `high` writes wait or no reads wait. It stops when fewer than
+    /// `low` writes wait and reads do. Ramulator 2 has 25 and 7 for queues of 32 (on at 26, off at
+    /// 6). Ramulator 1 rounds down to 25 and 6 (off at 5).
     Watermarks {
-        /// Most waiting writes that do not start serving them.
+        /// Maximum number of waiting writes that does not start draining.
         high: u32,
-        /// Fewest waiting writes that do not end it, at least 1.
+        /// Minimum number of waiting writes that does not end draining, at least 1.
         low: u32,
     },
-    /// When the write queue is full, or when more than `idle_above` writes wait and no reads have
-    /// commands to wait for, as many writes as wait then are served (DRAMsim3, there 8). So
-    /// `idle_above` writes may wait for ever.
+    /// A batch starts when the write queue is full, or when more than `idle_above` writes wait and
+    /// no reads need commands. The batch contains all writes that wait then (DRAMsim3, there 8). Up
+    /// to `idle_above` writes may therefore wait indefinitely.
     Batches {
-        /// Most writes that are left waiting when there is nothing else to do.
+        /// Maximum number of writes left waiting while the channel is otherwise idle.
         idle_above: u32,
     },
 }
 
-/// Whether writes are served now.
+/// State of the write drain: true while writes are served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Draining {
     on: bool,
-    /// Writes of the batch still to be served.
+    /// Number of writes of the batch still to be served.
     left: u32,
 }
 
@@ -50,7 +50,7 @@ impl Drain {
         }
     }
 
-    /// Whether so many writes are served some time without anything else happening.
+    /// True if this number of writes is eventually served without any other event.
     pub(crate) fn serves(self, writes: u32, draining: Draining) -> bool {
         match self {
             Self::Watermarks { .. } => writes > 0,
@@ -60,8 +60,8 @@ impl Drain {
 }
 
 impl Draining {
-    /// Applies the policy to the number of waiting writes and what stands against them; `full`
-    /// says that no more writes can wait. Once per change of these is as good as once per cycle:
+    /// Applies the policy to the number of waiting writes and of competing reads. `full` means that
+    /// the write queue is full. Calling it once per change is equivalent to once per cycle, because
     /// the rule is idempotent.
     #[inline]
     pub(crate) fn update(&mut self, drain: Drain, writes: u32, full: bool, reads: u32) {
@@ -87,7 +87,7 @@ impl Draining {
         self.on
     }
 
-    /// A write was taken.
+    /// Records that a write was taken from its queue.
     #[inline]
     pub(crate) fn served(&mut self) {
         self.left = self.left.saturating_sub(1);

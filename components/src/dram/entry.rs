@@ -1,4 +1,4 @@
-//! How requests leave their ports: access by access, as far as there is room.
+//! Admission of requests from their ports, one access at a time, subject to queue space.
 
 use warpweave_framework::{Context, Cycle};
 
@@ -8,7 +8,7 @@ use super::{GddrController, Offer, Request};
 use crate::memory::{MemRequest, RequestKind};
 
 impl GddrController {
-    /// Lets one access enter the queues and says whether one did.
+    /// Admits one access to the queues. Returns true if one entered.
     pub(super) fn enter(&mut self, ctx: &mut Context<'_>) -> bool {
         debug_assert!(self.waits_rightly(), "a request waits that could enter");
         if self.heads.all_wait() {
@@ -59,7 +59,7 @@ impl GddrController {
         false
     }
 
-    /// A request with its first access.
+    /// Returns the head entry of a request with its first access.
     fn head(&self, request: MemRequest) -> Head {
         let local = match &self.interleave {
             Some(interleave) => interleave.local_of_group(request.line, self.up.len() as u32),
@@ -78,7 +78,7 @@ impl GddrController {
         }
     }
 
-    /// Whether no request that is known to wait could enter; for debug builds.
+    /// True if none of the requests marked as waiting could enter. For debug builds.
     fn waits_rightly(&self) -> bool {
         if let Some(Splitting {
             write, accesses, ..
@@ -91,7 +91,7 @@ impl GddrController {
         waiting.all(|port| self.heads.of(port).is_some_and(|head| !self.admits(head)))
     }
 
-    /// Whether a request can enter. One that stays in its port leaves no trace.
+    /// True if a request can enter. A request that stays in its port has no side effects.
     #[inline]
     fn admits(&self, head: &Head) -> bool {
         let is_read = || self.transactions.is_read(head.request.line);
@@ -128,7 +128,7 @@ impl GddrController {
         self.stats.wrapped += u64::from(self.mapping.wraps(accesses.first()));
     }
 
-    /// The channel of an access, and the access as the channel takes it.
+    /// Returns the channel of an access, and the request to offer to that channel.
     fn access(&self, access: u64, write: bool) -> (usize, Request) {
         let (channel, location) = self.mapping.locate(access);
         let request = Request {
@@ -140,8 +140,8 @@ impl GddrController {
         (channel as usize, request)
     }
 
-    /// Offers the next access of a request to its channel and says whether it entered. The last one
-    /// of a write acknowledges it.
+    /// Offers the next access of a request to its channel. Returns true if it entered. The last
+    /// access of a write acknowledges it.
     fn enter_access(
         &mut self,
         now: Cycle,
@@ -187,7 +187,7 @@ impl GddrController {
     }
 }
 
-/// What memory can serve.
+/// Checks that memory can serve this request.
 fn admissible(request: &MemRequest) -> Result<(), String> {
     let MemRequest { line, words, .. } = *request;
     if request.kind == RequestKind::Atomic {

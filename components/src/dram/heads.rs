@@ -1,24 +1,25 @@
-//! The oldest request of each port, which is looked at again and again while it cannot enter.
+//! Cache of each port's oldest request, which is checked repeatedly while it cannot enter.
 
 use super::controller::Request;
 use super::splitting::Accesses;
 use crate::memory::MemRequest;
 
-/// The oldest request of a port, and its first access.
+/// Oldest request of a port with its first access.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub(super) request: MemRequest,
-    /// Where its line begins in the channels' memory.
+    /// Address of the line's first byte in the channels' memory.
     pub(super) address: u64,
     pub(super) accesses: Accesses,
     pub(super) channel: usize,
     pub(super) access: Request,
 }
 
-/// What is known of the ports' oldest requests. No state: it is found again.
+/// Cached facts about each port's oldest request. Not part of a checkpoint, because they can be
+/// recomputed.
 pub(super) struct Heads {
     known: Vec<Option<Head>>,
-    /// Ports whose request cannot enter before something has changed, one bit each.
+    /// Mask of ports whose request cannot enter before the channel state changes.
     waiting: u64,
 }
 
@@ -30,25 +31,25 @@ impl Heads {
         }
     }
 
-    /// Nothing is known any more.
+    /// Clears the cache and unblocks all ports.
     pub(super) fn forget(&mut self) {
         self.known.fill(None);
         self.waiting = 0;
     }
 
-    /// Whether the request of a port may enter, as far as is known.
+    /// True if the port's request is not known to be blocked.
     #[inline]
     pub(super) fn may_enter(&self, port: usize) -> bool {
         self.waiting >> port & 1 == 0
     }
 
-    /// The oldest request of a port, if it is known.
+    /// Returns the oldest request of a port, if it is cached.
     #[inline]
     pub(super) fn of(&self, port: usize) -> Option<&Head> {
         self.known[port].as_ref()
     }
 
-    /// The request of a port cannot enter; what is known of it, if that is new.
+    /// Marks the request of a port as blocked, and caches it if `new` is given.
     #[inline]
     pub(super) fn refuse(&mut self, port: usize, new: Option<Head>) {
         self.waiting |= 1 << port;
@@ -57,25 +58,25 @@ impl Heads {
         }
     }
 
-    /// No request can enter.
+    /// Marks the requests of all ports as blocked.
     #[inline]
     pub(super) fn refuse_all(&mut self) {
         self.waiting = u64::MAX;
     }
 
-    /// Whether no request can enter before something has changed.
+    /// True if all ports are blocked until the channel state changes.
     #[inline]
     pub(super) fn all_wait(&self) -> bool {
         self.waiting == u64::MAX
     }
 
-    /// Something has changed of what requests wait for.
+    /// Unblocks all ports after a change of the channel state.
     #[inline]
     pub(super) fn try_again(&mut self) {
         self.waiting = 0;
     }
 
-    /// The request of a port has entered.
+    /// Removes the cached request of a port that has entered, and unblocks all ports.
     #[inline]
     pub(super) fn entered(&mut self, port: usize) {
         self.known[port] = None;

@@ -1,4 +1,4 @@
-//! A GDDR5 memory controller with its channels of devices.
+//! GDDR5 memory controller with its channels of DRAM devices.
 //!
 //! ```text
 //!            one access per CK            one command per CK and channel
@@ -17,15 +17,16 @@
 //! | `up[i].response` | out | [`MemResponse`](crate::memory::MemResponse) of level DRAM | finished responses wait; when all slots wait, requests do too |
 //!
 //! # Timing
-//! The clock of the component is CK. A request names words of a line; every access (`burst_bytes` ×
-//! `devices`) it touches is one burst, or with `column_pairs` half of one: then a column command serves the oldest waiting access of its
-//! kind and row in the other half, even or odd columns, as well. One access per cycle enters the queues; ports take turns
-//! (round robin over ports whose oldest request can enter). Convention of the front end, shared
-//! with the reference data: a request **accepted in cycle c** causes its first command **in cycle
-//! c + 1** at the earliest, and a slot freed by a command of cycle c can be taken in cycle c.
+//! The clock of the component is CK. A request names words of a line. Every access (`burst_bytes` ×
+//! `devices`) it touches is one burst, or with `column_pairs` half of one. With `column_pairs`, a
+//! column command also serves the oldest waiting access of its kind and row in the other half (even
+//! or odd columns). One access per cycle enters the queues. Ports are served round-robin among
+//! those whose oldest request can enter. The front end follows the convention of the reference
+//! data. A request **accepted in cycle c** causes its first command **in cycle c + 1** at the
+//! earliest. A slot freed by a command of cycle c can be taken in cycle c.
 //!
-//! Idle latency: a read of one access readable in cycle `c` on an idle channel is answered by a
-//! response sent in cycle `c + R`, with BL = `burst_cycles` and L = `latency_cycles`:
+//! Idle latency: on an idle channel, a read of one access readable in cycle `c` has its response
+//! sent in cycle `c + R`. BL = `burst_cycles` and L = `latency_cycles`:
 //!
 //! | bank | R |
 //! |---|---|
@@ -33,21 +34,21 @@
 //! | closed | 1 + tRCDRD + tCL + BL + L |
 //! | another row open | 1 + tRP + tRCDRD + tCL + BL + L |
 //!
-//! `k` accesses of one read in one row add (k - 1) × max(tCCD, BL), where tCCD is tCCD_L if the
+//! `k` accesses of one read in one row add (k - 1) × max(tCCD, BL). Here tCCD is tCCD_L if the
 //! mapping keeps them in one bank group and tCCD_S if it rotates groups (and tCCD ≥ 1). The
 //! response leaves when the last beat of the last access has arrived. A read answered from a
 //! waiting write takes R = 1 + L.
 //!
 //! Writes are posted: the acknowledgement is sent in the cycle after the last of the `k` accesses
-//! entered the write queue, R = k. Copy-backs are not answered. From then on the write is ordered:
-//! a later read of the access is answered from the queue.
+//! entered the write queue, R = k. Copy-backs are not acknowledged. From then on the write is
+//! ordered: a later read of the access is answered from the queue.
 //!
-//! Order per source and line is kept: a read's response never overtakes that of an older read of
-//! the same source, port and line, and a write (whoever sends it) stays in its port while reads of
-//! its line are unanswered.
+//! Order per source and line is kept. A read's response never overtakes that of an older read of
+//! the same source, port and line. A write from any source stays in its port while reads of its
+//! line are unanswered.
 //!
-//! Commands and policies: see [`Controller`]. An idle controller sleeps through refreshes and
-//! makes up for them when it is asked next; its statistics always include them.
+//! See [`Controller`] for commands and policies. An idle controller sleeps through refreshes and
+//! catches up on them at the next access. Its statistics always include them.
 //!
 //! # Files
 //! | file | what it has |
@@ -62,12 +63,13 @@
 //! | `checker.rs` | an independent judge of commands |
 //! | `statistics.rs` | what is reported |
 //!
-//! They use the framework, the [memory protocol](crate::memory) and
+//! This module uses the framework, the [memory protocol](crate::memory) and
 //! [interleaving](crate::interleave), and no other component.
 //!
 //! # Not modelled
-//! Commands that take several cycles of their pins (ACT of HBM2). Power-down and self-refresh, clock and data training, error detection codes, the double data
-//! rate of addresses. A masked write that waits answers reads of all words of its access.
+//! Commands that occupy their pins for several cycles (ACT of HBM2). Power-down and self-refresh,
+//! clock and data training, error detection codes, the double data rate of addresses. A waiting
+//! masked write answers reads of all words of its access.
 //!
 //! ```
 //! use warpweave_components::dram::{
@@ -170,7 +172,7 @@ pub use scheduler::{
 pub use spec::GddrSpec;
 pub use timing::Timing;
 
-/// What the component counts beside the channel itself.
+/// Counters of the component, in addition to those of its channels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct GddrStats {
     read_requests: u64,
@@ -180,25 +182,25 @@ struct GddrStats {
     latency: Histogram,
 }
 
-/// The component.
+/// Memory controller component with one or more channels.
 pub struct GddrController {
     up: Vec<MemSlave>,
     channels: Vec<Controller>,
     mapping: Mapping,
     interleave: Option<Interleave>,
-    /// What its wires bring; of elaboration only.
+    /// Address slices of the connected ports, used only during elaboration.
     slices: Slices,
     access_bytes: u32,
     latency: Cycle,
     burst_cycles: u64,
-    /// The command bus that all channels share, if they do.
+    /// Command bus shared by all channels, if they share one.
     bus: Option<SharedBus>,
     column_pairs: bool,
     check: bool,
     transactions: Transactions,
     splitting: Option<Splitting>,
     heads: Heads,
-    /// The port looked at first.
+    /// Next port in round-robin order.
     turn: usize,
     responses: Responses,
     sequences: Sequences,
@@ -206,10 +208,10 @@ pub struct GddrController {
 }
 
 impl GddrController {
-    /// Builds the component from a specification that was made in Rust.
+    /// Creates the component from a specification built in Rust.
     ///
     /// # Errors
-    /// A value outside its range.
+    /// Returns an error if a value is out of range.
     pub fn new(spec: &GddrSpec) -> Result<Self, SpecError> {
         Self::with(spec, &Environment::default())
     }
@@ -325,7 +327,7 @@ impl Component for GddrController {
         self.slices.fit(self.interleave)
     }
 
-    /// Contents are not kept: accesses of no time end here.
+    /// Functional accesses end here, because memory contents are not kept.
     fn untimed(&mut self, _: PortName<'_>, _: &mut dyn Any, _: &mut Onward) -> Result<(), String> {
         Ok(())
     }
@@ -412,7 +414,7 @@ impl Component for GddrController {
 }
 
 impl GddrController {
-    /// Takes the reads whose last beat has arrived, `latency_cycles` ago.
+    /// Takes the reads whose last beat arrived `latency_cycles` ago.
     fn finish_reads(&mut self, now: Cycle) {
         let Some(arrived) = now.checked_sub(self.latency) else {
             return;
@@ -430,7 +432,7 @@ impl GddrController {
         }
     }
 
-    /// The first timing rule that the checker found broken.
+    /// Returns the first timing violation found by the checker.
     fn broken(&self) -> Option<String> {
         let judges = self.channels.iter().filter_map(Controller::judge);
         let mut broken = judges.filter_map(|judge| judge.violations().first());

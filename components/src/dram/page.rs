@@ -1,19 +1,19 @@
-//! How long rows stay open.
+//! Page policy: how long rows stay open.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
-/// The page policy.
+/// Policy that decides when an open row is closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Page {
-    /// Until another row of the bank is needed, or a refresh.
+    /// Rows stay open until another row of the bank or a refresh is needed.
     #[default]
     Open,
-    /// For one access: every column command closes its bank itself (auto-precharge), unless a
-    /// request whose ACT has been issued still needs the row.
+    /// Rows are open for one access. Every column command closes its bank (auto-precharge), unless
+    /// a request whose ACT has been issued still needs the row.
     Closed,
-    /// Until a row that no waiting request needs was not used for some cycles.
+    /// Rows without a waiting request are closed after a number of cycles without use.
     Timeout {
         /// Cycles from the last command for the row to the precharge.
         cycles: u32,
@@ -21,12 +21,12 @@ pub enum Page {
 }
 
 impl Page {
-    /// Whether column commands precharge.
+    /// True if column commands use auto-precharge.
     pub(crate) fn closes(self) -> bool {
         self == Self::Closed
     }
 
-    /// The cycle in which a row that was last used in cycle `used` is closed if nothing needs it.
+    /// Returns the cycle in which a row last used in cycle `used` is closed if no request needs it.
     pub(crate) fn expires(self, used: Cycle) -> Option<Cycle> {
         match self {
             Self::Open | Self::Closed => None,

@@ -1,46 +1,46 @@
-//! Requests waiting for commands, sorted by bank.
+//! Queues of requests waiting for commands, organised by bank.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Id, IdTable, as_many};
 
-/// A waiting access.
+/// An access that waits for its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) access: u64,
-    /// Order of acceptance, or into the bank queues.
+    /// Sequence number of acceptance, or of the move to a bank queue.
     pub(crate) age: u64,
     pub(crate) row: u32,
     pub(crate) column: u32,
     pub(crate) bank: u32,
     pub(crate) tag: u32,
     pub(crate) write: bool,
-    /// An ACT was issued for the request.
+    /// True if an ACT was issued for this request.
     pub(crate) activated: bool,
-    /// The request closed another row.
+    /// True if the request had to close another row.
     pub(crate) conflicted: bool,
-    /// The next older and the next younger entry of the same queue and bank.
+    /// Next older and next younger entry of the same queue and bank.
     pub(crate) previous: Option<Id>,
     pub(crate) next: Option<Id>,
 }
 
-/// The requests of one queue for one bank, and those of them that can be next. The latter are kept
-/// while the bank is open.
+/// List of a queue's requests to one bank, with the scheduling candidates. The candidates are kept
+/// up to date while the bank is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) oldest: Option<Id>,
     pub(crate) youngest: Option<Id>,
-    /// The oldest that needs the open row.
+    /// Oldest request that needs the open row.
     pub(crate) hit: Option<Id>,
-    /// The oldest that needs the open row and is a write where `hit` is a read, or the reverse.
+    /// Oldest request to the open row that is a write where `hit` is a read, or the reverse.
     pub(crate) other_hit: Option<Id>,
-    /// The oldest that needs another row than the open one.
+    /// Oldest request that needs a row other than the open one.
     pub(crate) miss: Option<Id>,
     pub(crate) len: u32,
 }
 
 impl Line {
-    /// Finds those that can be next in the place of one that has left; candidates are the oldest of
-    /// their kind, so another one is younger.
+    /// Replaces a candidate that has left the line. Candidates are the oldest of their kind, so the
+    /// replacement is younger.
     fn replace(&mut self, entries: &IdTable<Entry>, left: Id, open: u32) {
         let after = entries[left].next;
         let hit = |entry: &Entry| entry.row == open;
@@ -61,7 +61,8 @@ impl Line {
     }
 }
 
-/// The first entry younger than this one that needs the open row and is of the other kind.
+/// Returns the first younger entry that needs the open row and is of the other kind (read or
+/// write).
 fn other_kind(entries: &IdTable<Entry>, hit: Id, open: u32) -> Option<Id> {
     let Entry { next, write, .. } = entries[hit];
     first_from(entries, next, |entry| {
@@ -69,7 +70,7 @@ fn other_kind(entries: &IdTable<Entry>, hit: Id, open: u32) -> Option<Id> {
     })
 }
 
-/// The first entry of a line from this one on that fits.
+/// Returns the first matching entry of a line, searching from this one on.
 #[inline]
 fn first_from(
     entries: &IdTable<Entry>,
@@ -85,18 +86,18 @@ fn first_from(
     next
 }
 
-/// A queue; entries lie in an array shared with others.
+/// Request queue of a channel. Its entries are stored in a table shared with other queues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Queue {
     pub(crate) lines: Vec<Line>,
-    /// Banks with requests.
+    /// Mask of banks that have requests in this queue.
     pub(crate) banks: u64,
-    /// Holds reads and writes.
+    /// True if the queue holds both reads and writes.
     mixed: bool,
 }
 
 impl Queue {
-    /// Whether what a checkpoint holds is of as many banks as this queue was built for.
+    /// Checks that the checkpointed queue has as many banks as this one.
     pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("banks", self.lines.len(), built.lines.len())?;
         if self.mixed == built.mixed {
@@ -106,7 +107,8 @@ impl Queue {
         }
     }
 
-    /// Whether every line leads through its entries to its youngest; tells `seen` of each entry.
+    /// Checks that every line links its entries correctly up to the youngest. Calls `seen` for each
+    /// entry.
     pub(crate) fn check(
         &self,
         entries: &IdTable<Entry>,
@@ -148,7 +150,7 @@ impl Queue {
         }
     }
 
-    /// Whether it holds reads and writes.
+    /// True if the queue holds both reads and writes.
     #[inline(always)]
     pub(crate) fn is_mixed(&self) -> bool {
         self.mixed
@@ -220,7 +222,7 @@ impl Queue {
         }
     }
 
-    /// Finds the candidates of a bank with this row open.
+    /// Recomputes the candidates of a bank with this row open.
     pub(crate) fn sort_out(&mut self, entries: &IdTable<Entry>, bank: u32, open: u32) {
         let line = &mut self.lines[bank as usize];
         line.hit = first_from(entries, line.oldest, |entry| entry.row == open);
@@ -231,7 +233,7 @@ impl Queue {
         };
     }
 
-    /// The oldest request of a bank that fits.
+    /// Returns the oldest matching request of a bank.
     pub(crate) fn oldest_that(
         &self,
         entries: &IdTable<Entry>,
@@ -241,7 +243,7 @@ impl Queue {
         first_from(entries, self.lines[bank as usize].oldest, fits)
     }
 
-    /// Whether a write to this access waits in the bank.
+    /// True if a write to this access waits in the bank.
     pub(crate) fn holds_write(&self, entries: &IdTable<Entry>, bank: usize, access: u64) -> bool {
         let mut next = self.lines[bank].oldest;
         while let Some(id) = next {
@@ -261,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    /// The candidates of a line as its fields are explained, looked for among all its entries.
+    /// Recomputes the candidates of a line by a search through all its entries.
     fn expected(queue: &Queue, entries: &IdTable<Entry>, open: u32) -> [Option<Id>; 3] {
         let oldest = queue.lines[0].oldest;
         let line = || std::iter::successors(oldest, |id| entries[*id].next);

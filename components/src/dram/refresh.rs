@@ -1,29 +1,29 @@
-//! When devices are refreshed.
+//! Refresh policy: when devices are refreshed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Refreshes that may be owed at a time and yet keep the postponing limit of 8 (row 29): the next
-/// one is begun before the eighth is due.
+/// Maximum number of refreshes that may be owed while keeping the postponing limit of 8 (row 29).
+/// The next one begins before the eighth is due.
 pub(crate) const POSTPONED_MAX: u32 = 7;
 
-/// How the devices are refreshed.
+/// Refresh mode of the devices.
 ///
-/// Refresh `k` falls due in cycle `k` × interval. When it is the time of a refresh nothing new is
-/// started (all banks; per bank, while a request whose ACT has been issued needs that bank) or
-/// nothing new in its bank (per bank), requests whose ACT has been issued are finished, rows are
-/// closed, and the refresh follows.
+/// Refresh `k` falls due in cycle `k` × interval. A starting refresh blocks new requests to all
+/// banks, or to its own bank for a per-bank refresh. A per-bank refresh also blocks all banks while
+/// a request whose ACT has been issued needs that bank. Requests whose ACT has been issued are
+/// finished, rows are closed, and the refresh follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Refresh {
-    /// Never.
+    /// Refresh is disabled: no refresh commands are issued.
     Off,
-    /// All banks at once, every tREFI.
+    /// All banks are refreshed at once, every tREFI.
     AllBank {
-        /// Refreshes that may be owed while requests wait, 0 to 7. With 0 a refresh is begun as
-        /// soon as it is due, which is what Ramulator and DRAMsim3 do.
+        /// Refreshes that may be owed while requests wait, 0 to 7. With 0 a refresh begins as soon
+        /// as it is due, as in Ramulator and DRAMsim3.
         postponed_max: u32,
     },
-    /// One bank after the other, one every tREFIb.
+    /// Banks are refreshed one after the other, one every tREFIb.
     PerBank {
         /// Refreshes that may be owed while requests of the next bank wait, 0 to 7.
         postponed_max: u32,
@@ -31,7 +31,7 @@ pub enum Refresh {
 }
 
 impl Refresh {
-    /// Refreshes that may be owed while requests wait.
+    /// Returns the number of refreshes that may be owed while requests wait.
     pub fn postponed_max(self) -> u32 {
         match self {
             Self::Off => 0,

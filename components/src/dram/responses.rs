@@ -1,14 +1,14 @@
-//! Responses on their way to their ports.
+//! Queues of responses waiting for their ports.
 
 use warpweave_framework::{Cycle, Id, State, below};
 
 use crate::building_blocks::Fifo;
 
-/// Transactions to be answered.
+/// Transactions that are ready for a response or will be acknowledged.
 pub(super) struct Responses {
-    /// Acknowledgements of writes: (cycle of sending, port, transaction).
+    /// Scheduled write acknowledgements: (cycle of sending, port, transaction).
     acknowledgements: Fifo<(Cycle, u32, Id)>,
-    /// Finished transactions per port, and the ports that have any.
+    /// Finished transactions per port, and the mask of ports that have any.
     ready: Vec<Fifo<Id>>,
     ready_ports: u64,
 }
@@ -22,20 +22,21 @@ impl Responses {
         }
     }
 
-    /// A transaction can be answered.
+    /// Marks a transaction as ready for its response.
     #[inline]
     pub(super) fn push(&mut self, port: u32, id: Id) {
         self.ready[port as usize].push(id);
         self.ready_ports |= 1 << port;
     }
 
-    /// A write can be answered in this cycle, which is not before those of others.
+    /// Schedules the acknowledgement of a write. `at` must not be earlier than that of previous
+    /// calls.
     #[inline]
     pub(super) fn acknowledge(&mut self, at: Cycle, port: u32, id: Id) {
         self.acknowledgements.push((at, port, id));
     }
 
-    /// Makes the acknowledgements ready whose cycle has come.
+    /// Marks the acknowledgements due by now as ready.
     #[inline]
     pub(super) fn advance(&mut self, now: Cycle) {
         while let Some(&(cycle, port, id)) = self.acknowledgements.front()
@@ -46,7 +47,7 @@ impl Responses {
         }
     }
 
-    /// The cycle of the next acknowledgement.
+    /// Returns the cycle of the next acknowledgement.
     #[inline]
     pub(super) fn next_acknowledgement(&self) -> Option<Cycle> {
         self.acknowledgements.front().map(|(cycle, ..)| *cycle)
@@ -69,18 +70,18 @@ impl Responses {
         }
     }
 
-    /// Whether any transaction waits for its port.
+    /// True if any transaction waits for its port.
     #[inline]
     pub(super) fn any_ready(&self) -> bool {
         self.ready_ports != 0
     }
 
-    /// Transactions that wait, per port.
+    /// Returns the number of waiting transactions per port.
     pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
         self.ready.iter().map(Fifo::len)
     }
 
-    /// Names the fields of the state.
+    /// Registers the fields of the state for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("acknowledgements", &mut self.acknowledgements);
         state.array("ready", &mut self.ready);
@@ -100,7 +101,7 @@ impl Responses {
         });
     }
 
-    /// The transactions that are answered.
+    /// Iterates over all transactions waiting for their response.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
         let later = self.acknowledgements.iter().map(|(_, _, id)| *id);
         self.ready.iter().flat_map(Fifo::iter).copied().chain(later)

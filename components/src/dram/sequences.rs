@@ -1,21 +1,21 @@
-//! The newest write sequence of every line, in memory bounded by the capacity of the channels.
+//! Latest write sequence of every line, in memory bounded by the capacity of the channels.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes that share a sequence: the smallest line of the protocol.
+/// Bytes that share a write sequence: the smallest line of the protocol.
 const GRANULE_BYTES: u64 = 32;
-/// Sequences that are kept together once one of them is known.
+/// Number of sequences allocated together on the first write to one of them.
 const PAGE: usize = 256;
 
-/// Highest write sequence per 32 bytes of memory; 0 where nothing was written. Addresses beyond
-/// the capacity share the cells, and so the sequences, of those they wrap to.
+/// Highest write sequence per 32 bytes of memory, 0 where nothing was written. Addresses above the
+/// capacity share the sequences of the addresses they wrap to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sequences {
     pages: Vec<Option<Box<[u32]>>>,
 }
 
 impl Sequences {
-    /// The sequence of the bytes at this address.
+    /// Returns the sequence of the bytes at this address.
     #[inline]
     pub(super) fn of(&self, address: u64) -> u32 {
         let (page, at) = place(address);
@@ -25,7 +25,7 @@ impl Sequences {
         }
     }
 
-    /// Notes a write with this sequence. Addresses lie within the capacity.
+    /// Records a write with this sequence. Addresses must be within the capacity.
     pub(super) fn raise(&mut self, address: u64, sequence: u32) {
         let (page, at) = place(address);
         if self.pages.len() <= page {

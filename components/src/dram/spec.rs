@@ -1,4 +1,4 @@
-//! What a description of a GDDR5 controller says.
+//! Description of a GDDR5 controller.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,90 +14,92 @@ use super::scheduler::{AnyRequestOrder, FrFcfs, RequestOrder, RequestOrderSite};
 use super::timing::Timing;
 use crate::interleave::Interleave;
 
-/// Bytes of one burst of a GDDR5 device: 8 beats of 4 bytes.
+/// Bytes of one GDDR5 device burst: 8 beats of 4 bytes.
 const GDDR5_BURST_BYTES: u32 = 32;
-/// Bytes of an access at most: a line.
+/// Maximum number of bytes per access: one line.
 const ACCESS_BYTES_MAX: u32 = 128;
 const PORTS_MAX: u32 = 64;
 const CHANNELS_MAX: u32 = 16;
 const LATENCY_MAX: u32 = 1 << 20;
-/// Requests that can wait in the bank queues of a channel.
+/// Maximum total capacity of a channel's bank queues, in requests.
 const BANK_QUEUES_MAX: u32 = 16_384;
 
-/// What a description sets.
+/// Description of a memory controller: channels, devices, queues and policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GddrSpec {
     /// Number of `up` ports, 1 to 64.
     pub ports: u32,
-    /// Devices that work in lock step: 1, 2 or 4. An access moves `burst_bytes` times this.
+    /// Number of devices that work in lockstep: 1, 2 or 4. An access moves `burst_bytes` times
+    /// this.
     pub devices: u32,
-    /// Bytes that a burst of one device moves, 32 or 64. Source: 32, 8 beats of 32 pins (JESD212, GDDR5) or 4 of 64
-    /// (JESD235A, a pseudo-channel of HBM2); 16 beats of GDDR5X make 64 (JESD232).
+    /// Bytes that a burst of one device moves, 32 or 64. Source: 32, 8 beats of 32 pins (JESD212,
+    /// GDDR5) or 4 of 64 (JESD235A, a pseudo-channel of HBM2); 16 beats of GDDR5X make 64
+    /// (JESD232).
     #[serde(default = "gddr5_burst")]
     pub burst_bytes: u32,
-    /// Whether a read or write command serves, in one burst, two accesses to its row that wait, of which one has
-    /// an even column and the other an odd one. Source: no; the pseudo-channels of GDDR5X (JESD232), two halves of 16 pins
-    /// that share command, bank and row and have a column each.
+    /// Enables serving two waiting accesses to one row, one to an even and one to an odd column,
+    /// with a single burst. Source: no. Otherwise the pseudo-channels of GDDR5X (JESD232), two
+    /// halves of 16 pins that share command, bank and row and have a column each.
     #[serde(default)]
     pub column_pairs: bool,
-    /// Channels with command bus, data bus and queues of their own behind the ports, a power of
-    /// two up to 16; the mapping says which one an access goes to. Source: one channel per
+    /// Number of channels behind the ports, a power of two up to 16, each with its own command bus,
+    /// data bus and queues. The mapping selects the channel of an access. Source: one channel per
     /// controller, as in GPGPU-Sim and the reference runs.
     #[serde(default = "one")]
     pub channels: u32,
-    /// How addresses are dealt to controllers; left out, addresses are the controller's own. A `hash` deals
-    /// to as many slices as there are controllers times `ports`.
+    /// Interleaving of addresses over controllers. If omitted, addresses are the controller's own.
+    /// A `hash` distributes over as many slices as there are controllers times `ports`.
     #[serde(default)]
     pub interleave: Option<Interleave>,
-    /// Banks, rows and columns of each channel.
+    /// Numbers of banks, rows and columns of each channel.
     pub geometry: Geometry,
-    /// Where an access goes.
+    /// Mapping from access numbers to channel, bank, row and column.
     pub mapping: MappingSpec,
     /// Timing of the devices in cycles of CK, the clock of this component.
     pub timing: Timing,
-    /// Accesses the read queue of a channel holds. Source: 32 in Ramulator and DRAMsim3.
+    /// Capacity of a channel's read queue, in accesses. Source: 32 in Ramulator and DRAMsim3.
     pub read_queue: u32,
-    /// Accesses the write queue of a channel holds. Source: 32 in Ramulator and DRAMsim3, 32 or
-    /// 128 in GPGPU-Sim.
+    /// Capacity of a channel's write queue, in accesses. Source: 32 in Ramulator and DRAMsim3, 32
+    /// or 128 in GPGPU-Sim.
     pub write_queue: u32,
-    /// Accesses each bank's own queue holds. Left out, requests are scheduled from the read and
-    /// write queues; otherwise they move from there to the queues of their banks, one per cycle.
-    /// Source: 8 in DRAMsim3, 128 in the graph thesis; none in Ramulator.
+    /// Capacity of each bank's own queue, in accesses. If omitted, requests are scheduled from the
+    /// read and write queues. Otherwise they move from there to the queues of their banks, one per
+    /// cycle. Source: 8 in DRAMsim3, 128 in the graph thesis; none in Ramulator.
     #[serde(default)]
     pub bank_queue: Option<u32>,
-    /// Which request gets the next command. Source: plain FR-FCFS, the reference policy
-    /// (Ramulator 2).
+    /// Policy that selects the request to get the next command. Source: plain FR-FCFS, the
+    /// reference policy (Ramulator 2).
     #[serde(default = "Policy::plain::<FrFcfs>")]
     pub scheduler: Policy<RequestOrder>,
-    /// Commands that fit into a cycle. Source: one, as on GDDR5; row and column commands have pins of
-    /// their own in JESD235 (HBM).
+    /// Number of commands the bus takes per cycle. Source: one, as on GDDR5; row and column
+    /// commands have pins of their own in JESD235 (HBM).
     #[serde(default)]
     pub command_bus: CommandBus,
-    /// Whether all channels share that bus; refreshes of a channel without requests take no place on it. Source: no;
-    /// the two pseudo-channels of a channel of HBM2 (JESD235A).
+    /// Enables sharing of that bus by all channels. Refreshes of a channel without requests do not
+    /// occupy it. Source: no; the two pseudo-channels of a channel of HBM2 (JESD235A).
     #[serde(default)]
     pub shared_bus: bool,
-    /// How long rows stay open. Source: open rows, the reference policy (Ramulator, DRAMsim3,
-    /// GPGPU-Sim).
+    /// Page policy: how long rows stay open. Source: open rows, the reference policy (Ramulator,
+    /// DRAMsim3, GPGPU-Sim).
     #[serde(default)]
     pub page: Page,
-    /// When writes are served.
+    /// Write-drain policy: when writes are served instead of reads.
     pub drain: Drain,
-    /// Whether a write to an access that waits to be written already replaces it. Source: as
-    /// Ramulator 2 and DRAMsim3 do; Ramulator 1 does not.
+    /// Enables replacing a waiting write by a later write to the same access. Source: as Ramulator
+    /// 2 and DRAMsim3 do; Ramulator 1 does not.
     #[serde(default = "yes")]
     pub merge_writes: bool,
-    /// Finished responses that may wait for their ports beyond the reads the channels themselves
-    /// keep under way, at least 1.
+    /// Finished responses that may wait for their ports in addition to the reads the channels
+    /// themselves keep in flight, at least 1.
     pub response_queue: u32,
     /// Cycles added to every read between the last data beat and its response. Source: 100 in
     /// GPGPU-Sim, 0 in the reference runs.
     pub latency_cycles: u32,
-    /// When the devices are refreshed.
+    /// Refresh mode: when the devices are refreshed.
     pub refresh: Refresh,
-    /// Whether an independent checker judges every command; a broken timing rule stops the run.
-    /// Source: off, for speed.
+    /// Enables an independent checker of every command. A timing violation stops the run. Source:
+    /// off, for speed.
     #[serde(default)]
     pub check: bool,
 }
@@ -115,12 +117,12 @@ fn yes() -> bool {
 }
 
 impl GddrSpec {
-    /// Bytes one access moves.
+    /// Returns the number of bytes that one access moves.
     pub fn access_bytes(&self) -> u32 {
         self.burst_bytes * self.devices
     }
 
-    /// One channel and its policies, but for the order of requests.
+    /// Returns the configuration of one channel and its policies, except the request order.
     pub fn config(&self) -> Config {
         Config {
             geometry: self.geometry,
@@ -137,10 +139,10 @@ impl GddrSpec {
         }
     }
 
-    /// The order of the requests of a channel.
+    /// Builds the request order of a channel.
     ///
     /// # Errors
-    /// What the policy refuses, at the field `scheduler`.
+    /// Returns the policy's errors at the field `scheduler`.
     pub fn order(
         &self,
         channel: u32,
@@ -158,10 +160,10 @@ impl GddrSpec {
             .build("scheduler", environment, &site, channel)
     }
 
-    /// Checks the numbers, all but the mapping.
+    /// Checks all values except the mapping.
     ///
     /// # Errors
-    /// A value outside its range.
+    /// Returns an error if a value is out of range.
     pub fn check(&self) -> Result<(), SpecError> {
         SpecError::in_range("ports", self.ports, 1..=PORTS_MAX)?;
         SpecError::in_range("channels", self.channels, 1..=CHANNELS_MAX)?;
@@ -236,8 +238,8 @@ impl GddrSpec {
         })
     }
 
-    /// Reads that may be unanswered at a time: those in the queues, active, on the way back, and
-    /// finished but not sent.
+    /// Returns the maximum number of unanswered reads: queued, active, in flight, and finished but
+    /// not sent.
     pub(super) fn transactions(&self) -> usize {
         let under_way = self.timing.read_data_end() + self.latency_cycles;
         let apart = self.timing.t_ccd_s.max(self.timing.burst_cycles);

@@ -1,20 +1,20 @@
-//! Requests cut into accesses.
+//! Splitting of requests into accesses of burst size.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Id;
 
-/// The accesses of a line that a request touches.
+/// Accesses of a line that a request touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Accesses {
-    /// Number of the access that holds the line's first byte.
+    /// Number of the access that contains the line's first byte.
     first: u64,
-    /// Those not yet taken, bit `k` for the `k`-th from `first`.
+    /// Mask of accesses not yet taken; bit `k` is the `k`-th from `first`.
     left: u8,
 }
 
 impl Accesses {
-    /// The accesses of so many bytes that these words of the line at address `line` touch, at least
-    /// one.
+    /// Returns the accesses of `access_bytes` bytes that these words of the line at address `line`
+    /// touch, at least one.
     pub(super) fn touched(line: u64, words: u32, access_bytes: u32) -> Self {
         let access_words = access_bytes / 4;
         let offset = (line % u64::from(access_bytes)) as u32 / 4;
@@ -34,31 +34,31 @@ impl Accesses {
         }
     }
 
-    /// Number of the access that holds the line's first byte.
+    /// Returns the number of the access that contains the line's first byte.
     pub(super) fn first(self) -> u64 {
         self.first
     }
 
-    /// The next one.
+    /// Returns the number of the next access.
     #[inline]
     pub(super) fn next(self) -> u64 {
         self.first + u64::from(self.left.trailing_zeros())
     }
 
-    /// Those after the next one, if there are any.
+    /// Returns the accesses after the next one, if any remain.
     #[inline]
     pub(super) fn after(self) -> Option<Self> {
         let left = self.left & (self.left - 1);
         (left != 0).then_some(Self { left, ..self })
     }
 
-    /// How many there are.
+    /// Returns the number of remaining accesses.
     pub(super) fn count(self) -> u32 {
         self.left.count_ones()
     }
 }
 
-/// The request whose accesses are entering the queues.
+/// Request whose accesses are currently entering the queues.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Splitting {
     pub(super) transaction: Id,

@@ -1,4 +1,4 @@
-//! What a controller reports.
+//! Statistics that a memory controller reports.
 
 use warpweave_framework::{Statistics, TimeWeighted};
 
@@ -26,7 +26,7 @@ pub(super) fn report(dram: &GddrController, s: &mut Statistics<'_>) {
     }
 }
 
-/// What the channels count, together.
+/// Reports the summed counters of all channels.
 fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'_>) {
     let cycle = s.cycle();
     let sum = |of: fn(&ChannelStats) -> u64| channels.iter().map(|c| of(c.stats())).sum::<u64>();
@@ -159,7 +159,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     );
 }
 
-/// What the checkers saw.
+/// Reports the results of the timing checkers.
 fn checks(channels: &[Controller], s: &mut Statistics<'_>) {
     let judges = || channels.iter().filter_map(Controller::judge);
     s.counter(
@@ -185,7 +185,7 @@ fn checks(channels: &[Controller], s: &mut Statistics<'_>) {
     );
 }
 
-/// What the component itself counts.
+/// Reports the component's own request counters.
 fn requests(dram: &GddrController, s: &mut Statistics<'_>) {
     let g = &dram.stats;
     let counters = [

@@ -1,8 +1,8 @@
-//! The timing numbers of a GDDR5 device, in cycles of the command clock CK.
+//! Timing parameters of a GDDR5 device, in cycles of the command clock CK.
 //!
-//! Names are those of the standard (JEDEC JESD212) and of the public simulators, so that a data
-//! sheet or another tool's file can be copied line by line. Nothing is derived silently: the one
-//! number that may be left out is tRTW, and [`Timing::read_to_write`] says how it follows.
+//! Names follow the standard (JEDEC JESD212) and the public simulators, so that data sheets or
+//! other tools' files can be copied line by line. Nothing is derived silently. Only tRTW may be
+//! omitted, and [`Timing::read_to_write`] documents its default.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,15 +10,15 @@ use warpweave_framework::SpecError;
 
 use super::refresh::Refresh;
 
-/// Longest time a field may state; keeps every sum of a few of them far from overflow.
+/// Maximum value of a timing field; keeps sums of a few of them far from overflow.
 const CYCLES_MAX: u32 = 1 << 24;
 
 /// Timing of a device, all in CK cycles. A gap of 0 is not enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// Cycles a burst occupies the data bus: BL / 4, which is 2 for GDDR5 (JESD212); BL / 8 for GDDR5X (JESD232), BL / 2 for
-    /// HBM2 (JESD235A).
+    /// Cycles a burst occupies the data bus: BL / 4, which is 2 for GDDR5 (JESD212); BL / 8 for
+    /// GDDR5X (JESD232), BL / 2 for HBM2 (JESD235A).
     pub burst_cycles: u32,
     /// Read latency (RL): RD command to first data beat.
     pub t_cl: u32,
@@ -32,7 +32,7 @@ pub struct Timing {
     pub t_rp: u32,
     /// ACT to PRE of the same bank.
     pub t_ras: u32,
-    /// ACT to ACT of the same bank; enforced beside tRAS + tRP, never derived from them.
+    /// ACT to ACT of the same bank; enforced in addition to tRAS + tRP, never derived from them.
     pub t_rc: u32,
     /// ACT to ACT of any other bank.
     pub t_rrd_s: u32,
@@ -42,7 +42,7 @@ pub struct Timing {
     pub t_ccd_s: u32,
     /// RD to RD and WR to WR of the same bank group; equal to `t_ccd_s` when bank groups are off.
     pub t_ccd_l: u32,
-    /// RD to WR of any bank. Left out: tCL + burst + 2 - tWL. Source: the turnaround of most
+    /// RD to WR of any bank. If omitted: tCL + burst + 2 - tWL. Source: the turnaround of most
     /// simulators; presets D1 and Titan state it.
     #[serde(default)]
     pub t_rtw: Option<u32>,
@@ -60,41 +60,41 @@ pub struct Timing {
     pub t_32aw: u32,
     /// PRE to PRE of any bank.
     pub t_ppd: u32,
-    /// Mean interval of all-bank refreshes.
+    /// Mean interval of all-bank refreshes, in CK cycles.
     pub t_refi: u32,
-    /// Duration of an all-bank refresh.
+    /// Duration of an all-bank refresh, in CK cycles.
     pub t_rfc: u32,
-    /// Mean interval of per-bank refreshes; needed when they are chosen. Source: tREFI /
-    /// banks keeps the rate of all-bank refreshes, as in `hbm2`.
+    /// Mean interval of per-bank refreshes; required when they are enabled. Source: tREFI / banks
+    /// keeps the rate of all-bank refreshes, as in `hbm2`.
     #[serde(default)]
     pub t_refi_b: Option<u32>,
-    /// Duration of a per-bank refresh; needed when they are chosen. Source: `hbm2` has one.
+    /// Duration of a per-bank refresh; required when they are enabled. Source: `hbm2` has one.
     #[serde(default)]
     pub t_rfc_b: Option<u32>,
-    /// Per-bank refresh to ACT or refresh of another bank; needed when they are chosen. Source:
+    /// Per-bank refresh to ACT or refresh of another bank; required when they are enabled. Source:
     /// `hbm2` has one.
     #[serde(default)]
     pub t_rrefd: Option<u32>,
 }
 
 impl Timing {
-    /// RD to WR command gap (row 15 of the rules in docs/components/gddr5.md).
+    /// Returns the RD to WR command gap (row 15 of the rules in docs/components/gddr5.md).
     pub fn read_to_write(&self) -> u32 {
         self.t_rtw
             .unwrap_or_else(|| (self.t_cl + self.burst_cycles + 2).saturating_sub(self.t_wl))
     }
 
-    /// First write beat's command to the end of its data: WL + BL.
+    /// Returns the cycles from a WR command to the end of its data: WL + BL.
     pub fn write_data_end(&self) -> u32 {
         self.t_wl + self.burst_cycles
     }
 
-    /// RD command to the cycle after its last data beat: CL + BL.
+    /// Returns the cycles from a RD command to the end of its data: CL + BL.
     pub fn read_data_end(&self) -> u32 {
         self.t_cl + self.burst_cycles
     }
 
-    /// Cycles between the refreshes of this kind.
+    /// Returns the cycles between refreshes in this mode; `None` without refresh.
     pub fn refresh_interval(&self, refresh: Refresh) -> Option<u32> {
         match refresh {
             Refresh::Off => None,
@@ -103,7 +103,7 @@ impl Timing {
         }
     }
 
-    /// Every field with its name, in the order of the declaration.
+    /// Returns every required field with its name, in the order of the declaration.
     fn fields(&self) -> [(&'static str, u32); 25] {
         [
             ("burst_cycles", self.burst_cycles),
@@ -134,8 +134,9 @@ impl Timing {
         ]
     }
 
-    /// Within so many cycles an active request of every bank, read or write, gets its column
-    /// command when nothing new is started: those of one kind first, then those of the other.
+    /// Returns an upper bound on the cycles in which an active request of every bank gets its
+    /// column command. It assumes that nothing new starts, and that one kind (reads or writes) is
+    /// served before the other.
     pub(super) fn columns_of_all(&self, banks: u32) -> u64 {
         let apart = self.t_ccd_s.max(self.t_ccd_l).max(self.burst_cycles);
         let data = self.read_data_end().saturating_sub(self.t_wl);
@@ -144,11 +145,11 @@ impl Timing {
         u64::from(banks) * u64::from(apart) + 2 * u64::from(turn)
     }
 
-    /// Checks the numbers against the refreshes that are to be made with them, of so many banks.
+    /// Checks the parameters for this refresh mode and number of banks.
     ///
     /// # Errors
-    /// A time beyond 2^24 cycles, a burst of no cycles, a number the refreshes need and that is
-    /// left out, or refreshes that leave no time for anything else.
+    /// Returns an error if a time exceeds 2^24 cycles, a burst takes no cycles or a field required
+    /// for refreshes is missing. Also fails if refreshes leave no time for anything else.
     pub fn check(&self, field: &str, refresh: Refresh, banks: u32) -> Result<(), SpecError> {
         for (name, cycles) in self.fields() {
             SpecError::in_range(&format!("{field}.{name}"), cycles, ..=CYCLES_MAX)?;
@@ -181,8 +182,8 @@ impl Timing {
         }
     }
 
-    /// Before a refresh rows must close and after it a request must be able to finish, or nothing
-    /// is ever served.
+    /// Checks that between two refreshes rows can close and at least one request can finish.
+    /// Otherwise nothing is ever served.
     fn check_pause(
         &self,
         field: &str,

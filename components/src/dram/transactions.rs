@@ -1,4 +1,4 @@
-//! Requests between their acceptance and their responses, and the order among reads.
+//! Requests between acceptance and response, and the order among reads.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, IdTable, State, at_most, below};
@@ -6,37 +6,37 @@ use warpweave_random::GAMMA;
 
 use crate::memory::{LINE_BYTES_MAX, MemRequest};
 
-/// A request between its acceptance and its response.
+/// A request that is accepted but not yet answered.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Transaction {
     pub(super) request: MemRequest,
     pub(super) port: u32,
     pub(super) accepted: Cycle,
-    /// Accesses without data so far.
+    /// Number of accesses whose data have not arrived yet.
     pub(super) missing: u32,
-    /// Write sequence known when the request was ordered.
+    /// Write sequence visible to the request when it was ordered.
     pub(super) write_sequence: u32,
-    /// It is a read whose data are not complete, or that waits for an older one.
+    /// True for a read whose data are incomplete, or that waits for an older read.
     is_open: bool,
-    /// An older read of the same source, port and line is unanswered.
+    /// True if an older read of the same source, port and line is unanswered.
     waits_for_older: bool,
-    /// The younger read that waits for this one.
+    /// Younger read that waits for this one.
     younger: Option<Id>,
 }
 
-/// Bits of the hash of a line: so many that few of the reads under way share one.
+/// Bits of a line hash, chosen so that few outstanding reads collide.
 const LINE_HASH_BITS: u32 = 12;
 
-/// The transactions of a controller.
+/// Table of the controller's outstanding transactions.
 pub(super) struct Transactions {
     limit: usize,
     table: IdTable<Transaction>,
-    /// Open reads, counted by a hash of their line.
+    /// Number of open reads per line hash.
     reads_by_line: Box<[u16]>,
 }
 
 impl Transactions {
-    /// A table for so many transactions.
+    /// Creates a table for up to `limit` transactions.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -45,13 +45,13 @@ impl Transactions {
         }
     }
 
-    /// Whether another one can begin.
+    /// True if another transaction can begin.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.table.len() < self.limit
     }
 
-    /// A request of so many accesses begins.
+    /// Begins a transaction for a request with this number of accesses.
     pub(super) fn begin(
         &mut self,
         now: Cycle,
@@ -71,19 +71,20 @@ impl Transactions {
         })
     }
 
-    /// A transaction that has begun and not ended.
+    /// Returns a transaction that has begun and not ended.
     #[inline]
     pub(super) fn get(&self, id: Id) -> &Transaction {
         &self.table[id]
     }
 
-    /// Its response was sent, or there will be none.
+    /// Ends a transaction whose response was sent or that needs none.
     #[inline]
     pub(super) fn end(&mut self, id: Id) {
         self.table.remove(id).expect("a transaction ends once");
     }
 
-    /// Fixes what a read will see, and puts it behind older reads of its source, port and line.
+    /// Fixes the write sequence a read will see, and orders it behind older reads of its source,
+    /// port and line.
     pub(super) fn order_read(&mut self, id: Id, write_sequence: u32) {
         let Transaction { request, port, .. } = self.table[id];
         let hash = line_hash(request.line);
@@ -110,19 +111,20 @@ impl Transactions {
         read.write_sequence = write_sequence;
     }
 
-    /// Whether an open read wants this line.
+    /// True if an open read needs this line.
     pub(super) fn is_read(&self, line: u64) -> bool {
         self.reads_by_line[line_hash(line)] > 0
             && self.open_reads().any(|(_, t)| t.request.line == line)
     }
 
-    /// Reads whose data are not complete, or that wait for older ones.
+    /// Iterates over the reads whose data are incomplete, or that wait for older reads.
     pub(super) fn open_reads(&self) -> impl Iterator<Item = (Id, &Transaction)> {
         self.table.iter().filter(|(_, t)| t.is_open)
     }
 
-    /// The data of one access of a read have arrived. Hands out, in order, the reads that can be
-    /// answered now: this one if it is complete and waits for none, and complete ones behind it.
+    /// Records the data of one access of a read. Passes the reads that can be answered now to
+    /// `complete`, in order. These are this read, if it is complete and waits for none, and
+    /// complete reads behind it.
     pub(super) fn data_arrived(&mut self, id: Id, mut complete: impl FnMut(Id, &Transaction)) {
         let read = &mut self.table[id];
         read.missing -= 1;
@@ -140,19 +142,19 @@ impl Transactions {
         }
     }
 
-    /// Names the fields of the state.
+    /// Registers the fields of the state for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("transactions", &mut self.table);
         state.array("reads_by_line", &mut self.reads_by_line);
     }
 
-    /// Whether there is such a transaction.
+    /// True if there is a transaction with this id.
     pub(super) fn is_there(&self, id: Id) -> bool {
         self.table.get(id).is_some()
     }
 
-    /// Whether transactions fit each other, for what a checkpoint held: `pending` are the ids of the
-    /// accesses that are not finished, `answered` those of transactions that wait to be answered.
+    /// Checks that transactions restored from a checkpoint are consistent. `pending` are the ids of
+    /// unfinished accesses, `answered` those of transactions waiting for their response.
     pub(super) fn check(
         &self,
         ports: u64,
@@ -204,7 +206,7 @@ impl Transactions {
     }
 }
 
-/// A small hash of a line's address.
+/// Computes a small hash of a line's address.
 #[inline]
 fn line_hash(line: u64) -> usize {
     const SHIFT: u32 = LINE_BYTES_MAX.trailing_zeros() - 2;

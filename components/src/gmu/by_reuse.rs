@@ -1,4 +1,4 @@
-//! Kernels that share lines with those that run go first, as a profile says.
+//! Kernel order that prefers kernels sharing lines with running ones, according to a reuse profile.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use super::{EmptyQueue, KernelOrder, OrderPolicy};
 use crate::artefact::artefact;
 use crate::reuse_profile::{ReuseProfile, WHAT};
 
-/// The kernel that shares most with the head of another queue gets the queue: of the kernels linked to each head the
-/// first in the order of their ratios that waits, of those of all heads the one with the largest ratio, of equals the
-/// one of the lower queue. Where none is linked to a head, the kernel that waits for longest.
+/// The queue goes to the waiting kernel that shares most with the head of another queue. For each
+/// head the candidate is the first waiting kernel among its linked ones, in order of their ratios.
+/// Among all heads the candidate with the largest ratio wins; ties go to the lower queue. If no
+/// waiting kernel is linked to a head, the one waiting longest gets the queue.
 ///
-/// Source: the LASER paper, section 5, Algorithm 1. That a kernel which does not wait is passed over, and that the
-/// best over all heads is taken, is own reading.
+/// Source: the LASER paper, section 5, Algorithm 1. Two details are our interpretation: kernels
+/// that are not waiting are skipped, and the best candidate over all heads is taken.
 pub struct ByReuse {
     profile: Arc<ReuseProfile>,
     by_reuse: u64,
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
     use crate::launch::KernelLaunch;
 
-    /// Who gets the queue, with these heads and these kernels waiting.
+    /// Returns the kernel that gets the queue, given these heads and waiting kernels.
     fn chosen(links: &[(u32, u32, f64)], heads: &[u32], pool: &[u32]) -> Option<u32> {
         let launch = |&kernel: &u32| KernelLaunch::plain(kernel, kernel);
         let heads: Vec<_> = heads.iter().map(launch).collect();
@@ -103,7 +104,8 @@ mod tests {
         })
     }
 
-    /// LSR-M9: candidates of a head in the order of their ratios, the first that is in the pool.
+    /// LSR-M9: candidates of a head are taken in order of their ratios, and the first one in the
+    /// pool wins.
     #[test]
     fn lsr_m9_the_best_linked_kernel_that_waits_is_taken() {
         let links = [(1, 5, 0.9), (1, 6, 0.8), (1, 7, 0.5)];

@@ -1,4 +1,4 @@
-//! Who waits for whom: a kernel is complete with all that it launched from the device.
+//! Kernel families: a kernel is complete only with all kernels that it launched from the device.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use warpweave_trace::Program;
 
 use crate::launch::KernelLaunch;
 
-/// A kernel that is not complete.
+/// A kernel that is not complete yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Member {
     launch: KernelLaunch,
-    /// Kernels it launches whose families are not complete.
+    /// Number of its child kernels whose families are not complete.
     left: u32,
-    /// Its own work-groups are done.
+    /// True if its own work-groups are done.
     ended: bool,
 }
 
-/// The families of all kernels that were accepted and are not complete.
+/// Families of all kernels that were accepted and are not complete.
 #[derive(Debug, Default)]
 pub(super) struct Families {
-    /// By kernel of the program: who launches it from the device.
+    /// Parent of each kernel of the program, if it is launched from the device.
     parents: Vec<Option<u32>>,
-    /// By kernel of the program: how many it launches.
+    /// Number of kernels launched by each kernel of the program.
     children: Vec<u32>,
     members: BTreeMap<u32, Member>,
-    /// Streams that wait for a family, and its kernel.
+    /// Kernel whose family each blocked stream waits for.
     held: BTreeMap<u32, u32>,
 }
 
 impl Families {
-    /// Those of a program; without one no kernel launches another.
+    /// Creates the families of a program; without a program no kernel launches another.
     pub(super) fn of(program: Option<&Program>) -> Self {
         let kernels = program.map_or(&[][..], |program| &program.kernels);
         let parents = kernels
@@ -49,7 +49,7 @@ impl Families {
         }
     }
 
-    /// A kernel was accepted.
+    /// Adds a kernel that the unit has accepted.
     pub(super) fn joins(&mut self, launch: KernelLaunch) {
         let left = self.children.get(launch.kernel as usize);
         let member = Member {
@@ -64,7 +64,8 @@ impl Families {
         self.parents.get(kernel as usize).copied().flatten()
     }
 
-    /// The kernels that are complete once the work-groups of this one are done: itself first, then those above.
+    /// Returns the kernels that become complete when the work-groups of this one are done: the
+    /// kernel itself first, then its ancestors.
     pub(super) fn completed_by(&self, kernel: u32) -> Vec<u32> {
         let mut complete = Vec::new();
         let mut next = self.members.get(&kernel).filter(|member| member.left == 0);
@@ -81,8 +82,9 @@ impl Families {
         complete
     }
 
-    /// The work-groups of a kernel are done, which completes these, as [`Families::completed_by`] says. Their
-    /// launches, and whether the kernel's own stream has to wait.
+    /// Notes that the work-groups of a kernel are done, which completes the kernels in `complete`;
+    /// see [`Families::completed_by`]. Returns their launches, and true if the kernel's own stream
+    /// must wait.
     pub(super) fn ends(&mut self, kernel: u32, complete: &[u32]) -> (Vec<KernelLaunch>, bool) {
         if let Some(member) = self.members.get_mut(&kernel) {
             member.ended = true;
@@ -107,7 +109,7 @@ impl Families {
         (launches, complete.is_empty())
     }
 
-    /// Streams that wait for a family, and its kernel.
+    /// Returns the blocked streams, each with the kernel whose family it waits for.
     pub(super) fn held(&self) -> impl Iterator<Item = (u32, u32)> {
         self.held.iter().map(|(&stream, &kernel)| (stream, kernel))
     }

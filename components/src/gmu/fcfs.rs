@@ -1,10 +1,10 @@
-//! First come, first served.
+//! Kernel order by arrival: first come, first served.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::{EmptyQueue, KernelOrder, OrderPolicy};
 
-/// First come, first served: the kernel that waits for longest.
+/// First come, first served: picks the kernel that has waited longest.
 ///
 /// Source: the LASER paper, section 3.2.
 pub struct Fcfs;
@@ -28,6 +28,5 @@ impl OrderPolicy for Fcfs {
         empty.pool.first().map(|waiting| waiting.launch.kernel)
     }
 
-    /// There is none.
     fn state(&mut self, _: &mut State<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! The grid management unit: hardware work queues and a pool of pending kernels.
+//! Grid management unit (GMU): hardware work queues and a pool of pending kernels.
 //!
 //! ```text
 //!                ┌──────────────────────────────────────────────┐
@@ -10,11 +10,11 @@
 //!                └──────────────────────────────────────────────┘
 //! ```
 //!
-//! Kernels of one stream run strictly one after the other: a work queue belongs to one stream as
-//! long as it holds a kernel, and only its head runs. Heads of different queues run concurrently.
-//! A kernel that arrives joins the queue of its stream. Which of those whose stream has no queue gets
-//! an empty queue (lowest number first) the policy `order` says; the others wait in the pool, and
-//! follow the first of their stream into its queue, as far as it has room (LASER, section 3.2).
+//! Kernels of one stream run strictly in sequence. A work queue belongs to one stream as long as it
+//! holds a kernel, and only its head runs. Heads of different queues run concurrently. An arriving
+//! kernel joins the queue of its stream. An empty queue (lowest number first) goes to a kernel
+//! whose stream has no queue, chosen by the policy `order`. The other kernels wait in the pool and
+//! follow the first of their stream into its queue, if it has room (LASER, section 3.2).
 //!
 //! # Ports
 //!
@@ -29,27 +29,27 @@
 //! # Timing
 //!
 //! - A launch readable in cycle `c` enters a queue or the pool in cycle `c`, if either has room.
-//! - A kernel that becomes head in cycle `h` is sent as `KernelReady` in cycle
-//!   `h + dispatch_latency_cycles + w × work_group_latency_cycles`, where it has `w` work-groups, or the first later one with
-//!   room. So with an empty queue and the second latency 0: launch readable in `c`, `KernelReady` sent in
-//!   `c + dispatch_latency_cycles`.
-//! - A completion readable in cycle `d` is sent to the host in cycle `d`, and the next kernel of
-//!   the queue, or one of the pool, becomes head in cycle `d`.
+//! - A kernel of `w` work-groups that becomes head in cycle `h` is sent as `KernelReady` in cycle
+//!   `h + dispatch_latency_cycles + w × work_group_latency_cycles`. If there is no room, it is sent
+//!   in the first later cycle with room. With an empty queue and a second latency of 0, a launch
+//!   readable in `c` is sent in `c + dispatch_latency_cycles`.
+//! - A completion readable in cycle `d` is sent to the host in cycle `d`. The next kernel of the
+//!   queue, or one from the pool, becomes head in the same cycle.
 //!
-//! - The policy is asked in the cycle in which a queue empties, or in which a launch arrives while one
-//!   is empty, until it wants none of those that wait.
+//! - The policy is queried when a queue empties, or when a launch arrives while one is empty.
+//!   Queries repeat in that cycle until it picks none of the waiting kernels.
 //!
 //! # Not modelled
 //!
-//! Preemption.
+//! Preemption of kernels that are already running.
 //!
 //! # Families
 //!
-//! A kernel is complete when its own work-groups and all that it launched from the device, and these, are
-//! complete. Its *queue* is free when its own work-groups are done: otherwise kernels whose children wait for a queue
-//! would hold all of them. Its *stream* is not: kernels of the stream go back to the pool, ahead of the others,
-//! until the family is complete (LASER, section 3.3). Completions of kernels launched from the device are sent to the
-//! host, too, each before that of its parent.
+//! A kernel is complete when its own work-groups and all its descendants launched from the device
+//! are complete. Its *queue* is free when its own work-groups are done. Otherwise kernels whose
+//! children wait for a queue would occupy all queues. Its *stream* is not free yet: kernels of the
+//! stream return to the front of the pool until the family is complete (LASER, section 3.3).
+//! Completions of device-side kernels are also sent to the host, each before that of its parent.
 //!
 //! ```text
 //!   queues.rs            what moves where: launches, pool, queues
@@ -90,7 +90,7 @@ use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMas
 use crate::memory::untimed_stranger;
 use warpweave_trace::Program;
 
-/// Adds the kernel orders of this folder.
+/// Registers the kernel orders of this module.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<ByReuse>();
     registry.register_policy::<Fcfs>();
@@ -101,18 +101,18 @@ pub fn register_policies(registry: &mut Registry) {
 struct InFlight {
     launch: KernelLaunch,
     arrived: Cycle,
-    /// Sent to the work-group scheduler.
+    /// True if the kernel was sent to the work-group scheduler.
     sent: bool,
 }
 
-/// One hardware work queue; empty, it belongs to no stream.
+/// One hardware work queue; belongs to no stream while empty.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct WorkQueue {
     stream: u32,
     kernels: VecDeque<Id>,
 }
 
-/// Queues kernels and runs one per stream; see the [module](self).
+/// Grid management unit: queues kernels and runs one per stream; see the [module](self).
 pub struct Gmu {
     host: LaunchSlave,
     device: InPort<KernelLaunch>,
@@ -122,18 +122,18 @@ pub struct Gmu {
     kernels: IdTable<InFlight>,
     queues: Vec<WorkQueue>,
     pool: VecDeque<Id>,
-    /// Heads not yet sent, with the cycle from which they may be.
+    /// Heads not sent yet, with the earliest cycle in which they may be sent.
     heads: VecDeque<(Cycle, Id)>,
-    /// By kernel of the program: its work-groups, where each costs a latency.
+    /// Work-groups of each kernel of the program; empty if `work_group_latency_cycles` is 0.
     work_groups: Vec<u32>,
     families: Families,
-    /// Completions that follow one that was sent.
+    /// Completions that still have to follow one already sent.
     done: VecDeque<KernelDone>,
     accepted: u64,
     completed: u64,
     through_pool: u64,
     launch_stalls: u64,
-    /// 1 while a launch of the host, or of the device, waits for room.
+    /// Level 1 while a launch waits for room; the host's first, then the device's.
     stalled: [TimeWeighted; 2],
     queues_occupied: TimeWeighted,
     queued: TimeWeighted,
@@ -196,7 +196,7 @@ impl Kind for Gmu {
 }
 
 impl Gmu {
-    /// Whether every kernel waits at one place, for what a checkpoint held.
+    /// Checks that a loaded checkpoint has every kernel in exactly one place.
     fn fits(&self) -> Result<(), String> {
         let queued = self.queues.iter().flat_map(|queue| &queue.kernels);
         let mut found: Vec<Id> = queued.chain(&self.pool).copied().collect();
@@ -207,7 +207,7 @@ impl Gmu {
         if found != kernels {
             return Err("kernels wait nowhere, or twice".to_owned());
         }
-        // Kernels that gave their queue back lie in the pool beyond what it takes from outside.
+        // Kernels that gave their queue back can exceed the pool's capacity for new launches.
         let queued = self.spec.hardware_queues as usize * self.spec.queue_depth as usize;
         let most = self.spec.pending_kernels as usize + queued;
         at_most("kernels", self.pool.len(), most)?;
@@ -324,7 +324,8 @@ impl Component for Gmu {
 }
 
 impl Gmu {
-    /// Passes completions on and starts what they held up. False when the way to the host is full.
+    /// Forwards completions and starts the kernels that they release. Returns false if the port to
+    /// the host is full.
     fn take_completions(&mut self, ctx: &mut Context<'_>) -> bool {
         loop {
             while let Some(&done) = self.done.front() {

@@ -1,10 +1,10 @@
-//! The kernel order: which of the kernels that wait gets a hardware work queue that is empty.
+//! Kernel order policy: selects which waiting kernel gets an empty hardware work queue.
 
 use warpweave_framework::{Cycle, PolicyRole, State, Statistics};
 
 use crate::launch::KernelLaunch;
 
-/// The kernel order of a grid management unit.
+/// Policy role of the kernel order in a grid management unit.
 pub struct KernelOrder;
 
 impl PolicyRole for KernelOrder {
@@ -15,68 +15,71 @@ impl PolicyRole for KernelOrder {
     type Site = OrderSite;
 }
 
-/// What a grid management unit tells its policy. What the kernels are is the program's: the resource
-/// `Program` of the environment.
+/// Parameters that a grid management unit gives to its policy. Kernel properties are found in the
+/// program, the resource `Program` of the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderSite {
-    /// Hardware work queues.
+    /// Number of hardware work queues of the unit.
     pub hardware_queues: u32,
-    /// Kernels that the pool holds.
+    /// Capacity of the pending pool in kernels.
     pub pending_kernels: u32,
 }
 
-/// A kernel order.
+/// Kernel order policy: assigns empty hardware work queues to waiting kernels.
 ///
-/// The order within a stream is the unit's: a kernel whose stream has a queue waits for that one, and
-/// never overtakes an earlier one of its stream.
+/// The unit keeps the order within a stream. A kernel whose stream has a queue waits for that
+/// queue, and never overtakes an earlier one of its stream.
 ///
-/// The policy is asked when something has changed, not in every cycle, so that a unit that sleeps
-/// behaves as one that is kept awake. It may leave a queue empty; it is asked again when the next kernel
+/// The policy is queried only when something has changed, so that a sleeping unit behaves like one
+/// that is kept awake. It may leave a queue empty. It is then queried again when the next kernel
 /// arrives or completes.
 pub trait OrderPolicy: Send {
-    /// A kernel was launched. It may get a queue, or wait in the pool, or, if that is full, at the door.
+    /// Notifies that a kernel was launched. It may get a queue, wait in the pool, or wait at the
+    /// input port if the pool is full.
     fn arrived(&mut self, _kernel: KernelLaunch) {}
 
-    /// A queue is empty, and kernels wait that could have it: the number of the one that gets it, or
-    /// none for the time being.
+    /// Returns the number of the kernel that gets the empty queue, or `None` to leave it empty for
+    /// now.
     fn queue_empty(&mut self, empty: &EmptyQueue<'_>) -> Option<u32>;
 
-    /// Every work-group of a kernel has completed; its queue goes on.
+    /// Notifies that every work-group of a kernel has completed; its queue proceeds to the next
+    /// kernel.
     fn own_groups_done(&mut self, _kernel: KernelLaunch) {}
 
-    /// A kernel and all that it launched have completed. Kernels of the host launch none, so that this
-    /// follows [`own_groups_done`](Self::own_groups_done) at once.
+    /// Notifies that a kernel and all its descendants have completed. For kernels without children
+    /// this follows [`own_groups_done`](Self::own_groups_done) immediately.
     fn family_done(&mut self, _kernel: KernelLaunch) {}
 
-    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
-    /// names nothing.
+    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
+    /// nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted.
+    /// Reports the counters of the policy as statistics.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// A hardware work queue that is empty, and who could have it.
+/// An empty hardware work queue, with the kernels that may get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmptyQueue<'a> {
-    /// Its number.
+    /// Number of the empty queue, from 0.
     pub queue: u32,
-    /// The cycle.
+    /// Cycle in which the queue is assigned.
     pub cycle: Cycle,
-    /// Heads of the other queues, by number of the queue: they run, or are about to.
+    /// Heads of the other queues, by queue number; they run or are about to.
     pub heads: &'a [KernelLaunch],
-    /// Kernels that may be chosen: the first that waits of every stream without a queue, in the order
-    /// of their arrival; never empty.
+    /// Kernels that may be chosen, in order of arrival: the first waiting one of every stream
+    /// without a queue. Never empty.
     pub pool: &'a [PendingKernel],
 }
 
-/// A kernel that waits for a queue.
+/// A kernel that waits for a hardware work queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingKernel {
-    /// The kernel.
+    /// Launch of the waiting kernel, with its stream and priority.
     pub launch: KernelLaunch,
-    /// Cycle in which it was taken from the host; of one that still is at the door, this cycle.
+    /// Cycle in which the unit accepted the launch; the current cycle if it still waits at the
+    /// input port.
     pub arrived: Cycle,
 }

@@ -1,4 +1,4 @@
-//! The most urgent kernel first.
+//! Kernel order by priority, with optional aging.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,25 +8,27 @@ use warpweave_framework::{
 
 use super::{EmptyQueue, KernelOrder, OrderPolicy};
 
-/// Settings of [`Priority`].
+/// Aging parameter of the [`Priority`] kernel order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrioritySpec {
-    /// Cycles after which a kernel that waits goes before all that have waited for less, whatever their
-    /// priority; absent: it may wait for ever. Source: the LASER paper states none.
+    /// Waiting time in cycles after which a kernel precedes all that have waited less, regardless
+    /// of priority. Absent: it may wait forever. Source: the LASER paper states none.
     #[serde(default)]
     pub aging_cycles: Option<Cycle>,
 }
 
-/// The kernel of the highest priority gets the queue, of several the one that has waited for longest.
+/// The queue goes to the kernel with the highest priority; ties go to the one that has waited
+/// longest.
 ///
-/// With two priorities these are the high- and low-priority queues of LASER, section 6. They share the
-/// places of the pool. Without `aging_cycles` a kernel of low priority may wait for ever, so how long they wait is
-/// reported.
+/// With two priorities these are the high- and low-priority queues of LASER, section 6. They share
+/// the capacity of the pool. Without `aging_cycles` a low-priority kernel may wait forever, so
+/// waiting times are reported.
 #[derive(Default)]
 pub struct Priority {
     spec: PrioritySpec,
-    /// Cycles that kernels waited for a queue, those of priority 0 and all others.
+    /// Waiting times for a queue in cycles of kernels with priority 0; `waited_high` has those of
+    /// all others.
     waited_low: Histogram,
     waited_high: Histogram,
 }
@@ -100,7 +102,8 @@ mod tests {
     use super::*;
     use crate::launch::KernelLaunch;
 
-    /// Kernel, which arrives in the cycle of its number, and priority; the order in which one queue serves them.
+    /// Returns the order in which one queue serves these kernels, given as kernel number and
+    /// priority. A kernel arrives in the cycle of its number.
     fn served(pool: &[(u32, u8)]) -> Vec<u32> {
         served_by(Priority::default(), pool)
     }
@@ -131,8 +134,8 @@ mod tests {
         order
     }
 
-    /// LSR-M12: the head of the high-priority queue, then that of the low-priority queue; first in,
-    /// first out in each.
+    /// LSR-M12: the head of the high-priority queue goes first, then that of the low-priority
+    /// queue; each queue is first in, first out.
     #[test]
     fn lsr_m12_high_priority_goes_before_low_and_each_in_turn() {
         let pool = [(1, 0), (2, 1), (3, 0), (4, 1), (5, 0)];

@@ -1,4 +1,4 @@
-//! What moves where: launches into queues and pool, and from the pool into queues.
+//! Kernel movement: from launches into queues and pool, and from the pool into queues.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use warpweave_framework::{Context, Cycle, Id};
 use super::{EmptyQueue, Gmu, InFlight, PendingKernel};
 use crate::launch::KernelLaunch;
 
-/// Where launches come from.
+/// Source port of a launch: host or device.
 #[derive(Clone, Copy)]
 enum LaunchSource {
     Host,
@@ -15,7 +15,8 @@ enum LaunchSource {
 }
 
 impl Gmu {
-    /// Takes what the host and the device launch; `moved` says whether a kernel has completed in this cycle.
+    /// Takes launches from the host and the device; `moved` is true if a kernel has completed in
+    /// this cycle.
     pub(super) fn take_launches(&mut self, ctx: &mut Context<'_>, moved: bool) {
         self.take_launches_at(ctx, LaunchSource::Host, moved);
         if self.device.is_connected() {
@@ -63,7 +64,7 @@ impl Gmu {
         }
     }
 
-    /// Puts a launch into a queue, if there is one for it now.
+    /// Puts a launch into a queue if one is available. Returns false otherwise.
     fn admit(&mut self, ctx: &mut Context<'_>, launch: KernelLaunch) -> bool {
         let pool = self.pool.iter();
         let mut pool = pool.map(|&key| self.kernels[key].launch.stream);
@@ -93,8 +94,8 @@ impl Gmu {
         })
     }
 
-    /// Removes the head of a queue, whose work-groups are done, and lets others move up; `complete` are the
-    /// kernels that are complete by it.
+    /// Removes the head of a queue, whose work-groups are done, and lets other kernels advance;
+    /// `complete` lists the kernels completed by it.
     pub(super) fn retire(&mut self, ctx: &mut Context<'_>, queue: usize, complete: &[u32]) {
         let cycle = ctx.cycle();
         let head = self.queues[queue].kernels.pop_front();
@@ -121,7 +122,7 @@ impl Gmu {
         self.fill_empty_queues(ctx, None);
     }
 
-    /// The kernels of a queue whose stream waits go back to the pool, ahead of the others.
+    /// Moves the kernels of a queue whose stream must wait to the front of the pool.
     fn give_back(&mut self, cycle: Cycle, queue: usize) {
         while let Some(key) = self.queues[queue].kernels.pop_back() {
             self.pool.push_front(key);
@@ -130,8 +131,9 @@ impl Gmu {
         }
     }
 
-    /// Gives empty queues to kernels as the policy says: to those of the pool, and to one that is at
-    /// the door and waits for no other of its stream. Returns whether that one has found a queue.
+    /// Assigns empty queues to kernels as chosen by the policy. Candidates are kernels in the pool,
+    /// and a launch at the input port that waits for no other kernel of its stream. Returns true if
+    /// that launch got a queue.
     fn fill_empty_queues(&mut self, ctx: &mut Context<'_>, door: Option<KernelLaunch>) -> bool {
         let cycle = ctx.cycle();
         while let Some(queue) = self.queues.iter().position(|q| q.kernels.is_empty()) {
@@ -175,7 +177,7 @@ impl Gmu {
         false
     }
 
-    /// The kernels that may get an empty queue.
+    /// Returns the kernels that may get an empty queue.
     fn candidates(&self, cycle: Cycle, door: Option<KernelLaunch>) -> Vec<PendingKernel> {
         let queues = self.queues.iter().filter(|q| !q.kernels.is_empty());
         let mut streams: BTreeSet<u32> = queues.map(|q| q.stream).collect();
@@ -194,7 +196,7 @@ impl Gmu {
         pool.chain(door).filter(first_of_stream).collect()
     }
 
-    /// Moves kernels from the pool into the queues of their streams, in the order of their arrival.
+    /// Moves kernels from the pool into the queues of their streams, in order of arrival.
     fn follow_streams(&mut self, cycle: Cycle) {
         let mut place = 0;
         while let Some(&key) = self.pool.get(place) {
@@ -209,7 +211,7 @@ impl Gmu {
         }
     }
 
-    /// The queue that belongs to a stream.
+    /// Returns the queue that belongs to a stream.
     fn queue_of(&self, stream: u32) -> Option<usize> {
         self.queues
             .iter()
@@ -220,7 +222,7 @@ impl Gmu {
         self.queues[queue].kernels.len() < self.spec.queue_depth as usize
     }
 
-    /// Puts a kernel into a queue with room that belongs to its stream or is empty.
+    /// Puts a kernel into a queue that has room and is empty or belongs to its stream.
     fn enqueue(&mut self, cycle: Cycle, place: usize, key: Id) {
         let queue = &mut self.queues[place];
         queue.stream = self.kernels[key].launch.stream;

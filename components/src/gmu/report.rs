@@ -1,4 +1,4 @@
-//! The statistics of the unit.
+//! Statistics of the grid management unit.
 
 use warpweave_framework::Statistics;
 

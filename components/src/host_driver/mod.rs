@@ -1,4 +1,4 @@
-//! The host: walks a program's commands in order, copies, launches and waits.
+//! Host driver: processes a program's commands in order, with copies, launches and waits.
 //!
 //! ```text
 //!              ┌────────────────────────────┐   gmu.launch
@@ -16,26 +16,26 @@
 //!
 //! # Timing
 //!
-//! The first command begins in cycle 0. With the command beginning in cycle `c`:
+//! The first command starts in cycle 0. For a command that starts in cycle `c`:
 //!
-//! - **Launch**: the message leaves in cycle `c + launch_latency_cycles`, or in the first later
-//!   one with room; the next command begins in the cycle in which it left.
-//! - **Copy** of `b` bytes: starts in cycle `s`, the first from `c` on in which the completion of
-//!   every kernel launched before has been readable; the next command begins in cycle
+//! - **Launch**: the message leaves in cycle `c + launch_latency_cycles`, or in the first later one
+//!   with room. The next command starts in the cycle of departure.
+//! - **Copy** of `b` bytes: starts in cycle `s`, the first from `c` in which the completions of all
+//!   earlier launches have been readable. The next command starts in cycle
 //!   `s + copy_latency_cycles + ceil(b / copy_bytes_per_cycle)`.
-//! - **Synchronize**: the next command begins in that cycle `s`.
+//! - **Synchronize**: the next command starts in that cycle `s`.
 //!
-//! Where only a part of the program is simulated (a [`LaunchPlan`] says which), a launch that is passed over takes no time.
-//! Before a launch that runs the host stands still while those before it are replayed, when no
-//! kernel is in flight, for the stop delay of the system.
+//! If only a part of the program is simulated, according to a [`LaunchPlan`], skipped launches take
+//! no time. Before a launch that runs, earlier launches may have to be replayed functionally. The
+//! host then pauses, with no kernel in flight, for the stop delay of the system.
 //!
-//! The obligation taken in cycle 0 is discharged in the first cycle in which every command and
-//! every kernel is complete; the run ends with that cycle.
+//! The obligation taken in cycle 0 is discharged in the first cycle in which all commands and
+//! kernels are complete. The run ends with that cycle.
 //!
 //! # Not modelled
 //!
-//! Asynchronous copies: a copy waits for all kernels, and the host for the copy. The traffic of a
-//! copy in device memory and caches. Time the host computes between commands.
+//! Asynchronous copies: a copy waits for all kernels, and the host for the copy. Traffic of copies
+//! in device memory and caches. Computation time of the host between commands.
 
 #[cfg(test)]
 mod tests;
@@ -54,34 +54,34 @@ use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{KernelLaunch, LaunchMaster};
 use crate::launch_plan::{LaunchMode, LaunchPlan};
 
-/// A host driver.
+/// Latencies and copy bandwidth of a host driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostDriverSpec {
-    /// Cycles every copy takes before its first byte.
+    /// Latency of every copy before its first byte, in cycles.
     pub copy_latency_cycles: u32,
-    /// Bytes copied per cycle, at least 1.
+    /// Copy bandwidth in bytes per cycle, at least 1.
     pub copy_bytes_per_cycle: u32,
-    /// Cycles the host works on a launch before the message leaves.
+    /// Host processing time of a launch before the message leaves, in cycles.
     pub launch_latency_cycles: u32,
 }
 
-/// What the host is at; each has its share of the cycles.
+/// Current activity of the host, to which cycles are charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Activity {
-    /// Works on a copy.
+    /// Copying data to or from the device.
     Copy,
-    /// Works on a launch.
+    /// Processing a kernel launch before it is sent.
     Launch,
-    /// Waits for room for a launch.
+    /// Waiting for room to send a launch.
     LaunchBlocked,
-    /// Waits for kernels.
+    /// Waiting for launched kernels to complete.
     Wait,
-    /// Has completed every command.
+    /// Finished: every command of the program is complete.
     Finished,
 }
 
-/// Name and meaning of the cycles of each activity.
+/// Name and meaning of the cycle counter of each activity.
 const ACTIVITIES: [(&str, &str); 5] = [
     ("copy_cycles", "cycles in which the host copied"),
     ("launch_cycles", "cycles the host worked on launches"),
@@ -101,13 +101,13 @@ const ACTIVITIES: [(&str, &str); 5] = [
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Step {
-    /// Begins the next command.
+    /// Starts the next command of the program.
     Next,
-    /// Ends a copy at this cycle.
+    /// Ends a copy in this cycle.
     Copying(Cycle),
-    /// Sends a launch at this cycle or later.
+    /// Sends a launch in this cycle or later.
     Launching(Cycle, KernelLaunch),
-    /// Stands still up to this cycle while launches are replayed.
+    /// Pauses until this cycle while launches are replayed.
     Replaying(Cycle),
     Finished,
 }
@@ -125,19 +125,19 @@ struct Counts {
     last_completion: Cycle,
 }
 
-/// Walks the commands of the program; see the [module](self).
+/// Host driver: processes the commands of the program; see the [module](self).
 pub struct HostDriver {
     gmu: LaunchMaster,
     spec: HostDriverSpec,
     program: Arc<Program>,
     times: Option<Arc<KernelTimes>>,
-    /// Which launches run, where not all do.
+    /// Plan of the launches that run, if not all do.
     plan: Option<Arc<LaunchPlan>>,
     started: bool,
-    /// Commands begun.
+    /// Number of commands started so far.
     position: usize,
     step: Step,
-    /// Kernels in flight, oldest first.
+    /// Kernels launched but not completed, oldest first.
     in_flight: Vec<u32>,
     activity: Option<Activity>,
     activities: [TimeWeighted; 5],
@@ -183,7 +183,7 @@ impl Kind for HostDriver {
     }
 }
 
-/// Launches are told apart by their number, so each may be launched once.
+/// Checks that each kernel number is launched at most once, since it identifies the launch.
 fn launched_once(program: &Program) -> Result<(), SpecError> {
     let mut launched_by = vec![None; program.kernels.len()];
     for (position, command) in program.commands.iter().enumerate() {
@@ -376,7 +376,7 @@ impl Component for HostDriver {
 }
 
 impl HostDriver {
-    /// Begins the next command, or says what it waits for.
+    /// Starts the next command, or returns the event that it waits for.
     fn begin(&mut self, ctx: &mut Context<'_>) -> Option<Next> {
         let cycle = ctx.cycle();
         let command = self.program.commands.get(self.position).copied();
@@ -416,7 +416,7 @@ impl HostDriver {
         self.step = Step::Launching(at, launch);
     }
 
-    /// Begins a launch of a program of which not all is simulated, or says what it waits for.
+    /// Starts a launch under a partial simulation plan, or returns the event that it waits for.
     fn begin_planned(
         &mut self,
         ctx: &mut Context<'_>,
@@ -489,7 +489,7 @@ impl HostDriver {
         }
     }
 
-    /// Charges the cycles from this one on to `activity`.
+    /// Charges cycles to `activity`, starting with this one.
     fn enter(&mut self, cycle: Cycle, activity: Activity) {
         if self.activity != Some(activity) {
             if let Some(before) = self.activity.replace(activity) {

@@ -1,4 +1,4 @@
-//! The host walking through its commands, and what it refuses.
+//! Tests of command processing by the host, and of rejected programs.
 
 use warpweave_framework::{Outcome, Sink, Source, TestBench, Tick};
 

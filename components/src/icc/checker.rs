@@ -1,4 +1,4 @@
-//! A checker around a coalescing unit: it knows the rules, not the unit.
+//! Checker around a coalescing unit: it knows the protocol rules, not the unit's implementation.
 //!
 //! ```text
 //!   up[i] ─►┌─────────┐─► unit_up[i] ─► ┌──────┐ ─► unit_down ─►┌─────────┐─► down
@@ -6,16 +6,17 @@
 //!           └─────────┘                 └──────┘                └─────────┘
 //! ```
 //!
-//! It fails the run when
+//! The checker fails the run in these cases:
 //!
-//! * a response answers nothing that waits for one, or other words or another line than asked;
-//! * two tracked reads of one line are outstanding, or an untracked response says it is tracked;
-//! * a read is answered with less than a write that its cluster made before it: one that had left
-//!   the unit, or one of the same port, when the read passed the checker. Writes are numbered here,
-//!   over the cluster, in [`MemRequest::write_sequence`], and what comes back from below is given the
-//!   number of the newest write to its line that had left before its own request, whatever the
-//!   memory makes of numbers: a cache below may evict lines, other clusters may number as they like;
-//! * with `freshness: true`, the memory below answers with a lower number than that. For memories
+//! * a response matches no waiting request, or carries other words or another line than requested;
+//! * two tracked reads of one line are outstanding, or an untracked response is marked as tracked;
+//! * a read is answered with data older than a preceding write of its cluster. Such a write had
+//!   left the unit, or came from the same port, when the read passed the checker. Writes are
+//!   numbered here, over the cluster, in [`MemRequest::write_sequence`]. A response from the next
+//!   level is stamped with the newest write to its line that had left before its own request. The
+//!   memory's own numbers are ignored: a lower cache may evict lines, and other clusters may number
+//!   differently;
+//! * with `freshness: true`, the memory answers with a lower number than that. Only for memories
 //!   that keep the highest number of each line (a cache that evicts nothing).
 //!
 //! # Ports
@@ -27,10 +28,10 @@
 //! | `down` | [`MemMaster`] | of `unit_down` |
 //!
 //! # Timing
-//! What is readable leaves in the same cycle: the checker costs its wires.
+//! Readable messages leave in the same cycle: the checker adds only the latency of its wires.
 //!
 //! # Not modelled
-//! It is no hardware. It remembers every line written.
+//! The checker is not hardware. It remembers every line written.
 
 use std::collections::BTreeMap;
 
@@ -43,18 +44,18 @@ use warpweave_framework::{
 use crate::building_blocks::pass;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags};
 
-/// What a description says about a checker.
+/// Specification of a checker around a coalescing unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoalescingCheckerSpec {
     /// Up ports of the unit, 1 to 4096.
     pub up_ports: u32,
-    /// Whether the memory below keeps the number of the newest write to each line, and is checked
-    /// too.
+    /// Enables checks of the memory's write numbers; the memory must keep the number of the newest
+    /// write to each line.
     pub freshness: bool,
 }
 
-/// The component; see the module.
+/// Checker between a coalescing unit and its neighbours.
 pub struct CoalescingChecker {
     spec: CoalescingCheckerSpec,
     up: Vec<MemSlave>,
@@ -64,17 +65,17 @@ pub struct CoalescingChecker {
     rules: Rules,
 }
 
-/// What has passed, and what must hold of the rest.
+/// Traffic seen so far, and the rules that later messages must satisfy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Rules {
     /// Requests without a response, by port and id.
     open: BTreeMap<(u32, u32), Open>,
-    /// Reads sent down without a response, by line: how many tracked, how many not.
+    /// Outstanding downstream reads by line: the numbers of tracked and untracked ones.
     below: BTreeMap<u64, [u32; 2]>,
-    /// Reads and prefetches sent down without a response, by id below: the newest write to the line
-    /// that had left the unit before.
+    /// Newest write to the line that had left the unit before each outstanding downstream read or
+    /// prefetch, by its downstream id.
     stamps: BTreeMap<u32, u32>,
-    /// Writes numbered so far.
+    /// Number of writes numbered so far.
     writes: u32,
     /// Newest write to a line that has left the unit.
     left: BTreeMap<u64, u32>,
@@ -90,7 +91,7 @@ struct Open {
     line: u64,
     words: u32,
     kind: RequestKind,
-    /// The response must know of this write.
+    /// Lowest write number allowed in the response.
     newer_than: u32,
 }
 
@@ -169,7 +170,8 @@ impl Rules {
         Ok(())
     }
 
-    /// What comes from below, stamped with what it must know.
+    /// Checks a response from the next level and stamps it with the write number that it must
+    /// reflect.
     fn returned(&mut self, response: &mut MemResponse, fresh: bool) -> Result<(), String> {
         if reads(response.kind) {
             let left = self.stamps.remove(&response.id);
@@ -198,7 +200,7 @@ impl Rules {
     }
 }
 
-/// Whether an answer to this kind carries the line as it is.
+/// True if a response to this kind carries the current contents of the line.
 fn reads(kind: RequestKind) -> bool {
     matches!(kind, RequestKind::Read | RequestKind::Prefetch)
 }

@@ -1,19 +1,19 @@
-//! The coalesced cache: a few lines that several units of the cluster have asked for.
+//! Coalesced cache: a few lines that several units of the cluster have requested.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{State, Statistics};
 
 use crate::cache::replacement::AnyReplacement;
 
-/// No line: lines start at multiples of their size.
+/// Invalid line address: lines start at multiples of their size.
 const NO_LINE: u64 = u64::MAX;
 
-/// Fully associative lines with the newest write known to each.
+/// Fully associative lines with the newest known write of each.
 pub(super) struct CoalescedCache {
-    /// Per place the line, in an array of its own because every probe compares all of them.
+    /// Line in each place, in a separate array because every probe compares all of them.
     lines: Vec<u64>,
     places: Vec<Place>,
-    /// Of the places, as the ways of one set.
+    /// Replacement policy of the places, treated as the ways of one set.
     replacement: AnyReplacement,
 }
 
@@ -24,7 +24,7 @@ struct Place {
 }
 
 impl CoalescedCache {
-    /// An empty one; the policy was built for one set of so many ways.
+    /// Creates an empty cache; the policy must have been built for one set of `lines` ways.
     pub(super) fn new(lines: u32, replacement: AnyReplacement) -> Self {
         Self {
             lines: vec![NO_LINE; lines as usize],
@@ -33,20 +33,21 @@ impl CoalescedCache {
         }
     }
 
-    /// The place that holds these words of `line`.
+    /// Returns the place that holds these words of `line`.
     pub(super) fn probe(&self, line: u64, words: u32) -> Option<usize> {
         self.find(line)
             .filter(|at| words & !self.places[*at].words == 0)
     }
 
-    /// Reads a place that [`CoalescedCache::probe`] named: the newest write its line has seen.
+    /// Reads a place returned by [`CoalescedCache::probe`]. Returns the newest write that its line
+    /// contains.
     pub(super) fn read(&mut self, at: usize) -> u32 {
         self.replacement.used(0, at);
         self.places[at].write_sequence
     }
 
-    /// Stores these words of `line`, in its own place if it has one; says whether another line
-    /// had to leave.
+    /// Stores these words of `line`, in its existing place if it has one. Returns true if another
+    /// line was evicted.
     pub(super) fn fill(&mut self, line: u64, words: u32, write_sequence: u32) -> bool {
         let victim = || self.replacement.victim(0, |_| true).unwrap_or(0);
         let at = self.find(line).or_else(|| self.find(NO_LINE));
@@ -61,7 +62,7 @@ impl CoalescedCache {
         evicted
     }
 
-    /// Drops `line`; says whether it was there.
+    /// Drops `line`. Returns true if it was present.
     pub(super) fn invalidate(&mut self, line: u64) -> bool {
         let found = self.find(line);
         if let Some(at) = found {
@@ -71,7 +72,7 @@ impl CoalescedCache {
         found.is_some()
     }
 
-    /// Drops every line; says how many there were.
+    /// Drops every line and returns their number.
     pub(super) fn clear(&mut self) -> u64 {
         let mut held = 0;
         for (at, line) in self.lines.iter_mut().enumerate() {
@@ -84,19 +85,19 @@ impl CoalescedCache {
         held
     }
 
-    /// Names the state for checkpoints.
+    /// Registers the state of the cache for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.array("lines", &mut self.lines);
         state.array("places", &mut self.places);
         state.part("replacement", |state| self.replacement.state(state));
     }
 
-    /// Reports what an open replacement policy counted.
+    /// Reports statistics of an open replacement policy.
     pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.replacement.statistics(statistics);
     }
 
-    /// The answer of the replacement policy that was against its promise, if one was.
+    /// Returns the contract violation of the replacement policy, if there was one.
     pub(super) fn broken(&self) -> Option<&str> {
         self.replacement.broken()
     }

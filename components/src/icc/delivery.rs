@@ -1,4 +1,5 @@
-//! The way up: responses end their entries, and lines are delivered to the units that wait for them.
+//! Upstream path: responses free their entries, and lines are delivered to the units that wait for
+//! them.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id};
@@ -8,7 +9,7 @@ use super::spec::{BusPriority, Delivery, FillRule};
 use super::{IccUnit, Step};
 use crate::memory::{Level, MemResponse, flags};
 
-/// A hit in the coalesced cache.
+/// Hit in the coalesced cache, waiting for delivery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Hit {
     /// Cycle from which it can be delivered.
@@ -17,27 +18,27 @@ pub(super) struct Hit {
     pub(super) write_sequence: u32,
 }
 
-/// A further answer to a unit that has got the line.
+/// Additional response to a unit that has already received the line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Repeat {
     pub(super) slot: Id,
     pub(super) line: Line,
 }
 
-/// What is known of the line that answers carry.
+/// Properties of the line that its responses carry.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Line {
     pub(super) write_sequence: u32,
     pub(super) level: Option<Level>,
 }
 
-/// A line on its way to units.
+/// Line on the bus, on its way to the units.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Bus {
-    /// Who still waits for the line; the bus is free when empty.
+    /// Requests that still wait for the line; the bus is free when this is empty.
     pub(super) readers: Vec<Id>,
     pub(super) line: Line,
-    /// Units that have taken it, one bit each.
+    /// Units that have accepted the line, one bit each.
     pub(super) delivered: u64,
 }
 
@@ -52,7 +53,7 @@ impl IccUnit {
         }
     }
 
-    /// Moves a line to the units that wait for it.
+    /// Delivers the line on the bus to the units that wait for it.
     pub(super) fn deliver(&mut self, ctx: &mut Context<'_>) -> Step {
         if self.bus.readers.is_empty() && !self.start_delivery(ctx) {
             return Step::Idle;
@@ -87,14 +88,15 @@ impl IccUnit {
         }
     }
 
-    /// Answers units that asked for a line several times and have it.
+    /// Answers the remaining requests of units that requested a line several times and have
+    /// received it.
     pub(super) fn repeat(&mut self, ctx: &mut Context<'_>) {
         let mut repeats = std::mem::take(&mut self.repeats);
         repeats.retain(|repeat| !self.answer(ctx, repeat.slot, repeat.line));
         self.repeats = repeats;
     }
 
-    /// Answers one request with this line; false if its wire has no room.
+    /// Answers one request with this line. Returns false if its wire has no room.
     fn answer(&mut self, ctx: &mut Context<'_>, slot: Id, line: Line) -> bool {
         let Some(of) = self.slots.get(slot) else {
             ctx.fail(format!("down answered id {slot} twice"));
@@ -115,7 +117,7 @@ impl IccUnit {
         true
     }
 
-    /// Puts the next line on the bus, if one is ready.
+    /// Puts the next line on the bus, if one is ready. Returns true if it did.
     fn start_delivery(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.cycle();
         let reply = self.replies.front().is_some_and(|(at, _)| *at <= now);
@@ -154,7 +156,7 @@ impl IccUnit {
         known
     }
 
-    /// The one request that an untracked response belongs to.
+    /// Finds the single request to which an untracked response belongs.
     fn find_reader(&mut self, reply: &MemResponse) -> bool {
         let slot = Id::from_bits(reply.id);
         let of = self.slots.get(slot);
@@ -165,7 +167,8 @@ impl IccUnit {
         waits
     }
 
-    /// Every read that a tracked response belongs to; keeps the line if its entry says so.
+    /// Frees the entry of a tracked response and collects all its reads; the coalesced cache keeps
+    /// the line if required.
     fn end_entry(&mut self, now: Cycle, reply: &MemResponse) -> bool {
         let Some(entry) = self.table.reply(now, reply.line, &mut self.bus.readers) else {
             return false;

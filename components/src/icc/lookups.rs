@@ -1,5 +1,5 @@
-//! The way down: requests are taken, probe the coalesced cache, are looked up in the merge table,
-//! and join or leave.
+//! Downstream path: requests are taken, probe the coalesced cache, are looked up in the merge
+//! table, and are merged or sent.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id};
@@ -10,12 +10,12 @@ use super::spec::{OnWrite, TableFull};
 use super::{IccUnit, Slot, Step};
 use crate::memory::{MemRequest, RequestKind, flags};
 
-/// A request on its way through the look-ups.
+/// Request on its way through the look-ups.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LookupEntry {
     /// Cycle of its look-up in the merge table.
     pub(super) at: Cycle,
-    /// As it will leave.
+    /// Request in the form in which it is sent downstream.
     pub(super) request: MemRequest,
     pub(super) port: u32,
 }
@@ -57,7 +57,8 @@ impl IccUnit {
         self.requests.push_back(LookupEntry { at, request, port });
     }
 
-    /// Looks for the read in the coalesced cache; a hit is queued for the bus.
+    /// Looks for the read in the coalesced cache; a hit is queued for the bus. Returns true on a
+    /// hit.
     fn probe(&mut self, now: Cycle, request: &MemRequest) -> bool {
         let (Some(cache), Some(spec)) = (&mut self.cache, &self.spec.coalesced_cache) else {
             return false;
@@ -75,25 +76,25 @@ impl IccUnit {
         true
     }
 
-    /// Whether the request is a read that the merge table deals with.
+    /// True if the request is a read that the merge table handles.
     fn merges(&self, request: &MemRequest) -> bool {
         request.kind == RequestKind::Read
             && self.spec.global_end.is_none_or(|end| request.line < end)
     }
 
-    /// Whether the request is a read that the coalesced cache may answer.
+    /// True if the request is a read that the coalesced cache may answer.
     fn probes(&self, request: &MemRequest) -> bool {
         let bypasses = request.flags & flags::BYPASS_L1 != 0;
         let cache = self.spec.coalesced_cache.as_ref();
         self.merges(request) && cache.is_some_and(|c| c.serve_bypassing || !bypasses)
     }
 
-    /// Whether there is a slot for another request.
+    /// True if there is a slot for another request.
     fn has_slot(&self) -> bool {
         self.slots.len() < self.spec.outstanding as usize
     }
 
-    /// The up port whose request is taken next, if one can be.
+    /// Returns the up port whose request is taken next, if any can be.
     pub(super) fn next_port(&self, ctx: &Context<'_>) -> Option<u32> {
         let hits = self.spec.coalesced_cache.as_ref();
         let hits_full = hits.is_some_and(|c| self.hits.len() >= c.hit_queue as usize);
@@ -108,7 +109,7 @@ impl IccUnit {
             })
     }
 
-    /// Looks the oldest request up in the merge table: it joins, or it leaves.
+    /// Looks up the oldest request in the merge table: it is merged or sent downstream.
     pub(super) fn look_up(&mut self, ctx: &mut Context<'_>) -> Step {
         let now = ctx.cycle();
         let Some(staged) = self.requests.front().filter(|staged| staged.at <= now) else {
@@ -145,7 +146,7 @@ impl IccUnit {
         Step::Done
     }
 
-    /// Whether the request ends what is known of its line.
+    /// True if the request invalidates the entry and the kept copy of its line.
     pub(super) fn closes(&self, request: &MemRequest) -> bool {
         let writes = matches!(
             request.kind,

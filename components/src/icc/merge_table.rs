@@ -1,48 +1,49 @@
-//! The merge table: reads of a cluster that are under way, and who wants their lines.
+//! Merge table: outstanding reads of a cluster, with the requests waiting for their lines.
 //!
-//! Its entries are hardware: there are as many as the specification says, and one that was given
-//! back serves another line from the next cycle on. So they stand in a queue with that cycle.
+//! The entries model hardware: their number is that of the specification. An entry freed in a cycle
+//! can serve another line from the next cycle on. Free entries are therefore queued with that
+//! cycle.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, as_many, below};
 
-/// No line: lines start at multiples of their size.
+/// Invalid line address: lines start at multiples of their size.
 const NO_LINE: u64 = u64::MAX;
 
-/// What the table says to a read.
+/// Result of looking up a read in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// The line is under way and the read may join.
+    /// The line is outstanding and the read may join.
     Merge(usize),
-    /// The line is under way, but a write followed it.
+    /// The line is outstanding, but a later write closed its entry.
     Closed,
-    /// The line is under way without all the words of the read.
+    /// The line is outstanding without all the words of the read.
     Partial,
-    /// The line is not under way and an entry is free.
+    /// The line is not outstanding and an entry is free.
     Free,
-    /// The line is not under way and no entry is free.
+    /// The line is not outstanding and no entry is free.
     Full,
 }
 
-/// A line under way.
+/// Entry of the table: one outstanding line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Words that were asked for.
+    /// Mask of the words that were requested.
     pub(super) words: u32,
     /// Units that wait, one bit each.
     pub(super) units: u64,
-    /// A write followed: nothing joins any more and the line is not kept.
+    /// True after a later write: further reads do not join and the line is not kept.
     pub(super) closed: bool,
-    /// Reads to answer, the one sent down first.
+    /// Reads to answer, starting with the one that was sent downstream.
     pub(super) readers: Vec<Id>,
 }
 
-/// Fully associative table of lines under way.
+/// Fully associative table of outstanding lines.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct MergeTable {
-    /// Per entry the line, in an array of its own because every look-up compares all of them.
+    /// Line of each entry, in a separate array because every look-up compares all of them.
     lines: Vec<u64>,
     entries: Vec<Entry>,
     /// Free entries with the cycle from which they can be used.
@@ -50,7 +51,7 @@ pub(super) struct MergeTable {
 }
 
 impl MergeTable {
-    /// Whether what a checkpoint holds is of a table as this one was built.
+    /// Checks that a checkpoint's table has the configuration of the one built.
     pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
         let entries = built.lines.len();
         as_many("lines", self.lines.len(), entries)?;
@@ -69,7 +70,7 @@ impl MergeTable {
         }
     }
 
-    /// The reads that wait for lines.
+    /// Iterates over the reads that wait for lines.
     pub(super) fn readers(&self) -> impl Iterator<Item = &Id> {
         let used = self.lines.iter().zip(&self.entries);
         let used = used.filter(|(line, _)| **line != NO_LINE);
@@ -90,12 +91,12 @@ impl MergeTable {
         }
     }
 
-    /// Entries in use.
+    /// Returns the number of entries in use.
     pub(super) fn len(&self) -> usize {
         self.lines.len() - self.free.len()
     }
 
-    /// Cycle from which an entry can be taken, if one is free.
+    /// Returns the cycle from which an entry can be taken, if one is free.
     pub(super) fn free_from(&self) -> Option<Cycle> {
         self.free.front().map(|(from, _)| *from)
     }
@@ -110,7 +111,7 @@ impl MergeTable {
         }
     }
 
-    /// Adds a read of `unit` to an entry that [`Lookup::Merge`] named.
+    /// Adds a read of `unit` to the entry returned by [`Lookup::Merge`].
     pub(super) fn merge(&mut self, at: usize, unit: u32, reader: Id) {
         let entry = &mut self.entries[at];
         entry.units |= 1 << unit;
@@ -129,21 +130,21 @@ impl MergeTable {
         entry.readers.push(reader);
     }
 
-    /// Lets nothing join the entry of `line` any more; says whether there was one open.
+    /// Closes the entry of `line` to further reads. Returns true if it was open.
     pub(super) fn close(&mut self, line: u64) -> bool {
         self.find(line)
             .is_some_and(|at| !std::mem::replace(&mut self.entries[at].closed, true))
     }
 
-    /// Closes every entry.
+    /// Closes every entry to further reads.
     pub(super) fn close_all(&mut self) {
         for (entry, line) in self.entries.iter_mut().zip(&self.lines) {
             entry.closed |= *line != NO_LINE;
         }
     }
 
-    /// Ends the entry of `line`, whose place can be used from the cycle after `now` on. Its
-    /// readers are moved into `readers`, which is empty.
+    /// Frees the entry of `line`, which can be reused from the cycle after `now` on. Its readers
+    /// are moved into `readers`, which must be empty.
     pub(super) fn reply(&mut self, now: Cycle, line: u64, readers: &mut Vec<Id>) -> Option<&Entry> {
         let at = self.find(line)?;
         self.lines[at] = NO_LINE;

@@ -9,23 +9,23 @@
 //!   up[*] ◄────── bus ◄── hit queue ◄─ fill ── look up ◄────── down.response
 //! ```
 //!
-//! It sits between the first-level caches of a cluster and its
+//! The unit is placed between the first-level caches of a cluster and its
 //! [`ClusterPort`](crate::cluster_port), which then has one up port. A read that misses the
-//! coalesced cache and whose line is under way joins the entry of the line; a read whose line is
-//! not under way takes an entry and goes down *tracked*; with no entry free it goes down
-//! *untracked* and its response goes to it alone (or waits for an entry, `table_full: Wait`). A tracked response goes to every unit in the
-//! list of its entry, and the coalesced cache keeps the line if there were several.
+//! coalesced cache joins the entry of its line if the line is outstanding. Otherwise it takes an
+//! entry and is sent *tracked*. With no entry free it is sent *untracked* and only it receives the
+//! response (or it waits for an entry, `table_full: Wait`). A tracked response goes to every unit
+//! in the list of its entry. The coalesced cache keeps the line if there were several.
 //!
-//! The way down is `lookups.rs`, the way up `delivery.rs`. `merge_table.rs` and `coalesced_cache.rs`
-//! are plain tables with tests of their own, and which line of a full coalesced cache leaves is up to a
-//! policy of [`cache::replacement`](crate::cache::replacement); `checker.rs` is a component that knows the rules and not
-//! the unit.
+//! The downstream path is `lookups.rs`, the upstream path `delivery.rs`. `merge_table.rs` and
+//! `coalesced_cache.rs` are plain tables with their own tests. The victim of a full coalesced cache
+//! is chosen by a policy of [`cache::replacement`](crate::cache::replacement). `checker.rs` is a
+//! component that knows the rules and not the unit.
 //!
 //! **Writes**, atomics and copy-backs pass. They drop the line from the coalesced cache and close
-//! the entry of the line: later reads of it pass untracked, behind the write, and the line is not
-//! kept when it comes. So no read is answered with less than what its cluster wrote before it
-//! (unless `on_write: Ignore`).
-//! Prefetches, reads beyond `global_end` and reads of words that are not under way pass untracked.
+//! the entry of the line. Later reads of it pass untracked, behind the write, and the line is not
+//! kept when it arrives. No read is therefore answered with data older than a preceding write of
+//! its cluster (unless `on_write: Ignore`). Prefetches, reads beyond `global_end` and reads of
+//! words that are not outstanding pass untracked.
 //!
 //! # Ports
 //! | name | bundle | back-pressure |
@@ -36,22 +36,23 @@
 //! | `control_down[i]` | [`CacheControlMaster`] (optional) | an answer waits while `control_up[i]` is full |
 //!
 //! # Timing
-//! With `p` = `coalesced_cache.access_cycles` (0 without one), a request readable at `up[i]` in
-//! cycle `t`, with nothing before it, leaves at `down` in cycle `t + max(p + table_cycles, 1) - 1`:
-//! the wire to the port is the last cycle of the look-ups. The coalesced cache is probed in cycle
-//! `t` and its hit leaves in cycle `t + p`. The merge table is looked up in the cycle in which the
-//! request leaves; a request that finds no room below is looked up again, and takes its entry when
-//! it is sent. A response readable at `down` in cycle `u` is looked up, kept and delivered in cycle
-//! `u + reply_cycles - 1`. With 1 cycle for each, the unit adds 2 cycles to the way down and 1 to
-//! the way up, the wires between unit and port included.
+//! Let `p` = `coalesced_cache.access_cycles` (0 without one). A request readable at `up[i]` in
+//! cycle `t`, with none queued before it, leaves at `down` in cycle
+//! `t + max(p + table_cycles, 1) - 1`. The wire to the port is the last cycle of the look-ups. The
+//! coalesced cache is probed in cycle `t` and its hit leaves in cycle `t + p`. The merge table is
+//! looked up in the cycle in which the request leaves. A request that is blocked downstream is
+//! looked up again, and takes its entry when it is sent. A response readable at `down` in cycle `u`
+//! is looked up, kept and delivered in cycle `u + reply_cycles - 1`. With 1 cycle for each, the
+//! unit adds 2 cycles downstream and 1 upstream, the wires between unit and port included.
 //!
-//! One request is taken and one looked up per cycle; one line is on the bus per cycle, and stays
-//! until every unit of its list has taken it (`Broadcast`: all in the same cycle if they can;
-//! `Serial`: one per cycle). A unit is listed once: when it asked several times, the further
-//! answers follow from its own copy, one per cycle, while the bus goes on. The entry of a response is free for another line in the next cycle.
-//! A read looked up in the cycle of the response comes too late to join.
+//! One request is taken and one looked up per cycle. One line is on the bus per cycle, and stays
+//! until every unit of its list has accepted it. With `Broadcast` all accept in the same cycle if
+//! they can; with `Serial` one does per cycle. A unit is listed once. If it requested the line
+//! several times, the further responses follow from its own copy, one per cycle, while the bus
+//! serves other lines. The entry of a response is free for another line in the next cycle. A read
+//! looked up in the cycle of the response is too late to join.
 //!
-//! A command at `control_up[i]` is handed on in the cycle in which it is readable.
+//! A command at `control_up[i]` is forwarded in the cycle in which it is readable.
 //!
 //! # Not modelled
 //! Contention on the bus between requests and responses; errors of the storage.
@@ -91,7 +92,7 @@ use crate::memory::{
     leave_private_memory,
 };
 
-/// The component; see the module.
+/// Intra-cluster coalescing unit between first-level caches and cluster port.
 pub struct IccUnit {
     spec: IccSpec,
     up: Vec<MemSlave>,
@@ -102,37 +103,37 @@ pub struct IccUnit {
     cache: Option<CoalescedCache>,
     /// Requests between the probe and the look-up in the merge table.
     requests: VecDeque<LookupEntry>,
-    /// Responses before their look-up, with the cycle of it.
+    /// Responses before their look-up, each with the cycle of it.
     replies: VecDeque<(Cycle, MemResponse)>,
     /// Hits in the coalesced cache that wait for the bus.
     hits: VecDeque<Hit>,
     bus: Bus,
-    /// Further answers to units that have their copy of a line, oldest first.
+    /// Additional responses to units that have their copy of a line, oldest first.
     repeats: VecDeque<Repeat>,
-    /// Requests that wait for responses.
+    /// Requests that wait for their responses.
     slots: IdTable<Slot>,
     /// Up port with the highest priority.
     first: u32,
     counters: Counters,
 }
 
-/// Where a response belongs.
+/// Destination of a response: port and original request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Slot {
-    /// As it came from above.
+    /// Request as received from the upper level.
     request: MemRequest,
     port: u32,
     taken: Cycle,
 }
 
-/// What became of a stage in a cycle.
+/// Outcome of a stage in one cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Idle,
     Done,
-    /// A wire had no room; the engine wakes when it has.
+    /// A wire had no room; the engine wakes the unit when it has.
     Blocked,
-    /// No entry of the merge table can be used, before the next cycle or before a response.
+    /// No entry of the merge table is usable before the next cycle or before a response.
     NoEntry,
 }
 
@@ -207,7 +208,7 @@ impl Component for IccUnit {
         Ok(())
     }
 
-    /// Commands of a unit go to its cache alone.
+    /// Commands of a unit are forwarded only to its own cache.
     fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
         let commands = ["control_up[", "control_down["];
         let rest = commands
@@ -342,8 +343,8 @@ impl IccUnit {
         cache.is_some_and(|c| c.invalidate_at_kernel_end)
     }
 
-    /// Hands commands to the first-level caches and their answers back; an invalidation concerns
-    /// the lines here too, and those under way were read before it.
+    /// Forwards commands to the first-level caches and their responses back. An invalidation also
+    /// drops the lines here; outstanding lines were read before it.
     fn pass_commands(&mut self, ctx: &mut Context<'_>) {
         let drops = self.drops_lines_at_kernel_end();
         for (above, below) in self.control_up.iter_mut().zip(&mut self.control_down) {

@@ -1,4 +1,4 @@
-//! What a description may set about a coalescing unit, and what the unit costs.
+//! Specification of a coalescing unit, and its storage cost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use warpweave_framework::{Policy, SpecError};
 use crate::cache::replacement::Replacement;
 use crate::memory::check_line_bytes;
 
-/// Units of a cluster: one bit each in the lists of the merge table.
+/// Maximum number of units of a cluster: one bit each in the lists of the merge table.
 const UP_PORTS_MAX: u32 = 64;
-/// Most entries of a table or queue.
+/// Maximum number of entries of a table or queue.
 const ENTRIES_MAX: u32 = 1 << 16;
-/// Longest latency of a look-up.
+/// Maximum latency of a look-up in cycles.
 const CYCLES_MAX: u32 = 1 << 10;
 
-/// What a description says about an intra-cluster coalescing unit.
+/// Specification of an intra-cluster coalescing unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IccSpec {
@@ -22,105 +22,103 @@ pub struct IccSpec {
     pub up_ports: u32,
     /// Bytes of a line: a power of two from 4 to 128. Source: 128, ICC paper, Table 2.
     pub line_bytes: u32,
-    /// Lines that the merge table follows. Source: 48, ICC paper, 6.2; more than 160 (5 units of 32
-    /// MSHRs) are of no use. With 0 every read is looked up and none is merged, which takes
-    /// `table_full: Untracked`.
+    /// Entries of the merge table, one per tracked line. Source: 48, ICC paper, 6.2; more than 160
+    /// (5 units of 32 MSHRs) are of no use. With 0 every read is looked up and none is merged,
+    /// which requires `table_full: Untracked`.
     pub table_entries: u32,
-    /// Cycles of a look-up in the merge table on the way down; 0 hides it behind the wire. Source:
-    /// 1, ICC paper, 6.2 (CACTI: below a cycle of 1.4 GHz at 40 nm).
+    /// Cycles of a downstream look-up in the merge table; 0 hides it behind the wire. Source: 1,
+    /// ICC paper, 6.2 (CACTI: below a cycle of 1.4 GHz at 40 nm).
     pub table_cycles: u32,
-    /// Cycles from a response being readable to the line being at the units, the wire included; at
-    /// least 1. Source: 1, own choice.
+    /// Cycles from a response becoming readable to the arrival of the line at the units, the wire
+    /// included; at least 1. Source: 1, own choice.
     pub reply_cycles: u32,
-    /// How a line reaches several units. Source: `Broadcast`, own choice.
+    /// Delivery of a line to several units. Source: `Broadcast`, own choice.
     pub delivery: Delivery,
-    /// Requests of the cluster that may wait for their responses. Source: 512 as the port, own
-    /// choice.
+    /// Outstanding requests of the cluster. Source: 512 as the port, own choice.
     pub outstanding: u32,
     /// First byte address beyond global memory: reads from there on are not looked up. Absent: all
     /// addresses are global. Source: 2^40, where private memory of the machine begins.
     #[serde(default)]
     pub global_end: Option<u64>,
-    /// What becomes of a read whose line is not under way while every entry is taken. Source: ICC
+    /// Handling of a read whose line is not outstanding while every entry is taken. Source: ICC
     /// paper, 6.1: it is sent on.
     #[serde(default)]
     pub table_full: TableFull,
-    /// What a write of the cluster does to the entry and the kept copy of its line. Source: own
+    /// Effect of a write of the cluster on the entry and the kept copy of its line. Source: own
     /// choice, the ICC paper does not say; `Close` keeps reads behind the writes of their cluster.
     #[serde(default)]
     pub on_write: OnWrite,
-    /// The cache of lines that several units asked for. Absent: none.
+    /// Cache of lines that several units requested. Absent: none.
     #[serde(default)]
     pub coalesced_cache: Option<CoalescedCacheSpec>,
 }
 
-/// How a line reaches several units.
+/// Delivery of a line to several units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Delivery {
     /// All in one cycle, over the bus of the cluster.
     Broadcast,
-    /// One unit per cycle.
+    /// One unit per cycle, in order of the list.
     Serial,
 }
 
-/// What becomes of a read that finds the merge table full.
+/// Handling of a read that finds the merge table full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TableFull {
-    /// It goes down untracked; its response goes to it alone.
+    /// The read is sent untracked; only it receives the response.
     #[default]
     Untracked,
-    /// It waits for an entry, and those behind it with it.
+    /// The read waits for an entry and blocks those behind it.
     Wait,
 }
 
-/// What a write, atomic or copy-back of the cluster does to its line.
+/// Effect of a write, atomic or copy-back of the cluster on its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OnWrite {
-    /// It closes the entry of the line and drops the line from the coalesced cache.
+    /// Closes the entry of the line and drops the line from the coalesced cache.
     #[default]
     Close,
-    /// Nothing: reads may get what was there before a write of their own cluster, even of their own
-    /// unit. To measure what closing costs.
+    /// No effect: reads may return data older than a write of their own cluster, even of their own
+    /// unit. Used to measure the cost of closing.
     Ignore,
 }
 
-/// What a description says about the coalesced cache.
+/// Specification of the coalesced cache of a coalescing unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoalescedCacheSpec {
     /// Lines, fully associative. Source: 24, ICC paper, 6.3.
     pub lines: u32,
-    /// Cycles of a probe, before the look-up in the merge table; at least 1. Source: 1, ICC
-    /// paper, 6.3.
+    /// Cycles of a probe, before the look-up in the merge table; at least 1. Source: 1, ICC paper,
+    /// 6.3.
     pub access_cycles: u32,
-    /// Which line leaves a full cache. Source: `Lru`, own choice.
+    /// Replacement policy of the cache. Source: `Lru`, own choice.
     pub replacement: Policy<Replacement>,
-    /// Which replies are kept. Source: `Coalesced`, ICC paper, 6.3.
+    /// Replies that are kept in the cache. Source: `Coalesced`, ICC paper, 6.3.
     pub fill: FillRule,
-    /// Hits that wait for the bus of the cluster; while so many wait, no request is taken. Source:
-    /// 4, own choice.
+    /// Capacity of the queue of hits that wait for the bus of the cluster; while it is full, no
+    /// request is taken. Source: 4, own choice.
     pub hit_queue: u32,
-    /// Who goes first on the bus. Source: `Replies`, own choice.
+    /// Priority on the bus. Source: `Replies`, own choice.
     pub priority: BusPriority,
-    /// Whether reads that bypass the first-level cache may hit. Source: `false`, own choice: a
-    /// load that bypasses the first level asks for what other clusters wrote.
+    /// Enables hits for reads that bypass the first-level cache. Source: `false`, own choice: a
+    /// load that bypasses the first level requests data written by other clusters.
     pub serve_bypassing: bool,
-    /// Whether all lines are dropped when the first-level caches are invalidated, that is when a
-    /// kernel ends; then every `control_up[i]` and `control_down[i]` must be wired. Source: `true`,
-    /// own choice.
+    /// Drops all lines when the first-level caches are invalidated, that is, when a kernel ends;
+    /// then every `control_up[i]` and `control_down[i]` must be wired. Source: `true`, own choice.
     pub invalidate_at_kernel_end: bool,
 }
 
-/// Which replies the coalesced cache keeps.
+/// Replies that the coalesced cache keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum FillRule {
-    /// Lines that more than one unit waited for.
+    /// Lines for which more than one unit waited.
     Coalesced,
-    /// Every line that the merge table followed.
+    /// Every line that the merge table tracked.
     All,
 }
 
-/// Who goes first on the bus of the cluster.
+/// Priority on the bus of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum BusPriority {
     /// Responses from the network, then hits in the coalesced cache.
@@ -130,14 +128,14 @@ pub enum BusPriority {
 }
 
 impl IccSpec {
-    /// Cycles from a request being readable to it leaving, when nothing holds it up.
+    /// Returns the cycles from a request becoming readable to its departure without back-pressure.
     pub fn request_delay(&self) -> u32 {
         let probe = self.coalesced_cache.as_ref().map_or(0, |c| c.access_cycles);
         // The wire to the port is the last cycle of the look-up.
         (probe + self.table_cycles).saturating_sub(1)
     }
 
-    /// What the tables cost.
+    /// Returns the storage cost of the tables.
     pub fn cost(&self) -> Cost {
         Cost {
             address_bits: ADDRESS_BITS,
@@ -148,10 +146,10 @@ impl IccSpec {
         }
     }
 
-    /// Checks every value.
+    /// Checks that every value is within its range.
     ///
     /// # Errors
-    /// A value outside its range.
+    /// Fails if a value is outside its range.
     pub fn check(&self) -> Result<(), SpecError> {
         let range = SpecError::in_range;
         range("up_ports", self.up_ports, 1..=UP_PORTS_MAX)?;
@@ -189,23 +187,23 @@ impl IccSpec {
 /// Bits of an address (ICC paper, 6.1).
 pub const ADDRESS_BITS: u32 = 48;
 
-/// Storage of a unit (ICC paper, 6.4).
+/// Storage cost of a coalescing unit (ICC paper, 6.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Bits of a byte address.
+    /// Width of a byte address in bits.
     pub address_bits: u32,
-    /// Bytes per line.
+    /// Size of a line in bytes.
     pub line_bytes: u32,
-    /// Units of the cluster.
+    /// Number of compute units of the cluster.
     pub units: u32,
-    /// Entries of the merge table.
+    /// Number of entries of the merge table.
     pub table_entries: u32,
-    /// Lines of the coalesced cache.
+    /// Number of lines of the coalesced cache.
     pub cache_lines: u32,
 }
 
 impl Cost {
-    /// Bits of a line's address.
+    /// Returns the bits of a line's address.
     pub fn tag_bits(&self) -> u32 {
         self.address_bits - self.line_bytes.trailing_zeros()
     }
@@ -240,7 +238,7 @@ mod tests {
         }
     }
 
-    /// ICC paper, 6.4 and its study of cluster counts.
+    /// Values of the ICC paper, 6.4 and its study of cluster counts.
     #[test]
     fn the_tables_cost_what_the_paper_says() {
         let twelve = cost(5, 48);

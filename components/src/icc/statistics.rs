@@ -1,4 +1,4 @@
-//! What a coalescing unit counts.
+//! Statistics counters of a coalescing unit.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, Statistics, TimeWeighted};
@@ -9,9 +9,9 @@ use crate::memory::{MemRequest, RequestKind};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Counters {
-    /// Requests taken, by kind.
+    /// Number of requests taken, by kind.
     requests: [u64; RequestKind::ALL.len()],
-    /// Reads that the merge table deals with.
+    /// Number of reads handled by the merge table.
     reads: u64,
     merged: u64,
     tracked: u64,
@@ -33,16 +33,16 @@ pub(super) struct Counters {
     responses: u64,
     read_latency: Histogram,
     pub(super) table_occupancy: TimeWeighted,
-    /// 1 while a request that was looked up finds no room below.
+    /// 1 while a looked-up request is blocked downstream.
     pub(super) held: Held,
 }
 
-/// Cycles in which something was so, without counting evaluations.
+/// Duration of a condition in cycles, independent of the number of evaluations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Held(TimeWeighted);
 
 impl Held {
-    /// Whether it is so from `cycle` on; saying the same again changes nothing.
+    /// Sets the condition from `cycle` on; repeating the same value has no effect.
     #[inline]
     pub(super) fn set(&mut self, cycle: Cycle, value: u64) {
         if self.0.value() != value {

@@ -1,4 +1,4 @@
-//! The launch unit: what the runtime takes to launch kernels from the device.
+//! Launch unit: models the time the runtime takes for device-side kernel launches.
 //!
 //! ```text
 //!   units[0] ─►┐
@@ -15,10 +15,12 @@
 //!
 //! # Timing
 //!
-//! A record that launches `x` kernels and is readable in cycle `c` sends the kernel of its `i`-th lane that launches
-//! (`i` from 1 to `x`) in cycle `c + base_cycles + i * cycles_per_kernel`, the last one `A x + b` after it came
-//! (LASER, section 2); with `arrival: Together` all of them in that cycle. Of kernels due in one cycle, that of the record
-//! that came first goes first; units are asked in order. One kernel leaves per cycle.
+//! A record that launches `x` kernels and is readable in cycle `c` sends one kernel for each
+//! launching lane. That of the `i`-th such lane (`i` from 1 to `x`) is sent in cycle
+//! `c + base_cycles + i * cycles_per_kernel`. The last one is sent `A x + b` after the record's
+//! arrival (LASER, section 2). With `arrival: Together` all are due in that cycle. Among kernels
+//! due in one cycle, those of the earlier record go first. Units are polled in order. One kernel is
+//! sent per cycle.
 //!
 //! A kernel of which its unit predicts that it shares lines with its parent or with siblings has priority 1, others have 0
 //! (LASER, section 6). Its hint says the unit and the prediction. In a run that has a reuse profile what is said of each kernel is
@@ -26,7 +28,7 @@
 //!
 //! # Not modelled
 //!
-//! What the runtime does in compute units and memory to make a launch.
+//! Work of the runtime in compute units and memory for a launch.
 
 mod prediction_score;
 #[cfg(test)]
@@ -48,44 +50,46 @@ use crate::launch::{DeviceLaunch, KernelLaunch, LaunchHint};
 use crate::reuse_monitor::Relation;
 use crate::reuse_profile::{self, ReuseProfile};
 
-/// When the kernels of one record arrive.
+/// Arrival times of the kernels of one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum LaunchArrival {
-    /// One after the other.
+    /// Each kernel arrives when its own launch is done.
     #[default]
     InTurn,
-    /// All when the last one does.
+    /// All kernels arrive when the last one would.
     Together,
 }
 
-/// A launch unit.
+/// Delays and capacity of a launch unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchUnitSpec {
-    /// Compute units, at least 1.
+    /// Number of compute units connected, at least 1.
     pub units: u32,
-    /// Cycles that a record takes beside its kernels (`b`). Source: 20210, LASER, Table 1.
+    /// Fixed latency of a record in cycles, in addition to its kernels (`b`). Source: 20210, LASER,
+    /// Table 1.
     pub base_cycles: u32,
-    /// Cycles for each kernel of a record (`A`). Source: 1721, LASER, Table 1.
+    /// Additional cycles for each kernel of a record (`A`). Source: 1721, LASER, Table 1.
     pub cycles_per_kernel: u32,
-    /// When the kernels of a record arrive. Source: own choice; the paper says when the last one does.
+    /// Arrival times of the kernels of a record. Source: own choice; the paper says when the last
+    /// one does.
     #[serde(default)]
     pub arrival: LaunchArrival,
-    /// Kernels under way at most, at least 32.
+    /// Maximum number of kernels in flight, at least 32.
     pub kernels_under_way: u32,
 }
 
-/// Delays launches from the device; see the [module](self).
+/// Launch unit: delays device-side launches; see the [module](self).
 pub struct LaunchUnit {
     units: Vec<InPort<DeviceLaunch>>,
     gmu: OutPort<KernelLaunch>,
     spec: LaunchUnitSpec,
     graph: LaunchGraph,
-    /// Where there is a profile to compare with.
+    /// Prediction accuracy; present if there is a reuse profile.
     foresight: Option<PredictionScore>,
-    /// By the cycle in which they are due, then in the order in which they came.
+    /// Kernels in flight, ordered by due cycle and then by arrival.
     under_way: BTreeMap<(Cycle, u64), KernelLaunch>,
-    /// Kernels taken.
+    /// Number of kernels accepted so far.
     taken: u64,
     records: u64,
     sent: u64,
@@ -251,7 +255,7 @@ impl Component for LaunchUnit {
 }
 
 impl LaunchUnit {
-    /// Takes records as long as there is room for what they launch.
+    /// Accepts records as long as there is room for the kernels they launch.
     fn take(&mut self, ctx: &mut Context<'_>) {
         for unit in 0..self.units.len() {
             while self.under_way.len() < self.spec.kernels_under_way as usize {

@@ -1,4 +1,5 @@
-//! How well launches are foretold: what went with each kernel beside what a reuse profile knows of it.
+//! Accuracy of launch predictions: compares the prediction sent with each kernel to a reuse
+//! profile.
 
 use std::sync::Arc;
 
@@ -7,15 +8,15 @@ use warpweave_trace::Program;
 
 use crate::reuse_profile::ReuseProfile;
 
-/// Counts kernels by what was said of them and by what is so.
+/// Counts kernels by prediction and by actual reuse.
 ///
-/// A kernel is *near* when, by the profile, it shares lines with its parent or with another child of that: what the LASER
-/// paper's monitor is to find out before the child runs.
+/// A kernel is *near* if, according to the profile, it shares lines with its parent or a sibling.
+/// The monitor of the LASER paper has to predict this before the child runs.
 pub(super) struct PredictionScore {
     profile: Arc<ReuseProfile>,
-    /// By kernel: who launched it.
+    /// Parent kernel of each kernel, if any.
     parents: Vec<Option<u32>>,
-    /// Said to be near: those that are not, those that are. Not said: the same.
+    /// Kernel counts, indexed by predicted near (0 or 1) and then by actually near (0 or 1).
     counts: [[u64; 2]; 2],
 }
 
@@ -28,13 +29,13 @@ impl PredictionScore {
         }
     }
 
-    /// A kernel is launched, said to be near or not.
+    /// Counts a launched kernel; `said` is true if it was predicted to be near.
     pub(super) fn count(&mut self, kernel: u32, said: bool) {
         let is_near = self.is_near(kernel);
         self.counts[usize::from(said)][usize::from(is_near)] += 1;
     }
 
-    /// Whether a kernel is near.
+    /// True if the profile has a kernel as near.
     pub(super) fn is_near(&self, kernel: u32) -> bool {
         let parent_of = |kernel: u32| self.parents.get(kernel as usize).copied().flatten();
         let Some(parent) = parent_of(kernel) else {
@@ -88,7 +89,7 @@ impl PredictionScore {
     }
 }
 
-/// By kernel who launched it.
+/// Returns the parent kernel of each kernel of the program.
 pub(super) fn parents(program: &Program) -> Vec<Option<u32>> {
     let kernels = program.kernels.iter();
     kernels

@@ -1,4 +1,4 @@
-//! The unit cycle by cycle.
+//! Cycle-by-cycle tests of the launch unit.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ struct Bench {
     gmu: Sink<KernelLaunch>,
 }
 
-/// Kernel 0 launches `width` kernels with each of two records.
+/// Creates a bench in which kernel 0 launches `width` kernels with each of two records.
 fn bench(spec: LaunchUnitSpec, width: u32) -> Bench {
     let children = (0..2 * width).map(|n| Some((0, n / width, (n % width) as u8, 100 + n)));
     let kernels: Vec<_> = [None].into_iter().chain(children).collect();
@@ -126,7 +126,8 @@ fn a_record_waits_while_as_many_kernels_as_there_may_be_are_under_way() {
     b.record_at(0, 5, 0);
     b.record_at(1, 5, 1);
     b.kernel_at(16, 1);
-    // A kernel has left in cycle 16, so the other record is taken in cycle 17, and its first one is due in 28.
+    // A kernel has left in cycle 16, so the other record is accepted in cycle 17 and its first
+    // kernel is due in 28.
     for cycle in 17..=27 {
         b.kernel_at(cycle, cycle as u32 - 15);
     }
@@ -134,7 +135,8 @@ fn a_record_waits_while_as_many_kernels_as_there_may_be_are_under_way() {
     b.kernel_at(29, 33);
 }
 
-/// LSR-M12: a kernel is urgent if it is predicted to share lines with its parent or with siblings.
+/// LSR-M12: a kernel has high priority if it is predicted to share lines with its parent or
+/// siblings.
 #[test]
 fn launches_carry_what_their_unit_predicts() {
     let spec = LaunchUnitSpec {

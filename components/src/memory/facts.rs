@@ -1,40 +1,41 @@
-//! What those along memory wires say of themselves, so that numbers that stand in several
-//! descriptions are found to differ.
+//! Facts that components publish along memory wires, so that inconsistent numbers in different
+//! descriptions are detected.
 
 use warpweave_framework::{Facts, Stated, Unfit};
 
 use crate::interleave::Interleave;
 
-/// Bytes of the lines that requests on this wire name. Whoever sends requests of its own says so.
+/// Line size in bytes of the requests on this wire. Published by components that originate
+/// requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineBytes(pub u32);
 
-/// Bytes of the parts in which requests on this wire may be answered, each part in an answer of its own.
-/// Whoever takes such answers says so; without it an answer is whole.
+/// Size in bytes of the parts in which requests on this wire may be answered, each in a separate
+/// response. Published by components that accept partial responses; without it a response is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartBytes(pub u32);
 
-/// Which part of the address space requests on this wire belong to. Whoever deals addresses to
-/// several wires says so.
+/// Part of the address space to which requests on this wire belong. Published by components that
+/// distribute addresses over several wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// How addresses are dealt.
+    /// Interleaving of addresses over the slices.
     pub interleave: Interleave,
-    /// Number of the slice.
+    /// Number of the slice within the interleaving.
     pub number: u32,
 }
 
-/// Byte address from which on memory belongs to single threads. Compute units say so.
+/// Byte address from which on memory belongs to single threads. Published by compute units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateFrom(pub u64);
 
-/// Port of a network by which requests on this wire leave their cluster. Networks say so, and it goes
-/// up to the compute units and on to whoever dispatches to them.
+/// Network port by which requests on this wire leave their cluster. Published by networks; it is
+/// passed upstream to the compute units and on to their dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkPort(pub u32);
 
-/// Fails where lines of another length than `own`, which stands in `field`, arrive, or where the sender takes
-/// answers in other parts than `parts`, in which they are given.
+/// Fails if lines of a length other than `own`, the value of `field`, arrive. Also fails if the
+/// sender accepts responses in parts other than `parts`, in which they are given.
 pub(crate) fn agree_on_lines(
     facts: &Facts,
     field: &str,
@@ -66,7 +67,7 @@ pub(crate) fn agree_on_lines(
     Err(Unfit::at(field, message).beside(there, stated))
 }
 
-/// Fails where lines arrive that granules of `interleave` cut.
+/// Fails if arriving lines cross granules of `interleave`.
 pub(crate) fn hold_whole_lines(facts: &Facts, interleave: Interleave) -> Result<(), Unfit> {
     match facts.get::<LineBytes>() {
         Some(&LineBytes(bytes)) if bytes > interleave.granule_bytes => {
@@ -83,8 +84,8 @@ pub(crate) fn hold_whole_lines(facts: &Facts, interleave: Interleave) -> Result<
     }
 }
 
-/// Fails where private memory begins below `global_end`, the end of global memory as it stands in the
-/// field of this name.
+/// Fails if private memory begins below `global_end`, the end of global memory in the field of this
+/// name.
 pub(crate) fn leave_private_memory(facts: &Facts, global_end: Option<u64>) -> Result<(), Unfit> {
     match (facts.get::<PrivateFrom>(), global_end) {
         (Some(&PrivateFrom(base)), Some(end)) if base < end => {
@@ -100,14 +101,14 @@ pub(crate) fn leave_private_memory(facts: &Facts, global_end: Option<u64>) -> Re
     }
 }
 
-/// The slices that arrive at a part which is told how addresses are dealt.
+/// Slices that arrive at a component whose specification has its own interleaving.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slices {
     arriving: Vec<(Slice, Option<Stated>)>,
 }
 
 impl Slices {
-    /// Remembers the slice that a wire brings.
+    /// Records the slice published on a wire.
     pub(crate) fn learn(&mut self, facts: &Facts) {
         if let Some(&slice) = facts.get::<Slice>() {
             let known = self.arriving.iter().any(|(s, _)| *s == slice);
@@ -117,8 +118,8 @@ impl Slices {
         }
     }
 
-    /// Fails unless `told`, the field `interleave` of the part, gives the addresses that arrive places
-    /// of their own, without gaps between them.
+    /// Fails unless `told`, the component's field `interleave`, maps the arriving addresses to
+    /// distinct places without gaps.
     pub(crate) fn fit(&self, told: Option<Interleave>) -> Result<(), Unfit> {
         let (Some(told), Some((first, stated))) = (told, self.arriving.first()) else {
             return Ok(());
@@ -164,7 +165,8 @@ impl Slices {
                 ),
             );
         }
-        // Granule `n * dealt.slices + number` becomes granule `n * count + number / told.slices` here.
+        // Granule `n * dealt.slices + number` becomes granule `n * count + number / told.slices`
+        // here.
         let place = |slice: &Slice| slice.number / told.slices;
         let together = self
             .arriving
@@ -189,7 +191,7 @@ impl Slices {
     }
 }
 
-/// Whether a port carries requests.
+/// True if the port carries memory requests.
 pub(crate) fn is_request(port: &str) -> bool {
     port.ends_with(".request")
 }
@@ -202,7 +204,7 @@ mod tests {
         Interleave::in_turn(granule_bytes, slices)
     }
 
-    /// What a part that is told `told` says of these slices of twelve.
+    /// Returns the error of a component with interleaving `told` for these slices of twelve.
     fn fit(told: Interleave, numbers: &[u32]) -> Option<String> {
         let mut slices = Slices::default();
         for &number in numbers {
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(field.as_deref(), Some("interleave.granule_bytes"));
     }
 
-    /// The rule is that of the addresses themselves.
+    /// Checks the rule against the addresses themselves.
     #[test]
     fn slices_that_fit_give_every_address_a_place_without_gaps() {
         let dealt = interleave(256, 12);

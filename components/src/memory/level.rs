@@ -6,10 +6,10 @@ use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The level of the hierarchy that supplied the data of a response: a name.
+/// Level of the hierarchy that supplied the data of a response, identified by name.
 ///
-/// The set is open. A component that is a level of its own names it once, when it is built, and
-/// answers with that:
+/// The set is open. A component that is a level of its own registers its name once, when it is
+/// built, and answers with that:
 ///
 /// ```
 /// use warpweave_components::memory::{Level, MemRequest};
@@ -20,9 +20,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// assert_ne!(response.level, Level::L1);
 /// ```
 ///
-/// In a message a name is a small number. Which one depends on who named a level first in this
-/// process, so nothing may depend on it: levels are saved and shown by their names, and have no
-/// order.
+/// In a message a name is a small number. The number depends on the order in which levels were
+/// first named in this process, so no result may depend on it. Levels are saved and shown by their
+/// names, and have no order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Level(NonZeroU8);
 
@@ -33,31 +33,32 @@ const KNOWN: [&str; 4] = ["L1", "Coalesced", "L2", "Dram"];
 static OTHERS: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
 
 impl Level {
-    /// The cache next to the compute unit.
+    /// First-level cache, next to the compute unit.
     pub const L1: Self = Self::numbered(0);
-    /// The coalesced cache of a cluster.
+    /// Coalesced cache of a cluster, in a coalescing unit.
     pub const COALESCED: Self = Self::numbered(1);
-    /// The cache slice at the memory partition.
+    /// Second-level cache slice at the memory partition.
     pub const L2: Self = Self::numbered(2);
-    /// Memory.
+    /// Main memory behind the last-level cache.
     pub const DRAM: Self = Self::numbered(3);
 
-    /// Levels that may be named in one process.
+    /// Maximum number of levels named in one process.
     pub const NAMES_MAX: usize = u8::MAX as usize;
 
     const fn numbered(number: u8) -> Self {
         Self(NonZeroU8::new(number + 1).expect("it is at least 1"))
     }
 
-    /// The level of this name; equal names are the same level.
+    /// Returns the level of this name; equal names are the same level.
     ///
     /// # Panics
-    /// When [`Level::NAMES_MAX`] levels have other names.
+    /// Panics if [`Level::NAMES_MAX`] levels have other names.
     pub fn named(name: &str) -> Self {
         Self::try_named(name).expect("there are not that many levels")
     }
 
-    /// As [`Level::named`], for names that a user may write: none when there are too many.
+    /// Fallible [`Level::named`], for names that a user may write; returns `None` when there are
+    /// too many.
     pub fn try_named(name: &str) -> Option<Self> {
         let at = |names: &[&str]| names.iter().position(|known| *known == name);
         if let Some(number) = at(&KNOWN) {
@@ -78,7 +79,7 @@ impl Level {
         Some(Self::numbered((KNOWN.len() + number) as u8))
     }
 
-    /// Its name, in messages and reports.
+    /// Returns the level's name, for messages and reports.
     pub fn name(self) -> &'static str {
         let number = usize::from(self.0.get()) - 1;
         match KNOWN.get(number) {

@@ -1,16 +1,16 @@
-//! The memory protocol: what every memory-side block speaks, upward and downward.
+//! Memory protocol used by every memory-side component, upstream and downstream.
 //!
-//! Requests travel down (compute unit → L1 → cluster port → crossbar → L2 → DRAM), responses up.
-//! Each request that [`RequestKind::wants_response`] is answered; copy-backs are posted. One response
-//! answers all of its words, unless the block that sent it said that it takes its answer in parts
-//! ([`PartBytes`]): then several may come, in any order, and each word is in one of them. Request ids are hop-local: each
-//! block issues its own and maps them back.
+//! Requests travel downstream (compute unit → L1 → cluster port → crossbar → L2 → DRAM), responses
+//! upstream. Each request that [`RequestKind::wants_response`] is answered; copy-backs are posted.
+//! One response answers all words of a request, unless the sender of the request accepts partial
+//! responses ([`PartBytes`]). Then several may arrive, in any order, and each word is in one of
+//! them. Request ids are hop-local: each component issues its own and maps them back.
 //!
-//! Timing models hold no data. A request names one line and the 4-byte words of it that it
-//! touches; payload integrity is checked through write-sequence tags, not contents.
+//! Timing models hold no data. A request names one line and the 4-byte words of it that it touches;
+//! payload integrity is checked through write-sequence tags, not contents.
 //!
-//! A response says which [`Level`] answered. That is an open set of names: a component of another
-//! crate answers as a level of its own, and every block between hands the name on as it came.
+//! A response names the [`Level`] that answered. This is an open set of names: a component of
+//! another crate answers as its own level. Every component in between passes the name on unchanged.
 
 mod event;
 mod facts;
@@ -33,21 +33,22 @@ pub(crate) use self::facts::{
 pub use self::level::Level;
 pub(crate) use self::pending_words::PendingWords;
 
-/// Bytes of the largest line the protocol can name: one bit per 4-byte word in a 32-bit mask.
+/// Bytes of the largest line that the protocol can express: one bit per 4-byte word in a 32-bit
+/// mask.
 pub const LINE_BYTES_MAX: u32 = 128;
 
-/// What a request asks for.
+/// Operation that a request performs on its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RequestKind {
-    /// Read the words.
+    /// Reads the words; answered with their data.
     Read,
-    /// Write the words; answered by an acknowledgement when the write is ordered.
+    /// Writes the words; answered by an acknowledgement when the write is ordered.
     Write,
-    /// Read, modify and write the words where the line is shared (at L2); answered with data.
+    /// Reads, modifies and writes the words where the line is shared (at L2); answered with data.
     Atomic,
-    /// Read ahead of need; answered like a read.
+    /// Reads ahead of need; answered like a read.
     Prefetch,
-    /// A dirty line on its way down; posted, never answered.
+    /// Dirty line on its way downstream; posted, never answered.
     CopyBack,
 }
 
@@ -61,22 +62,22 @@ impl RequestKind {
         Self::CopyBack,
     ];
 
-    /// Whether the request is answered.
+    /// True if the request receives a response.
     pub fn wants_response(self) -> bool {
         self != Self::CopyBack
     }
 
-    /// Whether the request itself carries the data of its words.
+    /// True if the request itself carries the data of its words.
     pub fn carries_data(self) -> bool {
         matches!(self, Self::Write | Self::CopyBack | Self::Atomic)
     }
 
-    /// Whether the response carries the data of its words.
+    /// True if the response carries the data of its words.
     pub fn returns_data(self) -> bool {
         matches!(self, Self::Read | Self::Atomic | Self::Prefetch)
     }
 
-    /// Name in reports.
+    /// Returns the kind's name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -88,11 +89,12 @@ impl RequestKind {
     }
 }
 
-/// Who caused a request. Carried unchanged through all hops of a request's life.
+/// Origin of a request. Carried unchanged through all hops of a request's life.
 ///
-/// That of a copy-back is who brought the line into the cache that it leaves: by the request whose
-/// miss fetched it, or, where nothing was fetched, by the store or copy-back that made it. A later
-/// use by somebody else does not change it. So below a cache of one compute unit it names that unit.
+/// The source of a copy-back is that of the line's allocation in the cache that it leaves. This is
+/// the request whose miss fetched it or, if nothing was fetched, the store or copy-back that
+/// created it. Later uses by other sources do not change it. Below a cache of one compute unit it
+/// therefore names that unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Source {
     /// Number of the launch in the program trace.
@@ -109,32 +111,32 @@ pub struct Source {
     pub work_group_slot: u8,
 }
 
-/// A request for part of one line.
+/// Memory request for part of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemRequest {
     /// Byte address of the line's first byte.
     pub line: u64,
-    /// Names the request between the two ends of one wire.
+    /// Identifies the request between the two ends of one wire.
     pub id: u32,
     /// Touched 4-byte words of the line, bit `w` for bytes `4w .. 4w + 4`.
     pub words: u32,
-    /// Who caused it.
+    /// Origin of the request; see [`Source`] for details.
     pub source: Source,
-    /// Number of the write, counted by the issuing compute unit; 0 where none applies. Checkers
-    /// use it to prove freshness.
+    /// Number of the write, counted by the issuing compute unit; 0 where none applies. Checkers use
+    /// it to prove freshness.
     pub write_sequence: u32,
-    /// What is asked.
+    /// Operation that the request performs on its words.
     pub kind: RequestKind,
-    /// Policy bits, see [`flags`].
+    /// Protocol and policy bits, see [`flags`] for the values.
     pub flags: u16,
 }
 
-/// Bits of [`MemRequest::flags`]. Bits from 8 up are for policies, which agree on them; no block sets
-/// or looks at those.
+/// Bits of [`MemRequest::flags`]. Bits from 8 up are reserved for policies, which agree on their
+/// meaning; no component sets or reads those.
 pub mod flags {
     /// The request must not be served from, or allocate in, a first-level cache.
     pub const BYPASS_L1: u16 = 1;
-    /// Of a copy-back: memory has these data too, so they may be dropped.
+    /// Marks a copy-back whose data memory also holds, so that they may be dropped.
     pub const CLEAN: u16 = 2;
     /// A merge table has an entry for this read, which its response looks up (ICC paper, 6.2).
     pub const TRACKED: u16 = 4;
@@ -145,24 +147,24 @@ const _: () = assert!(
     "requests stay small: they are moved often"
 );
 
-/// The answer to one request.
+/// Response to one request, or to a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemResponse {
-    /// As in the request.
+    /// Line address, copied from the request.
     pub line: u64,
-    /// As in the request.
+    /// Hop-local id, copied from the request.
     pub id: u32,
     /// Words supplied or acknowledged, all of the request's or a part.
     pub words: u32,
-    /// As in the request.
+    /// Origin of the request, copied from it.
     pub source: Source,
     /// Highest write sequence of this line known where the data came from; 0 where none applies.
     pub write_sequence: u32,
-    /// Kind of the request answered.
+    /// Kind of the request that is answered.
     pub kind: RequestKind,
-    /// As in the request.
+    /// Flags of the request, copied from it.
     pub flags: u16,
-    /// Who supplied the data.
+    /// Level of the hierarchy that supplied the data.
     pub level: Level,
 }
 
@@ -172,7 +174,7 @@ const _: () = assert!(
 );
 
 impl MemRequest {
-    /// A read of these words.
+    /// Creates a read request for these words.
     pub fn read(id: u32, line: u64, words: u32) -> Self {
         Self {
             line,
@@ -185,7 +187,7 @@ impl MemRequest {
         }
     }
 
-    /// A write of these words.
+    /// Creates a write request for these words.
     pub fn write(id: u32, line: u64, words: u32) -> Self {
         Self {
             kind: RequestKind::Write,
@@ -193,7 +195,7 @@ impl MemRequest {
         }
     }
 
-    /// The answer to this request, supplied by `level`.
+    /// Creates the response to this request, supplied by `level`.
     pub fn answer(&self, level: Level) -> MemResponse {
         MemResponse {
             line: self.line,
@@ -220,15 +222,15 @@ impl MemResponse {
     }
 }
 
-/// Bytes of these words in a message that carries them or only names them.
+/// Returns the bytes of these words in a message: 0 unless the message carries their data.
 #[inline]
 fn bytes_of(words: u32, carried: bool) -> u32 {
     if carried { words.count_ones() * 4 } else { 0 }
 }
 
-/// Ties together the messages of one access in a timeline. Requests do not carry an identity of
-/// their own, and line and source stay the same over all hops; accesses of one instruction and
-/// wavefront to one line share it.
+/// Returns a key that groups the messages of one access in a timeline. Requests have no global
+/// identity, but line and source stay the same over all hops. Accesses of one instruction and
+/// wavefront to one line share the key.
 pub(crate) fn transaction(line: u64, source: &Source) -> u64 {
     let Source {
         kernel,
@@ -249,7 +251,7 @@ pub(crate) fn transaction(line: u64, source: &Source) -> u64 {
     })
 }
 
-/// Bytes of routing and control in every packet on a wire (GPGPU-Sim's habit).
+/// Bytes of routing and control in every packet on a wire (as in GPGPU-Sim).
 pub const CONTROL_BYTES: u32 = 8;
 
 impl Message for MemRequest {
@@ -272,12 +274,12 @@ impl Message for MemResponse {
     }
 }
 
-/// The requesting end of a memory wire: sends requests, receives responses.
+/// Requesting end of a memory wire: sends requests, receives responses.
 #[derive(Default)]
 pub struct MemMaster {
-    /// Requests, downward.
+    /// Port that sends requests to the next level.
     pub request: OutPort<MemRequest>,
-    /// Responses, upward.
+    /// Port that receives responses from the next level.
     pub response: InPort<MemResponse>,
 }
 
@@ -288,12 +290,12 @@ impl Bundle for MemMaster {
     }
 }
 
-/// The answering end of a memory wire: receives requests, sends responses.
+/// Answering end of a memory wire: receives requests, sends responses.
 #[derive(Default)]
 pub struct MemSlave {
-    /// Requests, from above.
+    /// Port that receives requests from the upper level.
     pub request: InPort<MemRequest>,
-    /// Responses, upward.
+    /// Port that sends responses to the upper level.
     pub response: OutPort<MemResponse>,
 }
 
@@ -304,10 +306,10 @@ impl Bundle for MemSlave {
     }
 }
 
-/// Hands a request of no time on by port `number` of this name; for blocks that keep nothing.
+/// Forwards a functional request by port `number` of this name; for components that keep no state.
 ///
 /// # Errors
-/// Anything but a request.
+/// Fails if the message is not a request.
 pub fn hand_on_untimed(
     port: PortName<'_>,
     message: &mut dyn Any,
@@ -320,7 +322,7 @@ pub fn hand_on_untimed(
     Ok(())
 }
 
-/// What is said of a message of no time that a block does not know.
+/// Returns the error text for a functional message that a component does not support.
 pub(crate) fn untimed_stranger(port: PortName<'_>) -> String {
     format!(
         "a message came to `{}` that it does not take without time",
@@ -328,10 +330,10 @@ pub(crate) fn untimed_stranger(port: PortName<'_>) -> String {
     )
 }
 
-/// A mask of the words of a line that bytes `offset .. offset + bytes` touch.
+/// Returns the mask of the words of a line that bytes `offset .. offset + bytes` touch.
 ///
 /// # Panics
-/// When the range is empty or leaves a line of [`LINE_BYTES_MAX`].
+/// Panics if the range is empty or leaves a line of [`LINE_BYTES_MAX`].
 pub fn word_mask(offset: u32, bytes: u32) -> u32 {
     assert!(
         bytes > 0 && offset + bytes <= LINE_BYTES_MAX,
@@ -341,10 +343,10 @@ pub fn word_mask(offset: u32, bytes: u32) -> u32 {
     (u32::MAX >> (31 - (last - first))) << first
 }
 
-/// Fails unless `bytes` can be the length of a line, or of a part of one.
+/// Checks that `bytes` is a valid length of a line, or of a part of one.
 ///
 /// # Errors
-/// Another number than a power of two from 4 to [`LINE_BYTES_MAX`], at `field`.
+/// Fails unless the number is a power of two from 4 to [`LINE_BYTES_MAX`]; the error names `field`.
 pub(crate) fn check_line_bytes(field: &str, bytes: u32) -> Result<(), SpecError> {
     let fits = bytes.is_power_of_two() && (4..=LINE_BYTES_MAX).contains(&bytes);
     SpecError::require(fits, field, || {
@@ -352,7 +354,7 @@ pub(crate) fn check_line_bytes(field: &str, bytes: u32) -> Result<(), SpecError>
     })
 }
 
-/// The mask of all words of a line.
+/// Returns the mask of all words of a line.
 pub fn full_line(line_bytes: u32) -> u32 {
     word_mask(0, line_bytes)
 }

@@ -1,11 +1,11 @@
-//! Which words of a request are still to be answered.
+//! Tracking of the words of a request that still await responses.
 
 use serde::{Deserialize, Serialize};
 
 use super::{MemRequest, MemResponse};
 
-/// The words of a request that no answer has brought to a block on its way up, and those that have not left
-/// it upward. A request of no words is kept as one of its first word.
+/// Words of a request for which no response has arrived, and words whose response has not left
+/// upstream. A request of no words is stored as one of its first word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PendingWords {
     to_come: u32,
@@ -22,7 +22,7 @@ impl PendingWords {
         }
     }
 
-    /// An answer has come. Whether its words were awaited.
+    /// Records an arriving response. Returns true if its words were awaited.
     #[inline]
     pub(crate) fn come(&mut self, response: &MemResponse) -> bool {
         let words = response.words.max(1);
@@ -31,19 +31,19 @@ impl PendingWords {
         awaited
     }
 
-    /// An answer that came has left. Whether it was the last.
+    /// Records that an arrived response has left. Returns true if it was the last.
     #[inline]
     pub(crate) fn leave(&mut self, response: &MemResponse) -> bool {
         self.to_leave &= !response.words.max(1);
         self.to_leave == 0
     }
 
-    /// Whether answers that came have not left.
+    /// True if some arrived responses have not left.
     pub(crate) fn has_come(self) -> bool {
         self.to_come != self.to_leave
     }
 
-    /// Lets an answer leave that is found inside. Whether it came and had not left.
+    /// Removes a response found in a queue. Returns true if it had arrived and not left.
     pub(crate) fn take_out(&mut self, response: &MemResponse) -> bool {
         let words = response.words.max(1);
         let inside = words & !(self.to_leave & !self.to_come) == 0;

@@ -1,4 +1,4 @@
-//! Words and bytes of messages, and levels on their way up.
+//! Tests of words and bytes of messages, and of levels passed upstream.
 
 use std::thread;
 
@@ -63,8 +63,8 @@ fn a_level_is_saved_by_its_name() {
     assert_eq!(loaded, level);
 }
 
-/// A first-level cache, a coalescing unit and a cluster port, answered from below by a level that
-/// this crate does not know.
+/// Builds a first-level cache, a coalescing unit and a cluster port, answered by a level that this
+/// crate does not know.
 fn answered_by(level: Level) -> (TestBench, Sink<MemResponse>) {
     let environment = Environment::default();
     let mut bench = TestBench::new();

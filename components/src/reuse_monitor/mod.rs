@@ -1,4 +1,4 @@
-//! The reuse monitor: predicts with which kernel a child kernel will share lines.
+//! Reuse monitor: predicts with which kernels a child kernel will share lines.
 //!
 //! ```text
 //!   L1 reads of this unit ──► self filter     read before by the same kernel?
@@ -8,19 +8,21 @@
 //!   a child is launched ──────────►┴─► relation with the highest hit rate, priority
 //! ```
 //!
-//! After LASER ("locality-aware scheduling for dynamic parallelism"). A kernel launched by
-//! another one (depth 1 and more) looks its reads up in all three filters and inserts its misses
-//! into the self and sibling filters; a kernel that may launch children inserts into the parent
-//! filter. The filters are per compute unit: reuse counts only where it can be had.
+//! Implements LASER ("locality-aware scheduling for dynamic parallelism"). A kernel launched by
+//! another one (depth 1 and more) looks up its reads in all three filters. It inserts its misses
+//! into the self and sibling filters. A kernel that may launch children inserts into the parent
+//! filter. Filters are private to a compute unit, since only reuse within one unit can be
+//! exploited.
 //!
 //! # Timing
 //!
-//! The monitor is off the critical path and delays nothing: a prediction leaves with its launch, which takes
-//! far longer.
+//! The monitor is off the critical path and delays nothing: a prediction is sent with its launch,
+//! which takes far longer.
 //!
 //! # Cost
 //!
-//! Three filters of 605 bytes with two counters of 4 bytes each: 1839 bytes for a compute unit (LASER, section 6, says 2 KB).
+//! Size: three filters of 605 bytes with two 4-byte counters each, 1839 bytes per compute unit
+//! (LASER, section 6, states 2 KB).
 
 #[cfg(test)]
 mod tests;
@@ -35,109 +37,113 @@ use warpweave_trace::{Class, KernelTrace};
 
 use crate::bloom::{BloomFilter, BloomKey, BloomSpec};
 
-/// A reuse monitor.
+/// Filters, warm-up and prediction of a reuse monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReuseMonitorSpec {
     /// Size of each of the three Bloom filters. The LASER paper's 1000 keys at 10 % false positives
     /// need 4793 bits; the paper states 605 bytes, which is 4840 bits.
     pub filter: BloomSpec,
-    /// What the keys say beside the line.
+    /// Contents of the filter keys in addition to the line.
     pub key: KeyMode,
     /// Hit rate in percent that a relation must exceed to be predicted (LASER paper: 50).
     pub threshold_percent: u32,
-    /// Child launches at most that are given to their parent without a prediction, while the
+    /// Maximum number of child launches assigned to their parent without a prediction while the
     /// filters are cold.
     pub warm_up_children: u32,
-    /// Look-ups in the parent filter after which the monitor is warm, however few the launches.
+    /// Number of look-ups in the parent filter after which the monitor is warm, regardless of the
+    /// number of launches.
     pub warm_up_lookups: u32,
-    /// Every kernel, not only children, is looked up in and inserted into the self filter. Source:
-    /// the LASER paper looks up children only.
+    /// Looks up and inserts the reads of every kernel, not only children, in the self filter.
+    /// Source: the LASER paper looks up children only.
     #[serde(default)]
     pub self_all: bool,
-    /// Whose prediction goes with a launch. Source: `Monitor` is LASER; the others are controls, own choice.
+    /// Source of the prediction sent with a launch. Source: `Monitor` is LASER; the others are
+    /// controls, own choice.
     #[serde(default)]
     pub prediction: PredictionSource,
 }
 
-/// Whose prediction goes with a launch.
+/// Source of the prediction that is sent with a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PredictionSource {
-    /// The monitor's.
+    /// Prediction computed by the reuse monitor.
     #[default]
     Monitor,
-    /// Every child is said to share lines with its parent: what the queues do without a monitor.
+    /// Predicts for every child that it shares lines with its parent, like queues without a
+    /// monitor.
     Always,
-    /// No child is, not even while the filters are cold.
+    /// Predicts no sharing for any child, even while the filters are cold.
     Never,
-    /// The contrary of the monitor's: parent and sibling become none, self and none become parent.
+    /// Inverts the monitor's prediction: parent and sibling become none, self and none become
+    /// parent.
     Inverted,
-    /// Parent or none, evenly, by this seed.
+    /// Predicts parent or none with equal probability, using this seed.
     Random(u64),
 }
 
-/// What the keys of the filters say beside the line.
+/// Contents of the filter keys in addition to the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeyMode {
-    /// The line alone, as the LASER paper prints it: a child's own repeats count as sibling reuse
-    /// too.
+    /// Line only, as printed in the LASER paper: a child's own repeats also count as sibling reuse.
     Line,
-    /// The line and its owner: the kernel for self reuse, the parent's work-group for the others;
-    /// a sibling hit counts only if it is no self hit.
+    /// Line and owner. The owner is the kernel for self reuse, and the parent's work-group for the
+    /// others. A sibling hit counts only if it is not a self hit.
     LineOwner,
 }
 
-/// A work-group of a kernel.
+/// Identifies a work-group by kernel and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkGroupId {
-    /// Number of the launch.
+    /// Number of the launch in the program trace.
     pub kernel: u32,
-    /// Linear index in its grid.
+    /// Linear index of the work-group in its grid.
     pub work_group: u32,
 }
 
-/// Who reads.
+/// Work-group that reads a line, with its launch relations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
-    /// The work-group.
+    /// Identity of the work-group that reads.
     pub own: WorkGroupId,
-    /// The work-group that launched its kernel; none when the host did (depth 0).
+    /// Work-group that launched its kernel; `None` for launches from the host (depth 0).
     pub parent: Option<WorkGroupId>,
-    /// Its kernel has launched children or may do so.
+    /// True if its kernel has launched or may launch children.
     pub may_launch: bool,
 }
 
-/// With whom lines are shared.
+/// Kind of kernel pair between which lines are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Relation {
-    /// A child with its parent.
+    /// Sharing between a child and its parent.
     ParentChild,
-    /// A child with other children of its parent.
+    /// Sharing between children of one parent.
     Sibling,
-    /// A kernel with itself.
+    /// Sharing within the same kernel, between its work-groups.
     Own,
 }
 
 impl Relation {
-    /// What a prediction is called by its number: 0 for none, then the relations in their order.
+    /// Names of predictions by number: 0 for none, then the relations in order.
     pub const NAMES: [&'static str; 4] = ["none", "parent", "sibling", "self"];
 }
 
-/// What the monitor says about a child that is launched.
+/// Prediction of the monitor for a launched child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The relation with the highest hit rate, if one exceeds the threshold and the others.
+    /// Relation whose hit rate exceeds the threshold and the rates of the others.
     pub relation: Option<Relation>,
-    /// The child should run soon and near: parent or siblings left lines it needs.
+    /// True if the child should run soon and nearby, since its parent or siblings left lines that
+    /// it needs.
     pub is_high_priority: bool,
 }
 
-/// Hits and misses of one filter: 32-bit counters, both halved when one is full.
+/// Hits and misses of one filter, in 32-bit counters that are both halved when one is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HitCounter {
-    /// Look-ups that found the key.
+    /// Number of look-ups that found the key.
     pub hits: u32,
-    /// Look-ups that did not.
+    /// Number of look-ups that did not find the key.
     pub misses: u32,
 }
 
@@ -154,52 +160,52 @@ impl HitCounter {
         }
     }
 
-    /// Look-ups counted.
+    /// Returns the number of look-ups counted, hits and misses.
     pub fn lookups(self) -> u64 {
         u64::from(self.hits) + u64::from(self.misses)
     }
 
-    /// Whether the hit rate exceeds `percent`; without look-ups the rate is 0.
+    /// True if the hit rate exceeds `percent`; without look-ups the rate is 0.
     fn exceeds_percent(self, percent: u32) -> bool {
         u64::from(self.hits) * 100 > u64::from(percent) * self.lookups()
     }
 
-    /// Whether the hit rate exceeds that of `other`.
+    /// True if the hit rate exceeds that of `other`.
     fn exceeds(self, other: Self) -> bool {
         let (mine, theirs) = (self.lookups().max(1), other.lookups().max(1));
         u128::from(self.hits) * u128::from(theirs) > u128::from(other.hits) * u128::from(mine)
     }
 }
 
-/// One filter with its counters.
+/// A filter together with its hit counter.
 #[derive(Clone, Debug)]
 struct MonitoredFilter {
     filter: BloomFilter,
     counter: HitCounter,
 }
 
-/// The monitor of one compute unit.
+/// Reuse monitor of one compute unit.
 #[derive(Clone, Debug)]
 pub struct ReuseMonitor {
     spec: ReuseMonitorSpec,
     parent_child: MonitoredFilter,
     sibling: MonitoredFilter,
     own: MonitoredFilter,
-    /// Child kernels launched from this unit.
+    /// Number of child kernels launched from this unit.
     children: u32,
-    /// Predictions that went with launches: none, parent, sibling, self.
+    /// Number of predictions sent with launches: none, parent, sibling, self.
     predicted: [u64; 4],
-    /// Number of the unit.
+    /// Index of the compute unit in the device.
     unit: u16,
-    /// By kernel of the program: who launched it, and whether its code launches others.
+    /// Launcher of each kernel of the program, and true if its code launches others.
     kernels: Arc<[Family]>,
 }
 
 impl ReuseMonitor {
-    /// The monitor of the unit with this number, with empty filters, for these kernels.
+    /// Creates the monitor of a unit with empty filters, for these kernels.
     ///
     /// # Errors
-    /// A field outside its range.
+    /// Returns an error if a field is outside its range.
     pub fn new(
         spec: ReuseMonitorSpec,
         unit: u16,
@@ -224,7 +230,7 @@ impl ReuseMonitor {
         })
     }
 
-    /// A work-group of a kernel of the program reads `line`.
+    /// Notes that a work-group of a kernel of the program reads `line`.
     pub fn on_read_of(&mut self, own: WorkGroupId, line: u64) {
         let role = self.kernels.get(own.kernel as usize);
         let (parent, may_launch) = role.copied().unwrap_or_default();
@@ -236,7 +242,7 @@ impl ReuseMonitor {
         self.on_read(&reader, line);
     }
 
-    /// A read of `line` goes to the first-level cache of this unit.
+    /// Notes a read of `line` that is sent to the first-level cache of this unit.
     pub fn on_read(&mut self, reader: &Reader, line: u64) {
         let mut is_own = false;
         if self.spec.self_all || reader.parent.is_some() {
@@ -261,7 +267,7 @@ impl ReuseMonitor {
         }
     }
 
-    /// A work-group on this unit launches a child kernel.
+    /// Notes that a work-group on this unit launches a child kernel, and returns the prediction.
     pub fn on_child_launch(&mut self) -> Prediction {
         let is_cold = self.children < self.spec.warm_up_children
             && self.parent_child.counter.lookups() < u64::from(self.spec.warm_up_lookups);
@@ -292,7 +298,8 @@ impl ReuseMonitor {
         }
     }
 
-    /// The relation whose hit rate exceeds the threshold and both other rates; ties are none.
+    /// Returns the relation whose hit rate exceeds the threshold and both other rates; ties give
+    /// `None`.
     pub fn relation(&self) -> Option<Relation> {
         let counters = [Relation::ParentChild, Relation::Sibling, Relation::Own]
             .map(|relation| (relation, self.counter(relation)));
@@ -307,7 +314,7 @@ impl ReuseMonitor {
             .map(|(relation, _)| *relation)
     }
 
-    /// Hits and misses of a relation.
+    /// Returns the hits and misses of a relation.
     pub fn counter(&self, relation: Relation) -> HitCounter {
         match relation {
             Relation::ParentChild => self.parent_child.counter,
@@ -316,15 +323,15 @@ impl ReuseMonitor {
         }
     }
 
-    /// A kernel that launched children has finished on the whole machine: the filters forget its
-    /// lines, the counters stay.
+    /// Clears the filters after a kernel that launched children has finished on the whole device;
+    /// the counters are kept.
     pub fn on_parent_finished(&mut self) {
         for watched in [&mut self.parent_child, &mut self.sibling, &mut self.own] {
             watched.filter.clear();
         }
     }
 
-    /// Names what filters and counters hold.
+    /// Declares the contents of filters and counters as checkpoint state.
     pub fn state(&mut self, state: &mut State<'_>) {
         for (name, watched) in [
             ("parent_child", &mut self.parent_child),
@@ -379,7 +386,7 @@ impl ReuseMonitor {
         );
     }
 
-    /// The key of a line for an owner, according to the mode.
+    /// Returns the filter key of a line and an owner, according to the mode.
     fn key(&self, line: u64, owner: u64) -> BloomKey {
         match self.spec.key {
             KeyMode::Line => BloomKey::new(line),
@@ -388,10 +395,10 @@ impl ReuseMonitor {
     }
 }
 
-/// Who launched a kernel, and whether its code launches others.
+/// Launcher of a kernel, and true if its code launches others.
 pub type Family = (Option<WorkGroupId>, bool);
 
-/// The families of all kernels of a program.
+/// Returns the families of all kernels of a program.
 pub fn families(kernels: &[Arc<KernelTrace>]) -> Arc<[Family]> {
     let family = |kernel: &Arc<KernelTrace>| {
         let parent = kernel.parent.map(|parent| WorkGroupId {

@@ -1,4 +1,4 @@
-//! The worked examples of the monitor (LSR-M14 and M14b).
+//! Worked examples of the reuse monitor (LSR-M14 and M14b).
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn rate(monitor: &ReuseMonitor, relation: Relation) -> (u32, u64) {
     (counter.hits, counter.lookups())
 }
 
-/// Launches past the warm-up.
+/// Returns the prediction of the first launch after warm-up.
 fn prediction(monitor: &mut ReuseMonitor) -> Prediction {
     monitor.children = 2;
     monitor.on_child_launch()

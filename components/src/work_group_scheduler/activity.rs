@@ -1,10 +1,10 @@
-//! What dispatch is at: one activity at a time, each with its share of the cycles.
+//! Dispatch activity of each cycle, for the cycle statistics.
 
 use serde::{Deserialize, Serialize};
 
 use crate::occupancy::Limiter;
 
-/// What dispatch did in a cycle; each has its share of the cycles.
+/// Dispatch activity in a cycle; every cycle is charged to one activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Activity {
     NoWork,
@@ -18,7 +18,7 @@ pub(super) enum Activity {
     LocalMemory,
 }
 
-/// Name and meaning of the cycles of each activity.
+/// Name and meaning of the cycle counter of each activity.
 pub(super) const ACTIVITIES: [(&str, &str); 9] = [
     ("cycles_no_work", "cycles without undispatched work-groups"),
     (
@@ -56,7 +56,7 @@ pub(super) const ACTIVITIES: [(&str, &str); 9] = [
 ];
 
 impl Activity {
-    /// Nothing fits, bounded by this.
+    /// Returns the stall activity for a full device, by limiting resource.
     pub(super) fn full(limiter: Limiter) -> Self {
         match limiter {
             Limiter::WorkGroupSlots => Self::WorkGroupSlots,

@@ -1,4 +1,5 @@
-//! Dispatch: the policy is asked, its answer held against the account, the work-group sent.
+//! Dispatch: queries the policy, checks its choice against the free resources, and sends the
+//! work-group.
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{Context, Id};
@@ -11,7 +12,7 @@ use crate::kernel_times::Moment;
 use crate::launch::{Dispatch, DispatchMaster, KernelReady};
 
 impl WorkGroupScheduler {
-    /// Dispatches what can be dispatched in this cycle; says what became of it.
+    /// Dispatches all work-groups possible in this cycle and returns the resulting activity.
     pub(super) fn dispatch(&mut self, ctx: &mut Context<'_>) -> Activity {
         for sent in 0..self.spec.dispatches_per_cycle {
             let stalled = if self.waiting.is_empty() {
@@ -34,7 +35,7 @@ impl WorkGroupScheduler {
         Activity::Dispatching
     }
 
-    /// The placement to make now, or why there is none.
+    /// Returns the placement to make now, or the reason why there is none.
     fn next_placement(&mut self, ctx: &mut Context<'_>) -> Result<(Id, Placement), Activity> {
         let placement = match &self.taking {
             Some(taking) if !taking.is_answered() => return Err(Activity::QueueMemory),
@@ -55,7 +56,7 @@ impl WorkGroupScheduler {
         ))
     }
 
-    /// Asks the policy.
+    /// Queries the policy for a placement and checks it.
     fn choose(&mut self, ctx: &mut Context<'_>) -> Result<Placement, Activity> {
         let Self {
             policy,
@@ -97,7 +98,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// Dispatches a work-group.
+    /// Sends a work-group to its unit and updates the accounts.
     fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
         let unit = placement.unit as usize;
         let Running {
@@ -131,7 +132,7 @@ impl WorkGroupScheduler {
     }
 }
 
-/// Whether a unit can be sent something in this cycle.
+/// True if a unit can be sent a message in this cycle.
 fn sendable(
     ports: &mut [DispatchMaster],
     served: &FixedBitSet,

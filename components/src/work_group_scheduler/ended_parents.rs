@@ -1,4 +1,4 @@
-//! Tells units which kernels that launched others have ended, for their reuse monitors.
+//! Notifies units of ended kernels that launched others, for their reuse monitors.
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use warpweave_framework::Context;
 use super::{Announce, WorkGroupScheduler};
 use crate::launch::Dispatch;
 
-/// A kernel that launched others and has ended.
+/// An ended kernel that had launched others.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct EndedParent {
     kernel: u32,
-    /// Units still to be told.
+    /// Units that have not been notified yet.
     #[serde(deserialize_with = "crate::bits::read")]
     unsent: FixedBitSet,
 }
 
 impl WorkGroupScheduler {
-    /// The work-groups of a kernel are done.
+    /// Queues notifications after the work-groups of a kernel are done.
     pub(super) fn note_ended_parents(&mut self, kernel: u32) {
         let ended = match self.spec.announce {
             Announce::FamilyComplete => self.families.completed_by(kernel),
@@ -33,7 +33,7 @@ impl WorkGroupScheduler {
             }));
     }
 
-    /// Tells units, as far as there is room; each in the order in which kernels ended.
+    /// Notifies units that have room; each unit receives kernels in the order in which they ended.
     pub(super) fn send_ends_of_parents(&mut self, ctx: &mut Context<'_>) {
         for EndedParent { kernel, unsent } in &mut self.ended_parents {
             let mut from = 0;

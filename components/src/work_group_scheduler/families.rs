@@ -1,20 +1,22 @@
-//! Families: a kernel of the host with all that was launched from it.
+//! Kernel families: a kernel launched by the host with all its descendants.
 
 use warpweave_framework::{State, as_many};
 use warpweave_trace::Program;
 
-/// How many kernels of each family have work-groups that are not done.
+/// Number of unfinished kernels in each family.
 #[derive(Debug)]
 pub(super) struct Families {
-    /// By kernel of the program: the kernel of the host from which it comes.
+    /// Host-launched ancestor of each kernel of the program.
     roots: Vec<u32>,
-    /// By kernel of the host, of its family; 0 for others.
+    /// Number of unfinished kernels in the family of each host-launched kernel; 0 for other
+    /// kernels.
     left: Vec<u32>,
-    /// By kernel: whether its own work-groups are to be done, and its children complete.
+    /// Number of conditions for each kernel to be complete: 1 for its own work-groups, and 1 for
+    /// each incomplete child.
     incomplete: Vec<u32>,
-    /// By kernel: who launched it.
+    /// Parent of each kernel, if it is launched from the device.
     parents: Vec<Option<u32>>,
-    /// By kernel: whether it launched any.
+    /// True for each kernel that launched others.
     launched: Vec<bool>,
 }
 
@@ -52,13 +54,13 @@ impl Families {
         }
     }
 
-    /// Whether a kernel launched others.
+    /// True if the kernel launched other kernels.
     pub(super) fn is_parent(&self, kernel: u32) -> bool {
         self.launched.get(kernel as usize).copied() == Some(true)
     }
 
-    /// The work-groups of a kernel are done: those kernels that launched others and are complete by that, with all
-    /// that was launched from them.
+    /// Notes that the work-groups of a kernel are done. Returns the kernels with children that are
+    /// now complete, including all their descendants.
     pub(super) fn completed_by(&mut self, kernel: u32) -> Vec<u32> {
         let mut complete = Vec::new();
         let mut next = Some(kernel);
@@ -77,7 +79,8 @@ impl Families {
         complete
     }
 
-    /// The work-groups of a kernel are done. Whether those of its family are.
+    /// Notes that the work-groups of a kernel are done. Returns true if those of its whole family
+    /// are.
     pub(super) fn ends(&mut self, kernel: u32) -> bool {
         let root = self.roots.get(kernel as usize);
         let left = root.and_then(|&root| self.left.get_mut(root as usize));

@@ -1,4 +1,4 @@
-//! The end of a kernel: every unit drops its first-level lines before the kernel is done.
+//! Kernel end: every unit invalidates its first-level lines before the kernel is reported as done.
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
@@ -7,20 +7,20 @@ use warpweave_framework::{Context, Id};
 use super::WorkGroupScheduler;
 use crate::launch::Dispatch;
 
-/// A completed kernel whose lines the units are dropping.
+/// A completed kernel for which the units are invalidating lines.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Invalidation {
     pub(super) kernel: Id,
-    /// Units still to be told.
+    /// Units that have not been sent the invalidation yet.
     #[serde(deserialize_with = "crate::bits::read")]
     pub(super) unsent: FixedBitSet,
-    /// Units that have not answered.
+    /// Units whose reply to the invalidation is outstanding.
     #[serde(deserialize_with = "crate::bits::read")]
     pub(super) unanswered: FixedBitSet,
 }
 
 impl WorkGroupScheduler {
-    /// Every work-group of a kernel has completed.
+    /// Starts the invalidation after all work-groups of a kernel have completed.
     pub(super) fn retire(&mut self, kernel: Id) {
         let number = self.machine.kernels()[kernel].ready.kernel;
         let family_ended = self.families.ends(number);
@@ -41,7 +41,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// No first-level lines of a kernel are to be dropped any more.
+    /// Continues with the second level when first-level invalidation for a kernel is complete.
     fn first_level_left(&mut self, kernel: Id) {
         let second_level = self.second_level.as_mut();
         if second_level.is_none_or(|second_level| !second_level.takes(kernel)) {
@@ -49,7 +49,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// Tells units to drop their lines, as far as there is room.
+    /// Sends invalidations to the units that have room.
     pub(super) fn send_invalidates(&mut self, ctx: &mut Context<'_>) {
         for invalidation in &mut self.invalidations {
             let running = &self.machine.kernels()[invalidation.kernel];
@@ -69,7 +69,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// A unit has dropped its lines. False when it was not told to.
+    /// Takes the invalidation reply of a unit. Returns false if none was outstanding.
     pub(super) fn invalidated(&mut self, unit: usize, number: u32) -> bool {
         let kernels = self.machine.kernels();
         let asked = |invalidation: &Invalidation| {

@@ -1,4 +1,4 @@
-//! What a description states of the compute units, and what they say themselves.
+//! Resource limits of compute units, as stated by the description or by the units.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,30 +7,31 @@ use warpweave_framework::{SpecError, Unfit};
 use super::said::UnitReport;
 use crate::occupancy::{UnitFacts, UnitLimits};
 
-/// What every compute unit offers, as far as a description states it. The rest is what the units say;
+/// Resources of every compute unit, where the description states them. The units provide the rest;
 /// both may state the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StatedLimits {
-    /// Wavefronts of 32 threads resident at a time, 1 to 4096; absent: as the units say.
+    /// Maximum number of resident wavefronts of 32 threads, 1 to 4096; absent: as published by the
+    /// units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wavefront_slots: Option<u32>,
-    /// Work-groups resident at a time, 1 to 64; absent: as the units say.
+    /// Maximum number of resident work-groups, 1 to 64; absent: as published by the units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_group_slots: Option<u32>,
-    /// 32-bit registers of the whole register file; a multiple of `register_partitions`. Absent: as the
-    /// units say.
+    /// Size of the whole register file in 32-bit registers; a multiple of `register_partitions`.
+    /// Absent: as published by the units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<u32>,
-    /// Equal partitions of the register file; a wavefront's registers lie in one of them. 1 to 8; absent:
-    /// as the units say.
+    /// Equal partitions of the register file, 1 to 8; the registers of a wavefront are all in one
+    /// partition. Absent: as published by the units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub register_partitions: Option<u32>,
-    /// Registers are allocated to a wavefront in multiples of this many 32-bit registers; absent: as the
-    /// units say.
+    /// Allocation granularity of a wavefront in 32-bit registers; absent: as published by the
+    /// units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub register_granularity: Option<u32>,
-    /// Local memory for work-groups, bytes; absent: as the units say.
+    /// Local memory for work-groups, in bytes; absent: as published by the units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory_bytes: Option<u32>,
 }
@@ -48,7 +49,7 @@ impl From<UnitLimits> for StatedLimits {
     }
 }
 
-/// What a unit says.
+/// Converts the limits published by a unit.
 impl From<UnitFacts> for StatedLimits {
     fn from(facts: UnitFacts) -> Self {
         Self {
@@ -63,7 +64,7 @@ impl From<UnitFacts> for StatedLimits {
 }
 
 impl StatedLimits {
-    /// Each number with its name.
+    /// Returns each limit with its field name.
     fn named(&self) -> [(&'static str, Option<u32>); 6] {
         [
             ("wavefront_slots", self.wavefront_slots),
@@ -75,7 +76,7 @@ impl StatedLimits {
         ]
     }
 
-    /// Checks the numbers stated.
+    /// Checks that the stated limits are in range.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let register_partitions = self.register_partitions.unwrap_or(1);
         let filled = UnitLimits {
@@ -89,7 +90,7 @@ impl StatedLimits {
         filled.check("unit")
     }
 
-    /// Fails where a unit says something else than is stated.
+    /// Fails if a unit publishes a limit that differs from the stated one.
     pub(super) fn agree(&self, unit: &UnitReport) -> Result<(), Unfit> {
         let said = Self::from(unit.facts).named();
         for ((name, stated), (_, said)) in self.named().into_iter().zip(said) {
@@ -105,7 +106,7 @@ impl StatedLimits {
         Ok(())
     }
 
-    /// That two units say different things.
+    /// Returns the error for two units that publish different limits.
     pub(super) fn unlike(one: &UnitReport, other: &UnitReport) -> Unfit {
         let numbers = Self::from(one.facts).named().into_iter();
         let mut numbers = numbers.zip(Self::from(other.facts).named());
@@ -128,7 +129,7 @@ impl StatedLimits {
             .beside(format!("unit {}: {b}", other.unit), other.place_of(name))
     }
 
-    /// The limits, completed by what the units say.
+    /// Returns the stated limits, completed by those of the units.
     pub(super) fn complete(&self, said: Option<UnitFacts>) -> Result<UnitLimits, Unfit> {
         let said = said.map_or_else(Self::default, Self::from);
         let of = |stated: Option<u32>, said: Option<u32>, name: &str| {

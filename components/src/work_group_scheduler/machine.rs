@@ -1,4 +1,4 @@
-//! What the scheduler knows of kernels and units, and policies may ask: an exact account.
+//! Resource accounts of kernels and units, exact and readable by policies.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Placement, PlacementSite};
 use crate::launch::KernelReady;
 use crate::occupancy::{Limiter, Occupancy, UnitLimits, WorkGroupNeeds};
 
-/// A kernel as placement policies see it.
+/// Read-only view of a kernel for placement policies.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<'a> {
     trace: &'a KernelTrace,
@@ -21,7 +21,8 @@ pub struct Kernel<'a> {
 }
 
 impl<'a> Kernel<'a> {
-    /// The kernel of this trace, made ready like this; `per_unit` of its work-groups fit an empty unit.
+    /// Creates the view of a kernel from its trace and ready message; `per_unit` of its work-groups
+    /// fit an empty unit.
     pub fn new(trace: &'a KernelTrace, ready: KernelReady, per_unit: Occupancy) -> Self {
         Self {
             trace,
@@ -30,81 +31,81 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Number of its launch in the program.
+    /// Returns the number of its launch in the program.
     pub fn number(&self) -> u32 {
         self.ready.kernel
     }
 
-    /// Number of its work-groups; they are numbered linearly, x fastest.
+    /// Returns the number of its work-groups. Their indices are linear, with x fastest.
     pub fn work_groups(&self) -> u32 {
         self.trace.work_groups()
     }
 
-    /// Work-groups along x, y, z.
+    /// Returns the number of work-groups along x, y and z.
     pub fn grid(&self) -> [u32; 3] {
         self.trace.grid
     }
 
-    /// Threads of a work-group along x, y, z.
+    /// Returns the number of threads of a work-group along x, y and z.
     pub fn block(&self) -> [u32; 3] {
         self.trace.block
     }
 
-    /// The work-group that launched it; none for the host.
+    /// Returns the work-group that launched it; `None` for launches from the host.
     pub fn parent(&self) -> Option<Parent> {
         self.trace.parent
     }
 
-    /// What was said of it when it was launched.
+    /// Returns the attributes of its launch in the program.
     pub fn attributes(&self) -> &'a [Attribute] {
         &self.trace.attributes
     }
 
-    /// As in its launch; larger is more urgent.
+    /// Returns the priority from its launch; larger is more urgent.
     pub fn priority(&self) -> u8 {
         self.ready.priority
     }
 
-    /// As in its launch, of a meaning that the launching side and the policy agree on.
+    /// Returns the hint from its launch, with a meaning defined by the launcher and the policy.
     pub fn hint(&self) -> u32 {
         self.ready.hint
     }
 
-    /// How many of its work-groups an empty unit holds, and why not more.
+    /// Returns how many of its work-groups an empty unit holds, and the limiting resource.
     pub fn per_unit(&self) -> Occupancy {
         self.per_unit
     }
 }
 
-/// The compute units with what they hold, and the kernels that run on them.
+/// Compute units with their residents, and the running kernels.
 pub struct Machine {
     site: PlacementSite,
     program: Arc<Program>,
-    /// By kernel of the program.
+    /// Work-group needs of each kernel of the program.
     needs: Vec<WorkGroupNeeds>,
     limits: UnitLimits,
     units: Vec<Unit>,
     kernels: IdTable<Running>,
 }
 
-/// A kernel from ready to done.
+/// State of a kernel from ready to done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     pub(super) ready: KernelReady,
-    /// When it became ready.
+    /// Cycle in which the kernel became ready.
     pub(super) since: Cycle,
     pub(super) work_groups: u32,
-    /// Of it alone on a unit.
+    /// Residency of this kernel alone on a unit.
     per_unit: Occupancy,
     needs: WorkGroupNeeds,
-    /// By work-group.
+    /// Bit per work-group, set when it has been placed.
     #[serde(deserialize_with = "crate::bits::read")]
     placed: FixedBitSet,
     pub(super) unplaced: u32,
     uncompleted: u32,
 }
 
-/// What units offer as long as nobody has said it.
+/// Placeholder limits until the units have published theirs.
 const NOTHING: UnitLimits = UnitLimits {
     wavefront_slots: 0,
     work_group_slots: 0,
@@ -121,7 +122,7 @@ impl Running {
 }
 
 impl Machine {
-    /// A machine whose units are to be [equipped](Self::equip).
+    /// Creates a machine whose units must still be [equipped](Self::equip).
     pub(super) fn new(site: PlacementSite, program: Arc<Program>) -> Self {
         let needs = program.kernels.iter();
         Self {
@@ -134,29 +135,30 @@ impl Machine {
         }
     }
 
-    /// Every unit offers this much, and is empty.
+    /// Sets the limits of every unit and makes all units empty.
     pub(super) fn equip(&mut self, limits: UnitLimits) {
         self.limits = limits;
         let units = 0..self.site.units();
         self.units = units.map(|_| Unit::new(&limits)).collect();
     }
 
-    /// How many units there are, and in which clusters.
+    /// Returns the number of units and their grouping into clusters.
     pub fn site(&self) -> PlacementSite {
         self.site
     }
 
-    /// What every unit offers.
+    /// Returns the resource limits of every unit.
     pub fn limits(&self) -> &UnitLimits {
         &self.limits
     }
 
-    /// Work-groups on a unit, of all kernels; 0 where there is no such unit.
+    /// Returns the number of work-groups on a unit, of all kernels; 0 if the unit does not exist.
     pub fn resident(&self, unit: u32) -> u32 {
         self.units.get(unit as usize).map_or(0, Unit::resident)
     }
 
-    /// The work-groups on a unit, by slot: number of the kernel, and of the work-group in its grid.
+    /// Returns the work-groups on a unit by slot, each as kernel number and linear index in its
+    /// grid.
     pub fn residents(&self, unit: u32) -> impl Iterator<Item = (u32, u32)> {
         let unit = self.units.get(unit as usize).into_iter();
         unit.flat_map(Unit::residents).map(|resident| {
@@ -165,7 +167,8 @@ impl Machine {
         })
     }
 
-    /// How many more work-groups of a kernel fit a unit now; 0 where there is no such unit or kernel.
+    /// Returns how many more work-groups of a kernel fit a unit now; 0 if the unit or kernel does
+    /// not exist.
     pub fn room(&self, unit: u32, kernel: u32) -> u32 {
         match (self.units.get(unit as usize), self.running(kernel)) {
             (Some(unit), Some((_, running))) => unit.room(&self.limits, &running.needs),
@@ -173,29 +176,31 @@ impl Machine {
         }
     }
 
-    /// A kernel that is ready and not done.
+    /// Returns a kernel that is ready and not done.
     pub fn kernel(&self, number: u32) -> Option<Kernel<'_>> {
         let (_, running) = self.running(number)?;
         let trace = self.program.kernels.get(number as usize)?;
         Some(Kernel::new(trace, running.ready, running.per_unit))
     }
 
-    /// Work-groups of a kernel that are to be placed; 0 where there is no such kernel.
+    /// Returns the number of work-groups of a kernel not placed yet; 0 if the kernel does not
+    /// exist.
     pub fn unplaced(&self, kernel: u32) -> u32 {
         self.running(kernel)
             .map_or(0, |(_, running)| running.unplaced)
     }
 
-    /// There are few at a time.
+    /// Finds a running kernel by linear search, since there are few at a time.
     fn running(&self, number: u32) -> Option<(Id, &Running)> {
         let mut kernels = self.kernels.iter();
         kernels.find(|(_, running)| running.ready.kernel == number)
     }
 
-    /// Work-groups of a kernel of the program, ready or not, and how many of them fit a unit.
+    /// Returns the number of work-groups of a kernel of the program, ready or not, and how many of
+    /// them fit a unit.
     ///
     /// # Errors
-    /// No such kernel, or one whose work-groups never fit.
+    /// Fails if the kernel does not exist or its work-groups never fit.
     pub(super) fn shape_of(&self, kernel: u32) -> Result<(u32, u32), String> {
         let trace = self.program.kernels.get(kernel as usize);
         let trace = trace.ok_or_else(|| format!("the program has no kernel {kernel}"))?;
@@ -214,10 +219,10 @@ impl Machine {
         &self.kernels
     }
 
-    /// A kernel becomes ready in cycle `now`.
+    /// Adds a kernel that becomes ready in cycle `now`.
     ///
     /// # Errors
-    /// No such kernel, or one whose work-groups never fit.
+    /// Fails if the kernel does not exist or its work-groups never fit.
     pub(super) fn accept(&mut self, ready: KernelReady, now: Cycle) -> Result<Id, String> {
         let number = ready.kernel;
         let trace = self.program.kernels.get(number as usize).ok_or_else(|| {
@@ -258,10 +263,10 @@ impl Machine {
         )
     }
 
-    /// Whether a placement can be made, as far as kernel, work-group and unit are concerned.
+    /// Checks a placement against the states of kernel, work-group and unit.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Returns the reason why the placement cannot be made.
     pub(super) fn check(&self, placement: Placement) -> Result<(), String> {
         let Placement {
             kernel,
@@ -286,7 +291,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes what a work-group needs; returns its slot. The placement has been checked.
+    /// Allocates the resources of a work-group and returns its slot. The placement must have been
+    /// checked.
     pub(super) fn place(&mut self, key: Id, placement: Placement) -> u16 {
         let running = &mut self.kernels[key];
         running.placed.insert(placement.work_group as usize);
@@ -295,8 +301,8 @@ impl Machine {
         unit.start(&self.limits, &running.needs, key, placement.work_group)
     }
 
-    /// A work-group has ended: its kernel, and whether it was the last of it; none where it does not
-    /// run there.
+    /// Ends a work-group. Returns its kernel, and true if this was the last one of it. `None` if it
+    /// does not run in this slot.
     pub(super) fn end(&mut self, ended: Placement, slot: u16) -> Option<(Id, bool)> {
         let unit = self.units.get_mut(ended.unit as usize)?;
         let resident = unit.resident_in(slot)?;
@@ -310,7 +316,7 @@ impl Machine {
         Some((key, running.uncompleted == 0))
     }
 
-    /// A kernel is done.
+    /// Removes a kernel that is done.
     pub(super) fn remove(&mut self, key: Id) {
         self.kernels.remove(key);
     }
@@ -321,7 +327,7 @@ impl Machine {
         state.check("kernels", || self.fits());
     }
 
-    /// Whether units and kernels fit each other, for what a checkpoint held.
+    /// Checks that units and kernels of a loaded checkpoint are consistent.
     fn fits(&self) -> Result<(), String> {
         let mut under_way = vec![
             0_u32;

@@ -1,4 +1,4 @@
-//! The work-group scheduler: places the work-groups of ready kernels on compute units.
+//! Work-group scheduler: places the work-groups of ready kernels on compute units.
 //!
 //! ```text
 //!              ┌────────────────────────────────────────────┐
@@ -8,15 +8,16 @@
 //!              └────────────────────────────────────────────┘
 //! ```
 //!
-//! Which work-group of the ready kernels goes next, and where, a policy decides; those of the standard
-//! set serve the oldest kernel until it has no undispatched work-groups, then the next, but for
-//! [`ShortestQueue`]. The scheduler keeps an exact account of the resources of each unit and holds the
-//! policy to it: a work-group is placed once, where it fits; it never moves and is never preempted. When
-//! the last work-group of a kernel has completed, every unit is told to drop its first-level lines (as
-//! `invalidate_at` says), also units that still run other kernels, and the kernel is done when all
-//! have answered. With `FamilyEnd` that is the kernel which ends last of those that come from one launch of the host.
+//! A policy chooses the next work-group of the ready kernels and its unit. The standard policies
+//! serve the oldest kernel until all its work-groups are dispatched, then the next;
+//! [`ShortestQueue`] is an exception. The scheduler keeps an exact account of each unit's resources
+//! and checks the policy against it. A work-group is placed once, where it fits, and never moves or
+//! gets preempted. After the last work-group of a kernel has completed, every unit invalidates its
+//! first-level lines (according to `invalidate_at`). This includes units that still run other
+//! kernels. The kernel is done when all have replied. With `FamilyEnd` this applies to the kernel
+//! that ends last in the family of one host launch.
 //!
-//! What a unit offers it says itself over its wire; the description may state it too.
+//! Each unit publishes its resources over its connection; the description may state them too.
 //!
 //! ```text
 //!   role.rs policy.rs     the role, the trait of policies, what they answer
@@ -48,28 +49,31 @@
 //!
 //! # Timing
 //!
-//! - `KernelReady` readable in cycle `c`, a kernel slot free: its first work-group is sent in cycle
-//!   `c` if no older kernel has undispatched ones and it fits. Work-group number `i` of an
-//!   otherwise empty machine is sent in cycle `c + i / min(dispatches_per_cycle, u)`, where `u`
-//!   units take turns in the policy's order (one `Dispatch` per unit and cycle) and all fit.
+//! - `KernelReady` readable in cycle `c`, with a free kernel slot: the first work-group is sent in
+//!   cycle `c` if it fits. This assumes that no older kernel has undispatched work-groups. On an
+//!   otherwise empty device, work-group number `i` is sent in cycle
+//!   `c + i / min(dispatches_per_cycle, u)`. Here `u` units take turns in the policy's order (one
+//!   `Dispatch` per unit and cycle) and all work-groups fit.
 //! - A completion readable in cycle `d` frees its resources for a dispatch in cycle `d`.
 //! - Last completion of a kernel readable in cycle `d`: `Invalidate` is sent to every unit in cycle
-//!   `d`, ahead of work-groups; with the last answer readable in cycle `v`, `KernelDone` is sent in
-//!   cycle `v`. Without invalidation it is sent in cycle `d`.
-//! - With `second_level`, `CacheCommand` is sent to every slice in cycle `v` (or `d`), and `KernelDone` in the cycle in which the
-//!   last answer is readable. Ends of several kernels empty the slices one after the other. Lines that are to be written back
-//!   stay, as in any cache that is told to drop its lines.
+//!   `d`, ahead of work-groups. When the last reply is readable in cycle `v`, `KernelDone` is sent
+//!   in cycle `v`. Without invalidation it is sent in cycle `d`.
+//! - With `second_level`, `CacheCommand` is sent to every slice in cycle `v` (or `d`), and
+//!   `KernelDone` when the last reply is readable. Ends of several kernels invalidate the slices
+//!   one after the other. Dirty lines stay, as in any cache that is invalidated.
 //!
-//! - A policy whose queues are in memory chooses in cycle `c`: its accesses are sent from `c` on, one per
-//!   cycle; with the last answer readable in cycle `a` the work-group is sent in cycle `a`. One at a time. What
-//!   a kernel readable in `c` puts into queues in memory is written from `c` on, one write per cycle, ahead of accesses that are chosen later.
+//! - A policy with queues in memory chooses in cycle `c` and sends its accesses from `c`, one per
+//!   cycle. When the last reply is readable in cycle `a`, the work-group is sent in cycle `a`.
+//!   There is one such placement at a time. A kernel readable in `c` writes its entries to queues
+//!   in memory from `c`, one write per cycle, ahead of accesses chosen later.
 //!
-//! Everything is sent in the first later cycle with room if there is none. `Invalidate` does not
-//! count against `dispatches_per_cycle`.
+//! A message without room is sent in the first later cycle with room. `Invalidate` does not count
+//! against `dispatches_per_cycle`.
 //!
 //! # Not modelled
 //!
-//! Preemption, dispatch pipelines (add latency to the wires), units that offer different amounts.
+//! Preemption, dispatch pipelines (add latency to the connections instead), and units with
+//! different resources.
 
 mod activity;
 mod dispatch;
@@ -124,7 +128,7 @@ use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{Completion, DispatchMaster, KernelDone, KernelReady, ReadySlave};
 use crate::memory::{MemMaster, untimed_stranger};
 
-/// Places work-groups on compute units; see the [module](self).
+/// Work-group scheduler: places work-groups on compute units; see the [module](self).
 pub struct WorkGroupScheduler {
     gmu: ReadySlave,
     ports: Vec<DispatchMaster>,
@@ -133,27 +137,27 @@ pub struct WorkGroupScheduler {
     policy: Box<dyn PlacementPolicy>,
     machine: Machine,
     times: Option<Arc<KernelTimes>>,
-    /// What the units say of themselves.
+    /// Facts that the units have published.
     said: ReportedLimits,
     /// Kernels with undispatched work-groups, oldest first.
     waiting: VecDeque<Id>,
-    /// A placement that was chosen and is not made.
+    /// A placement that was chosen but has not been made.
     taking: Option<PendingPlacement>,
     entering: Entering,
-    /// Id of the next access.
+    /// Request ID of the next access to queue memory.
     next_id: u32,
-    /// An access was sent in this cycle.
+    /// True if an access was sent in this cycle.
     access_sent: bool,
     families: Families,
-    /// Parents that ended, and the units still to be told.
+    /// Ended parent kernels, and the units not notified yet.
     ended_parents: VecDeque<EndedParent>,
     invalidations: VecDeque<Invalidation>,
     second_level: Option<Box<SecondLevel>>,
-    /// Kernels to be reported to the GMU.
+    /// Finished kernels that must be reported to the GMU.
     finished: VecDeque<Id>,
-    /// A kernel of no time; none between two cycles.
+    /// Kernel in functional execution; `None` between cycles.
     replaying: Option<Replaying>,
-    /// Units sent something in this cycle.
+    /// Units that were sent a message in this cycle.
     served: FixedBitSet,
     activity: Activity,
     activities: [TimeWeighted; 9],
@@ -303,7 +307,8 @@ impl Component for WorkGroupScheduler {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
-        // `served` and `access_sent` are of the current cycle only, `said` of elaboration; `replaying` is of no time.
+        // `served` and `access_sent` concern only the current cycle, `said` only elaboration, and
+        // `replaying` only functional execution.
         state.part("policy", |state| self.policy.state(state));
         self.machine.state(state);
         state.field("waiting", &mut self.waiting);
@@ -406,7 +411,8 @@ impl Component for WorkGroupScheduler {
 }
 
 impl WorkGroupScheduler {
-    /// Whether what waits, drops lines or is done are kernels and units, for what a checkpoint held.
+    /// Checks that waiting, invalidating and finished kernels and units of a loaded checkpoint
+    /// exist.
     fn keys_fit(&self) -> Result<(), String> {
         let dropping = self.invalidations.iter().map(|i| &i.kernel);
         let keys = self.waiting.iter().chain(dropping).chain(&self.finished);
@@ -440,7 +446,8 @@ impl WorkGroupScheduler {
         Ok(())
     }
 
-    /// Why work-groups of a kernel are not dispatched, or its end not reported.
+    /// Returns the reason why work-groups of a kernel are not dispatched, or its end is not
+    /// reported.
     fn kernel_waits(&self, kernel: &Running) -> Option<&'static str> {
         let number = kernel.ready.kernel;
         let is_this = |key: &Id| self.machine.kernels()[*key].ready.kernel == number;
@@ -496,7 +503,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// A work-group has ended. False when there is none such.
+    /// Handles the end of a work-group. Returns false if no such work-group exists.
     fn complete(&mut self, ctx: &mut Context<'_>, ended: Placement, slot: u16) -> bool {
         let Some((key, last)) = self.machine.end(ended, slot) else {
             return false;
@@ -512,7 +519,7 @@ impl WorkGroupScheduler {
         true
     }
 
-    /// Reports kernels that are done. False when the way to the GMU is full.
+    /// Reports kernels that are done. Returns false if the port to the GMU is full.
     fn report_kernels(&mut self, ctx: &mut Context<'_>) -> bool {
         while let Some(&key) = self.finished.front() {
             let kernel = self.machine.kernels()[key].ready.kernel;
@@ -547,7 +554,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// Charges the cycles from this one on to `activity`.
+    /// Charges cycles to `activity`, starting with this one.
     fn enter(&mut self, cycle: u64, activity: Activity) {
         if self.activity != activity {
             self.activities[self.activity as usize].set(cycle, 0);

@@ -1,4 +1,4 @@
-//! Kernels one after the other: policies that place one at a time.
+//! Oldest-first kernel service: policies that place one kernel at a time.
 
 use std::collections::VecDeque;
 
@@ -7,72 +7,74 @@ use warpweave_framework::{State, Statistics};
 use super::{Kernel, Machine, Placement, PlacementChoice, PlacementPolicy};
 use crate::occupancy::UnitLimits;
 
-/// A work-group of the current kernel and the unit that it goes to.
+/// A work-group of the current kernel and its target unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Linear number of the work-group in its grid.
+    /// Linear index of the work-group in its grid.
     pub work_group: u32,
-    /// Number of the unit.
+    /// Index of the target unit, from 0.
     pub unit: u32,
 }
 
-/// A placement policy for one kernel at a time; [`OldestFirst`] makes a [`PlacementPolicy`] of it.
+/// Placement policy for one kernel at a time; [`OldestFirst`] makes it a [`PlacementPolicy`].
 ///
-/// Asked again without being told anything new it answers the same, except for what `sendable` says.
+/// Repeated queries without new notifications must give the same result, except for the effect of
+/// `sendable`.
 pub trait OneKernelPolicy: Send {
-    /// As [`PlacementPolicy::fits`].
+    /// Checks the limits of the units; see [`PlacementPolicy::fits`].
     ///
     /// # Errors
-    /// Why the policy does not work with such units.
+    /// Returns the reason why the policy does not work with such units.
     fn fits(&self, _limits: &UnitLimits) -> Result<(), String> {
         Ok(())
     }
 
-    /// As [`PlacementPolicy::accepts`].
+    /// Checks that a kernel can be placed; see [`PlacementPolicy::accepts`].
     ///
     /// # Errors
-    /// Why the policy cannot place the kernel.
+    /// Returns the reason why the policy cannot place the kernel.
     fn accepts(&self, _kernel: &Kernel<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// From now on this kernel's work-groups are placed, all those before have been.
-    /// [`update`](Self::update) follows for every unit.
+    /// Starts placement of this kernel's work-groups; all earlier kernels have been placed. Calls
+    /// of [`update`](Self::update) for every unit follow.
     fn begin(&mut self, kernel: Kernel<'_>);
 
-    /// What holds for a unit now: work-groups resident, of any kernel, and how many more of the current
-    /// one fit.
+    /// Updates the state of a unit: number of resident work-groups of any kernel, and how many more
+    /// of the current one fit.
     fn update(&mut self, unit: u32, resident: u32, room: u32);
 
-    /// The assignment to make next, if there is one that may be made now. `sendable` says whether a unit
-    /// can be sent something in this cycle; a policy with one order over all units waits for the unit
-    /// whose turn it is.
+    /// Returns the next assignment, if one can be made now. `sendable` tests if a unit can be sent
+    /// a message in this cycle. A policy with one order over all units waits for the next unit in
+    /// that order.
     fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment>;
 
-    /// The assignment just chosen has been made. [`update`](Self::update) for its unit follows.
+    /// Notifies that the chosen assignment has been made. A call of [`update`](Self::update) for
+    /// its unit follows.
     fn placed(&mut self, placed: Assignment);
 
-    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
-    /// names nothing.
+    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
+    /// nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted.
+    /// Reports the counters of the policy as statistics.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// Serves the oldest kernel with work-groups to be placed until it has none, then the next.
+/// Serves the oldest kernel until all its work-groups are placed, then the next.
 ///
-/// Source: LASER paper, section 3.2, in the reading that the oldest head of a queue goes first.
+/// Source: LASER paper, section 3.2, interpreted such that the oldest head of a queue goes first.
 pub struct OldestFirst<P> {
     policy: P,
-    /// Kernels with work-groups to be placed, oldest first; the policy works on the first.
+    /// Kernels with unplaced work-groups, oldest first; the policy works on the first.
     kernels: VecDeque<u32>,
 }
 
 impl<P: OneKernelPolicy + 'static> OldestFirst<P> {
-    /// The policy for all kernels.
+    /// Wraps the policy so that it serves all kernels, oldest first.
     pub fn boxed(policy: P) -> Box<dyn PlacementPolicy> {
         Box::new(Self {
             policy,
@@ -80,7 +82,7 @@ impl<P: OneKernelPolicy + 'static> OldestFirst<P> {
         })
     }
 
-    /// Turns to the oldest kernel.
+    /// Starts placement of the oldest kernel with unplaced work-groups.
     fn begin(&mut self, machine: &Machine) {
         let oldest = self
             .kernels

@@ -1,4 +1,4 @@
-//! What a placement policy is told and asked: which work-group goes next, and to which unit.
+//! Placement policy trait: notifications and queries for the next work-group and its unit.
 //!
 //! ```text
 //!   a kernel comes            accepts ──► arrived ──► entries
@@ -8,48 +8,49 @@
 //! ```
 //!
 //! # Time
-//! A scheduler in which nothing can happen sleeps, and must behave as one that is kept awake. So a
-//! decision is a function of what the policy was told: asked again without being told anything new it
-//! answers the same, except for what `sendable` says.
+//! A scheduler in which nothing can happen sleeps, and must behave like one that is kept awake. A
+//! decision is therefore a function of the notifications to the policy. Repeated queries without
+//! new notifications give the same result, except for the effect of `sendable`.
 
 use warpweave_framework::{State, Statistics};
 
 use super::{Kernel, Machine};
 use crate::occupancy::UnitLimits;
 
-/// A placement policy that sees all kernels at once. One that serves a kernel at a time is an
+/// Placement policy that sees all kernels at once. A policy for one kernel at a time is a
 /// [`OneKernelPolicy`](super::OneKernelPolicy).
 pub trait PlacementPolicy: Send {
-    /// Whether the policy works with units like these; asked once, before anything else.
+    /// Checks that the policy works with units like these; called once, before anything else.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Returns the reason why the policy does not work with such units.
     fn fits(&self, _limits: &UnitLimits) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether the policy names [`entries`](Self::entries) or [`accesses`](Self::accesses); then a scheduler without a
-    /// wire at `memory` is refused.
+    /// True if the policy uses [`entries`](Self::entries) or [`accesses`](Self::accesses). A
+    /// scheduler without a connection at `memory` is then rejected.
     fn needs_memory(&self) -> bool {
         false
     }
 
-    /// Whether the policy can place a kernel of which a unit holds at least one work-group.
+    /// Checks that the policy can place a kernel of which a unit holds at least one work-group.
     ///
     /// # Errors
-    /// Why it cannot; the run ends.
+    /// Returns the reason why the kernel cannot be placed; the run ends.
     fn accepts(&self, _kernel: &Kernel<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// From now on work-groups of this kernel may be placed.
+    /// Notifies that work-groups of this kernel may be placed from now on.
     fn arrived(&mut self, kernel: Kernel<'_>, machine: &Machine);
 
-    /// What the kernel that has just arrived puts into queues in memory, as writes. They are sent one per cycle,
-    /// before the accesses of later placements; no placement waits for their answers.
+    /// Returns the writes by which the kernel that has just arrived enters queues in memory. They
+    /// are sent one per cycle, before the accesses of later placements. No placement waits for
+    /// their responses.
     fn entries(&mut self, _writes: &mut Vec<QueueAccess>) {}
 
-    /// Something has changed on a unit: its residents and its room for each kernel.
+    /// Notifies of a change on a unit: its residents and its room for each kernel.
     fn changed(&mut self, _unit: u32, _machine: &Machine) {}
 
     /// The placement to make next, if there is one that may be made now. Asked only while there are
@@ -62,9 +63,9 @@ pub trait PlacementPolicy: Send {
         sendable: &mut dyn FnMut(u32) -> bool,
     ) -> PlacementChoice<Placement>;
 
-    /// The placement just chosen will be made, and the policy is asked for no other before. Where the
-    /// work-group is taken from a queue in memory, the policy names the accesses that must be answered
-    /// first.
+    /// Notifies that the placement just chosen will be made; no other query comes before. If the
+    /// work-group is taken from a queue in memory, the policy appends the accesses that must be
+    /// answered first.
     fn accesses(
         &mut self,
         _chosen: Placement,
@@ -73,54 +74,54 @@ pub trait PlacementPolicy: Send {
     ) {
     }
 
-    /// The placement chosen has been made.
+    /// Notifies that the chosen placement has been made.
     fn placed(&mut self, placed: Placement, machine: &Machine);
 
-    /// Every work-group of a kernel has been placed.
+    /// Notifies that every work-group of a kernel has been placed.
     fn all_placed(&mut self, _kernel: u32, _machine: &Machine) {}
 
-    /// A work-group has ended and left its unit.
+    /// Notifies that a work-group has ended and left its unit.
     fn finished(&mut self, _finished: Placement, _machine: &Machine) {}
 
-    /// Every work-group of a kernel has ended.
+    /// Notifies that every work-group of a kernel has ended.
     fn completed(&mut self, _kernel: u32, _machine: &Machine) {}
 
-    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
-    /// names nothing.
+    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
+    /// nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted.
+    /// Reports the counters of the policy as statistics.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// A work-group and the unit that it goes to.
+/// A work-group and its target unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Placement {
     /// Number of the kernel's launch in the program.
     pub kernel: u32,
-    /// Linear number of the work-group in its grid.
+    /// Linear index of the work-group in its grid.
     pub work_group: u32,
-    /// Number of the unit.
+    /// Index of the target unit, from 0.
     pub unit: u32,
 }
 
-/// Answer of a policy that is asked for something to place.
+/// Response of a policy to the query for a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementChoice<T> {
-    /// Place this.
+    /// Makes this placement in the current cycle.
     Place(T),
-    /// A unit whose turn it is cannot be sent anything in this cycle.
+    /// No placement: the unit to be served cannot be sent a message in this cycle.
     UnitBusy,
-    /// No unit has room for a work-group.
+    /// No placement: no unit has room for a work-group.
     UnitsFull,
-    /// Units have room, but the policy keeps its work-groups for others.
+    /// No placement: units have room, but the policy reserves its work-groups for others.
     HeldBack,
 }
 
 impl<T> PlacementChoice<T> {
-    /// The same answer with something else to place.
+    /// Maps the contained placement and keeps the other variants.
     pub fn map<U>(self, of: impl FnOnce(T) -> U) -> PlacementChoice<U> {
         match self {
             Self::Place(placed) => PlacementChoice::Place(of(placed)),
@@ -131,13 +132,13 @@ impl<T> PlacementChoice<T> {
     }
 }
 
-/// An access to a queue of work-groups in memory, within a line of 128 bytes.
+/// Access to a work-group queue in memory, within a line of 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueAccess {
-    /// Its address, bytes.
+    /// Byte address of the access in memory.
     pub address: u64,
-    /// How many bytes, a multiple of 4.
+    /// Size of the access in bytes, a multiple of 4.
     pub bytes: u32,
-    /// Whether it writes.
+    /// True for a write, false for a read.
     pub write: bool,
 }

@@ -1,5 +1,5 @@
-//! Queues of work-groups in memory: a placement waits until its accesses are answered, those who came are written
-//! without anybody waiting.
+//! Work-group queues in memory: a placement waits until its accesses are answered. New entries are
+//! written without waiting.
 
 use std::collections::VecDeque;
 
@@ -9,13 +9,13 @@ use warpweave_framework::Context;
 use super::{Placement, QueueAccess, WorkGroupScheduler};
 use crate::memory::{LINE_BYTES_MAX, MemRequest, Source, word_mask};
 
-/// A placement that was chosen and waits for memory, or for its unit.
+/// A chosen placement that waits for memory or for its unit.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PendingPlacement {
     pub(super) placement: Placement,
-    /// In the order in which they are sent, one per cycle.
+    /// Requests to be sent in order, one per cycle.
     unsent: VecDeque<MemRequest>,
-    /// Ids of requests without an answer.
+    /// IDs of requests whose responses are outstanding.
     unanswered: VecDeque<u32>,
 }
 
@@ -53,23 +53,24 @@ fn request(id: u32, access: &QueueAccess, source: Source) -> MemRequest {
     MemRequest { source, ..request }
 }
 
-/// Entries on their way into queues in memory.
+/// Entries being written to queues in memory.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Entering {
-    /// In the order in which they are sent, one per cycle.
+    /// Requests to be sent in order, one per cycle.
     unsent: VecDeque<MemRequest>,
-    /// Ids of requests without an answer.
+    /// IDs of requests whose responses are outstanding.
     unanswered: VecDeque<u32>,
 }
 
-/// Takes the request of this id from those that wait for an answer. False when it is not among them.
+/// Removes the request with this ID from the outstanding ones. Returns false if it is not among
+/// them.
 fn answer(unanswered: &mut VecDeque<u32>, id: u32) -> bool {
     let place = unanswered.iter().position(|&waiting| waiting == id);
     place.is_some_and(|place| unanswered.remove(place).is_some())
 }
 
 impl WorkGroupScheduler {
-    /// Begins to write what a kernel that has just arrived puts into queues in memory.
+    /// Starts writing the entries of a kernel that has just arrived to queues in memory.
     pub(super) fn begin_entering(&mut self, kernel: u32) {
         let mut writes = Vec::new();
         self.policy.entries(&mut writes);
@@ -84,7 +85,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// Begins the accesses that a placement needs. False where it needs none.
+    /// Starts the accesses needed by a placement. Returns false if it needs none.
     pub(super) fn begin_taking(&mut self, ctx: &mut Context<'_>, placement: Placement) -> bool {
         let mut accesses = Vec::new();
         self.policy
@@ -107,7 +108,7 @@ impl WorkGroupScheduler {
         true
     }
 
-    /// Takes answers and sends what is left to be sent, one request per cycle. Called before dispatch.
+    /// Takes responses and sends pending requests, one per cycle. Called before dispatch.
     pub(super) fn go_on_taking(&mut self, ctx: &mut Context<'_>) {
         while self.memory.response.is_connected()
             && let Some(response) = self.memory.response.pop(ctx)
@@ -124,7 +125,7 @@ impl WorkGroupScheduler {
         self.send_access(ctx);
     }
 
-    /// Sends the next access, entries first, unless one has been sent in this cycle.
+    /// Sends the next access, new entries first, unless one has been sent in this cycle.
     pub(super) fn send_access(&mut self, ctx: &mut Context<'_>) {
         let Entering { unsent, unanswered } = &mut self.entering;
         let (unsent, unanswered) = match &mut self.taking {
@@ -142,7 +143,7 @@ impl WorkGroupScheduler {
         }
     }
 
-    /// Whether accesses are left to be sent.
+    /// True if accesses remain to be sent.
     pub(super) fn has_unsent_accesses(&self) -> bool {
         let taking = self.taking.as_ref();
         taking.is_some_and(|taking| !taking.unsent.is_empty()) || !self.entering.unsent.is_empty()

@@ -1,4 +1,4 @@
-//! The statistics of the scheduler.
+//! Statistics reported by the work-group scheduler.
 
 use warpweave_framework::{Histogram, Statistics};
 

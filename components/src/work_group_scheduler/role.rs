@@ -1,10 +1,10 @@
-//! The place in a work-group scheduler that a placement policy fills.
+//! Policy role of work-group placement in a work-group scheduler.
 
 use warpweave_framework::PolicyRole;
 
 use super::PlacementPolicy;
 
-/// The placement of a work-group scheduler.
+/// Policy role of placement in a work-group scheduler.
 pub struct WorkGroupPlacement;
 
 impl PolicyRole for WorkGroupPlacement {
@@ -15,30 +15,31 @@ impl PolicyRole for WorkGroupPlacement {
     type Site = PlacementSite;
 }
 
-/// The compute units of a machine: `unit = cluster × units_per_cluster + unit within the cluster`.
+/// Compute units of a device: `unit = cluster × units_per_cluster + unit within the cluster`.
 ///
-/// This is what a work-group scheduler tells its policy when it is built. What the units offer is known
-/// once they are wired: [`PlacementPolicy::fits`] and [`Machine::limits`](super::Machine::limits).
+/// A work-group scheduler passes this to its policy at construction. Resources of the units are
+/// known only after elaboration: see [`PlacementPolicy::fits`] and
+/// [`Machine::limits`](super::Machine::limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacementSite {
-    /// Clusters, at least 1.
+    /// Number of clusters of compute units, at least 1.
     pub clusters: u32,
-    /// Units of each cluster, at least 1.
+    /// Number of units in each cluster, at least 1.
     pub units_per_cluster: u32,
 }
 
 impl PlacementSite {
-    /// Number of units.
+    /// Returns the number of units in all clusters.
     pub fn units(&self) -> u32 {
         self.clusters * self.units_per_cluster
     }
 
-    /// The cluster of a unit.
+    /// Returns the index of the cluster that contains a unit.
     pub fn cluster(&self, unit: u32) -> u32 {
         unit / self.units_per_cluster
     }
 
-    /// Number of a unit in its cluster.
+    /// Returns the index of a unit within its cluster.
     pub fn within(&self, unit: u32) -> u32 {
         unit % self.units_per_cluster
     }

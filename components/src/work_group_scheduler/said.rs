@@ -1,4 +1,4 @@
-//! What the units say of themselves, and where it disagrees with the description.
+//! Facts published by the units, and their consistency with the description.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::launch::UnitNumber;
 use crate::memory::NetworkPort;
 use crate::occupancy::UnitFacts;
 
-/// What one unit says of its limits.
+/// Resource limits published by one unit.
 #[derive(Clone, Debug)]
 pub(super) struct UnitReport {
     pub(super) unit: u32,
@@ -18,7 +18,7 @@ pub(super) struct UnitReport {
 }
 
 impl UnitReport {
-    /// Where the unit says what is called `limit` among the limits.
+    /// Returns the place where the unit states the field `limit`.
     pub(super) fn place_of(&self, limit: &str) -> Option<Stated> {
         let field = match limit {
             "local_memory_bytes" => "local_memory.bytes",
@@ -28,19 +28,19 @@ impl UnitReport {
     }
 }
 
-/// What the scheduler has learnt of its units.
+/// Facts that the scheduler has received from its units.
 #[derive(Debug, Default)]
 pub(super) struct ReportedLimits {
-    /// What the first of them said.
+    /// Limits published by the first unit.
     limits: Option<UnitReport>,
-    /// One that said something else.
+    /// Limits of a unit that differ from the first unit's.
     unlike: Option<UnitReport>,
-    /// Network port by which the requests of a unit leave; none where there are several.
+    /// Network port through which a unit sends its requests; `None` if there are several.
     leaves_by: BTreeMap<u32, Option<(NetworkPort, Stated)>>,
 }
 
 impl ReportedLimits {
-    /// Takes note of what is said at this port.
+    /// Records the facts published at this port.
     pub(super) fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
         let unit = port
             .strip_prefix("units[")
@@ -86,10 +86,10 @@ impl ReportedLimits {
         }
     }
 
-    /// The limits that all units offer, as far as they say them.
+    /// Returns the limits published by all units, if they publish any.
     ///
     /// # Errors
-    /// Units that say something else than `stated`, or different things.
+    /// Fails if units publish limits that differ from `stated` or from each other.
     pub(super) fn agree(&self, stated: &StatedLimits) -> Result<Option<UnitFacts>, Unfit> {
         if let Some(said) = &self.limits {
             stated.agree(said)?;
@@ -100,8 +100,8 @@ impl ReportedLimits {
         Ok(self.limits.as_ref().map(|said| said.facts))
     }
 
-    /// Fails where the clusters of the description are not those whose units share a port of the
-    /// network.
+    /// Fails if the clusters of the description differ from the groups of units that share a
+    /// network port.
     pub(super) fn check_clusters(&self, site: PlacementSite) -> Result<(), Unfit> {
         let mut ports: Vec<(u32, &(NetworkPort, Stated))> = Vec::new();
         for (&unit, way) in &self.leaves_by {

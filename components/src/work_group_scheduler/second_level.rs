@@ -1,4 +1,4 @@
-//! A second level that drops its lines: after the first level, before the kernel is done.
+//! Second-level invalidation at kernel end: after the first level, before the kernel is done.
 
 use std::collections::VecDeque;
 
@@ -9,25 +9,25 @@ use warpweave_framework::{Context, Id, Ports, State, Waits, as_many};
 use super::{InvalidateAt, SecondLevelSpec};
 use crate::launch::{CacheCommand, CacheCommandDone, CacheControlMaster};
 
-/// The slices, and the kernels whose ends empty them.
+/// Second-level slices, and the kernels whose ends invalidate them.
 pub(super) struct SecondLevel {
     invalidate_at: InvalidateAt,
     caches: Vec<CacheControlMaster>,
-    /// Kernels whose first-level lines are being dropped.
+    /// Kernels whose first-level lines are being invalidated.
     ended: Vec<Id>,
-    /// Kernels whose turn comes after that which is under way.
+    /// Kernels waiting for the second-level invalidation in progress.
     waiting: VecDeque<Id>,
     dropping: Option<Dropping>,
 }
 
-/// A kernel at whose end the slices drop their lines.
+/// A kernel at whose end the slices invalidate their lines.
 #[derive(Serialize, Deserialize)]
 struct Dropping {
     kernel: Id,
-    /// Slices still to be told.
+    /// Slices that have not been sent the command yet.
     #[serde(deserialize_with = "crate::bits::read")]
     unsent: FixedBitSet,
-    /// Slices that have not answered.
+    /// Slices whose reply to the command is outstanding.
     #[serde(deserialize_with = "crate::bits::read")]
     unanswered: FixedBitSet,
 }
@@ -48,14 +48,15 @@ impl SecondLevel {
         ports.bundles("caches", &mut self.caches);
     }
 
-    /// All work-groups of a kernel have completed.
+    /// Notes that all work-groups of a kernel have completed.
     pub(super) fn ended(&mut self, kernel: Id, family_ended: bool) {
         if self.invalidate_at.drops(family_ended) {
             self.ended.push(kernel);
         }
     }
 
-    /// The first level has dropped what it is to drop at the end of a kernel; whether it is this level's turn.
+    /// Takes over a kernel after its first-level invalidation. Returns false if the second level
+    /// has nothing to invalidate for it.
     pub(super) fn takes(&mut self, kernel: Id) -> bool {
         let Some(place) = self.ended.iter().position(|ended| *ended == kernel) else {
             return false;
@@ -65,7 +66,8 @@ impl SecondLevel {
         true
     }
 
-    /// Takes answers, tells slices as far as there is room; a kernel at whose end all have dropped their lines.
+    /// Takes replies and sends commands to slices with room. Returns a kernel for which all slices
+    /// have finished.
     pub(super) fn go_on(&mut self, ctx: &mut Context<'_>) -> Option<Id> {
         let mut finished = None;
         if let Some(dropping) = &mut self.dropping {
@@ -101,13 +103,13 @@ impl SecondLevel {
         finished
     }
 
-    /// Whether slices are still to be told.
+    /// True if slices have not been sent the command yet.
     pub(super) fn has_unsent(&self) -> bool {
         let dropping = self.dropping.as_ref();
         dropping.is_some_and(|dropping| !dropping.unsent.is_clear())
     }
 
-    /// The kernels whose end is not reported because of this level.
+    /// Returns the kernels whose end is delayed by this level.
     pub(super) fn kernels(&self) -> impl Iterator<Item = Id> {
         let dropping = self.dropping.iter().map(|dropping| dropping.kernel);
         dropping.chain(self.waiting.iter().copied())
@@ -119,7 +121,7 @@ impl SecondLevel {
         state.field("dropping", &mut self.dropping);
     }
 
-    /// Whether what a checkpoint held is of as many slices as there are.
+    /// Checks that a loaded checkpoint has the right number of slices.
     pub(super) fn fits(&self) -> Result<(), String> {
         let Some(dropping) = &self.dropping else {
             return Ok(());

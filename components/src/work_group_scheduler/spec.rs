@@ -1,4 +1,4 @@
-//! What a description may set about a work-group scheduler.
+//! Description of a work-group scheduler and checks of its parameters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,81 +7,83 @@ use warpweave_framework::{Policy, SpecError};
 use super::{StatedLimits, WorkGroupPlacement};
 use crate::occupancy::SchedulerFacts;
 
-/// Compute units a machine may have.
+/// Maximum number of compute units of a device.
 const UNITS_MAX: u64 = 1 << 16;
 
-/// Slices of a second-level cache.
+/// Maximum number of slices of a second-level cache.
 const SLICES_MAX: u32 = 1024;
 
-/// A work-group scheduler.
+/// Description of a work-group scheduler: units, placement policy and invalidation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkGroupSchedulerSpec {
-    /// Clusters of compute units, at least 1.
+    /// Number of clusters of compute units, at least 1.
     pub clusters: u32,
-    /// Compute units per cluster, at least 1; the number of a unit is
+    /// Compute units per cluster, at least 1. The index of a unit is
     /// `cluster × units_per_cluster + unit within the cluster`.
     pub units_per_cluster: u32,
-    /// What every compute unit offers, as far as it is to be stated here; what is stated must be what
-    /// the units say. Source: of what is absent, the units.
+    /// Resources of every compute unit, to the extent stated here; they must match those published
+    /// by the units. Source: of what is absent, the units.
     #[serde(default)]
     pub unit: StatedLimits,
-    /// Order in which work-groups are placed.
+    /// Policy that chooses the next work-group and its unit.
     pub policy: Policy<WorkGroupPlacement>,
-    /// Work-groups dispatched per cycle on the whole machine, at least 1; a unit gets at most one
-    /// per cycle.
+    /// Maximum number of work-groups dispatched per cycle on the whole device, at least 1; a unit
+    /// gets at most one per cycle.
     pub dispatches_per_cycle: u32,
-    /// Kernels held at a time, from ready to done, at least 1.
+    /// Maximum number of kernels held, from ready to done, at least 1.
     pub kernel_slots: u32,
-    /// When the first-level caches are invalidated: `KernelEnd`, `FamilyEnd`, or `Never`.
+    /// Time of first-level cache invalidation: `KernelEnd`, `FamilyEnd`, or `Never`.
     pub invalidate_at: InvalidateAt,
-    /// The second-level cache whose lines are dropped as well; absent: it keeps them. Source: absent, as on hardware, whose
-    /// second level is that of the whole machine.
+    /// Second-level cache whose lines are invalidated as well; absent: it keeps them. Source:
+    /// absent, as on hardware, whose second level is that of the whole machine.
     #[serde(default)]
     pub second_level: Option<SecondLevelSpec>,
-    /// Which ends of kernels that launched others the units are told, so that their reuse monitors forget the
-    /// lines: `Never`, `FamilyComplete` or `OwnWorkGroups`. A unit is told by a message in place of a dispatch.
-    /// Source: `FamilyComplete` with monitors, own reading of the LASER paper, section 6.
+    /// Ends of kernels with children that are announced to the units, so that their reuse monitors
+    /// clear the lines: `Never`, `FamilyComplete` or `OwnWorkGroups`. An announcement takes the
+    /// place of a dispatch. Source: `FamilyComplete` with monitors, own reading of the LASER paper,
+    /// section 6.
     #[serde(default)]
     pub announce: Announce,
 }
 
-/// Which ends of kernels that launched others units are told.
+/// Ends of kernels with children that are announced to the units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Announce {
-    /// None.
+    /// Announces no kernel ends to the units.
     #[default]
     Never,
-    /// When the kernel and all that was launched from it are done.
+    /// Announces a kernel when it and all its descendants are done.
     FamilyComplete,
-    /// When its own work-groups are done, which is before most children arrive.
+    /// Announces a kernel when its own work-groups are done, which is before most children arrive.
     OwnWorkGroups,
 }
 
-/// A second-level cache that drops its lines.
+/// Second-level cache that is invalidated at kernel ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecondLevelSpec {
-    /// Slices, 1 to 1024; `caches[i]` is wired to the `control` port of slice `i`.
+    /// Number of slices, 1 to 1024; `caches[i]` connects to the `control` port of slice `i`.
     pub slices: u32,
-    /// When: after the first level, if that drops its lines, too.
+    /// Time of invalidation; it follows that of the first level, if both are invalidated.
     pub invalidate_at: InvalidateAt,
 }
 
-/// When lines are dropped.
+/// Event at which cache lines are invalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum InvalidateAt {
-    /// When all work-groups of a kernel are done: the next one may read what it wrote.
+    /// All work-groups of a kernel are done; the next kernel may read data that it wrote.
     KernelEnd,
-    /// When those of a kernel of the host and of all that was launched from it are done: children find
-    /// what their parents and siblings brought in. Source: LASER paper, whose children gain by it.
+    /// All work-groups of a host kernel and its descendants are done. Children thus find the lines
+    /// fetched by their parents and siblings. Source: LASER paper, whose children gain by it.
     FamilyEnd,
-    /// Not at all.
+    /// Never; lines stay until they are evicted.
     Never,
 }
 
 impl InvalidateAt {
-    /// Whether lines are dropped at the end of a kernel, with which that of its family came or not.
+    /// True if lines are invalidated at the end of a kernel; `family_ended` is true if its family
+    /// ended with it.
     pub(super) fn drops(self, family_ended: bool) -> bool {
         match self {
             Self::KernelEnd => true,
@@ -92,7 +94,7 @@ impl InvalidateAt {
 }
 
 impl WorkGroupSchedulerSpec {
-    /// What the scheduler tells its units.
+    /// Returns the facts that the scheduler publishes to its units.
     pub(super) fn facts(&self) -> SchedulerFacts {
         SchedulerFacts {
             units: self.clusters * self.units_per_cluster,
@@ -101,7 +103,7 @@ impl WorkGroupSchedulerSpec {
         }
     }
 
-    /// Checks every number.
+    /// Checks that every parameter is in its range.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         SpecError::in_range("clusters", self.clusters, 1..)?;
         SpecError::in_range("units_per_cluster", self.units_per_cluster, 1..)?;

@@ -1,4 +1,4 @@
-//! What the scheduler knows of one compute unit: an exact account of its free resources.
+//! Resource account of one compute unit, kept by the scheduler exactly.
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
@@ -8,34 +8,34 @@ use crate::occupancy::{PARTITIONS_MAX, UnitLimits, WorkGroupNeeds};
 
 /// Free resources and residents of one compute unit.
 ///
-/// Each wavefront takes its registers from the partition with the most free ones, the first of
-/// several; work-groups of one kernel alone then fill a unit exactly to its occupancy.
+/// Each wavefront takes its registers from the partition with the most free ones (ties: the first).
+/// Work-groups of a single kernel then fill a unit exactly to its occupancy.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Unit {
-    /// Bit per free work-group slot.
+    /// Bit mask of the free work-group slots.
     free_slots: u64,
     free_wavefronts: u32,
     free_local_bytes: u64,
-    /// Free registers per partition.
+    /// Number of free registers in each partition.
     free_registers: ArrayVec<u64, PARTITIONS_MAX>,
-    /// By slot.
+    /// Resident work-group in each slot, if any.
     residents: Vec<Option<Resident>>,
 }
 
-/// A work-group on a unit and what it holds.
+/// A work-group on a unit and the resources it holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Resident {
     pub(super) kernel: Id,
     pub(super) work_group: u32,
     wavefronts: u32,
     local_bytes: u64,
-    /// Registers taken per partition.
+    /// Number of registers taken from each partition.
     registers: ArrayVec<u64, PARTITIONS_MAX>,
 }
 
 impl Unit {
-    /// Whether what is free and what residents have are together what an `empty` unit has; for what a
-    /// checkpoint held.
+    /// Checks that free and allocated resources of a loaded checkpoint add up to those of an
+    /// `empty` unit.
     pub(super) fn check(&self, empty: &Self) -> Result<(), String> {
         as_many("slots", self.residents.len(), empty.residents.len())?;
         let partitions = empty.free_registers.len();
@@ -78,12 +78,12 @@ impl Unit {
         }
     }
 
-    /// Work-groups on the unit.
+    /// Returns the number of work-groups on the unit.
     pub(super) fn resident(&self) -> u32 {
         self.residents.len() as u32 - self.free_slots.count_ones()
     }
 
-    /// How many more work-groups of these needs fit now.
+    /// Returns how many more work-groups with these needs fit now.
     pub(super) fn room(&self, limits: &UnitLimits, needs: &WorkGroupNeeds) -> u32 {
         let wavefronts = u64::from(needs.wavefronts);
         let slots = u64::from(self.free_slots.count_ones());
@@ -102,10 +102,10 @@ impl Unit {
         slots.min(by_wavefronts).min(by_local).min(by_registers) as u32
     }
 
-    /// Takes what a work-group needs and returns its slot, the lowest free one.
+    /// Allocates the resources of a work-group and returns its slot, the lowest free one.
     ///
     /// # Panics
-    /// When there is no [`Unit::room`].
+    /// Panics if there is no [`Unit::room`].
     pub(super) fn start(
         &mut self,
         limits: &UnitLimits,
@@ -149,17 +149,17 @@ impl Unit {
         best
     }
 
-    /// Who is in a slot.
+    /// Returns the work-group resident in a slot, if any.
     pub(super) fn resident_in(&self, slot: u16) -> Option<&Resident> {
         self.residents.get(usize::from(slot))?.as_ref()
     }
 
-    /// Who is on the unit, by slot.
+    /// Returns the work-groups on the unit, by slot.
     pub(super) fn residents(&self) -> impl Iterator<Item = &Resident> {
         self.residents.iter().flatten()
     }
 
-    /// Gives back what the work-group in a slot holds.
+    /// Frees the resources of the work-group in a slot.
     pub(super) fn end(&mut self, slot: u16) {
         let Some(resident) = self.residents[usize::from(slot)].take() else {
             return;

@@ -1,21 +1,22 @@
-//! Kernels of no time: as many work-groups as fit the units side by side; whichever unit completes one gets the next.
+//! Functional execution of kernels: as many work-groups run concurrently as fit the units. The unit
+//! that completes one gets the next.
 
 use warpweave_framework::Onward;
 
 use super::WorkGroupScheduler;
 use crate::launch::{CacheCommand, Dispatch, KernelReady};
 
-/// A kernel some of whose work-groups are not complete.
+/// A kernel with incomplete work-groups in functional execution.
 pub(super) struct Replaying {
     ready: KernelReady,
     work_groups: u32,
-    /// The next to be started.
+    /// Index of the next work-group to start.
     next: u32,
     uncompleted: u32,
 }
 
 impl WorkGroupScheduler {
-    /// Starts the first work-groups of a kernel, dealt to the units in turn.
+    /// Starts the first work-groups of a kernel, distributed round robin over the units.
     pub(super) fn replay(&mut self, ready: KernelReady, onward: &mut Onward) -> Result<(), String> {
         let (work_groups, per_unit) = self.machine.shape_of(ready.kernel)?;
         self.replaying = Some(Replaying {
@@ -31,8 +32,8 @@ impl WorkGroupScheduler {
         Ok(())
     }
 
-    /// A unit has completed a work-group; after the last one the units drop their lines as at the end of
-    /// any kernel.
+    /// Handles the completion of a work-group by a unit. After the last one the units invalidate
+    /// their lines as at the end of any kernel.
     pub(super) fn go_on_replaying(&mut self, unit: u32, onward: &mut Onward) {
         let Some(replaying) = &mut self.replaying else {
             return;

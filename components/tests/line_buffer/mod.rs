@@ -1,4 +1,4 @@
-//! A buffer of one line, correct or with one bug.
+//! Single-line buffer, either correct or with one deliberate bug.
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::launch::{CacheCommandDone, CacheControlSlave};
@@ -7,13 +7,13 @@ use warpweave_components::memory::{
 };
 use warpweave_framework::{Component, Context, Next, Ports, State};
 
-/// What it forgets.
+/// Bug to inject into the line buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
     None,
-    /// To drop the line when it is written.
+    /// Keeps the line when it is written.
     KeepsWritten,
-    /// To drop the line when a kernel ends.
+    /// Keeps the line when a kernel ends.
     KeepsAtKernelEnd,
 }
 
@@ -24,7 +24,7 @@ struct Held {
     write_sequence: u32,
 }
 
-/// Keeps the line read last; takes one request at a time.
+/// Buffers the line read last. Handles one request at a time.
 pub(crate) struct LineBuffer {
     up: MemSlave,
     down: MemMaster,
@@ -54,7 +54,7 @@ impl LineBuffer {
         has.then_some(held)
     }
 
-    /// Carries out a command or takes a request; whether it did.
+    /// Handles a command or accepts a request. Returns true if it did either.
     fn take(&mut self, ctx: &mut Context<'_>) -> bool {
         if self.is_commanded(ctx) && self.control.done.can_send(ctx) {
             self.control.command.pop(ctx);

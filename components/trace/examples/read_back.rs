@@ -1,7 +1,8 @@
 //! Reads a synthetic kernel back record by record, to be run under an instruction counter.
 //!
-//! `read_back FORM PASSES`, where FORM is `plain`, `stride`, `tile`, `list` or `streaming`. The
-//! cost of a record is the difference between two pass counts over the records they differ by:
+//! Usage: `read_back FORM PASSES`, where FORM is `plain`, `stride`, `tile`, `list` or `streaming`.
+//! The cost of a record is the difference between two pass counts divided by the difference in
+//! records:
 //!
 //! ```text
 //! valgrind --tool=callgrind read_back streaming 1
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use warpweave_trace::{Class, Code, Instruction, KernelWriter, Lanes, Space, StreamWriter};
 
-/// Times the loop body is recorded.
+/// Number of times the loop body is recorded.
 const ROUNDS: u64 = 2_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Writes one pass through a ten-instruction loop.
+/// Writes one iteration of a ten-instruction loop.
 fn write_round(stream: &mut StreamWriter, form: &str, round: u64) -> Result<(), String> {
     let base = 0x7000_0000 + round * 128;
     let addresses = |array: u64| -> [u64; 32] {

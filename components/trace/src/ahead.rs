@@ -1,13 +1,14 @@
-//! Streams that are simulated while the program is still emulated.
+//! Trace streams that are simulated while the program is still being emulated.
 //!
 //! ```text
 //!   emulation ──► KernelWriter ──► streams that nobody began to read ──► Cursor ──► simulation
 //!                     waits while they are many            waits until its stream has come
 //! ```
 //!
-//! A stream is dropped when it was read to its end. Few are in memory, those beyond them in a temporary file: a machine
-//! may begin with the last work-group. Whoever emulates waits while many bytes of streams are there that nobody began to
-//! read, unless somebody waits for one that has not come: so neither waits for the other.
+//! A stream is dropped once it was read to its end. A few streams are kept in memory and the others
+//! in a temporary file, because a machine may begin with the last work-group. The emulation pauses
+//! while too many bytes of streams are unread. It continues if the simulation waits for a missing
+//! stream, which avoids a deadlock.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,43 +18,43 @@ use crate::spill::{SpilledStream, unreadable};
 use crate::window::Windows;
 use crate::{KernelTrace, WavefrontCounts};
 
-/// Lets the emulation of a program go ahead of its simulation.
+/// Coordinates the emulation of a program that runs ahead of its simulation.
 #[derive(Debug)]
 pub struct Ahead {
     state: Mutex<State>,
     changed: Condvar,
-    /// Bytes of streams in memory at most.
+    /// Maximum number of stream bytes kept in memory.
     window: u64,
 }
 
-/// Times the bytes in memory of which an emulation is ahead of its simulation at most.
+/// Maximum lead of the emulation, as a multiple of the bytes kept in memory.
 const FURTHEST: u64 = 8;
 
 #[derive(Debug, Default)]
 struct State {
-    /// The program has more bytes of streams than the window: the simulation begins.
+    /// True once the program has more stream bytes than the window, so that the simulation begins.
     begun: bool,
-    /// No stream comes any more.
+    /// True once no more streams will arrive.
     ended: bool,
-    /// Nobody reads any more.
+    /// True once the simulation reads no more streams.
     released: bool,
-    /// Bytes of the launches that ended before the simulation began.
+    /// Stream bytes of the launches that ended before the simulation began.
     kept: u64,
-    /// Those launches.
+    /// Launches whose emulation ended before the simulation began.
     finished: Vec<Arc<KernelTrace>>,
-    /// Bytes in memory.
+    /// Number of stream bytes held in memory.
     held: u64,
-    /// Bytes that nobody began to read.
+    /// Number of stream bytes that no reader has begun.
     unread: u64,
-    /// The emulation goes on when there are fewer of them.
+    /// True while the emulation is paused because too many bytes are unread.
     is_full: bool,
-    /// Streams that somebody waits for and that have not come.
+    /// Number of missing streams that readers are waiting for.
     wanted: u32,
 }
 
 impl Ahead {
-    /// An emulation that keeps so many bytes of streams in memory at most, and is eight times as many ahead. As long as
-    /// a program has no more than fit in memory, it is emulated to its end.
+    /// Creates an emulation that keeps up to `window` bytes of streams in memory and leads by up to
+    /// eight times that. A program that fits in memory is emulated to its end first.
     pub fn of(window: u64) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
@@ -62,8 +63,8 @@ impl Ahead {
         })
     }
 
-    /// Waits until the simulation can begin, and gives the launches emulated before; none: the emulation has
-    /// ended.
+    /// Waits until the simulation can begin and returns the launches emulated before. Returns
+    /// `None` if the emulation has ended.
     pub fn begun(&self) -> Option<Vec<Arc<KernelTrace>>> {
         let mut state = self.locked();
         while !state.begun && !state.ended {
@@ -72,7 +73,7 @@ impl Ahead {
         state.begun.then(|| state.finished.clone())
     }
 
-    /// The emulation of a launch has ended.
+    /// Records that the emulation of a launch has ended.
     pub fn finished(&self, launch: &Arc<KernelTrace>) {
         let mut state = self.locked();
         if !state.begun {
@@ -81,19 +82,20 @@ impl Ahead {
         }
     }
 
-    /// The emulation has ended, well or not: streams that are missing never come.
+    /// Records that the emulation has ended, successfully or not. Missing streams will not arrive.
     pub fn end(&self) {
         self.locked().ended = true;
         self.changed.notify_all();
     }
 
-    /// Nobody reads streams any more: the emulation goes on to its end and keeps none.
+    /// Records that no more streams are read. The emulation continues to its end without keeping
+    /// any.
     pub fn release(&self) {
         self.locked().released = true;
         self.changed.notify_all();
     }
 
-    /// Whether streams are to be handed over, given the bytes of those of the launch that is emulated.
+    /// True if streams must be handed over, given the stream bytes of the launch being emulated.
     pub(crate) fn has_begun(&self, bytes: u64) -> bool {
         let mut state = self.locked();
         if !state.begun && state.kept + bytes > self.window {
@@ -113,50 +115,50 @@ impl Ahead {
     }
 }
 
-/// The bytes of a stream that has come.
+/// Storage of a stream that has arrived.
 #[derive(Debug)]
 pub(crate) enum StreamStorage {
-    /// With the padding.
+    /// In memory, including the padding after the end.
     Memory(Vec<u8>),
     /// In a temporary file, read through a window.
     Spilled(SpilledStream, Windows),
 }
 
-/// A stream that comes while others are simulated.
+/// State of a stream that arrives while others are simulated.
 #[derive(Debug, Default)]
 pub(crate) enum Arrival {
-    /// It has not come.
+    /// The stream has not arrived yet.
     #[default]
     Expected,
-    /// Nor has it, and somebody waits for it.
+    /// The stream has not arrived, and a reader waits for it.
     Wanted,
-    /// It can be read.
+    /// The stream has arrived and can be read.
     Here {
         bytes: StreamStorage,
         length: u64,
         counts: WavefrontCounts,
-        /// Somebody began to read it.
+        /// True once a reader has begun the stream.
         begun: bool,
     },
-    /// It was read to its end, or nobody wanted it.
+    /// The stream was read to its end, or is not needed.
     Gone {
         length: u64,
         counts: WavefrontCounts,
     },
 }
 
-/// The streams of a launch that is simulated while it is emulated, by number.
+/// Streams of a launch that is simulated while it is emulated, indexed by number.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     ahead: Arc<Ahead>,
     streams: usize,
     slots: OnceLock<Box<[Mutex<Arrival>]>>,
     totals: Mutex<Totals>,
-    /// Why a stream could not be read.
+    /// Reason why a stream could not be read.
     failure: OnceLock<String>,
 }
 
-/// Of the streams that have come.
+/// Totals over the streams that have arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) streams: usize,
@@ -179,7 +181,7 @@ impl Arrivals {
         &self.ahead
     }
 
-    /// A stream; whoever has it asks for no other lock of this launch.
+    /// Locks a stream. The holder must not take another lock of this launch.
     pub(crate) fn slot(&self, stream: u32) -> MutexGuard<'_, Arrival> {
         let slots = self
             .slots
@@ -192,7 +194,8 @@ impl Arrivals {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a stream of so many bytes may come; whether it may stay in memory.
+    /// Waits until a stream of `length` bytes may be handed over. Returns true if it may stay in
+    /// memory.
     pub(crate) fn has_room(&self, length: u64) -> bool {
         let mut state = self.ahead.locked();
         while !state.released && state.wanted == 0 && state.is_full {
@@ -201,7 +204,7 @@ impl Arrivals {
         state.released || state.held + length <= self.ahead.window
     }
 
-    /// Hands a stream over. Whether it had not come before.
+    /// Hands over a stream. Returns true if it had not arrived before.
     pub(crate) fn arrive(
         &self,
         stream: u32,
@@ -216,7 +219,7 @@ impl Arrivals {
             Arrival::Here { .. } | Arrival::Gone { .. } => return false,
         };
         if state.released || length == 0 {
-            // Whoever reads it all the same finds nothing.
+            // A later reader finds an empty stream.
             *slot = Arrival::Gone { length: 0, counts };
         } else {
             if matches!(bytes, StreamStorage::Memory(_)) {
@@ -244,25 +247,26 @@ impl Arrivals {
         true
     }
 
-    /// So many bytes in memory were dropped.
+    /// Records that this number of bytes in memory was dropped.
     pub(crate) fn dropped(&self, bytes: u64) {
         self.ahead.locked().held -= bytes;
     }
 
-    /// A stream could not be read from the temporary file.
+    /// Records that a stream could not be read from the temporary file.
     pub(crate) fn failed(&self, error: &io::Error) {
         self.failure.get_or_init(|| unreadable(error));
     }
 
-    /// Why a stream ended before its end.
+    /// Returns the reason why a stream was cut short.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// Waits until a stream has come, which is read from now on, or never will.
+    /// Waits until a stream has arrived and marks it as begun. Returns at once if it will never
+    /// arrive.
     ///
     /// # Panics
-    /// If it was read to its end.
+    /// Panics if the stream was already read to its end.
     pub(crate) fn begin(&self, stream: u32) {
         let mut state = self.ahead.locked();
         loop {
@@ -294,14 +298,14 @@ impl Arrivals {
     }
 }
 
-/// A plain run keeps no stream that was simulated; nobody else may want one of it.
+/// Panics, because a plain run does not keep streams that were already simulated.
 #[cold]
 pub(crate) fn read_again(stream: u32) -> ! {
     panic!("stream {stream} of a launch was read to its end and dropped, and is read again")
 }
 
 impl StreamStorage {
-    /// Bytes of a stream in memory.
+    /// Pads the bytes of a stream and keeps them in memory.
     pub(crate) fn padded(mut bytes: Vec<u8>) -> Self {
         bytes.reserve_exact(PADDING);
         bytes.extend_from_slice(&[0; PADDING]);

@@ -1,11 +1,11 @@
-//! Checks that make a stream safe to simulate: every record names an instruction and lanes that
-//! exist.
+//! Checks that make a stream safe to simulate: every record refers to an existing instruction and
+//! existing lanes.
 
 use crate::encoding::{JUMP, PADDING, RESERVED, SET_MASK, SWAP_MASK, WIDTHS};
 use crate::{Code, Cursor, Lanes, WavefrontCounts};
 
-/// Walks one stream, run by run, and counts it. `bytes` ends with [`PADDING`] bytes that are not
-/// part of the stream; `lanes` are the lanes the wavefront has.
+/// Walks one stream, run by run, and returns its counts. `bytes` ends with [`PADDING`] bytes that
+/// are not part of the stream. `lanes` is the number of lanes in the wavefront.
 pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontCounts, String> {
     let end = bytes
         .len()
@@ -78,7 +78,7 @@ pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontC
     Ok(counts)
 }
 
-/// The reserved token that stands first among these, after tokens that change mask or pc alone.
+/// Returns the first reserved token in `tokens`, skipping tokens that change only mask or pc.
 fn reserved_after(tokens: &[u8]) -> Option<&'static str> {
     let mut rest = tokens;
     loop {
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// A byte of each kind of token as likely as a random one.
+    /// Generates token bytes in which each kind of token is as likely as a random byte.
     fn token_bytes() -> impl Strategy<Value = u8> {
         prop_oneof![any::<u8>(), 0..4_u8, 0x80..0xC0_u8, 0xC0..0xCC_u8]
     }

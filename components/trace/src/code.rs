@@ -1,57 +1,57 @@
-//! The static side of a kernel: its instruction table.
+//! Static part of a kernel: its instruction table.
 
 use serde::{Deserialize, Serialize};
 
-/// A kernel's instruction table and the resources one launch of it asks for.
+/// Instruction table of a kernel, with the resources that one launch needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// Entry point name.
+    /// Name of the kernel's entry point.
     pub name: String,
     /// Instructions in program order; a record's `pc` is an index into this table.
     pub instructions: Vec<Instruction>,
-    /// 32-bit registers one thread occupies; limits occupancy.
+    /// Number of 32-bit registers per thread; limits occupancy.
     pub registers_per_thread: u32,
-    /// Bytes of local (PTX `.shared`) memory a work-group always needs.
+    /// Statically allocated local (PTX `.shared`) memory per work-group, in bytes.
     pub static_local_bytes: u32,
     /// Bytes of private (PTX `.local`) memory per thread.
     pub private_bytes: u32,
-    /// Where the kernel came from, for people: a file name, a benchmark name.
+    /// Origin of the kernel in readable form: a file name, a benchmark name.
     pub source: String,
 }
 
-/// One static instruction.
+/// One static instruction of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instruction {
     /// Full opcode text, such as `ld.global.v2.u32`.
     pub opcode: String,
-    /// What executes it.
+    /// Execution resource that the instruction needs.
     pub class: Class,
-    /// Memory space named by the opcode. The front end resolves generic accesses per record, so
-    /// [`Record::space`](crate::Record::space) is the one to trust for a dynamic access.
+    /// Memory space named by the opcode. The front end resolves generic accesses per record, so use
+    /// [`Record::space`](crate::Record::space) for a dynamic access.
     pub space: Space,
-    /// Bytes each lane moves; 0 means the instruction touches no memory.
+    /// Bytes accessed per lane; 0 if the instruction does not access memory.
     pub access_bytes: u8,
-    /// Registers and predicates read.
+    /// Registers and predicates the instruction reads.
     pub reads: RegisterSet,
-    /// Registers and predicates written.
+    /// Registers and predicates the instruction writes.
     pub writes: RegisterSet,
     /// Operands in source order, destination first.
     pub operands: Vec<Operand>,
-    /// Memory hints.
+    /// Caching hints given by the opcode.
     pub hints: Hints,
-    /// Instruction index a branch goes to.
+    /// Index of the instruction a branch jumps to.
     pub target: Option<u32>,
-    /// Instruction index where lanes parted by this branch meet again (immediate
+    /// Index of the instruction where lanes that diverge at this branch reconverge (immediate
     /// post-dominator).
     pub reconvergence: Option<u32>,
     /// Index of the first instruction of the innermost loop around this one.
     pub loop_head: Option<u32>,
-    /// Source line, 0 when unknown.
+    /// Source line number, 0 if it is unknown.
     pub line: u32,
 }
 
 impl Instruction {
-    /// An instruction that touches no memory and no registers; set the other fields as needed.
+    /// Creates an instruction without memory accesses or registers. Set the other fields as needed.
     pub fn new(opcode: impl Into<String>, class: Class) -> Self {
         Self {
             opcode: opcode.into(),
@@ -69,7 +69,7 @@ impl Instruction {
         }
     }
 
-    /// The same instruction accessing `bytes` per lane in `space`.
+    /// Sets the memory space and the bytes accessed per lane.
     #[must_use]
     pub fn accessing(mut self, space: Space, bytes: u8) -> Self {
         self.space = space;
@@ -80,17 +80,17 @@ impl Instruction {
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// The kind of execution resource an instruction needs.
+        /// Kind of execution resource an instruction needs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Class {
             $($(#[$doc])* $variant,)*
         }
 
         impl Class {
-            /// Every class, in index order.
+            /// All classes, in the order of their index.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The class's name in tables and descriptions.
+            /// Returns the name used in tables and descriptions.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -103,25 +103,25 @@ macro_rules! classes {
 classes! {
     /// Integer add, subtract, logic, shift, minimum, maximum, compare, select, move.
     IntAdd = "int_add",
-    /// Integer multiply and multiply-add.
+    /// Integer multiplication, with or without an addition (multiply-add).
     IntMul = "int_mul",
-    /// Integer divide and remainder.
+    /// Integer division and the remainder of a division.
     IntDiv = "int_div",
-    /// Single-precision add, compare, minimum, maximum.
+    /// Single-precision add, compare, minimum and maximum operations.
     FpAdd = "fp_add",
-    /// Single-precision multiply and fused multiply-add.
+    /// Single-precision multiply and fused multiply-add operations.
     FpMul = "fp_mul",
-    /// Single-precision divide.
+    /// Floating-point division in single precision (32 bits).
     FpDiv = "fp_div",
-    /// Double-precision add, compare, minimum, maximum.
+    /// Double-precision add, compare, minimum and maximum operations.
     DpAdd = "dp_add",
-    /// Double-precision multiply and fused multiply-add.
+    /// Double-precision multiply and fused multiply-add operations.
     DpMul = "dp_mul",
-    /// Double-precision divide.
+    /// Floating-point division in double precision (64 bits).
     DpDiv = "dp_div",
     /// Square root, reciprocal, exponential, logarithm, sine, cosine.
     Special = "special",
-    /// Conversion between number formats.
+    /// Conversion of values between different number formats.
     Convert = "convert",
     /// Exchange of register values between lanes.
     Shuffle = "shuffle",
@@ -129,21 +129,21 @@ classes! {
     Vote = "vote",
     /// Branch, call and return inside the kernel.
     Branch = "branch",
-    /// Work-group barrier.
+    /// Barrier across all wavefronts of a work-group.
     Barrier = "barrier",
-    /// Memory fence.
+    /// Memory fence, which orders accesses around it.
     Fence = "fence",
-    /// Load from memory.
+    /// Load from any memory space into registers.
     Load = "load",
-    /// Store to memory.
+    /// Store from registers to any memory space.
     Store = "store",
     /// Atomic read-modify-write, with or without a returned value.
     Atomic = "atomic",
-    /// End of the thread.
+    /// Exit instruction, which ends the executing threads.
     Exit = "exit",
-    /// Launch of kernels from the device: one for each lane of the record that has launched.
+    /// Kernel launch from the device: one for each launching lane of the record.
     Launch = "launch",
-    /// Fetch of lines into a cache ahead of need; of addresses that are not there nothing.
+    /// Prefetch of lines into a cache. Prefetches of unmapped addresses have no effect.
     Prefetch = "prefetch",
 }
 
@@ -151,12 +151,12 @@ impl Class {
     /// Number of classes; tables per class have this length.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Position in [`Class::ALL`].
+    /// Returns the position of the class in [`Class::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Whether records of this class may carry lane addresses.
+    /// True if records of this class may carry lane addresses.
     pub const fn is_memory(self) -> bool {
         matches!(
             self,
@@ -165,29 +165,29 @@ impl Class {
     }
 }
 
-/// Memory space of an access, by its PTX name. There is no generic space: the front end resolves
-/// generic addresses record by record.
+/// Memory space of an access, by its PTX name. There is no generic space, because the front end
+/// resolves generic addresses record by record.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub enum Space {
-    /// No memory.
+    /// Used by instructions that do not access memory.
     #[default]
     None,
-    /// Device memory.
+    /// Device memory, visible to all work-groups (PTX `.global`).
     Global,
     /// Local memory of the work-group (PTX `.shared`); addresses are offsets into it.
     Shared,
     /// Memory private to a thread (PTX `.local`).
     Local,
-    /// Constant memory.
+    /// Constant memory, read-only for kernels (PTX `.const`).
     Const,
     /// Kernel arguments; addresses are offsets into the argument block.
     Param,
 }
 
 impl Space {
-    /// Every space, in index order.
+    /// All spaces, in the order of their index.
     pub const ALL: [Self; 6] = [
         Self::None,
         Self::Global,
@@ -197,7 +197,7 @@ impl Space {
         Self::Param,
     ];
 
-    /// The space's name in tables and dumps.
+    /// Returns the name used in tables and dumps.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -213,77 +213,76 @@ impl Space {
 /// One operand as written in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operand {
-    /// General register number.
+    /// Number of a general-purpose register, from 0 up.
     Register(u16),
     /// Predicate register number, counted from 0.
     Predicate(u16),
-    /// Integer literal, or the bits of a floating-point one.
+    /// Integer literal, or the bit pattern of a floating-point one.
     Immediate(i64),
     /// Special register, label or variable name.
     Symbol(String),
 }
 
-/// What the opcode says about caching.
+/// Caching hints that the opcode carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
-    /// The access may not be merged, moved or served from a stale copy.
+    /// True if the access may not be merged, moved or served from a stale copy.
     pub volatile: bool,
-    /// By which path a load may read.
+    /// Path through which a load may read.
     pub path: ReadPath,
-    /// Cache operator.
+    /// Cache operator written in the opcode.
     pub cache: CacheOperator,
 }
 
-/// By which path a load may read: what a machine may give a cache of its own.
+/// Path through which a load may read. A machine may have a separate cache for each path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReadPath {
-    /// That of all loads.
+    /// Default path, used by all ordinary loads.
     #[default]
     Coherent,
-    /// That of data which are read-only for the kernel's lifetime (PTX `.nc`).
+    /// Path for data that are read-only for the kernel's lifetime (PTX `.nc`).
     NonCoherent,
-    /// That of textures.
+    /// Path of texture loads through a texture cache.
     Texture,
 }
 
 /// Cache operators of loads and stores (PTX ISA, "Cache Operators").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheOperator {
-    /// None written: the hardware's default.
+    /// No operator given: the hardware's default applies.
     #[default]
     Default,
-    /// `.ca`: cache at all levels.
+    /// `.ca`: cache at all levels of the hierarchy.
     AllLevels,
     /// `.cg`: cache at the shared level only.
     GlobalLevel,
     /// `.cs`: likely to be accessed once.
     Streaming,
-    /// `.lu`: last use.
+    /// `.lu`: last use of the line by the program.
     LastUse,
-    /// `.cv`: fetch again, do not cache.
+    /// `.cv`: do not cache, fetch again on each access.
     DontCache,
-    /// `.wb`: write back.
+    /// `.wb`: write back, the default operator of stores.
     WriteBack,
-    /// `.wt`: write through.
+    /// `.wt`: write through to the next memory level.
     WriteThrough,
 }
 
-/// A set of architectural registers: general registers at 0 to 255, predicates at 256 to 319.
+/// Set of architectural registers: general registers at 0 to 255, predicates at 256 to 319.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RegisterSet([u64; 5]);
 
 impl RegisterSet {
-    /// The empty set.
     pub const EMPTY: Self = Self([0; 5]);
-    /// Index of predicate register 0; general registers lie below.
+    /// Index of predicate register 0. All lower indices are general registers.
     pub const FIRST_PREDICATE: u16 = 256;
-    /// Number of indices a set can hold.
+    /// Number of register indices a set can hold.
     pub const CAPACITY: u16 = 320;
 
     /// Adds a register by index.
     ///
     /// # Panics
-    /// If `index` is not below [`RegisterSet::CAPACITY`].
+    /// Panics if `index` is not below [`RegisterSet::CAPACITY`].
     pub fn insert(&mut self, index: u16) {
         assert!(
             index < Self::CAPACITY,
@@ -293,7 +292,7 @@ impl RegisterSet {
         self.0[usize::from(index / 64)] |= 1 << (index % 64);
     }
 
-    /// Whether the register with this index is in the set.
+    /// True if the register with this index is in the set.
     #[inline]
     pub fn contains(&self, index: u16) -> bool {
         self.0
@@ -301,21 +300,21 @@ impl RegisterSet {
             .is_some_and(|word| word >> (index % 64) & 1 != 0)
     }
 
-    /// Registers in either set.
+    /// Returns the registers that are in either set.
     #[must_use]
     #[inline]
     pub fn union(&self, other: &Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
-    /// Registers in this set but not in the other.
+    /// Returns the registers in this set but not in the other.
     #[must_use]
     #[inline]
     pub fn difference(&self, other: &Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
-    /// Whether the sets share a register.
+    /// True if the sets have a register in common.
     #[inline]
     pub fn intersects(&self, other: &Self) -> bool {
         self.0
@@ -325,18 +324,17 @@ impl RegisterSet {
             != 0
     }
 
-    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 5]
     }
 
-    /// Number of registers in the set.
+    /// Returns the number of registers in the set.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Indices in the set, ascending.
+    /// Iterates over the register indices in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u16> + use<> {
         let words = self.0;
         (0_u16..5).flat_map(move |word| {

@@ -1,4 +1,4 @@
-//! A position in one wavefront's stream.
+//! Read position in one wavefront's stream.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,27 +12,30 @@ use crate::shape::active;
 use crate::window::{Window, Windows};
 use crate::{KernelTrace, LANES, Lanes, Record, Shape, Space};
 
-/// A position in one wavefront's stream: 64 bytes, copied to look ahead, stored in snapshots.
+/// Read position in one wavefront's stream: 64 bytes, cheap to copy for look-ahead and stored in
+/// snapshots.
 ///
-/// A cursor belongs to a launch, wherever its streams are kept; with another one it yields nonsense
-/// (but never panics, unless streams of that one are dropped when they were read).
+/// A cursor belongs to one launch, independent of where its streams are stored. With another launch
+/// it returns meaningless records. It does not panic unless that launch drops streams once they are
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    /// Next token, as bytes of the stream before it.
+    /// Byte offset of the next token in the stream.
     pub(crate) position: u64,
-    /// Linear number of the wavefront.
+    /// Linear number of the wavefront in the launch.
     stream: u32,
-    /// Instruction after the last record's.
+    /// Index of the instruction after the last record's.
     pub(crate) pc: u32,
-    /// Records left of the current run.
+    /// Number of records left in the current run.
     pub(crate) run: u32,
     mask: u32,
-    /// The mask before `mask`: code that diverges alternates between two.
+    /// Previous value of `mask`, because divergent code alternates between two masks.
     other: u32,
     bases: [u64; BASES],
 }
 
-/// A value in the head of a form, at most 9 bytes from its beginning, with its bytes.
+/// Decodes a signed value in the head of a form, starting at most 9 bytes in. Returns the value and
+/// its length in bytes.
 #[inline(always)]
 fn signed(head: &[u8; 17], at: u8, code: u8) -> (i64, u8) {
     let code = usize::from(code & 7);
@@ -42,7 +45,7 @@ fn signed(head: &[u8; 17], at: u8, code: u8) -> (i64, u8) {
 }
 
 impl Cursor {
-    /// The state every stream starts in; the writer starts in the same one.
+    /// Returns the initial state of every stream, which the writer also starts from.
     pub(crate) const fn over(stream: u32) -> Self {
         Self {
             position: 0,
@@ -55,8 +58,8 @@ impl Cursor {
         }
     }
 
-    /// The wavefront's next record, or `None` after the last. Lane addresses of a memory record
-    /// go to `lanes`; other records set its shape to [`Shape::None`].
+    /// Returns the wavefront's next record, or `None` after the last. Lane addresses of a memory
+    /// record go to `lanes`. Other records set its shape to [`Shape::None`].
     #[inline]
     pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
         if self.run == 0 {
@@ -66,8 +69,9 @@ impl Cursor {
         Some(self.plain(lanes))
     }
 
-    /// As [`Cursor::next`], into a record that is kept with the lanes; false after the last. It makes no difference what is
-    /// there before. The kernel may take time to find: most records need none.
+    /// Like [`Cursor::next`], but reads into an existing record with its lanes, overwriting it.
+    /// Returns false after the last record. `kernel` is called only when needed, because most
+    /// records need no kernel lookup.
     #[inline(always)]
     pub fn advance<'a>(
         &mut self,
@@ -84,7 +88,7 @@ impl Cursor {
         true
     }
 
-    /// Reads on in the stream.
+    /// Reads the next record from the stream.
     #[inline(never)]
     fn next_in_stream(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
         match kernel.data() {
@@ -97,7 +101,7 @@ impl Cursor {
         }
     }
 
-    /// The record of an instruction without addresses at the next pc.
+    /// Returns the record of a non-memory instruction at the next pc.
     #[inline(always)]
     fn plain(&mut self, lanes: &mut Lanes) -> Record {
         let pc = self.pc;
@@ -111,7 +115,8 @@ impl Cursor {
         }
     }
 
-    /// Reads tokens up to and including the next record of a stream of `end` bytes, which `data` begins with.
+    /// Reads tokens up to and including the next record. `data` begins with the stream, which is
+    /// `end` bytes long.
     #[inline(always)]
     pub(crate) fn next_token(
         &mut self,
@@ -142,7 +147,7 @@ impl Cursor {
         None
     }
 
-    /// As [`Self::next_token`] of a stream that is not in one piece of memory with the others.
+    /// Like [`Self::next_token`], for a stream that is not stored in one block with the others.
     #[cold]
     #[inline(never)]
     fn next_elsewhere(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
@@ -157,7 +162,7 @@ impl Cursor {
             Data::Arriving(arrivals) => {
                 let mut slot = arrivals.slot(stream);
                 match &mut *slot {
-                    // The emulation failed, or nobody wants to know any more.
+                    // The emulation failed, or the streams are no longer needed.
                     Arrival::Expected | Arrival::Wanted => None,
                     Arrival::Gone { length, .. } if self.position >= *length => None,
                     Arrival::Gone { .. } => read_again(stream),
@@ -193,7 +198,7 @@ impl Cursor {
         }
     }
 
-    /// As [`Self::next_token`] of a stream of `length` bytes that is read through a window.
+    /// Like [`Self::next_token`], for a stream of `length` bytes that is read through a window.
     fn next_within(
         &mut self,
         windows: &mut Windows,
@@ -233,7 +238,7 @@ impl Cursor {
         None
     }
 
-    /// A record with addresses.
+    /// Decodes a memory record with its lane addresses.
     #[inline(always)]
     fn access(&mut self, data: &[u8], window: &[u8; 10], lanes: &mut Lanes) -> Option<Record> {
         let [head, how, delta @ ..] = *window;
@@ -283,13 +288,13 @@ impl Cursor {
         Some(record)
     }
 
-    /// The longest head of a form, behind which there is padding at the least.
+    /// Returns the longest possible head of a form; the padding guarantees that many bytes.
     #[inline(always)]
     fn head_of_form<'a>(&self, data: &'a [u8]) -> Option<&'a [u8; 17]> {
         data.get(self.position as usize..)?.first_chunk()
     }
 
-    /// Reads what follows the delta in the rarer forms of a record.
+    /// Decodes the bytes after the delta in the rarer record forms.
     #[inline(never)]
     fn spelled_out(
         &mut self,
@@ -339,8 +344,8 @@ impl Cursor {
         Some(record)
     }
 
-    /// Reads a list of differences of so many bytes each, for the active lanes after the first; how many bytes it
-    /// takes.
+    /// Decodes a list of differences of `BYTES` bytes each, for the active lanes after the first.
+    /// Returns the number of bytes read.
     #[inline]
     fn list<const BYTES: usize>(
         &self,
@@ -377,7 +382,7 @@ impl Cursor {
         Some(bytes)
     }
 
-    /// Applies a control token; true when it starts a run.
+    /// Applies a control token. Returns true if it starts a run.
     #[inline]
     fn control(&mut self, window: &[u8; 10]) -> bool {
         let [head, value @ .., _] = *window;
@@ -408,7 +413,7 @@ impl Cursor {
         false
     }
 
-    /// Ends a stream that cannot be read. Checked traces hold none; see [`Self::is_malformed`].
+    /// Ends a malformed stream. Checked traces contain none; see [`Self::is_malformed`].
     #[cold]
     fn fail(&mut self) -> Option<Record> {
         self.run = 0;
@@ -416,7 +421,7 @@ impl Cursor {
         None
     }
 
-    /// Whether reading stopped at bytes that mean nothing, or ran past the end of the stream.
+    /// True if reading stopped at invalid bytes or ran past the end of the stream.
     pub(crate) fn is_malformed(&self, end: u64) -> bool {
         self.position > end
     }

@@ -1,4 +1,4 @@
-//! The byte code of wavefront streams. Tokens apply to the instruction after the previous one.
+//! Byte code of wavefront streams. Tokens apply to the instruction after the previous one.
 //!
 //! ```text
 //!   0nnnnnnn                   run: n + 1 instructions one after another, without addresses
@@ -13,12 +13,12 @@
 //!   11010011                   reserved: bulk copy, many lines by one record
 //! ```
 //!
-//! A stream with a reserved token is refused as one that needs a newer version.
+//! A stream with a reserved token is rejected because it needs a newer version.
 //!
-//! Signed values are zigzag coded little-endian numbers of 0, 1, 2, 3, 4, 5, 6 or 8 bytes, so that
-//! one masked 8-byte read decodes any of them and every 64-bit value has a code. A stream has four
-//! base registers; an access adds its delta to one of them and leaves the sum there. The sum is
-//! the address of lane 0 (of the first active lane in a list). Forms with more to say follow:
+//! Signed values are zigzag-coded little-endian numbers of 0, 1, 2, 3, 4, 5, 6 or 8 bytes. One
+//! masked 8-byte read decodes any of them, and every 64-bit value has a code. A stream has four
+//! base registers. An access adds its delta to one of them and leaves the sum there. The sum is the
+//! address of lane 0 (of the first active lane in a list). The other forms of an access follow:
 //!
 //! ```text
 //!   form 12, stride: .....www step              address = base + step * lane
@@ -28,13 +28,13 @@
 //!                                               by h and added to the address before it
 //! ```
 //!
-//! The writer has no freedom: equal record sequences give equal bytes. The content hash rests on
-//! that, so any change of the writer's choices is a new [`ENCODING_VERSION`].
+//! The encoding is canonical: equal record sequences give equal bytes. The content hash depends on
+//! that, so any change of the writer's choices needs a new [`ENCODING_VERSION`].
 
-/// Version of the byte code and of the choices the writer makes in it.
+/// Version of the byte code and of the writer's encoding choices.
 pub(crate) const ENCODING_VERSION: u32 = 1;
 
-/// Bytes that must follow the last stream, so that a window can be read at any token.
+/// Bytes that must follow the last stream, so that a whole window can be read at any token.
 pub(crate) const PADDING: usize = 16;
 
 pub(crate) const ACCESS: u8 = 0x80;
@@ -43,7 +43,7 @@ pub(crate) const SWAP_MASK: u8 = 0xC8;
 pub(crate) const SET_MASK: u8 = 0xC9;
 pub(crate) const LONG_RUN: u8 = 0xCA;
 
-/// Tokens that a later version will know, by the first byte, with what they begin.
+/// Tokens reserved for a later version: first byte and the feature it introduces.
 pub(crate) const RESERVED: [(u8, &str); 4] = [
     (0xD0, "late-bound record"),
     (0xD1, "loop operand"),
@@ -51,7 +51,7 @@ pub(crate) const RESERVED: [(u8, &str); 4] = [
     (0xD3, "bulk copy"),
 ];
 
-/// Longest run of a one-byte run token, less one.
+/// Maximum length of a one-byte run token, minus one.
 pub(crate) const SHORT_RUN_MAX: u32 = 0x7F;
 
 pub(crate) const FORM_NONE: u8 = 0;
@@ -60,16 +60,15 @@ pub(crate) const FORM_STRIDE: u8 = 12;
 pub(crate) const FORM_ROWS: u8 = 13;
 pub(crate) const FORM_LIST: u8 = 14;
 
-/// Steps that have a form of their own; element sizes, mostly. The entries of other forms are
-/// unused.
+/// Steps with a form of their own, mostly element sizes. The entries of other forms are unused.
 pub(crate) const STEPS: [i64; 16] = [0, 0, 1, 2, 4, 8, 12, 16, 32, 64, 128, -4, 0, 0, 0, 0];
-/// Forms with a step in [`STEPS`].
+/// Range of forms whose step is in [`STEPS`].
 pub(crate) const STEP_FORMS: std::ops::Range<u8> = 2..12;
 
-/// The least step with a form of its own.
+/// Smallest step with a form of its own.
 pub(crate) const LEAST_STEP: i64 = -4;
 
-/// The form of a stride by its step less [`LEAST_STEP`].
+/// Form of a stride, indexed by its step minus [`LEAST_STEP`].
 pub(crate) const FORMS_BY_STEP: [u8; 133] = {
     let mut forms = [FORM_STRIDE; 133];
     let mut form = STEP_FORMS.start;
@@ -80,12 +79,12 @@ pub(crate) const FORMS_BY_STEP: [u8; 133] = {
     forms
 };
 
-/// Base registers of a stream.
+/// Number of base registers per stream.
 pub(crate) const BASES: usize = 4;
 
-/// Bytes of a value, by width code.
+/// Number of bytes of a value, indexed by width code.
 pub(crate) const WIDTHS: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 8];
-/// Bits of a value, by width code.
+/// Bit mask of a value, indexed by width code.
 pub(crate) const WIDTH_MASKS: [u64; 8] = [
     0,
     0xFF,
@@ -97,19 +96,19 @@ pub(crate) const WIDTH_MASKS: [u64; 8] = [
     u64::MAX,
 ];
 
-/// Folds the sign into bit 0, so that small values of either sign are small numbers.
+/// Moves the sign into bit 0, so that small values of either sign become small numbers.
 #[inline]
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Undoes [`zigzag`].
+/// Converts a [`zigzag`] number back to a signed value.
 #[inline]
 pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// The smallest width code that holds `value`.
+/// Returns the smallest width code that holds `value`.
 #[inline]
 pub(crate) fn width_code(value: u64) -> u8 {
     // There is no width of 7 bytes, so 7 and 8 bytes have the last code.

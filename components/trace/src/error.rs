@@ -1,87 +1,78 @@
-//! What can be wrong with a trace.
+//! Errors in building, writing and reading traces.
 
 use std::path::PathBuf;
 
 use warpweave_files::{ChunkedError, OutputError, OverBudget};
 
-/// Why a trace could not be built, written or read.
+/// Error from building, writing or reading a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// A launch without threads, or with more than a trace can number.
+    /// Launch without threads, or with more than a trace can number.
     #[error(
         "kernel {kernel}: a grid of {grid:?} work-groups of {block:?} threads has {problem}; \
          check the launch configuration"
     )]
     Launch {
-        /// Kernel name.
         kernel: String,
-        /// Work-groups along x, y, z.
+        /// Number of work-groups along x, y, z.
         grid: [u32; 3],
-        /// Threads of a work-group along x, y, z.
+        /// Number of threads per work-group along x, y, z.
         block: [u32; 3],
-        /// What is wrong with the product.
+        /// Description of what is wrong with the total size.
         problem: &'static str,
     },
-    /// An instruction table that contradicts itself.
+    /// Inconsistent instruction table of a kernel.
     #[error("kernel {kernel}: instruction {instruction} ({opcode}): {problem}")]
     Code {
-        /// Kernel name.
         kernel: String,
-        /// Index of the instruction.
         instruction: u32,
-        /// Its opcode.
         opcode: String,
-        /// What is wrong with it.
+        /// Description of what is wrong with the instruction.
         problem: String,
     },
-    /// A wavefront's stream that does not fit the kernel.
+    /// Stream of a wavefront that does not fit the kernel.
     #[error("kernel {kernel}: work-group {work_group}, wavefront {wavefront}: {problem}")]
     Stream {
-        /// Kernel name.
         kernel: String,
-        /// Linear work-group number, x fastest.
+        /// Linear work-group number with x varying fastest.
         work_group: u32,
-        /// Wavefront of the work-group.
+        /// Index of the wavefront within the work-group.
         wavefront: u32,
-        /// What is wrong with it.
+        /// Description of what is wrong with the stream.
         problem: String,
     },
-    /// A kernel whose parent cannot have launched it.
+    /// Kernel whose parent cannot have launched it.
     #[error("{0}")]
     Parent(String),
-    /// Host commands that name what the program does not have.
+    /// Host command that refers to something the program does not have.
     #[error("program {program}: host command {command}: {problem}")]
     Command {
-        /// Program name.
         program: String,
-        /// Position in the command list.
+        /// Position of the command in the command list.
         command: usize,
-        /// What is wrong with it.
+        /// Description of what is wrong with the command.
         problem: String,
     },
-    /// The records take more memory than there may be.
+    /// The records exceed the memory budget.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// A trace file whose bytes are wrong.
+    /// Trace file with invalid contents.
     #[error("{}: offset {offset}: {problem}", file.display())]
     File {
-        /// The file.
         file: PathBuf,
-        /// Where in the file.
+        /// Byte offset of the error in the file.
         offset: u64,
-        /// What is wrong there and what to do.
+        /// Description of the error and what to do about it.
         problem: String,
     },
-    /// The operating system refused to write.
+    /// Error of the operating system on writing.
     #[error(transparent)]
     Write(#[from] OutputError),
-    /// The operating system refused to read.
+    /// Error of the operating system on reading.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The file.
         file: PathBuf,
-        /// Its reason.
         source: std::io::Error,
     },
 }

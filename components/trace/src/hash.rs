@@ -1,7 +1,8 @@
-//! The content hash: a function of what the program did, not of how the trace is stored.
+//! Content hash of a trace, which depends on the program's records and not on how the trace is
+//! stored.
 //!
-//! A kernel is hashed as its head followed by the length and the bytes of every stream in linear
-//! order; equal record sequences have equal bytes. Chunks and compression play no part.
+//! A kernel's hash covers its head, followed by the length and bytes of every stream in linear
+//! order. Equal record sequences have equal bytes. Chunks and compression have no influence.
 
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use crate::kernel::Launch;
 use crate::program::ProgramHead;
 use crate::{ContentHash, KernelTrace, Program};
 
-/// Hashes one kernel as its streams come by.
+/// Incremental hash of one kernel, stream by stream.
 pub(crate) struct KernelHasher(blake3::Hasher);
 
 impl KernelHasher {
@@ -38,7 +39,7 @@ impl KernelHasher {
         Self(hasher)
     }
 
-    /// Adds the next stream in linear order.
+    /// Appends the next stream in linear order.
     pub(crate) fn stream(&mut self, bytes: &[u8]) {
         self.0.update(&(bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
@@ -49,7 +50,7 @@ impl KernelHasher {
     }
 }
 
-/// The hash of a program with these kernels.
+/// Computes the hash of a program with these kernels.
 pub(crate) fn program(head: &ProgramHead, kernels: &[ContentHash]) -> ContentHash {
     let mut hasher = blake3::Hasher::new_derive_key("warpweave trace, program");
     update(&mut hasher, &(head, kernels));
@@ -61,7 +62,7 @@ fn update(hasher: &mut blake3::Hasher, value: &impl Serialize) {
 }
 
 impl KernelTrace {
-    /// Names the kernel trace by its meaning.
+    /// Computes the content hash of the kernel trace.
     pub fn hash(&self) -> ContentHash {
         let mut hasher = KernelHasher::new(&self.launch());
         for stream in self.raw_streams() {
@@ -72,8 +73,8 @@ impl KernelTrace {
 }
 
 impl Program {
-    /// Names the program by its meaning: equal for equal programs however they are stored,
-    /// different when any record, command or front-end setting differs.
+    /// Computes the content hash of the program. It is equal for equal programs however they are
+    /// stored, and different if any record, command or front-end setting differs.
     pub fn hash(&self) -> ContentHash {
         let kernels: Vec<_> = self.kernels.iter().map(|kernel| kernel.hash()).collect();
         program(&self.head(), &kernels)

@@ -1,4 +1,4 @@
-//! One kernel launch: static code, launch geometry, and a stream per wavefront.
+//! One kernel launch: static code, launch geometry and one stream per wavefront.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,38 +9,39 @@ use crate::ahead::{Ahead, Arrival, Arrivals};
 use crate::window::{Source, StoredStreams};
 use crate::{Code, Cursor, LANES, StreamWriter, TraceError, check, encoding};
 
-/// Everything one launch of a kernel did, independent of timing. Immutable; share it by [`Arc`].
+/// Everything one launch of a kernel executed, independent of timing. Immutable and shared by
+/// [`Arc`].
 #[derive(Clone, Debug)]
 pub struct KernelTrace {
-    /// Static instruction table; launches of one kernel share it.
+    /// Static instruction table, shared by launches of the same kernel.
     pub code: Arc<Code>,
-    /// Work-groups along x, y, z.
+    /// Number of work-groups along x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a work-group along x, y, z.
+    /// Number of threads per work-group along x, y, z.
     pub block: [u32; 3],
-    /// Local memory the launch asks for on top of the static amount, bytes.
+    /// Dynamic local memory of the launch in addition to the static amount, in bytes.
     pub dynamic_local_bytes: u32,
-    /// Argument block as passed at launch.
+    /// Argument block passed at the launch.
     pub arguments: Vec<u8>,
-    /// Who launched it from the device; none for the host.
+    /// Parent of a device-side launch; `None` for launches from the host.
     pub parent: Option<Parent>,
-    /// What was said of it when it was launched.
+    /// Attributes given to the launch, for policies.
     pub attributes: Vec<Attribute>,
     geometry: Geometry,
-    /// Streams in linear order; none of a launch that is simulated while it is emulated.
+    /// Streams in linear order; empty for a launch that is simulated while it is emulated.
     streams: Vec<StreamEntry>,
     stream_bytes: u64,
     data: Data,
 }
 
-/// The bytes of the streams of a kernel.
+/// Storage of the stream bytes of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) enum Data {
-    /// With the padding.
+    /// In memory, including the padding after the end.
     Memory(Vec<u8>),
-    /// In a file.
+    /// In a file, read when needed.
     StoredStreams(Arc<StoredStreams>),
-    /// They come while others are simulated.
+    /// The streams arrive while others are being simulated.
     Arriving(Arc<Arrivals>),
 }
 
@@ -56,7 +57,7 @@ impl StreamEntry {
         Self { start, end, counts }
     }
 
-    /// Where it begins, and its bytes.
+    /// Returns the offset of the stream and its length in bytes.
     pub(crate) fn extent(&self) -> (u64, u64) {
         (self.start, self.end - self.start)
     }
@@ -66,12 +67,12 @@ impl StreamEntry {
     }
 }
 
-/// How much one wavefront, work-group or kernel executed.
+/// Number of instructions executed by one wavefront, work-group or kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WavefrontCounts {
-    /// Wavefront instructions; the parts of a split access count once.
+    /// Wavefront instructions. The parts of a split access count once.
     pub instructions: u64,
-    /// Instructions times active lanes.
+    /// Sum of active lanes over all instructions.
     pub thread_instructions: u64,
 }
 
@@ -82,72 +83,73 @@ impl std::ops::AddAssign for WavefrontCounts {
     }
 }
 
-/// Which lane launched a kernel from the device, by which record, and into which stream.
+/// Origin of a device-side launch: the launching lane and record, and the stream launched into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Parent {
-    /// Number of the launching kernel in the program; below that of the kernel launched.
+    /// Number of the parent kernel in the program; always lower than that of the child.
     pub kernel: u32,
-    /// Linear number of the launching work-group in the grid.
+    /// Linear number of the parent work-group in its grid.
     pub work_group: u32,
-    /// Number of the launching wavefront in the work-group.
+    /// Number of the parent wavefront in its work-group.
     pub wavefront: u32,
-    /// Which of the wavefront's records of [`Class::Launch`](crate::Class::Launch), counted from 0;
-    /// those in which no lane launched count too.
+    /// Index of the launch among the wavefront's records of
+    /// [`Class::Launch`](crate::Class::Launch), counted from 0. Records in which no lane launched
+    /// count too.
     pub record: u32,
-    /// The lane.
+    /// Lane that launched the kernel, 0 to 31.
     pub lane: u8,
-    /// Stream the kernel was launched into. Streams of the device and of the host have different
-    /// numbers.
+    /// Stream the kernel was launched into. Device streams and host streams have different numbers.
     pub stream: u32,
 }
 
-/// Something that was said of a kernel when it was launched, for policies that know the name.
+/// Named value attached to a kernel launch, for policies that know the name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
-    /// Its name.
+    /// Name by which policies find the attribute.
     pub name: String,
-    /// Its value, of a meaning that the name stands for.
+    /// Value of the attribute; its meaning depends on the name.
     pub value: u64,
 }
 
 impl KernelTrace {
-    /// Number of work-groups; they are numbered linearly, x fastest.
+    /// Returns the number of work-groups. They are numbered linearly, with x varying fastest.
     #[inline]
     pub fn work_groups(&self) -> u32 {
         self.geometry.work_groups
     }
 
-    /// Wavefronts of each work-group.
+    /// Returns the number of wavefronts in each work-group.
     #[inline]
     pub fn wavefronts_per_work_group(&self) -> u32 {
         self.geometry.wavefronts
     }
 
-    /// Threads of each work-group.
+    /// Returns the number of threads in each work-group.
     #[inline]
     pub fn threads_per_work_group(&self) -> u32 {
         self.geometry.threads
     }
 
-    /// Lanes that exist in a wavefront: fewer than 32 only in the last one of a work-group.
+    /// Returns the number of lanes in a wavefront, which is less than 32 only in the last one of a
+    /// work-group.
     pub fn lanes(&self, wavefront: u32) -> u32 {
         self.geometry.lanes(wavefront)
     }
 
-    /// Local memory of a work-group: static and dynamic bytes.
+    /// Returns the local memory of a work-group: static and dynamic bytes.
     pub fn local_bytes(&self) -> u64 {
         u64::from(self.code.static_local_bytes) + u64::from(self.dynamic_local_bytes)
     }
 
-    /// 32-bit registers of a thread.
+    /// Returns the number of 32-bit registers per thread.
     pub fn registers_per_thread(&self) -> u32 {
         self.code.registers_per_thread
     }
 
-    /// A cursor before the first record of a wavefront.
+    /// Returns a cursor positioned before the first record of a wavefront.
     ///
     /// # Panics
-    /// If the launch has no such work-group or wavefront.
+    /// Panics if the launch has no such work-group or wavefront.
     pub fn cursor(&self, work_group: u32, wavefront: u32) -> Cursor {
         let stream = self.stream_index(work_group, wavefront);
         if let Data::Arriving(arrivals) = &self.data {
@@ -156,11 +158,11 @@ impl KernelTrace {
         Cursor::over(stream)
     }
 
-    /// What one wavefront executed, as far as that is known: nothing of a stream that has not come
+    /// Returns the counts of one wavefront, or zero for a stream that has not arrived yet
     /// ([`Ahead`]).
     ///
     /// # Panics
-    /// If the launch has no such work-group or wavefront.
+    /// Panics if the launch has no such work-group or wavefront.
     pub fn wavefront_counts(&self, work_group: u32, wavefront: u32) -> WavefrontCounts {
         let stream = self.stream_index(work_group, wavefront);
         let Data::Arriving(arrivals) = &self.data else {
@@ -172,7 +174,7 @@ impl KernelTrace {
         }
     }
 
-    /// What the launch executed, as far as that is known.
+    /// Returns the counts of the launch, over the streams known so far.
     pub fn counts(&self) -> WavefrontCounts {
         if let Data::Arriving(arrivals) = &self.data {
             return arrivals.totals().counts;
@@ -184,17 +186,18 @@ impl KernelTrace {
         total
     }
 
-    /// Wavefront instructions of the launch.
+    /// Returns the number of wavefront instructions in the launch.
     pub fn wavefront_instructions(&self) -> u64 {
         self.counts().instructions
     }
 
-    /// Thread instructions of the launch: instructions times active lanes.
+    /// Returns the number of thread instructions of the launch: the sum of active lanes over all
+    /// instructions.
     pub fn thread_instructions(&self) -> u64 {
         self.counts().thread_instructions
     }
 
-    /// Bytes of memory the dynamic part occupies: streams and index.
+    /// Returns the memory occupied by the dynamic part (streams and index), in bytes.
     pub fn bytes(&self) -> usize {
         let data = match &self.data {
             Data::Memory(data) => data.len(),
@@ -203,7 +206,7 @@ impl KernelTrace {
         data + size_of_val(self.streams.as_slice())
     }
 
-    /// Bytes of the streams alone, as far as they are known.
+    /// Returns the bytes of the streams alone, over the streams known so far.
     pub fn stream_bytes(&self) -> u64 {
         match &self.data {
             Data::Arriving(arrivals) => arrivals.totals().bytes,
@@ -211,12 +214,12 @@ impl KernelTrace {
         }
     }
 
-    /// Whether the streams lie in a temporary file.
+    /// True if the streams are stored in a temporary file.
     pub fn is_spilled(&self) -> bool {
         matches!(&self.data, Data::StoredStreams(filed) if filed.is_spilled())
     }
 
-    /// Why a stream ended before its end: the file in which it lies could not be read.
+    /// Returns the reason why a stream was cut short: its file could not be read.
     pub fn failure(&self) -> Option<&str> {
         match &self.data {
             Data::StoredStreams(filed) => filed.failure(),
@@ -225,10 +228,10 @@ impl KernelTrace {
         }
     }
 
-    /// A launch whose streams come while others are simulated.
+    /// Creates a launch whose streams arrive while others are being simulated.
     ///
     /// # Errors
-    /// As [`KernelWriter::new`](crate::KernelWriter::new).
+    /// Same as [`KernelWriter::new`](crate::KernelWriter::new).
     pub fn arriving(
         code: Arc<Code>,
         grid: [u32; 3],
@@ -243,7 +246,7 @@ impl KernelTrace {
         Ok(launch.with_data(Vec::new(), Data::Arriving(arrivals)))
     }
 
-    /// Where a stream begins in what it lies in, and its bytes.
+    /// Returns the offset of a stream in its storage and its length in bytes.
     #[inline]
     pub(crate) fn extent(&self, stream: u32) -> Option<(u64, u64)> {
         let entry = self.streams.get(stream as usize)?;
@@ -255,7 +258,7 @@ impl KernelTrace {
         &self.data
     }
 
-    /// The trace without its streams.
+    /// Returns the trace's launch head, without its streams.
     pub(crate) fn launch(&self) -> Launch {
         Launch {
             code: Arc::clone(&self.code),
@@ -269,10 +272,10 @@ impl KernelTrace {
         }
     }
 
-    /// The bytes of every stream, in linear order.
+    /// Iterates over the bytes of every stream, in linear order.
     ///
     /// # Panics
-    /// When the file in which they lie cannot be read, and when they are dropped after they were read.
+    /// Panics if their file cannot be read, or if they were dropped after they were read.
     pub(crate) fn raw_streams(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let kept = !matches!(self.data, Data::Arriving(_));
         assert!(kept, "the streams are dropped when they were read");
@@ -308,7 +311,7 @@ impl KernelTrace {
     }
 }
 
-/// The head of a kernel trace: what is known before any stream is written.
+/// Head of a kernel trace: everything known before any stream is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) code: Arc<Code>,
@@ -354,7 +357,8 @@ impl Launch {
         })
     }
 
-    /// The whole trace, given where each stream lies in the data, in linear order.
+    /// Builds the complete trace. `streams` gives the position of each stream in the data, in
+    /// linear order.
     pub(crate) fn with_data(self, streams: Vec<StreamEntry>, data: Data) -> KernelTrace {
         let stream_bytes = streams.iter().map(|entry| entry.end - entry.start).sum();
         KernelTrace {
@@ -372,13 +376,15 @@ impl Launch {
         }
     }
 
-    /// The whole trace, given where each stream lies in a file, in linear order.
+    /// Builds the complete trace. `streams` gives the position of each stream in a file, in linear
+    /// order.
     pub(crate) fn with_filed(self, streams: Vec<StreamEntry>, source: Source) -> KernelTrace {
         let filed = StoredStreams::new(source, streams.len());
         self.with_data(streams, Data::StoredStreams(Arc::new(filed)))
     }
 
-    /// Checks one wavefront's stream and gives its counts and bytes; `taken` are those that were taken before.
+    /// Checks one wavefront's stream and returns its counts and bytes. `taken` returns the bytes
+    /// that were taken from the writer earlier.
     pub(crate) fn accept(
         &self,
         work_group: u32,
@@ -410,24 +416,24 @@ impl Launch {
         Ok((counts, bytes))
     }
 
-    /// The launch of one work-group alone.
+    /// Reduces the launch to a single work-group.
     pub(crate) fn alone(mut self) -> Self {
         self.grid = [1; 3];
         self.geometry.work_groups = 1;
         self
     }
 
-    /// Wavefronts of the launch.
+    /// Returns the number of wavefronts in the launch.
     pub(crate) fn wavefronts(&self) -> u64 {
         u64::from(self.geometry.work_groups) * u64::from(self.geometry.wavefronts)
     }
 
-    /// Linear number of a wavefront in the launch.
+    /// Returns the linear number of a wavefront in the launch.
     pub(crate) fn place(&self, work_group: u32, wavefront: u32) -> u64 {
         u64::from(work_group) * u64::from(self.geometry.wavefronts) + u64::from(wavefront)
     }
 
-    /// Work-group and wavefront with this linear number.
+    /// Returns the work-group and wavefront with this linear number.
     pub(crate) fn wavefront_at(&self, place: u64) -> (u32, u32) {
         let wavefronts = u64::from(self.geometry.wavefronts);
         ((place / wavefronts) as u32, (place % wavefronts) as u32)

@@ -1,17 +1,17 @@
-//! Which kernels a program launched from the device, by the record that launched them.
+//! Look-up of device-side kernel launches by the record that launched them.
 
 use crate::{KernelTrace, Parent, Program};
 
-/// A kernel launched by one lane of a record.
+/// A child kernel launched by one lane of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// Number of its launch in the program.
+    /// Launch number of the child in the program.
     pub kernel: u32,
-    /// Who launched it.
+    /// Lane and record that launched the child.
     pub parent: Parent,
 }
 
-/// The launches from the device of a whole program, looked up from the side of the parents.
+/// Device-side launches of a whole program, indexed by parent.
 ///
 /// ```
 /// use warpweave_trace::{LaunchGraph, Parent};
@@ -28,13 +28,13 @@ pub struct Child {
 pub struct LaunchGraph {
     /// Sorted by parent (kernel, work-group, wavefront, record, lane), then by number.
     children: Vec<Child>,
-    /// By kernel.
+    /// Nesting depth of each kernel, by launch number.
     depths: Vec<u32>,
 }
 
 impl LaunchGraph {
-    /// The graph of kernels with these parents, in order of their numbers. A parent that is not
-    /// below its kernel counts as none for the depth; [`Program::check`] refuses it.
+    /// Builds the graph from the parents of all kernels, in order of launch number. A parent with a
+    /// number not below its kernel's is ignored for the depth, and [`Program::check`] rejects it.
     pub fn of(parents: impl IntoIterator<Item = Option<Parent>>) -> Self {
         let mut graph = Self::default();
         for (kernel, parent) in (0..).zip(parents) {
@@ -51,12 +51,13 @@ impl LaunchGraph {
         graph
     }
 
-    /// Whether no kernel was launched from the device.
+    /// True if no kernel was launched from the device.
     pub fn is_empty(&self) -> bool {
         self.children.is_empty()
     }
 
-    /// What the record-th launch record of a wavefront launched, by ascending lane.
+    /// Returns the kernels launched by a wavefront's launch record with index `record`, by
+    /// ascending lane.
     #[inline]
     pub fn launched(&self, kernel: u32, work_group: u32, wavefront: u32, record: u32) -> &[Child] {
         let wanted = (kernel, work_group, wavefront, record);
@@ -71,25 +72,25 @@ impl LaunchGraph {
         })
     }
 
-    /// What a kernel launched, by work-group, wavefront, record and lane.
+    /// Returns the kernels that a kernel launched, by work-group, wavefront, record and lane.
     pub fn children(&self, kernel: u32) -> &[Child] {
         self.range(|parent| parent.kernel.cmp(&kernel))
     }
 
-    /// What a work-group launched, by wavefront, record and lane.
+    /// Returns the kernels that a work-group launched, by wavefront, record and lane.
     pub fn children_of_work_group(&self, kernel: u32, work_group: u32) -> &[Child] {
         self.range(|parent| (parent.kernel, parent.work_group).cmp(&(kernel, work_group)))
     }
 
-    /// How many launches lie between the host and the kernel: 0 for a kernel of the host.
+    /// Returns the nesting depth of the kernel: 0 for a kernel launched by the host.
     ///
     /// # Panics
-    /// If there is no such kernel.
+    /// Panics if there is no such kernel.
     pub fn depth(&self, kernel: u32) -> u32 {
         self.depths[kernel as usize]
     }
 
-    /// How many kernels there are at each depth, the host's first.
+    /// Returns the number of kernels at each depth, starting with host launches.
     pub fn widths(&self) -> Vec<u32> {
         let deepest = self.depths.iter().max().copied();
         let mut widths = vec![0; deepest.map_or(0, |depth| depth as usize + 1)];
@@ -111,13 +112,13 @@ impl LaunchGraph {
 }
 
 impl Program {
-    /// Its launches from the device.
+    /// Builds the graph of its device-side launches.
     pub fn launch_graph(&self) -> LaunchGraph {
         LaunchGraph::of(self.kernels.iter().map(|kernel| kernel.parent))
     }
 }
 
-/// Checks that a parent is an earlier kernel and has the wavefront and the lane.
+/// Checks that a parent is an earlier kernel and that its wavefront and lane exist.
 pub(crate) fn check_parent(
     kernel: u32,
     parent: Parent,
@@ -144,7 +145,7 @@ pub(crate) fn check_parent(
     Ok(())
 }
 
-/// Checks the parents of kernels in order of their numbers.
+/// Checks the parents of all kernels, in order of launch number.
 pub(crate) fn check_parents(kernels: &[impl AsRef<KernelTrace>]) -> Result<(), String> {
     for (number, kernel) in (0..).zip(kernels) {
         if let Some(parent) = kernel.as_ref().parent {

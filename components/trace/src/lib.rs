@@ -1,4 +1,4 @@
-//! Program traces: what a GPU program did, independent of timing.
+//! Program traces: the instructions and addresses a GPU program executed, independent of timing.
 //!
 //! A front end runs a program functionally and writes a [`Program`]: its host commands and one
 //! [`KernelTrace`] per launch. A kernel trace pairs the static instruction table ([`Code`]) with

@@ -1,16 +1,19 @@
-//! Addresses that are spelled out: differences between active lanes, of one width and common alignment.
+//! Encoding of address lists as differences between active lanes, of one width and common
+//! alignment.
 
 use crate::LANES;
 use crate::encoding::{WIDTHS, width_code, zigzag};
 use crate::shape::active;
 
-/// Lanes not farther than this from the first are near: their differences take 32 bits.
+/// Maximum distance from the first lane for 32-bit differences.
 const NEAR: u64 = 1 << 30;
 
-/// Places of all lanes, each below 2^31, and that of the last once more, so that each lane has a next one.
+/// Positions of all lanes, each below 2^31. The last one is repeated, so that each lane has a
+/// successor.
 pub type Places = [u32; LANES + 1];
 
-/// Writes the active lanes after the first. To be part of a function for the vectors of a machine.
+/// Writes the differences of the active lanes after the first. Meant for inlining into functions
+/// compiled for the machine's vectors.
 #[inline(always)]
 pub(crate) fn write_list(bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES]) {
     let first = addresses[mask.trailing_zeros() as usize % LANES].wrapping_sub(NEAR);
@@ -40,13 +43,13 @@ pub(crate) fn write_list(bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES
     list.push_values(bytes, count.saturating_sub(1));
 }
 
-/// The list of addresses which are places of `1 << unit_bits` bytes from some other address, in its coded form. To be
-/// made in functions for the vectors of a machine.
+/// Encoded form of a list of addresses given as multiples of `1 << unit_bits` bytes from a common
+/// address. Meant for inlining into functions compiled for the machine's vectors.
 pub(crate) struct List {
     codes: [u32; LANES],
-    /// Bits that all differences lack.
+    /// Number of low bits that are zero in all differences.
     alignment: u8,
-    /// Width code of the largest one, which is its bytes: there are no more than four.
+    /// Width code of the largest difference. It equals its length in bytes, at most four.
     width: u8,
 }
 
@@ -73,7 +76,8 @@ impl List {
             bits |= difference;
             largest |= *code;
         }
-        // A common alignment may be taken off a code as off the difference. Seven bits of it can be said.
+        // Shifting out a common alignment is the same for a code as for its difference. At most
+        // seven bits can be encoded.
         let shift = bits.trailing_zeros().min(7 - u32::from(unit_bits & 7));
         for code in &mut codes {
             *code >>= shift;
@@ -85,13 +89,13 @@ impl List {
         }
     }
 
-    /// The byte before the values.
+    /// Returns the byte that precedes the values.
     #[inline(always)]
     pub(crate) fn head(&self) -> u8 {
         self.alignment << 3 | self.width
     }
 
-    /// Writes so many values, one less than there are addresses.
+    /// Writes `values` values, one less than there are addresses.
     #[inline(always)]
     pub(crate) fn push_values(&self, bytes: &mut Vec<u8>, values: usize) {
         let Self { codes, width, .. } = self;
@@ -110,7 +114,7 @@ impl List {
     }
 }
 
-/// Three bytes of each code, which has no more, and one that is not of any.
+/// Packs three bytes of each code, and appends one unused byte. The codes must fit in three bytes.
 #[inline(always)]
 fn in_three_bytes(codes: &[u32; LANES]) -> [u8; 3 * LANES + 1] {
     let mut bytes = [0; 3 * LANES + 1];
@@ -121,7 +125,7 @@ fn in_three_bytes(codes: &[u32; LANES]) -> [u8; 3 * LANES + 1] {
     bytes
 }
 
-/// Writes addresses after the first that may be far apart.
+/// Writes the addresses after the first when they may be far apart.
 #[cold]
 #[inline(never)]
 pub(crate) fn write_far(bytes: &mut Vec<u8>, mut addresses: impl Iterator<Item = u64>) {
@@ -155,7 +159,7 @@ mod tests {
     use super::*;
     use crate::encoding::unzigzag;
 
-    /// The list as the byte code is described, value by value.
+    /// Encodes the list value by value, as the byte code specifies.
     fn described(addresses: &[u64]) -> Vec<u8> {
         let pairs = addresses.windows(2);
         let differences: Vec<i64> = pairs

@@ -1,4 +1,4 @@
-//! A whole program: allocations, host commands in order, kernels.
+//! A complete program: allocations, host commands in order, and kernels.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,108 +8,103 @@ use serde::{Deserialize, Serialize};
 use crate::launches::check_parents;
 use crate::{KernelTrace, TraceError};
 
-/// What a program did on the host and on the device.
+/// Trace of a program's host commands and kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// Name for people.
+    /// Display name of the program in reports.
     pub name: String,
-    /// Device memory the program asked for.
+    /// Device memory that the program allocated.
     pub allocations: Vec<Allocation>,
-    /// Host commands in program order.
+    /// Host commands in the order of the program.
     pub commands: Vec<HostCommand>,
-    /// Kernel launches that commands refer to.
+    /// Kernel launches, to which commands refer by index.
     pub kernels: Vec<Arc<KernelTrace>>,
-    /// What produced the trace.
+    /// Front end that produced the trace, with its settings.
     pub front_end: FrontEnd,
 }
 
-/// A program without its kernels: what a streaming writer is told at the end.
+/// Program without its kernels, which a streaming writer receives at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramHead {
-    /// Name for people.
+    /// Display name of the program in reports.
     pub name: String,
-    /// Device memory the program asked for.
+    /// Device memory that the program allocated.
     pub allocations: Vec<Allocation>,
-    /// Host commands in program order.
+    /// Host commands in the order of the program.
     pub commands: Vec<HostCommand>,
-    /// What produced the trace.
+    /// Front end that produced the trace, with its settings.
     pub front_end: FrontEnd,
 }
 
-/// A range of device memory.
+/// Contiguous range of device memory that the program allocated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
     /// Name of the variable or buffer.
     pub name: String,
     /// Device address of the first byte.
     pub base: u64,
-    /// Size.
+    /// Size of the allocation in bytes.
     pub bytes: u64,
 }
 
-/// Something the host did.
+/// Command that the host program executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostCommand {
     /// Copies host memory into an allocation.
     CopyToDevice {
-        /// Index into [`Program::allocations`].
         allocation: u32,
-        /// First byte inside the allocation.
+        /// Byte offset of the copy within the allocation.
         offset: u64,
-        /// Bytes copied.
+        /// Number of bytes that are copied.
         bytes: u64,
     },
-    /// Copies from an allocation to host memory.
+    /// Copies data from an allocation to host memory.
     CopyToHost {
-        /// Index into [`Program::allocations`].
         allocation: u32,
-        /// First byte inside the allocation.
+        /// Byte offset of the copy within the allocation.
         offset: u64,
-        /// Bytes copied.
+        /// Number of bytes that are copied.
         bytes: u64,
     },
-    /// Launches a kernel; launches of one stream run in order.
+    /// Launches a kernel. Launches into one stream run in order.
     Launch {
-        /// Index into [`Program::kernels`].
         kernel: u32,
-        /// Stream number.
+        /// Number of the stream the kernel is launched into.
         stream: u32,
     },
-    /// Waits for everything launched so far.
+    /// Waits until all earlier launches have finished.
     Synchronize,
 }
 
-/// The front end that produced a trace and the interleaving it emulated. It is part of the
-/// content hash, because a program's records may depend on it.
+/// Front end that produced a trace, and the interleaving it emulated. It is part of the content
+/// hash, because a program's records may depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrontEnd {
-    /// Name, such as `ptx`.
     pub name: String,
-    /// Version.
     pub version: String,
-    /// Work-groups emulated side by side.
+    /// Number of work-groups emulated at the same time.
     pub resident_work_groups: u32,
-    /// Wavefront instructions a work-group advances per turn.
+    /// Number of wavefront instructions a work-group executes per turn.
     pub quantum: u32,
     /// Order in which work-groups become resident.
     pub order: WorkGroupOrder,
-    /// Seed of the shuffled order.
+    /// Seed of the shuffled order, unused by the others.
     pub seed: u64,
 }
 
 /// Order in which a front end starts work-groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkGroupOrder {
-    /// By linear number.
+    /// Work-groups start in ascending linear number.
     #[default]
     Linear,
-    /// By linear number, last first.
+    /// Work-groups start in descending linear number.
     Reversed,
-    /// Shuffled by the seed.
+    /// Work-groups start in an order shuffled by the seed.
     Shuffled,
 }
 
-/// Names a program by what it does: BLAKE3 over everything but the way it is stored.
+/// Identifies a program by its contents: BLAKE3 over everything except the storage layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ContentHash(pub [u8; 32]);
 
@@ -120,17 +115,18 @@ impl fmt::Display for ContentHash {
 }
 
 impl Program {
-    /// Checks that commands name allocations, ranges and kernels that exist, and kernels parents that do.
+    /// Checks that commands refer to existing allocations, ranges and kernels, and that the parents
+    /// of kernels exist.
     ///
     /// # Errors
-    /// [`TraceError::Command`] for the first command that does not; [`TraceError::Parent`] for a kernel whose
-    /// parent cannot have launched it.
+    /// Returns [`TraceError::Command`] for the first invalid command. Returns
+    /// [`TraceError::Parent`] for a kernel whose parent cannot have launched it.
     pub fn check(&self) -> Result<(), TraceError> {
         check_parents(&self.kernels).map_err(TraceError::Parent)?;
         check_commands(&self.head(), self.kernels.len())
     }
 
-    /// The program without its kernels.
+    /// Returns the program's head, without its kernels.
     pub fn head(&self) -> ProgramHead {
         ProgramHead {
             name: self.name.clone(),

@@ -1,74 +1,73 @@
-//! The dynamic side of a kernel: one record and the addresses its lanes touch.
+//! Dynamic part of a kernel: one record and the addresses its lanes access.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Space;
 
-/// Lanes of a wavefront.
 pub const LANES: usize = 32;
 
-/// One issued wavefront instruction.
+/// One wavefront instruction that was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Index into [`Code::instructions`](crate::Code::instructions).
     pub pc: u32,
-    /// Active lanes, predicate applied. 0 is legal: the instruction issued and no lane did
-    /// anything.
+    /// Active lanes after predication. May be 0 for an instruction that issued without active
+    /// lanes.
     pub mask: u32,
     /// Space of the access; [`Space::None`] for a record without addresses.
     pub space: Space,
-    /// The next record is part of the same instruction: a generic access whose lanes fall in
-    /// several spaces is one record per space.
+    /// True if the next record is part of the same instruction. A generic access whose lanes fall
+    /// in several spaces has one record per space.
     pub continues: bool,
 }
 
-/// How the lane addresses of a record are laid out.
+/// Layout of a record's lane addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shape {
-    /// The record carries no addresses.
+    /// The record has no lane addresses.
     #[default]
     None,
-    /// Every active lane touches this address.
+    /// All active lanes access this address.
     Uniform(u64),
-    /// Lane addresses grow by a constant.
+    /// Lane addresses increase by a constant step.
     Stride {
-        /// Address of lane 0, active or not.
+        /// Address of lane 0, even if it is not active.
         base: u64,
-        /// Bytes from one lane to the next.
+        /// Byte distance from one lane to the next.
         step: i64,
     },
-    /// Lane addresses are in [`Lanes::list`].
+    /// Lane addresses are listed individually in [`Lanes::list`].
     List,
-    /// Lanes form rows of `2^row_bits`: addresses grow by `step` along a row, by `pitch` from row to row.
+    /// Lanes form rows of `2^row_bits`. Addresses grow by `step` within a row and by `pitch` from
+    /// row to row.
     Rows {
-        /// Address of lane 0, active or not.
+        /// Address of lane 0, even if it is not active.
         base: u64,
-        /// Bytes from one lane of a row to the next.
+        /// Byte distance between neighbouring lanes of a row.
         step: i64,
-        /// Bytes from one row to the next.
+        /// Byte distance from one row to the next.
         pitch: i64,
-        /// Binary logarithm of the lanes of a row, 1 to 4.
+        /// log2 of the number of lanes per row, 1 to 4.
         row_bits: u8,
     },
 }
 
-/// Lane addresses of the record a cursor returned last.
+/// Lane addresses of the record that a cursor returned last.
 ///
-/// Keep one and hand it to every [`Cursor::next`](crate::Cursor::next): the list is written only
-/// for records that need it.
+/// Reuse one instance for every call of [`Cursor::next`](crate::Cursor::next): the list is written
+/// only for records that need it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lanes {
-    /// How to read the addresses.
+    /// Layout that determines how addresses are computed.
     pub shape: Shape,
     /// Addresses of the active lanes when `shape` is [`Shape::List`]; other entries are stale.
     pub list: [u64; LANES],
 }
 
 impl Lanes {
-    /// Address of a lane that is active in the record.
+    /// Returns the address of a lane that is active in the record.
     ///
     /// # Panics
-    /// If the record carries no addresses, or `lane` is not below 32.
+    /// Panics if the record has no addresses, or `lane` is not below 32.
     #[inline]
     pub fn address(&self, lane: u32) -> u64 {
         assert!(lane < LANES as u32, "lane {lane} of a wavefront of {LANES}");
@@ -89,8 +88,8 @@ impl Lanes {
         }
     }
 
-    /// Lane number and address of each lane in `mask` (the record's), ascending; nothing when the
-    /// record carries no addresses.
+    /// Iterates over lane number and address of each lane in `mask` (the record's), ascending.
+    /// Empty if the record has no addresses.
     #[inline]
     pub fn iter(&self, mask: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         let mut left = if self.shape == Shape::None { 0 } else { mask };
@@ -102,7 +101,7 @@ impl Lanes {
     }
 }
 
-/// Address of `lane` in a strided access; address arithmetic wraps as on the machine.
+/// Computes the address of `lane` in a strided access, with wrapping arithmetic as on the machine.
 #[inline]
 pub(crate) fn strided(base: u64, step: i64, lane: u32) -> u64 {
     base.wrapping_add((step as u64).wrapping_mul(u64::from(lane)))

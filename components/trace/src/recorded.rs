@@ -1,4 +1,4 @@
-//! Streams that are read from a trace file when they are needed.
+//! Streams that are read from a trace file on demand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -9,19 +9,20 @@ use warpweave_files::{Chunk, ChunkedError, ChunkedInput};
 use crate::encoding::PADDING;
 use crate::window::Window;
 
-/// Bytes of chunks that are kept although nobody reads them: whoever comes next is near.
+/// Maximum size of recently read chunks kept without a reader, in bytes. Later readers are usually
+/// close.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// A trace file whose chunks are read when they are needed.
+/// A trace file whose chunks are read on demand.
 pub(crate) struct RecordedFile {
     chunks: Mutex<Chunks>,
 }
 
 struct Chunks {
     file: ChunkedInput,
-    /// By their place: those that somebody has.
+    /// Chunks with a reader, by file offset.
     known: BTreeMap<u64, Weak<[u8]>>,
-    /// Those that were read last.
+    /// Most recently read chunks, oldest first.
     kept: VecDeque<Arc<[u8]>>,
     kept_bytes: usize,
 }
@@ -38,7 +39,7 @@ impl RecordedFile {
         }
     }
 
-    /// The bytes of a chunk, with the padding.
+    /// Returns the bytes of a chunk, including the padding.
     pub(crate) fn chunk(&self, chunk: &Chunk) -> Result<Arc<[u8]>, ChunkedError> {
         let mut chunks = self.locked();
         let known = chunks.known.get(&chunk.offset());
@@ -71,11 +72,11 @@ impl fmt::Debug for RecordedFile {
     }
 }
 
-/// The streams of a launch in a trace file.
+/// Streams of a launch that are stored in a trace file.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     file: Arc<RecordedFile>,
-    /// The chunks in order, each with the number of its first stream.
+    /// Chunks in order, each with the number of its first stream.
     chunks: Vec<(u64, Chunk)>,
 }
 
@@ -84,7 +85,7 @@ impl Recorded {
         Self { file, chunks }
     }
 
-    /// All of a stream that begins at `start` of its chunk.
+    /// Returns a window over the whole stream that begins at `start` of its chunk.
     pub(crate) fn window(
         &self,
         stream: u32,

@@ -1,13 +1,14 @@
-//! Finds how the lane addresses of a record are laid out.
+//! Detection of the layout of a record's lane addresses.
 
 use crate::record::strided;
 use crate::{LANES, Shape};
 
-/// Number of lanes, as lanes are numbered.
+/// Number of lanes as a `u32`, the type of lane numbers.
 const LANES_U32: u32 = LANES as u32;
 
 impl Shape {
-    /// The smallest way to say where the lanes in `mask` go; addresses of others are not looked at.
+    /// Returns the most compact layout for the addresses of the lanes in `mask`. Other addresses
+    /// are ignored.
     pub fn of(mask: u32, addresses: &[u64; LANES]) -> Self {
         if mask == u32::MAX {
             Self::of_all(addresses)
@@ -20,11 +21,11 @@ impl Shape {
     fn of_all(addresses: &[u64; LANES]) -> Self {
         let between = |from: usize, to: usize| addresses[to].wrapping_sub(addresses[from]);
         let (base, step) = (addresses[0], between(0, 1));
-        // In one stride and in rows of any length the third and the fourth lane are as far apart as the first two.
+        // In a stride and in rows of any length, lanes 2 and 3 are as far apart as lanes 0 and 1.
         if between(2, 3) != step {
             return Self::List;
         }
-        // The first three of four neighbours lie in one row, if rows are not of two.
+        // The first three of four neighbours are in one row, unless rows have two lanes.
         let [first, second, third, last] = odd_in_fours(addresses, step);
         let regular = Self::in_rows(base, step as i64, addresses);
         if first | third != 0 {
@@ -50,8 +51,8 @@ impl Shape {
         }
     }
 
-    /// Rows of a given length of which it is known that their lanes are `step` apart, if they are all as far from one
-    /// another.
+    /// Returns a function that builds rows of a given length. The lanes within a row must be `step`
+    /// apart, and the rows equally far from each other.
     #[inline]
     fn in_rows(base: u64, step: i64, addresses: &[u64; LANES]) -> impl Fn(u8) -> Self {
         move |row_bits| {
@@ -102,7 +103,7 @@ impl Shape {
                 };
             }
         }
-        // Neighbours that lie in one row whatever its length.
+        // Neighbours that are in one row whatever its length.
         let pairs = mask & mask >> 1 & 0x5555_5555;
         let mut steps = active(pairs).map(|lane| between(lane, lane + 1));
         if let Some(step) = steps.next()
@@ -116,7 +117,7 @@ impl Shape {
         rows.unwrap_or(Self::List)
     }
 
-    /// Rows of `2^row_bits` lanes, if that is how the active ones lie.
+    /// Returns rows of `2^row_bits` lanes, if the active lanes have that layout.
     fn some_in_rows(mask: u32, addresses: &[u64; LANES], row_bits: u8) -> Option<Self> {
         let between = |from: u32, to: u32| {
             addresses[to as usize].wrapping_sub(addresses[from as usize]) as i64
@@ -157,8 +158,8 @@ impl Shape {
     }
 }
 
-/// Bits in which differences between neighbours are not `step`, by the place of the first of them among four.
-/// Out of line, so that compilers make vector instructions of it.
+/// Returns the bits in which neighbour differences deviate from `step`, by the position of the
+/// first neighbour among four. Not inlined, so that compilers vectorise it.
 #[inline(never)]
 fn odd_in_fours(addresses: &[u64; LANES], step: u64) -> [u64; 4] {
     let mut odd = [0; 4];
@@ -175,13 +176,13 @@ fn odd_in_fours(addresses: &[u64; LANES], step: u64) -> [u64; 4] {
     odd
 }
 
-/// Lanes that are the last of their row, in rows of `2^row_bits`.
+/// Returns the mask of lanes that are last in their row, for rows of `2^row_bits`.
 fn last_columns(row_bits: u8) -> u32 {
     // A one at the end of each row: 1 / (2^(2^row_bits) - 1) in binary.
     (u32::MAX / ((1 << (1 << row_bits)) - 1)) << ((1 << row_bits) - 1)
 }
 
-/// Lanes in `mask`, ascending.
+/// Iterates over the lanes in `mask`, lowest first.
 #[inline]
 pub(crate) fn active(mut mask: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -191,7 +192,7 @@ pub(crate) fn active(mut mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// `total / parts` when it leaves no remainder.
+/// Returns `total / parts` if the remainder is zero.
 #[inline]
 fn quotient(total: i64, parts: u32) -> Option<i64> {
     if parts == 1 {

@@ -1,7 +1,7 @@
-//! Streams of a launch that take too much memory, in a temporary file.
+//! Temporary file for the streams of a launch that exceed the memory limit.
 //!
-//! The file has no name from the start (`O_TMPFILE`, or removed at once), so it goes away with the last trace that
-//! uses it, however the process ends.
+//! The file never has a name (`O_TMPFILE`, or removed at once). It disappears with the last trace
+//! that uses it, even if the process is killed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,25 +16,25 @@ use crate::TraceError;
 use crate::encoding::PADDING;
 use crate::window::Window;
 
-/// Bytes of streams from which on a launch spills them.
+/// Total stream bytes at which a launch starts spilling.
 pub(crate) const SPILLS_FROM: u64 = 256 << 20;
 
-/// Bytes at the end of a window that no token begins in; the longest token takes fewer.
+/// Bytes at the end of a window in which no token begins. The longest token is shorter.
 pub(crate) const TOKEN_MAX: u64 = 512;
 
 /// Bytes read from the file at a time.
 const BLOCK: u64 = 2 << 10;
 
-/// A part of a stream in the file; tokens do not cross from one part to the next.
+/// Part of a stream in the file. Tokens do not cross from one part to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
-    /// Bytes of the stream before it.
+    /// Number of bytes of the stream before this part.
     pub(crate) position: u64,
-    /// Where it begins in the file.
+    /// Offset of the part in the file.
     pub(crate) offset: u64,
 }
 
-/// Streams that are being written.
+/// Writer that appends streams to the temporary file.
 #[derive(Debug)]
 pub(crate) struct SpillWriter {
     file: Arc<File>,
@@ -50,12 +50,12 @@ impl SpillWriter {
         })
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Writes bytes that follow those before; `folder` is where the file lies, for messages.
+    /// Appends bytes to the file. `folder` is the location of the file, for messages.
     pub(crate) fn append(&mut self, folder: &Path, bytes: &[u8]) -> Result<(), TraceError> {
         let written = (&*self.file).write_all(bytes);
         written.map_err(|error| failed(folder, error))?;
@@ -63,7 +63,7 @@ impl SpillWriter {
         Ok(())
     }
 
-    /// A stream of so many bytes that lies in these parts of the file.
+    /// Returns a stream of `length` bytes that is stored in these parts of the file.
     pub(crate) fn stream(&self, length: u64, parts: Box<[Part]>) -> SpilledStream {
         SpilledStream {
             file: Arc::clone(&self.file),
@@ -72,7 +72,8 @@ impl SpillWriter {
         }
     }
 
-    /// All that was written; `parts` of the streams, by their numbers, that do not lie in one piece.
+    /// Ends writing. `parts` has the parts of the streams that are not contiguous, by stream
+    /// number.
     pub(crate) fn finish(self, parts: BTreeMap<u64, Box<[Part]>>) -> Spilled {
         Spilled {
             file: self.file,
@@ -85,12 +86,12 @@ fn failed(folder: &Path, error: io::Error) -> TraceError {
     TraceError::Write(OutputError::of(folder, error))
 }
 
-/// What is said of a file that cannot be read.
+/// Returns the error message for a file that cannot be read.
 pub(crate) fn unreadable(error: &io::Error) -> String {
     format!("the temporary file of streams cannot be read: {error}")
 }
 
-/// One stream that was written.
+/// One stream stored in the temporary file.
 #[derive(Debug)]
 pub(crate) struct SpilledStream {
     file: Arc<File>,
@@ -103,23 +104,23 @@ impl SpilledStream {
         window(&self.file, &self.parts, self.length, position)
     }
 
-    /// Its bytes.
+    /// Reads all bytes of the stream from the file.
     pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
         read(&self.file, &self.parts, self.length)
     }
 }
 
-/// All streams of a launch that were written.
+/// All streams of a launch in the temporary file.
 #[derive(Debug)]
 pub(crate) struct Spilled {
     file: Arc<File>,
-    /// By number of a stream, of those that do not lie in one piece.
+    /// Parts of each stream that is not contiguous, by stream number.
     parts: BTreeMap<u64, Box<[Part]>>,
 }
 
 impl Spilled {
-    /// What can be read from `position` on of a stream of `length` bytes that begins at `start` if it lies in one
-    /// piece.
+    /// Reads a window from `position` of a stream of `length` bytes. A contiguous stream begins at
+    /// `start` in the file.
     pub(crate) fn window(
         &self,
         stream: u32,
@@ -132,7 +133,7 @@ impl Spilled {
         window(&self.file, parts, length, position)
     }
 
-    /// The bytes of a stream.
+    /// Reads all bytes of a stream from the file.
     pub(crate) fn read(&self, stream: u32, (start, length): (u64, u64)) -> io::Result<Vec<u8>> {
         let whole = whole(start);
         let parts = self.parts.get(&stream.into());
@@ -147,7 +148,7 @@ fn whole(offset: u64) -> [Part; 1] {
     }]
 }
 
-/// Reads from a position within a stream, no further than to the end of the part that it lies in.
+/// Reads from a position within a stream, at most up to the end of the part that contains it.
 fn window(file: &File, parts: &[Part], length: u64, position: u64) -> io::Result<Window> {
     let next = parts.partition_point(|part| part.position <= position);
     let part = parts[next - 1];
@@ -158,7 +159,7 @@ fn window(file: &File, parts: &[Part], length: u64, position: u64) -> io::Result
     file.read_exact_at(&mut bytes[..(end - position) as usize], offset)?;
     Ok(Window {
         first: position,
-        // Tokens that begin before this lie within what was read.
+        // Tokens that begin before this are entirely within the bytes read.
         end: if end == part_end {
             end
         } else {
@@ -201,7 +202,7 @@ mod tests {
         let bytes: Vec<u8> = (0..5 * BLOCK).map(|n| (n * 7 % 251) as u8).collect();
         let folder = std::env::temp_dir();
         let mut writer = SpillWriter::create(&folder).unwrap();
-        // The second part lies before the first.
+        // The second part is stored before the first.
         let cut = 2 * BLOCK + 100;
         writer.append(&folder, &bytes[cut as usize..]).unwrap();
         let offset = writer.length();

@@ -1,4 +1,4 @@
-//! Writes the stream of a wavefront, record by record.
+//! Writer for the stream of a wavefront, record by record.
 
 use std::sync::LazyLock;
 
@@ -9,49 +9,49 @@ use crate::encoding::{
 use crate::list::{List, Places, write_list};
 use crate::{Code, LANES, Shape, Space, WavefrontCounts, for_this_machine};
 
-/// A delta that takes more than three bytes starts a new region rather than following one.
+/// Minimum distance of a new region. A delta this large takes more than three bytes.
 const FAR: u64 = 1 << 24;
 
 /// Writes one wavefront's stream, record by record.
 #[derive(Clone, Debug)]
 pub struct StreamWriter {
     bytes: Vec<u8>,
-    /// Bytes that were taken away.
+    /// Number of bytes already taken from the writer.
     taken: u64,
-    /// Instruction after the last record's.
+    /// Index of the instruction after the last record's.
     pc: u32,
-    /// Records of the run that is not written yet.
+    /// Length of the current run, which is not written yet.
     run: u64,
     mask: u32,
-    /// Number of lanes in `mask`.
+    /// Number of active lanes in the current `mask`.
     lanes: u64,
     other: u32,
-    /// Base registers with what is in them, the one used last at the back.
+    /// Base registers with their contents, ordered from least to most recently used.
     recent: [u8; BASES],
     bases: [u64; BASES],
-    /// What was written, so that it need not be read again.
+    /// Facts about the written records, so that the stream need not be read again for checking.
     written: Written,
 }
 
-/// What a writer knows of the records it wrote.
+/// Facts a writer gathers about the records it wrote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     counts: WavefrontCounts,
-    /// One more than the largest pc.
+    /// Largest pc of any record, plus one.
     pc_end: u32,
-    /// Lanes active in any record.
+    /// Mask of lanes that were active in any record.
     lanes: u32,
-    /// Instructions that have addresses, by bits.
+    /// Bit set of the instructions that have addresses.
     with_addresses: Vec<u64>,
-    /// The last access continues, as far as is known.
+    /// True if the last access is continued by the next record.
     open: bool,
-    /// Something may be wrong: reading the stream says what.
+    /// True if the records may be invalid, so that the stream must be read to check it.
     doubtful: bool,
 }
 
 impl Written {
-    /// What the records count, if they are known to be those of a wavefront with these lanes of this
-    /// code; none: whether they are is not known.
+    /// Returns the counts if all records are known to be valid for this code and these lanes.
+    /// Returns `None` if that is unknown.
     pub(crate) fn counts_within(&self, code: &Code, lanes: u32) -> Option<WavefrontCounts> {
         let is_memory = |pc: usize| {
             let instruction = code.instructions.get(pc);
@@ -69,12 +69,13 @@ impl Written {
         known.then_some(self.counts)
     }
 
-    /// A run of records of so many lanes that ended before `pc`.
+    /// Counts a run of `records` records with this number of lanes that ended before `pc`.
     #[inline]
     fn run(&mut self, records: u64, pc: u32, lanes: u64) {
         self.counts.instructions += records;
         self.counts.thread_instructions += records * lanes;
-        // A run that starts below the first instruction, or ends beyond the last one that has a number.
+        // A run that starts before the first instruction, or ends after the last one that has a
+        // number.
         self.doubtful |= u64::from(pc) < records;
     }
 
@@ -95,7 +96,7 @@ impl Written {
         }
     }
 
-    /// Records one after the other, with this mask, that ended before `pc`.
+    /// Records a sequence of consecutive records with this mask that ended before `pc`.
     fn stretch(&mut self, pc: u32, mask: u32) {
         self.lanes |= mask;
         self.pc_end = self.pc_end.max(pc);
@@ -120,7 +121,7 @@ impl Default for StreamWriter {
 }
 
 impl StreamWriter {
-    /// A stream without records.
+    /// Creates a stream without any records.
     pub fn new() -> Self {
         Self {
             bytes: Vec::new(),
@@ -136,7 +137,7 @@ impl StreamWriter {
         }
     }
 
-    /// Appends a record without addresses.
+    /// Appends a record that has no addresses.
     #[inline]
     pub fn step(&mut self, pc: u32, mask: u32) {
         if pc != self.pc || mask != self.mask {
@@ -147,8 +148,8 @@ impl StreamWriter {
         self.pc = pc.wrapping_add(1);
     }
 
-    /// Appends a record with addresses; only those of active lanes are looked at. Say `continues`
-    /// when the next record is the rest of the same instruction, in another space.
+    /// Appends a record with addresses. Only those of active lanes are used. Set `continues` if the
+    /// next record is the rest of the same instruction, in another space.
     #[inline]
     pub fn access(
         &mut self,
@@ -161,21 +162,23 @@ impl StreamWriter {
         RECORD_SOME(self, pc, mask, space, continues, addresses);
     }
 
-    /// Appends a record of all lanes whose addresses have this shape, which [`Shape::of`] gives: the record that
-    /// [`StreamWriter::access`] makes of them.
+    /// Appends a record of all lanes whose addresses have this shape, as returned by [`Shape::of`].
+    /// Gives the same bytes as [`StreamWriter::access`].
     ///
     /// # Panics
-    /// In debug builds, if the addresses are a list or none.
+    /// Panics in debug builds if the addresses are a list or absent.
     pub fn access_regular(&mut self, pc: u32, space: Space, shape: Shape) {
         debug_assert!(!matches!(shape, Shape::List | Shape::None), "{shape:?}");
         RECORD_REGULAR(self, pc, space, shape);
     }
 
-    /// Appends a record of all lanes, each so many places of `1 << unit_bits` bytes from `start`, whose addresses are a
-    /// list as [`Shape::of`] finds: the record that [`StreamWriter::access`] makes of them.
+    /// Appends a record of all lanes whose addresses are a list according to [`Shape::of`].
+    /// Addresses are given as multiples of `1 << unit_bits` bytes from `start`. Gives the same
+    /// bytes as [`StreamWriter::access`].
     ///
     /// # Panics
-    /// In debug builds, if the addresses are no list, or the places are not as [`Places`] says.
+    /// Panics in debug builds if the addresses are not a list, or the positions violate the
+    /// conditions of [`Places`].
     pub fn access_listed(
         &mut self,
         pc: u32,
@@ -188,7 +191,8 @@ impl StreamWriter {
         RECORD_LISTED(self, pc, space, start, unit_bits, places);
     }
 
-    /// All of a record but the list that may follow. That begins at `first`; its head may be known already.
+    /// Writes a record except for the list that may follow. The list begins at `first`; its head
+    /// may be known already.
     #[inline(always)]
     fn begin_access(
         &mut self,
@@ -252,7 +256,7 @@ impl StreamWriter {
         self.pc = if continues { pc } else { pc.wrapping_add(1) };
     }
 
-    /// Appends the lowest bytes of a number.
+    /// Appends the lowest `bytes` bytes of a number.
     #[inline(always)]
     fn append(&mut self, value: u128, bytes: u8) {
         // A copy of fixed length is cheaper than one of the length that stays.
@@ -261,30 +265,31 @@ impl StreamWriter {
         self.bytes.truncate(end);
     }
 
-    /// Bytes of all records but those of the last run, which is counted when it ends, and those that were handed
-    /// over.
+    /// Returns the bytes of all records, including those already taken. The current run is counted
+    /// only when it ends.
     #[inline]
     pub fn stream_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Whether there is no record.
+    /// True if the stream has no records.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.taken == 0 && self.run == 0
     }
 
-    /// Takes the bytes of the records so far, but those of the last run. The stream goes on behind them.
+    /// Takes the bytes of the records so far, except those of the current run. Later records
+    /// continue the stream after them.
     pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
         self.taken += self.bytes.len() as u64;
         std::mem::take(&mut self.bytes)
     }
 
-    /// Bytes that were taken.
+    /// Returns the number of bytes already taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Brings mask and pc to the next record's; the run before it has ended.
+    /// Sets mask and pc to those of the next record. The run before it has ended.
     fn redirect(&mut self, pc: u32, mask: u32) {
         self.end_stretch();
         self.written.doubtful |= self.written.open && pc != self.pc;
@@ -308,7 +313,7 @@ impl StreamWriter {
         }
     }
 
-    /// Notes where the records ended that came one after the other.
+    /// Records the end of a sequence of consecutive records.
     fn end_stretch(&mut self) {
         // The first mask is that of no record if another one comes first.
         if !self.bytes.is_empty() || self.taken > 0 {
@@ -345,8 +350,9 @@ impl StreamWriter {
         }
     }
 
-    /// The base register nearest to `address`, the one unused for longest when none is near, the distance, zigzag coded,
-    /// and the width code and bytes of that. The address is in it from then on.
+    /// Selects the base register nearest to `address`, or the least recently used one if none is
+    /// near. Returns it with the zigzag-coded distance and that distance's width code and length in
+    /// bytes. Afterwards the register holds the address.
     #[inline(always)]
     fn slot(&mut self, address: u64) -> (u8, u64, u8, usize) {
         let distance = |base: u64| zigzag(address.wrapping_sub(base) as i64);
@@ -378,7 +384,7 @@ impl StreamWriter {
         (slot, least, width, length)
     }
 
-    /// The stream's bytes, and what is known of them.
+    /// Returns the stream's bytes and the facts gathered about them.
     pub(crate) fn into_bytes(mut self) -> (Vec<u8>, Written) {
         self.end_run();
         self.end_stretch();
@@ -388,7 +394,7 @@ impl StreamWriter {
 
 // The functions of the writer, for the vectors of this machine.
 
-/// [`StreamWriter::access`].
+/// [`StreamWriter::access`], compiled for this machine's vectors.
 static RECORD_SOME: LazyLock<fn(&mut StreamWriter, u32, u32, Space, bool, &[u64; LANES])> =
     LazyLock::new(|| {
         for_this_machine!(
@@ -410,7 +416,7 @@ static RECORD_SOME: LazyLock<fn(&mut StreamWriter, u32, u32, Space, bool, &[u64;
         )
     });
 
-/// [`StreamWriter::access_regular`].
+/// [`StreamWriter::access_regular`], compiled for this machine's vectors.
 static RECORD_REGULAR: LazyLock<fn(&mut StreamWriter, u32, Space, Shape)> = LazyLock::new(|| {
     for_this_machine!(
         fn(writer: &mut StreamWriter, pc: u32, space: Space, shape: Shape) -> () {
@@ -419,7 +425,7 @@ static RECORD_REGULAR: LazyLock<fn(&mut StreamWriter, u32, Space, Shape)> = Lazy
     )
 });
 
-/// [`StreamWriter::access_listed`].
+/// [`StreamWriter::access_listed`], compiled for this machine's vectors.
 static RECORD_LISTED: LazyLock<fn(&mut StreamWriter, u32, Space, u64, u8, &Places)> =
     LazyLock::new(|| {
         for_this_machine!(
@@ -440,14 +446,14 @@ static RECORD_LISTED: LazyLock<fn(&mut StreamWriter, u32, Space, u64, u8, &Place
         )
     });
 
-/// Whether the places are those of a list.
+/// True if the positions are valid and their addresses are a list.
 fn is_list(places: &Places, address: impl Fn(u32) -> u64) -> bool {
     let addresses = std::array::from_fn(|lane| address(places[lane]));
     let near = places.iter().all(|place| i32::try_from(*place).is_ok());
     near && places[LANES] == places[LANES - 1] && Shape::of(u32::MAX, &addresses) == Shape::List
 }
 
-/// The form of a stride.
+/// Returns the encoding form for a stride of `step`.
 #[inline]
 fn form_of(step: i64) -> u8 {
     match usize::try_from(step.wrapping_sub(LEAST_STEP)) {

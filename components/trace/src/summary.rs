@@ -1,4 +1,4 @@
-//! Traces as text: what is in them, and what one work-group did.
+//! Text output of traces: an overview, and the records of one work-group.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ impl Program {
     /// kernel.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write_summary(&self, out: &mut impl Write) -> fmt::Result {
         let front_end = &self.front_end;
         writeln!(out, "program {}", self.name)?;
@@ -91,10 +91,10 @@ impl Program {
 }
 
 impl KernelTrace {
-    /// Writes geometry, resources, counts and the mix of instruction classes.
+    /// Writes the geometry, resources, counts and mix of instruction classes.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write_summary(&self, out: &mut impl Write) -> fmt::Result {
         let counts = self.counts();
         writeln!(
@@ -128,7 +128,7 @@ impl KernelTrace {
         Ok(())
     }
 
-    /// Wavefront instructions by [`Class::index`].
+    /// Returns the wavefront instruction counts, indexed by [`Class::index`].
     pub fn class_counts(&self) -> [u64; Class::COUNT] {
         let mut counts = [0; Class::COUNT];
         let mut lanes = Lanes::default();
@@ -147,10 +147,10 @@ impl KernelTrace {
     /// Writes the records of a work-group, or of one of its wavefronts, one line each.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     ///
     /// # Panics
-    /// If the launch has no such work-group or wavefront.
+    /// Panics if the launch has no such work-group or wavefront.
     pub fn write_dump(
         &self,
         work_group: u32,

@@ -1,7 +1,8 @@
-//! Functions compiled for the vectors of this machine.
+//! Functions compiled for this machine's vector instructions.
 
-/// Builds the function with this body twice, for any machine and for one with wide vectors, and takes the one for
-/// this machine. Both compute the same: vectors round as single numbers do, and nothing is contracted.
+/// Builds the function with this body twice, for any machine and for one with wide vectors, and
+/// selects one at run time. Both compute the same: vector rounding equals scalar rounding, and
+/// operations are not contracted.
 #[macro_export]
 macro_rules! for_this_machine {
     (fn($($name:ident: $ty:ty),*) -> $r:ty $body:block) => {{
@@ -30,7 +31,7 @@ macro_rules! for_this_machine {
     }};
 }
 
-/// Whether this machine has vectors of 256 bits, of integers too, and what comes with them.
+/// True if this machine has 256-bit integer vectors and related extensions.
 #[cfg(target_arch = "x86_64")]
 pub fn has_wide_vectors() -> bool {
     is_x86_feature_detected!("avx2")

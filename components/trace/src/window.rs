@@ -1,4 +1,4 @@
-//! Streams that are read through windows, which go on with whoever reads them.
+//! Windows through which streams are read. Each advances with its reader.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,27 +6,27 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::recorded::Recorded;
 use crate::spill::{Spilled, TOKEN_MAX, unreadable};
 
-/// A part of a stream in memory.
+/// Part of a stream held in memory.
 #[derive(Debug)]
 pub(crate) struct Window {
-    /// Bytes of the stream before it.
+    /// Number of bytes of the stream before the window.
     pub(crate) first: u64,
-    /// Where in the stream tokens begin that are not wholly in it.
+    /// Position in the stream from which tokens may extend past the window.
     pub(crate) end: u64,
-    /// Its bytes, from `from` on, with the padding.
+    /// Bytes of the window, from index `from` on, including the padding.
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) from: usize,
 }
 
-/// Windows of one stream: one for each of those who read it, if they are few.
+/// Windows of one stream, one for each reader up to a limit.
 #[derive(Debug, Default)]
 pub(crate) struct Windows(Vec<Window>);
 
-/// Windows of a stream at most.
+/// Maximum number of windows per stream.
 const WINDOWS_MAX: usize = 8;
 
 impl Windows {
-    /// The window that has the token at a position of the stream.
+    /// Returns the window that contains the token at a position of the stream.
     #[inline]
     pub(crate) fn at(
         &mut self,
@@ -47,7 +47,7 @@ impl Windows {
         place.map_or_else(|| self.0.last(), |place| self.0.get(place))
     }
 
-    /// Somebody has read everything before a position: forgets the window that ends there.
+    /// Drops the window that ends at this position, because a reader has passed it.
     pub(crate) fn leave(&mut self, position: u64) {
         let left = |window: &Window| window.end <= position && position < window.end + TOKEN_MAX;
         self.0.retain(|window| !left(window));
@@ -57,22 +57,22 @@ impl Windows {
     }
 }
 
-/// Where streams lie that are read through windows.
+/// Storage of streams that are read through windows.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// In a temporary file.
+    /// In a temporary file of the process.
     Spilled(Spilled),
     /// In the trace file that was opened.
     Recorded(Recorded),
 }
 
-/// The streams of a launch in a file.
+/// Streams of a launch that are stored in a file.
 #[derive(Debug)]
 pub(crate) struct StoredStreams {
     source: Source,
-    /// By number of the stream; none where nobody reads it.
+    /// Windows by stream number; empty for a stream without readers.
     windows: Box<[Mutex<Windows>]>,
-    /// Why a part could not be read.
+    /// Reason why a part could not be read.
     failure: OnceLock<String>,
 }
 
@@ -89,19 +89,19 @@ impl StoredStreams {
         matches!(self.source, Source::Spilled(_))
     }
 
-    /// Why a stream ended before its end.
+    /// Returns the reason why a stream was cut short.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// The windows of a stream.
+    /// Locks the windows of a stream and returns them.
     pub(crate) fn of(&self, stream: u32) -> MutexGuard<'_, Windows> {
         let windows = self.windows[stream as usize].lock();
         windows.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads from `position` on in a stream that begins at `start` and has `length` bytes. Nothing, which is noted,
-    /// when that is impossible.
+    /// Reads a window from `position` of a stream that begins at `start` and has `length` bytes. On
+    /// failure, records the reason and returns `None`.
     pub(crate) fn load(
         &self,
         stream: u32,
@@ -121,7 +121,7 @@ impl StoredStreams {
             .ok()
     }
 
-    /// The bytes of a stream.
+    /// Reads all bytes of a stream.
     pub(crate) fn read(&self, stream: u32, (start, length): (u64, u64)) -> io::Result<Vec<u8>> {
         match &self.source {
             Source::Spilled(spilled) => spilled.read(stream, (start, length)),

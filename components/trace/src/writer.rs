@@ -1,4 +1,4 @@
-//! Collects the streams of a launch.
+//! Writer that collects the streams of a launch.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,39 +14,39 @@ use crate::spill::{Part, SPILLS_FROM, SpillWriter};
 use crate::window::{Source, Windows};
 use crate::{Attribute, Code, KernelTrace, Parent, StreamWriter, TraceError, WavefrontCounts};
 
-/// Bytes that a stream takes beside its records.
+/// Memory overhead of a stream in addition to its records, in bytes.
 const STREAM_BYTES: u64 = 96;
 
-/// Collects the streams of one launch, in any order. From 256 MiB on they go to a temporary file without a name
-/// in the folder for such files, and the finished trace reads them from there; those that are not complete go there
-/// with [`KernelWriter::spill_part`]. Streams of a launch that is simulated while it is emulated are handed over as
-/// they come ([`KernelWriter::ahead_as`]).
+/// Collects the streams of one launch, in any order. From 256 MiB on they are spilled to an unnamed
+/// file in the folder for temporary files, from which the finished trace reads them. Incomplete
+/// streams are spilled with [`KernelWriter::spill_part`]. Streams of a launch that is simulated
+/// while it is emulated are handed over as they are completed ([`KernelWriter::ahead_as`]).
 #[derive(Debug)]
 pub struct KernelWriter {
     launch: Launch,
-    /// By linear wavefront number, as they lie in the file and, after that, in memory.
+    /// Streams by linear wavefront number, positioned in the file and, after that, in memory.
     streams: BTreeMap<u64, StreamEntry>,
-    /// Streams in memory, in the order in which they came.
+    /// Streams in memory, in order of arrival.
     data: Vec<u8>,
     ledger: Ledger,
-    /// For the records in memory; given back when they leave it.
+    /// Memory charge for the records, released when they are spilled.
     charge: Option<Charge>,
     spills_from: u64,
     spill: Option<SpillWriter>,
-    /// Parts of streams that are in the file, by linear wavefront number.
+    /// Parts of streams in the file, by linear wavefront number.
     parts: BTreeMap<u64, Vec<Part>>,
-    /// Bytes of the complete streams.
+    /// Total size of the complete streams in bytes.
     bytes: u64,
-    /// Where streams go if they are simulated while others are written.
+    /// Destination of streams that are simulated while others are written.
     arrivals: Option<Arc<Arrivals>>,
 }
 
 impl KernelWriter {
-    /// A launch without streams.
+    /// Creates a writer for a launch without streams.
     ///
     /// # Errors
-    /// [`TraceError::Launch`] when grid or block has a zero or overflows 32 bits,
-    /// [`TraceError::Code`] when the instruction table points outside itself.
+    /// Returns [`TraceError::Launch`] if grid or block has a zero or overflows 32 bits. Returns
+    /// [`TraceError::Code`] if the instruction table has an index out of range.
     pub fn new(
         code: Arc<Code>,
         grid: [u32; 3],
@@ -69,32 +69,33 @@ impl KernelWriter {
         })
     }
 
-    /// Says who launched the kernel from the device.
+    /// Sets the parent of a kernel launched from the device.
     pub fn launched_by(mut self, parent: Parent) -> Self {
         self.launch.parent = Some(parent);
         self
     }
 
-    /// Says something of the kernel.
+    /// Adds an attribute to the kernel launch.
     pub fn saying(mut self, attribute: Attribute) -> Self {
         self.launch.attributes.push(attribute);
         self
     }
 
-    /// Charges the records to `ledger`.
+    /// Charges the memory of the records to `ledger`.
     pub fn charged_to(mut self, ledger: &Ledger) -> Self {
         self.ledger = ledger.clone();
         self
     }
 
-    /// Lets the records go to a temporary file when they take this many bytes, instead of 256 MiB.
+    /// Spills the records to a temporary file when they reach this many bytes, instead of 256 MiB.
     pub fn spilling_from(mut self, bytes: u64) -> Self {
         self.spills_from = bytes;
         self
     }
 
-    /// Says that this launch was foreseen ([`KernelTrace::arriving`]): its streams are that one's, if the program
-    /// has so many that its simulation begins before its emulation ends.
+    /// Connects this launch to one created by [`KernelTrace::arriving`], to which its streams are
+    /// handed over. This happens only if the program has so many streams that its simulation begins
+    /// before its emulation ends.
     pub fn ahead_as(mut self, foreseen: &KernelTrace) -> Self {
         if let Data::Arriving(arrivals) = foreseen.data() {
             self.arrivals = Some(Arc::clone(arrivals));
@@ -102,16 +103,17 @@ impl KernelWriter {
         self
     }
 
-    /// Whether so many bytes of streams that are not complete are to go to the temporary file.
+    /// True if incomplete streams of this many bytes should be spilled to the temporary file.
     #[inline]
     pub fn is_to_spill(&self, bytes: u64) -> bool {
         bytes >= self.spills_from
     }
 
-    /// Writes what there is of a stream that is not complete to the temporary file. It goes on behind that.
+    /// Writes the existing bytes of an incomplete stream to the temporary file. Later bytes follow
+    /// them.
     ///
     /// # Errors
-    /// [`TraceError::Write`] when the file cannot be written.
+    /// Returns [`TraceError::Write`] if the file cannot be written.
     pub fn spill_part(
         &mut self,
         work_group: u32,
@@ -127,7 +129,7 @@ impl KernelWriter {
         if bytes.is_empty() {
             return Ok(());
         }
-        // What is in memory lies in the file before it.
+        // The bytes in memory precede it in the file.
         self.spill()?;
         let folder = env::temp_dir();
         let file = self.spill_file(&folder)?;
@@ -141,9 +143,9 @@ impl KernelWriter {
     /// Adds the stream of one wavefront.
     ///
     /// # Errors
-    /// [`TraceError::Stream`] when the launch has no such wavefront, it was added before, or a
-    /// record names an instruction or a lane that does not exist; [`TraceError::OverBudget`];
-    /// [`TraceError::Write`] when the temporary file cannot be written.
+    /// Returns [`TraceError::Stream`] if there is no such wavefront, it was added before, or a
+    /// record has an invalid instruction or lane. Returns [`TraceError::OverBudget`], or
+    /// [`TraceError::Write`] if the temporary file cannot be written.
     pub fn finish_wavefront(
         &mut self,
         work_group: u32,
@@ -203,7 +205,7 @@ impl KernelWriter {
         self.launch.written_twice(work_group, wavefront)
     }
 
-    /// Writes what is in memory to the file.
+    /// Writes the streams in memory to the file.
     fn spill(&mut self) -> Result<(), TraceError> {
         if self.data.is_empty() {
             return Ok(());
@@ -222,7 +224,7 @@ impl KernelWriter {
         })
     }
 
-    /// Whether streams are handed over; hands over those that came before.
+    /// Returns true if streams are handed over. Also hands over those that were completed before.
     fn has_begun(&mut self) -> Result<bool, TraceError> {
         let Some(arrivals) = &self.arrivals else {
             return Ok(false);
@@ -258,7 +260,7 @@ impl KernelWriter {
         Ok(true)
     }
 
-    /// Hands a stream over of which bytes may have been taken before.
+    /// Hands over a stream, of which some bytes may have been taken before.
     fn arrive(
         &mut self,
         place: u64,
@@ -293,11 +295,11 @@ impl KernelWriter {
         }
     }
 
-    /// The finished trace.
+    /// Returns the finished trace of the launch.
     ///
     /// # Errors
-    /// [`TraceError::Stream`] naming the first wavefront without a stream; [`TraceError::Write`];
-    /// [`TraceError::OverBudget`].
+    /// Returns [`TraceError::Stream`] naming the first wavefront without a stream,
+    /// [`TraceError::Write`], or [`TraceError::OverBudget`].
     pub fn finish(mut self) -> Result<KernelTrace, TraceError> {
         if let Some(arrivals) = &self.arrivals
             && self.streams.is_empty()
@@ -326,7 +328,7 @@ impl KernelWriter {
             let source = Source::Spilled(file.finish(parts.collect()));
             return Ok(self.launch.with_filed(streams, source));
         }
-        // From here on the records belong to whoever keeps the ledger.
+        // From here on, the owner of the ledger accounts for the records.
         self.charge = None;
         let what = format!("the trace of `{}`", self.launch.code.name);
         self.ledger.charge(&what, self.data.len() as u64)?;

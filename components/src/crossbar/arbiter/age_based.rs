@@ -1,12 +1,12 @@
-//! The oldest packet first.
+//! Age-based arbiter: the oldest packet wins.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::{AnyArbiter, Arbiter, BuiltInArbiter};
 
-/// One pass, outputs first: each output grants the request of the packet that was taken first, each input
-/// accepts likewise; ties go to the lowest port. Source: age-based arbitration as in BookSim 2, here by
-/// the time at which the packet was put before the network.
+/// One pass, outputs first: each output grants the request of the oldest packet, and each input
+/// accepts likewise. Ties go to the lowest port. Source: age-based arbitration as in BookSim 2,
+/// here by the time at which the packet was put before the network.
 pub struct AgeBased;
 
 impl PolicyKind for AgeBased {

@@ -1,40 +1,41 @@
-//! An arbiter once it is built.
+//! Built arbiter, either known to the allocator or behind the open trait.
 
 use warpweave_framework::{PolicyKind, State, Statistics};
 
 use super::{Arbiter, ArbiterPolicy, OpenArbiter};
 
-/// An arbiter that the allocator knows, without a dynamic call for each matching.
+/// Arbiter known to the allocator, evaluated without a dynamic call per matching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltInArbiter {
-    /// See [`RoundRobin`](super::RoundRobin).
+    /// Round-robin arbiter; see [`RoundRobin`](super::RoundRobin) for its rules.
     RoundRobin,
-    /// See [`Islip`](super::Islip).
+    /// Iterative iSLIP arbiter; see [`Islip`](super::Islip) for its rules.
     Islip {
-        /// See [`IslipSpec`](super::IslipSpec).
+        /// Iterations per matching; see [`IslipSpec`](super::IslipSpec) for the range.
         iterations: u32,
     },
-    /// See [`AgeBased`](super::AgeBased).
+    /// Arbiter that prefers the oldest packet; see [`AgeBased`](super::AgeBased).
     AgeBased,
-    /// See [`Fixed`](super::Fixed).
+    /// Arbiter with fixed port priorities; see [`Fixed`](super::Fixed).
     Fixed,
 }
 
-/// An arbiter once it is built.
+/// Built arbiter: a known one or an open one.
 pub enum AnyArbiter {
-    /// One that the allocator knows.
+    /// Built-in arbiter that the allocator knows.
     BuiltIn(BuiltInArbiter),
-    /// Any other.
+    /// Any other arbiter, called through the open trait.
     Open(OpenArbiter),
 }
 
 impl AnyArbiter {
-    /// The policy `P`, which the allocator knows by the open trait alone.
+    /// Wraps policy `P`, which the allocator accesses only through the open trait.
     pub fn open<P: PolicyKind<Role = Arbiter>>(policy: impl ArbiterPolicy + 'static) -> Self {
         Self::Open(OpenArbiter::new(P::NAME, Box::new(policy)))
     }
 
-    /// The built-in arbiter whose like decides what is no matching of inputs and outputs.
+    /// Returns the built-in arbiter whose rules apply to decisions other than input-output
+    /// matching. This is round robin for an open arbiter.
     pub(crate) fn like(&self) -> BuiltInArbiter {
         match self {
             Self::BuiltIn(arbiter) => *arbiter,
@@ -42,21 +43,21 @@ impl AnyArbiter {
         }
     }
 
-    /// Names the state for checkpoints, of an open arbiter.
+    /// Registers the state of an open arbiter for checkpoints.
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         if let Self::Open(arbiter) = self {
             state.part("arbiter", |state| arbiter.state(state));
         }
     }
 
-    /// Reports what an open arbiter counted.
+    /// Reports statistics of an open arbiter.
     pub(crate) fn statistics(&self, statistics: &mut Statistics<'_>) {
         if let Self::Open(arbiter) = self {
             arbiter.statistics(statistics);
         }
     }
 
-    /// What the arbiter did against its promise, for which the run is to end.
+    /// Returns the contract violation of the arbiter, which ends the run, if there was one.
     #[inline]
     pub(crate) fn broken(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! Fixed priorities.
+//! Fixed-priority arbiter, in which the lowest port wins.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 

@@ -1,4 +1,4 @@
-//! iSLIP.
+//! iSLIP arbiter with a configurable number of iterations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use warpweave_framework::{PolicyContext, PolicyKind, SpecError};
 use super::{AnyArbiter, Arbiter, BuiltInArbiter};
 use crate::crossbar::PORTS_MAX;
 
-/// Settings of [`Islip`].
+/// Settings of the [`Islip`] arbiter: iterations per matching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IslipSpec {
@@ -15,8 +15,8 @@ pub struct IslipSpec {
     pub iterations: u32,
 }
 
-/// iSLIP: request, grant, accept; the pointers move in the first iteration and only on accept. Source:
-/// McKeown, "The iSLIP scheduling algorithm for input-queued switches", 1999.
+/// iSLIP: request, grant, accept; the pointers move in the first iteration and only on accept.
+/// Source: McKeown, "The iSLIP scheduling algorithm for input-queued switches", 1999.
 pub struct Islip;
 
 impl PolicyKind for Islip {

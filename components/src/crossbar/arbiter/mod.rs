@@ -1,4 +1,5 @@
-//! How inputs and outputs of a switch are matched: the role, and the policies that come with it.
+//! Arbiters, which match inputs and outputs of a switch: the role, and the policies that come with
+//! it.
 //!
 //! ```text
 //!   role.rs    the role, and what a network tells of its switch
@@ -7,8 +8,8 @@
 //!   round_robin.rs  islip.rs  age_based.rs  fixed.rs      built-in ones, carried out in allocator.rs
 //! ```
 //!
-//! A new arbiter is a file with a specification, an `impl ArbiterPolicy` and an `impl PolicyKind`, and
-//! a line in its crate's registration.
+//! A new arbiter needs a file with a specification, an `impl ArbiterPolicy` and an
+//! `impl PolicyKind`. It also needs a line in its crate's registration.
 
 mod age_based;
 mod any;
@@ -28,7 +29,7 @@ pub use open::{ArbiterPolicy, Matching, OpenArbiter};
 pub use role::{Arbiter, ArbiterSite};
 pub use round_robin::RoundRobin;
 
-/// Adds the arbiters of this folder.
+/// Registers the arbiters of this folder.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<AgeBased>();
     registry.register_policy::<Fixed>();

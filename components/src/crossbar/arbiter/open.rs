@@ -1,68 +1,71 @@
-//! The arbiter as a trait: what a policy of any crate is told and asked.
+//! Arbiter trait, implementable by any crate: the queries made of a policy and their inputs.
 //!
-//! An arbiter is asked for a matching whenever anything can be matched, once or several times per
-//! cycle as the network says, and not otherwise: a network in which nothing can be matched sleeps.
+//! An arbiter is called whenever a match is possible, once or several times per cycle as the
+//! network specifies. It is not called otherwise: a network without a possible match sleeps.
 
 use warpweave_framework::{Cycle, State, Statistics};
 
 use crate::crossbar::requests::{PortMask, bit};
 use crate::policy_contract::PolicyContract;
 
-/// An arbiter of a switch.
+/// Arbiter that matches inputs and outputs of a switch.
 pub trait ArbiterPolicy: Send {
-    /// Appends pairs of input and output to `matches`, which is empty: pairs that were asked for, no
-    /// input and no output in two of them. Each moves one flit. Other pairs end the run.
+    /// Appends pairs of input and output to `matches`, which is empty. Only requested pairs are
+    /// allowed, with no input and no output in two of them. Each pair moves one flit. Other pairs
+    /// end the run.
     ///
-    /// A packet that has begun to move holds its input and its output: neither is asked for by others
-    /// before its last flit has moved. In a router flits of several packets mix, and none is held.
+    /// A packet that has begun to move holds its input and its output: others cannot request them
+    /// before its last flit has moved. In a router, flits of several packets interleave, and no
+    /// port is held.
     fn matching(&mut self, asked: &Matching<'_>, matches: &mut Vec<(usize, usize)>);
 
-    /// Names the state for checkpoints: all that later matchings depend on. An arbiter without state
-    /// names nothing.
+    /// Registers all state for checkpoints on which later matchings depend. An arbiter without
+    /// state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted; the names get that of the network in front.
+    /// Reports the policy's own statistics; their names are prefixed with that of the network.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// What can be matched.
+/// Requests presented to an arbiter for one matching.
 pub struct Matching<'a> {
     asked: &'a [PortMask],
     since: &'a dyn Fn(usize, usize) -> Cycle,
 }
 
 impl<'a> Matching<'a> {
-    /// Per output a bit for every input that asks for it; and since when the packet of an input for an
-    /// output is on its way.
+    /// Creates the request matrix. `asked` holds for each output one bit per requesting input.
+    /// `since` returns the cycle since which an input's packet for an output has been pending.
     pub fn new(asked: &'a [u128], since: &'a dyn Fn(usize, usize) -> Cycle) -> Self {
         Self { asked, since }
     }
 
-    /// Outputs of the switch.
+    /// Returns the number of outputs of the switch.
     pub fn outputs(&self) -> usize {
         self.asked.len()
     }
 
-    /// Inputs that ask for the output, a bit each; none where it can take nothing now.
+    /// Returns the inputs that request the output, as a bit mask; empty if the output is not
+    /// available.
     pub fn inputs_of(&self, output: usize) -> u128 {
         self.asked.get(output).copied().unwrap_or(0)
     }
 
-    /// Outputs that the input asks for, a bit each.
+    /// Returns the outputs that the input requests, as a bit mask.
     pub fn outputs_of(&self, input: usize) -> u128 {
         let outputs = (0..self.asked.len()).filter(|&output| self.asks(input, output));
         outputs.fold(0, |mask, output| mask | bit(output))
     }
 
-    /// Whether the input asks for the output.
+    /// True if the input requests the output.
     pub fn asks(&self, input: usize, output: usize) -> bool {
         input < PortMask::BITS as usize && self.inputs_of(output) & bit(input) != 0
     }
 
-    /// The cycle in which the first packet of the input for the output was put before the network;
-    /// `Cycle::MAX` if the input does not ask for the output.
+    /// Returns the cycle in which the input's first packet for the output was offered to the
+    /// network. Returns `Cycle::MAX` if the input does not request the output.
     pub fn since(&self, input: usize, output: usize) -> Cycle {
         if self.asks(input, output) {
             (self.since)(input, output)
@@ -72,7 +75,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// An arbiter that the allocator knows by [`ArbiterPolicy`] alone. Its answers are checked.
+/// Arbiter that the allocator accesses only through [`ArbiterPolicy`]. Its results are checked.
 pub struct OpenArbiter {
     policy: Box<dyn ArbiterPolicy>,
     promise: PolicyContract,
@@ -86,7 +89,7 @@ impl OpenArbiter {
         }
     }
 
-    /// Fills `matches`, which is empty, with what may be matched of the policy's pairs.
+    /// Fills the empty `matches` with those pairs of the policy that are valid.
     pub(in crate::crossbar) fn matching(
         &mut self,
         asked: &Matching<'_>,
@@ -125,7 +128,7 @@ impl OpenArbiter {
         self.policy.statistics(statistics);
     }
 
-    /// What the policy did against its promise.
+    /// Returns the contract violation of the policy, if there was one.
     pub(super) fn broken(&self) -> Option<&str> {
         self.promise.broken()
     }

@@ -1,15 +1,16 @@
-//! The place in a network that an arbiter fills.
+//! Policy slot of a network that an arbiter fills.
 
 use warpweave_framework::PolicyRole;
 
 use super::AnyArbiter;
 
-/// The arbiter of a network's switch; the request and the reply network of a crossbar have one each.
+/// Role of the arbiter of a network's switch; the request and the reply network of a crossbar have
+/// one each.
 ///
-/// In a router it matches switch ports (an input has `input_speedup` of them) with outputs; one that
-/// speculates has a second arbiter for what it speculates on. Which of the virtual channels of a
-/// switch port asks for an output, and which packet gets a virtual channel of an output, is decided by
-/// the like of a built-in arbiter, and round robin with any other.
+/// In a router it matches switch ports (an input has `input_speedup` of them) with outputs. A
+/// speculative router has a second arbiter for its speculative requests. Two further choices follow
+/// the rules of the built-in arbiter, or round robin for any other. They are the virtual channel of
+/// a switch port that requests an output, and the packet that gets a virtual channel of an output.
 pub struct Arbiter;
 
 impl PolicyRole for Arbiter {
@@ -19,7 +20,7 @@ impl PolicyRole for Arbiter {
     type Site = ArbiterSite;
 }
 
-/// What a network tells the arbiter of its switch.
+/// Dimensions of a switch, as seen by its arbiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterSite {
     /// Inputs of the switch, 1 to 128.

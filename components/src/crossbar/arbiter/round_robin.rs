@@ -1,12 +1,12 @@
-//! Round robin.
+//! Round-robin arbiter with a single pass per matching.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::{AnyArbiter, Arbiter, BuiltInArbiter};
 
-/// One pass, inputs first: each input asks the next output it has a flit for, each output takes the next
-/// input that asks; both move on only when the match is made. Source: own choice, the simplest that
-/// starves nobody.
+/// One pass, inputs first: each input requests the next output for which it has a flit, and each
+/// output accepts the next requesting input. Both pointers advance only when the match is made.
+/// Source: own choice, the simplest without starvation.
 pub struct RoundRobin;
 
 impl PolicyKind for RoundRobin {

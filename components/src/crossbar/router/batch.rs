@@ -1,24 +1,24 @@
-//! A stage that works on one batch at a time: what comes while it is at work waits.
+//! Stage that works on one batch at a time: later arrivals wait until it is done.
 
 use serde::{Deserialize, Serialize};
 
-/// When the batches of a stage begin and are done.
+/// Start and end of the batches of a stage.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Batch {
-    /// Steps in which the latest batch begins and is done.
+    /// Steps in which the latest batch begins (`begins`) and is done (`ends`).
     begins: u64,
     ends: u64,
 }
 
 impl Batch {
-    /// The step in which a batch that begins in `step` and takes `cycles` is done, with `speedup`
-    /// steps per cycle.
+    /// Returns the step in which a batch that begins in `step` and takes `cycles` is done, with
+    /// `speedup` steps per cycle.
     #[inline]
     pub(super) fn end(step: u64, cycles: u32, speedup: u64) -> u64 {
         step.max((step / speedup + u64::from(cycles) - 1) * speedup)
     }
 
-    /// The step in which what is ready after `step` is done.
+    /// Returns the step in which an item that is ready after `step` is done.
     #[inline]
     pub(super) fn pass(&mut self, step: u64, cycles: u32, speedup: u64) -> u64 {
         if step >= self.begins {

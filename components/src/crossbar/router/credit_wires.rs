@@ -1,4 +1,4 @@
-//! The wires on which credits of input buffers return: one set of credits per input and cycle.
+//! Wires on which credits of input buffers return: one set of credits per input and cycle.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, as_many};
@@ -6,22 +6,22 @@ use warpweave_framework::{Cycle, as_many};
 use crate::building_blocks::DelayLine;
 use crate::crossbar::requests::{PortMask, bit, ports};
 
-/// No step.
+/// Step value that means no step.
 const NEVER: u64 = u64::MAX;
 
-/// A wire per input.
+/// Credit return wires, one for each input.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CreditWires {
-    /// Lanes whose slots come back.
+    /// Lanes whose credits are in transit, for each input.
     wires: Vec<DelayLine<u32>>,
-    /// Inputs with credits under way.
+    /// Inputs that have credits in transit.
     occupied: PortMask,
-    /// Per input: the step of its last set.
+    /// Step of the last set of credits, for each input.
     last_set: Vec<u64>,
 }
 
 impl CreditWires {
-    /// Whether what a checkpoint holds is of as many inputs as these wires were built for.
+    /// Checks that a checkpoint's wires have as many inputs as those built.
     pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("inputs", self.wires.len(), built.wires.len())?;
         as_many("inputs", self.last_set.len(), built.last_set.len())?;
@@ -34,7 +34,7 @@ impl CreditWires {
         }
     }
 
-    /// Lanes of the credits on their way.
+    /// Iterates over the lanes of the credits in transit.
     pub(super) fn lanes(&self) -> impl Iterator<Item = &u32> {
         self.wires.iter().flat_map(DelayLine::entries)
     }
@@ -47,8 +47,8 @@ impl CreditWires {
         }
     }
 
-    /// The credit of a slot of `lane` that was freed in `step` sets out, to arrive in cycle
-    /// `earliest`, or in the next one in which no other set of its input does.
+    /// Sends the credit for a slot of `lane` freed in `step`. It arrives in cycle `earliest`, or in
+    /// the next cycle without another set of the same input.
     #[inline]
     pub(super) fn push(&mut self, input: usize, step: u64, earliest: Cycle, lane: u32) {
         let wire = &mut self.wires[input];
@@ -59,7 +59,7 @@ impl CreditWires {
         self.occupied |= bit(input);
     }
 
-    /// Hands out the lanes whose credits have arrived.
+    /// Calls `credit` with each lane whose credit has arrived.
     #[inline]
     pub(super) fn take(&mut self, now: Cycle, mut credit: impl FnMut(usize)) {
         for input in ports(self.occupied) {
@@ -73,7 +73,7 @@ impl CreditWires {
         }
     }
 
-    /// The cycle in which the next credit arrives.
+    /// Returns the cycle in which the next credit arrives.
     #[inline]
     pub(super) fn next(&self) -> Option<Cycle> {
         let arrivals = ports(self.occupied).filter_map(|input| self.wires[input].next());

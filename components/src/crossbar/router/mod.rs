@@ -1,5 +1,5 @@
-//! An input-queued virtual-channel router, the model of BookSim 2 as GPGPU-Sim uses it, written
-//! from its behaviour.
+//! Input-queued virtual-channel router: the model of BookSim 2 as GPGPU-Sim uses it, written from
+//! its behaviour.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `batch.rs` | stages of several cycles |
 //! | `credit_wires.rs` | credits on their way back to the inputs |
 //!
-//! Input and output ports and the allocator of the switch are those of the crossbar's folder.
+//! The input ports, the output ports and the switch allocator are those of the crossbar's folder.
 //!
 //! ```text
 //!   offer ─► entry ─► wire ─► virtual channels ─► VC ─────► switch ────► switch ───► wire ─► deliver
@@ -23,28 +23,29 @@
 //! ```
 //!
 //! # Rules
-//! - A packet enters at one flit per cycle. With `Fifo` its head takes the next virtual channel
-//!   after that of the packet before it which has a credit (or, if `ordered`, waits for a credit of
-//!   channel `output mod virtual_channels`); with `VirtualOutput` it waits for a
-//!   credit of the channel of its output. The other flits follow in the same channel.
-//! - The head asks for a virtual channel of its output; the packet owns it until its tail is
+//! - A packet enters at one flit per cycle. With `Fifo`, its head takes the next virtual channel
+//!   with a credit after that of the previous packet. If `ordered`, it waits for a credit of
+//!   channel `output mod virtual_channels` instead. With `VirtualOutput` it waits for a credit of
+//!   the channel of its output. The other flits follow in the same channel.
+//! - The head requests a virtual channel of its output; the packet owns it until its tail is
 //!   granted the switch. Flits of packets that own different channels interleave.
-//! - Every flit asks for the switch when it is the first of its channel and its output channel has
-//!   a credit. Of channels of one switch port that ask for the same output, the next one round
-//!   robin (or the oldest, or the lowest) does.
-//! - A slot of an input channel is free again when its flit is granted the switch: its credit
-//!   travels back, one set of credits per input and cycle. A slot of an output channel is free again
-//!   when its flit left.
-//! - All stages of a step see what the step before left. A stage of more than one cycle is not
-//!   pipelined: what comes while it is at work waits until it is done.
+//! - Every flit requests the switch when it is the first of its channel and its output channel has
+//!   a credit. Among channels of one switch port that request the same output, the next one round
+//!   robin (or the oldest, or the lowest) is chosen.
+//! - A slot of an input channel is freed when its flit is granted the switch. Its credit travels
+//!   back, one set of credits per input and cycle. A slot of an output channel is freed when its
+//!   flit leaves.
+//! - All stages of a step see the results of the previous step. A stage of more than one cycle is
+//!   not pipelined: arrivals during its operation wait until it is done.
 //!
 //! # Timing
-//! [`Network::step`](super::Network::step) is one cycle of `internal_speedup` router steps. At speedup 1 and with the
-//! cycles of [`RouterSpec`]'s descriptions a packet of `L` flits offered before the step of `t` is
-//! delivered in the step of `t + 5 + L`, at speedup 2 or with speculation in that of `t + 4 + L`.
-//! The credit loop of an input is `input_wire + credit_wire + 1` = 5 cycles (4 at speedup 2), that
-//! of an output 5 (4 or 4.5 at speedup 2, where a flit granted in the second half of a cycle crosses
-//! in the next cycle).
+//! [`Network::step`](super::Network::step) is one cycle of `internal_speedup` router steps. The
+//! following holds with the cycles of [`RouterSpec`]'s descriptions. At speedup 1, a packet of `L`
+//! flits offered before the step of `t` is delivered in the step of `t + 5 + L`. At speedup 2 or
+//! with speculation, it is delivered in that of `t + 4 + L`. The credit loop of an input is
+//! `input_wire + credit_wire + 1` = 5 cycles (4 at speedup 2). That of an output is 5 cycles (4 or
+//! 4.5 at speedup 2). At speedup 2, a flit granted in the second half of a cycle crosses in the
+//! next cycle.
 
 mod batch;
 mod credit_wires;
@@ -75,41 +76,41 @@ use vc_allocator::{Grant, VcAllocator, VcRequests};
 
 pub use spec::{RouterSpec, VIRTUAL_CHANNELS_MAX};
 
-/// No lane.
+/// Lane number that means no lane.
 const NOBODY: u32 = u32::MAX;
 
-/// What the first packet of a lane is at.
+/// Progress of the first packet of a lane.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
-    /// There is none.
+    /// Idle: the lane holds no packet.
     #[default]
     Idle,
-    /// Its route is computed.
+    /// The packet's route is being computed.
     Routing,
-    /// It asks for a virtual channel of its output.
+    /// The packet requests a virtual channel of its output.
     Allocating,
-    /// It owns one.
+    /// The packet owns a virtual channel.
     Active,
 }
 
-/// A virtual channel of an input, beside its buffer.
+/// Virtual channel of an input, without its buffer.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Lane {
     phase: Phase,
-    /// The channel that the first packet owns, counted over all outputs.
+    /// Channel that the first packet owns, counted over all outputs.
     channel: u32,
 }
 
-/// A virtual channel of an output.
+/// Virtual channel of an output, with its credits.
 #[derive(Clone, Serialize, Deserialize)]
 struct Channel {
-    /// Free slots at the far end, as the router knows.
+    /// Free slots at the far end, as known to the router.
     credits: u32,
-    /// The lane whose packet owns it, or [`NOBODY`].
+    /// Lane whose packet owns the channel, or [`NOBODY`].
     owner: u32,
 }
 
-/// The router, as part of a [`Network`](super::Network); `P` is what its packets carry.
+/// Router as a kind of [`Network`](super::Network); `P` is the payload of its packets.
 pub struct Router<P> {
     spec: RouterSpec,
     shape: Shape,
@@ -123,36 +124,37 @@ pub struct Router<P> {
     routed_at: u64,
 
     waiting: VcRequests,
-    /// Per output: its channels without an owner, as bits.
+    /// Channels without an owner, as a bit mask per output.
     free: Vec<u64>,
     vc_allocator: VcAllocator,
     grants: Vec<Grant>,
-    /// Step in which the virtual-channel allocation under way is done.
+    /// Step in which the current virtual-channel allocation is done.
     allocated_at: Option<u64>,
 
     channels: Vec<Channel>,
     asking: RequestMatrix,
-    /// Lanes that could ask if their output had credits count for a stage of several cycles.
+    /// Number of flits in active lanes. A multi-cycle switch-allocation stage counts them even
+    /// while their output has no credits.
     active_flits: u32,
     allocator: Allocator,
     matched: Vec<(u32, u32)>,
     matched_at: Option<u64>,
-    /// Per switch port: the lane with the highest priority.
+    /// Lane with the highest priority, for each switch port.
     first_lane: Vec<u32>,
     /// Speculative requests and matches of the step.
     speculation: Option<(RequestMatrix, Allocator)>,
     speculated: Vec<(u32, u32)>,
 
     traversal: Batch,
-    /// Per output: the next cycle in which a flit can take to the wire.
+    /// Next cycle in which a flit can enter the wire, for each output.
     next_departure: Vec<Cycle>,
-    /// Channels whose slots come back.
+    /// Output channels whose credits are in transit.
     credits: DelayLine<u32>,
 }
 
 impl<P: Copy> Router<P> {
-    /// An empty router; `spec` has been checked for this shape. The second arbiter is that of what is
-    /// speculated on, if anything is.
+    /// Creates an empty router; `spec` must have been checked for this shape. The second arbiter
+    /// serves speculative requests, if there are any.
     pub(super) fn new(
         inputs: usize,
         outputs: usize,
@@ -212,14 +214,14 @@ impl<P: Copy> Router<P> {
         }
     }
 
-    /// The arbiters and their names in statistics.
+    /// Iterates over the arbiters and their names in statistics.
     pub(super) fn arbiters(&self) -> impl Iterator<Item = (&'static str, &AnyArbiter)> {
         let speculation = self.speculation.as_ref();
         let speculative = speculation.map(|(_, allocator)| ("_speculation", allocator.arbiter()));
         std::iter::once(("", self.allocator.arbiter())).chain(speculative)
     }
 
-    /// One cycle; see [`Network::step`](super::Network::step).
+    /// Simulates one cycle; see [`Network::step`](super::Network::step) for the contract.
     pub(super) fn step(&mut self, now: Cycle, deliver: impl FnMut(usize, P, Cycle) -> bool) {
         self.return_credits(now);
         self.ports.enter(now);
@@ -236,7 +238,8 @@ impl<P: Copy> Router<P> {
             .leave(now, deliver, |_, flit| credits.push(at, flit.channel));
     }
 
-    /// See [`Network::next_event`](super::Network::next_event).
+    /// Returns the next cycle with an event; see
+    /// [`Network::next_event`](super::Network::next_event).
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let soon = now + 1;
         // A stage of several cycles works on what it cannot grant, too.
@@ -267,7 +270,7 @@ impl<P: Copy> Router<P> {
         events.min().map(|first| first.max(soon))
     }
 
-    /// Credits that crossed their wires are noted: at the senders, and of the output channels.
+    /// Processes credits that crossed their wires: at the senders, and for the output channels.
     fn return_credits(&mut self, now: Cycle) {
         let inputs = &mut self.ports.inputs;
         self.returning.take(now, |lane| inputs.return_credit(lane));
@@ -284,7 +287,7 @@ impl<P: Copy> Router<P> {
         }
     }
 
-    /// A flit has joined the buffer of a lane.
+    /// Handles a flit that has arrived in the buffer of a lane.
     #[inline]
     fn arrived(&mut self, number: usize) {
         if self.ports.inputs.buffer(number).flits() > 1 {
@@ -301,7 +304,7 @@ impl<P: Copy> Router<P> {
         }
     }
 
-    /// The first packet of a lane sets out.
+    /// Starts the first packet of a lane.
     #[inline]
     fn begin_packet(&mut self, lane: usize) {
         if self.spec.routing_cycles > 0 {
@@ -319,7 +322,7 @@ impl<P: Copy> Router<P> {
         self.waiting.insert(self.shape.waiter(lane), output);
     }
 
-    /// The first flit of an active lane asks for the switch.
+    /// Requests the switch for the first flit of an active lane.
     #[inline]
     fn ask(&mut self, lane: usize) {
         let (place, output) = (self.places[lane], self.ports.inputs.buffer(lane).output());
@@ -329,7 +332,7 @@ impl<P: Copy> Router<P> {
 }
 
 impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         self.ports.state(state);
         state.fitting("returning", &mut self.returning, CreditWires::is_like);
@@ -359,7 +362,7 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
         state.check("lanes", || self.numbers_fit());
     }
 
-    /// Whether lanes, channels and outputs are those of the router.
+    /// Checks that lane, channel and output numbers exist in the router.
     fn numbers_fit(&self) -> Result<(), String> {
         let lanes = self.lanes.len() as u64;
         let outputs = self.shape.outputs as u64;

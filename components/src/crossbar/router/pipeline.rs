@@ -1,5 +1,5 @@
-//! The stages of one router step: route computation, virtual-channel allocation, switch allocation
-//! and traversal.
+//! Stages of one router step: route computation, virtual-channel allocation, switch allocation and
+//! traversal.
 
 use super::batch::Batch;
 use super::switch_requests::{LaneMatcher, RequestMatrix};
@@ -9,7 +9,7 @@ use crate::crossbar::output_ports::LeavingFlit;
 use crate::crossbar::requests::ports;
 
 impl<P: Copy> Router<P> {
-    /// Every stage sees what the step before left: first all decide, then all act.
+    /// Every stage sees the results of the previous step: first all stages decide, then all act.
     pub(super) fn router_step(&mut self, step: u64) {
         let routed = self.route(step);
         if self.waiting.outputs != 0 && self.allocated_at.is_none() {
@@ -37,7 +37,7 @@ impl<P: Copy> Router<P> {
         }
     }
 
-    /// Lanes whose routes are known now.
+    /// Returns the lanes whose routes are known now.
     fn route(&mut self, step: u64) -> Vec<u32> {
         if self.routing_batch.is_empty() {
             if self.routing.is_empty() {
@@ -53,7 +53,7 @@ impl<P: Copy> Router<P> {
         }
     }
 
-    /// The step in which a stage of `cycles` that begins in `step` is done.
+    /// Returns the step in which a stage of `cycles` that begins in `step` is done.
     #[inline]
     fn done(&self, step: u64, cycles: u32) -> u64 {
         Batch::end(step, cycles, u64::from(self.spec.internal_speedup))
@@ -72,7 +72,7 @@ impl<P: Copy> Router<P> {
         self.allocated_at = Some(self.done(step, self.spec.vc_allocation_cycles));
     }
 
-    /// The granted channels are taken, if they are still free.
+    /// Assigns the granted channels, if they are still free.
     fn take_channels(&mut self) {
         let mut grants = std::mem::take(&mut self.grants);
         for grant in grants.drain(..) {
@@ -95,7 +95,7 @@ impl<P: Copy> Router<P> {
         self.grants = grants;
     }
 
-    /// Matches switch ports and outputs.
+    /// Matches switch ports with outputs for this step.
     fn allocate_switch(&mut self, step: u64) {
         let wanted = self.asking.any();
         if wanted {
@@ -115,7 +115,7 @@ impl<P: Copy> Router<P> {
         }
     }
 
-    /// A lane that was matched has the lowest priority in its switch port from now on.
+    /// Gives a matched lane the lowest priority in its switch port from now on.
     #[inline]
     fn turn(&mut self, lane: usize) {
         let lanes = self.shape.lanes_per_input;
@@ -123,7 +123,7 @@ impl<P: Copy> Router<P> {
         self.first_lane[self.places[lane].row] = next as u32;
     }
 
-    /// Matches what regular requests left to heads that still ask for a channel.
+    /// Matches ports left by regular requests with heads that still request a channel.
     fn speculate(&mut self) {
         let Some((asking, allocator)) = &mut self.speculation else {
             return;
@@ -157,7 +157,7 @@ impl<P: Copy> Router<P> {
         self.speculated = matched;
     }
 
-    /// Speculative matches count if the lane got a channel with a credit in the same step.
+    /// Applies speculative matches whose lane got a channel with a credit in the same step.
     fn pass_speculated(&mut self, step: u64) {
         for (lane, output) in std::mem::take(&mut self.speculated) {
             let lane = lane as usize;
@@ -177,7 +177,7 @@ impl<P: Copy> Router<P> {
         self.matched = matched;
     }
 
-    /// The first flit of a lane crosses the switch.
+    /// Moves the first flit of a lane through the switch.
     fn pass_flit(&mut self, step: u64, number: usize, output: usize) {
         let (flit, _) = self.ports.inputs.take_flit(number);
         let flits = self.ports.inputs.buffer(number).flits();
@@ -213,7 +213,7 @@ impl<P: Copy> Router<P> {
         self.depart(step, output, leaving);
     }
 
-    /// A flit that was granted the switch crosses it and takes to the wire.
+    /// Moves a flit that was granted the switch through it and onto the wire.
     #[inline]
     fn depart(&mut self, step: u64, output: usize, flit: LeavingFlit) {
         let speedup = u64::from(self.spec.internal_speedup);

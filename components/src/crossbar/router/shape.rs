@@ -1,33 +1,33 @@
-//! How lanes, switch ports and channels of a router are numbered.
+//! Numbering of the lanes, switch ports and channels of a router.
 //!
-//! A *lane* is a virtual channel of an input, a *channel* one of an output. Both are counted over all
-//! ports, port by port. A *row* is a switch port: an input has `input_speedup` of them.
+//! A *lane* is a virtual channel of an input, a *channel* one of an output. Both are counted over
+//! all ports, port by port. A *row* is a switch port: an input has `input_speedup` of them.
 
 use super::spec::RouterSpec;
 use crate::crossbar::network_spec::Queueing;
 
-/// The numbers of lanes, switch ports and channels.
+/// Numbers of lanes, switch ports and channels.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     pub(super) outputs: usize,
-    /// Input ports times lanes.
+    /// Total number of lanes of all inputs.
     pub(super) lanes: usize,
     pub(super) lanes_per_input: usize,
-    /// Virtual channels per output.
+    /// Number of virtual channels per output.
     pub(super) channels: usize,
-    /// Switch ports, and those per input.
+    /// Number of switch ports in total; `rows_per_input` is that of one input.
     pub(super) rows: usize,
     pub(super) rows_per_input: usize,
-    /// Every input has one lane per output.
+    /// True if every input has one lane per output.
     pub(super) per_output: bool,
 }
 
-/// Where a lane stands.
+/// Position of a lane within the router.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) input: usize,
     pub(super) row: usize,
-    /// Its bit among the lanes of the row that can ask for one output.
+    /// Bit of the lane among the lanes of its row that can request one output.
     pub(super) bit: u32,
 }
 
@@ -55,7 +55,8 @@ impl Shape {
         }
     }
 
-    /// How many lanes can wait for one output: only one of an input if each output has its own.
+    /// Number of lanes that can wait for one output; only one per input if each output has its own
+    /// lane.
     pub(super) fn waiters(self) -> usize {
         if self.per_output {
             self.lanes / self.lanes_per_input
@@ -64,7 +65,7 @@ impl Shape {
         }
     }
 
-    /// The number of a lane among those who can wait for its output.
+    /// Returns the index of a lane among those that can wait for its output.
     #[inline]
     pub(super) fn waiter(self, lane: usize) -> usize {
         if self.per_output {
@@ -74,7 +75,7 @@ impl Shape {
         }
     }
 
-    /// The lane of this number among those who can wait for the output.
+    /// Returns the lane with this index among those that can wait for the output.
     #[inline]
     pub(super) fn lane(self, waiter: usize, output: usize) -> usize {
         if self.per_output {
@@ -84,7 +85,7 @@ impl Shape {
         }
     }
 
-    /// The number of a pair of switch port and output.
+    /// Returns the index of a pair of switch port and output.
     #[inline]
     pub(super) fn cell(self, row: usize, output: usize) -> usize {
         row * self.outputs + output

@@ -1,4 +1,4 @@
-//! What a description says about a virtual-channel router.
+//! Specification of a virtual-channel router and its checks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::crossbar::arbiter::{AnyArbiter, Arbiter, ArbiterSite, BuiltInArbiter}
 use crate::crossbar::network_spec::{NetworkPlace, PORTS_MAX, Queueing, check_buffers};
 use crate::crossbar::traffic::PacketInfo;
 
-/// Most virtual channels of a port: they are kept as bits of one word.
+/// Maximum number of virtual channels of a port: they are kept as bits of one word.
 pub const VIRTUAL_CHANNELS_MAX: u32 = 64;
 
 /// A virtual-channel router; see [`Router`]. The numbers in the descriptions are those of BookSim 2
@@ -20,15 +20,16 @@ pub struct RouterSpec {
     /// Bytes of one flit. A packet of `b` bytes (8 of control and its data) is `ceil(b / this)`
     /// flits; each port passes one flit per cycle. Source: 40, GPGPU-Sim's GTX 480.
     pub flit_bytes: u32,
-    /// `Fifo`: a packet takes any virtual channel of its input. `VirtualOutput`: an input has one
-    /// virtual channel per output (`noq`).
+    /// Queueing discipline. `Fifo`: a packet takes any virtual channel of its input.
+    /// `VirtualOutput`: an input has one virtual channel per output (`noq`).
     pub queueing: Queueing,
     /// Virtual channels of every output and, with `Fifo`, of every input, 1 to 64. Source:
     /// GPGPU-Sim's BookSim 2: 1.
     pub virtual_channels: u32,
-    /// Of `Fifo`: a packet takes the virtual channel `output mod virtual_channels`, so that packets
-    /// from one input to one output stay in order, as caches need it; otherwise the next one that
-    /// has room, and packets overtake each other (`false`).
+    /// Channel selection with `Fifo`. If true, a packet takes the virtual channel
+    /// `output mod virtual_channels`. Packets from one input to one output then stay in order, as
+    /// caches require. If `false`, it takes the next one that has room, and packets overtake each
+    /// other.
     pub ordered: bool,
     /// Flits that an input holds per virtual channel. One channel runs at full rate from
     /// `input_wire_cycles + credit_wire_cycles + 1` on. Source: GPGPU-Sim's BookSim 2: 64 for the
@@ -36,16 +37,16 @@ pub struct RouterSpec {
     pub buffer_flits: u32,
     /// Flits that the far end of each output holds per virtual channel.
     pub output_buffer_flits: u32,
-    /// How the switch is matched, and how virtual channels are given to packets (iSLIP: with one
-    /// iteration; one that is not built in: round robin). Source: GPGPU-Sim's BookSim 2: iSLIP with 1 iteration.
+    /// Arbiter for switch allocation, and for virtual-channel allocation (iSLIP with one iteration;
+    /// round robin if not built in). Source: GPGPU-Sim's BookSim 2: iSLIP with 1 iteration.
     pub arbiter: Policy<Arbiter>,
     /// Router steps per cycle, 1 to 4. Source: GPGPU-Sim's BookSim 2: 2.
     pub internal_speedup: u32,
     /// Switch ports per input; virtual channel `v` uses port `v mod this`. Source: GPGPU-Sim's
     /// BookSim 2: 1.
     pub input_speedup: u32,
-    /// Whether heads ask for the switch while they ask for a virtual channel. Source: GPGPU-Sim's
-    /// BookSim 2: `false`.
+    /// Enables speculation: heads request the switch while they request a virtual channel. Source:
+    /// GPGPU-Sim's BookSim 2: `false`.
     pub speculative: bool,
     /// Cycles of route computation, 0 with look-ahead. Source: GPGPU-Sim's BookSim 2: 0.
     pub routing_cycles: u32,
@@ -56,25 +57,25 @@ pub struct RouterSpec {
     pub switch_allocation_cycles: u32,
     /// Cycles of switch traversal, at least 1; not pipelined. Source: GPGPU-Sim's BookSim 2: 1.
     pub traversal_cycles: u32,
-    /// Cycles from a flit's being taken at the port to its standing in the input buffer. Source:
+    /// Cycles from a flit's acceptance at the port to its arrival in the input buffer. Source:
     /// GPGPU-Sim's BookSim 2: 2.
     pub input_wire_cycles: u32,
-    /// Cycles from a flit's having crossed the switch to its leaving the network. Source:
-    /// GPGPU-Sim's BookSim 2: 2.
+    /// Cycles from a flit's switch traversal to its departure from the network. Source: GPGPU-Sim's
+    /// BookSim 2: 2.
     pub output_wire_cycles: u32,
-    /// Cycles from a flit's leaving a buffer to its slot being usable at the other end of the wire,
-    /// at least 1. Source: GPGPU-Sim's BookSim 2: 2.
+    /// Cycles from a flit's departure from a buffer to its slot being usable at the other end of
+    /// the wire, at least 1. Source: GPGPU-Sim's BookSim 2: 2.
     pub credit_wire_cycles: u32,
-    /// Cycles the router needs to take note of an output's credit. Source: GPGPU-Sim's BookSim 2:
-    /// 0.
+    /// Cycles in which the router processes an output's credit. Source: GPGPU-Sim's BookSim 2: 0.
     pub credit_cycles: u32,
 }
 
 impl RouterSpec {
-    /// Checks the numbers for a router of this shape; `field` names this network in errors.
+    /// Checks the parameters for a router of this shape; `field` is the name of this network in
+    /// errors.
     ///
     /// # Errors
-    /// A number outside its range.
+    /// Fails if a parameter is outside its range.
     pub fn check(&self, field: &str, inputs: u32, outputs: u32) -> Result<(), SpecError> {
         for (name, value, low, high) in [
             ("flit_bytes", self.flit_bytes, 1, 4096),
@@ -122,14 +123,14 @@ impl RouterSpec {
         )
     }
 
-    /// Flits that its buffers hold.
+    /// Returns the total capacity of its buffers in flits.
     pub(in crate::crossbar) fn buffered_flits(&self, inputs: u32, outputs: u32) -> u64 {
         let lanes = u64::from(inputs) * u64::from(self.lanes(outputs));
         let channels = u64::from(outputs) * u64::from(self.virtual_channels);
         lanes * u64::from(self.buffer_flits) + channels * u64::from(self.output_buffer_flits)
     }
 
-    /// The arbiter of the switch, and that of what is speculated on.
+    /// Builds the arbiter of the switch, and that of speculative requests.
     pub(in crate::crossbar) fn arbiters(
         &self,
         place: &NetworkPlace<'_>,
@@ -149,12 +150,12 @@ impl RouterSpec {
         ))
     }
 
-    /// Whether packets from one input to one output stay in order.
+    /// True if packets from one input to one output stay in order.
     pub fn keeps_order(&self) -> bool {
         self.ordered || self.virtual_channels == 1 || self.queueing == Queueing::VirtualOutput
     }
 
-    /// Virtual channels of an input.
+    /// Returns the number of virtual channels of an input.
     #[inline]
     pub(super) fn lanes(&self, outputs: u32) -> u32 {
         match self.queueing {
@@ -163,8 +164,8 @@ impl RouterSpec {
         }
     }
 
-    /// Cycles that a packet of `flits` takes from entering an empty router to leaving it, measured
-    /// on one of a single input and output: stages that are not pipelined have no simple formula.
+    /// Cycles that a packet of `flits` takes through an empty router. Measured on a router with a
+    /// single input and output, because unpipelined stages have no simple formula.
     pub fn zero_load_cycles(&self, flits: u32) -> u32 {
         // With one input and one output all arbiters do the same.
         let arbiter = || AnyArbiter::BuiltIn(BuiltInArbiter::RoundRobin);

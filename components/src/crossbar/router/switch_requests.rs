@@ -1,4 +1,4 @@
-//! Who asks for the switch, and which lane of a switch port is heard.
+//! Switch requests, and the choice of the lane for each switch port.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::crossbar::arbiter::BuiltInArbiter;
 use crate::crossbar::network_ports::NetworkPorts;
 use crate::crossbar::requests::{PortMask, Requests};
 
-/// The lanes whose first flits ask for the switch: per switch port and output, a bit per lane.
+/// Lanes whose first flits request the switch: a bit per lane for each switch port and output.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RequestMatrix {
     lanes: Vec<u64>,
@@ -20,7 +20,7 @@ pub(super) struct RequestMatrix {
 }
 
 impl RequestMatrix {
-    /// Whether what a checkpoint holds is of a router as this one was built.
+    /// Checks that a checkpoint's requests have the shape of the router built.
     pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("cells", self.lanes.len(), built.lanes.len())?;
         self.requests.is_like(&built.requests)
@@ -49,19 +49,20 @@ impl RequestMatrix {
         }
     }
 
-    /// Whether any lane asks.
+    /// True if any lane requests the switch.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.requests.wanted() != 0
     }
 }
 
-/// Matches lanes and outputs: which lane of a switch port asks, and which switch port is heard.
+/// Matches lanes with outputs: chooses the requesting lane of each switch port, and the switch port
+/// that is served.
 pub(super) struct LaneMatcher<'a, P> {
     pub(super) shape: Shape,
-    /// By whose like the lane of a switch port is chosen.
+    /// Built-in arbiter whose rules choose the lane of a switch port.
     pub(super) arbiter: BuiltInArbiter,
-    /// Per switch port: the lane with the highest priority.
+    /// Lane with the highest priority, for each switch port.
     pub(super) first_lane: &'a [u32],
     pub(super) network: &'a NetworkPorts<P>,
 }
@@ -84,7 +85,7 @@ impl<P: Copy> LaneMatcher<'_, P> {
         before..matched.len()
     }
 
-    /// Which of the lanes of a switch port asks for the output.
+    /// Returns the lane of a switch port that requests the output.
     #[inline]
     fn lane(&self, asking: &RequestMatrix, row: usize, output: usize) -> usize {
         let first = row / self.shape.rows_per_input * self.shape.lanes_per_input;

@@ -1,10 +1,10 @@
-//! Virtual-channel allocation: which waiting packet gets which free channel of its output.
+//! Virtual-channel allocation: assigns free channels of the outputs to waiting packets.
 //!
-//! Every waiting packet asks for all free channels of one output. With iSLIP every free channel
-//! grants the first packet at or after its pointer, every packet accepts the first grant at or
-//! after its own, and an accepted pair moves both pointers one past the partner (input channels are
-//! numbered input by input, output channels output by output). The other arbiters hand the free
-//! channels out in ascending order: round robin over the packets, oldest first, or lowest first.
+//! Every waiting packet requests all free channels of one output. With iSLIP, every free channel
+//! grants the first packet at or after its pointer. Every packet accepts the first grant at or
+//! after its own pointer. An accepted pair moves both pointers one past the partner (input channels
+//! are numbered input by input, output channels output by output). The other arbiters assign the
+//! free channels in ascending order: round robin over the packets, oldest first, or lowest first.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, as_many, below};
@@ -12,7 +12,7 @@ use warpweave_framework::{Cycle, State, as_many, below};
 use crate::crossbar::arbiter::BuiltInArbiter;
 use crate::crossbar::requests::{PortMask, bit};
 
-/// A packet's input channel (numbered within the waiting set) and the channel it got.
+/// Input channel of a packet (its index in the waiting set) and the channel assigned to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Grant {
     pub(super) waiter: u32,
@@ -20,17 +20,17 @@ pub(super) struct Grant {
     pub(super) channel: u32,
 }
 
-/// Who waits for a channel of which output.
+/// Packets that wait for a channel, by output.
 #[derive(Serialize, Deserialize)]
 pub(super) struct VcRequests {
     words: usize,
     bits: Vec<u64>,
-    /// Outputs that somebody waits for.
+    /// Outputs for which at least one packet waits.
     pub(super) outputs: PortMask,
 }
 
 impl VcRequests {
-    /// Whether what a checkpoint holds is of a router as this one was built.
+    /// Checks that a checkpoint's waiting sets have the shape of the router built.
     pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
         as_many("words", self.words, built.words)?;
         as_many("words", self.bits.len(), built.bits.len())?;
@@ -72,7 +72,7 @@ impl VcRequests {
     }
 }
 
-/// The elements of a set of bits, ascending.
+/// Iterates over the elements of a bit set in ascending order.
 pub(super) fn elements(words: &[u64]) -> impl Iterator<Item = usize> {
     words.iter().enumerate().flat_map(|(index, word)| {
         let mut word = *word;
@@ -86,7 +86,7 @@ pub(super) fn elements(words: &[u64]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The first element of a non-empty set at or after `start`, cyclically.
+/// Returns the first element of a non-empty set at or after `start`, cyclically.
 #[inline]
 fn first_element(words: &[u64], start: usize) -> usize {
     let (word, offset) = (start / 64, start % 64);
@@ -104,14 +104,14 @@ fn first_element(words: &[u64], start: usize) -> usize {
     index * 64 + found.trailing_zeros() as usize
 }
 
-/// The first channel of a non-empty mask at or after `start`, cyclically.
+/// Returns the first channel of a non-empty mask at or after `start`, cyclically.
 #[inline]
 pub(super) fn first_channel(mask: u64, start: u32) -> u32 {
     let above = mask >> start << start;
     (if above == 0 { mask } else { above }).trailing_zeros()
 }
 
-/// The pointers of the allocator.
+/// Virtual-channel allocator with its round-robin pointers.
 pub(super) struct VcAllocator {
     arbiter: BuiltInArbiter,
     channels: usize,
@@ -121,9 +121,9 @@ pub(super) struct VcAllocator {
     grant: Vec<u32>,
     /// iSLIP: per input channel, the output channel with the highest priority.
     accept: Vec<u32>,
-    /// Every waiter has one input channel per output, so many; 0: a waiter is an input channel.
+    /// Input channels of each waiter, one per output; 0 if a waiter is a single input channel.
     per_output: usize,
-    /// Scratch, empty between uses: channels that granted, per waiter, and who was granted.
+    /// Scratch, empty between uses: granting channels of each waiter, and the granted waiters.
     granting: Vec<u64>,
     granted: Vec<u32>,
     aged: Vec<(Cycle, usize)>,
@@ -149,7 +149,7 @@ impl VcAllocator {
         }
     }
 
-    /// Gives the `free` channels of an output to those who wait for it.
+    /// Assigns the `free` channels of an output to the packets that wait for it.
     pub(super) fn allocate(
         &mut self,
         (output, free): (usize, u64),
@@ -208,7 +208,7 @@ impl VcAllocator {
         }
     }
 
-    /// Names what later allocations depend on.
+    /// Registers the state on which later allocations depend.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.array("grant", &mut self.grant);
         state.array("accept", &mut self.accept);
@@ -219,7 +219,7 @@ impl VcAllocator {
     }
 }
 
-/// The channels of a mask, ascending.
+/// Iterates over the channels of a mask in ascending order.
 fn channels(mut mask: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {

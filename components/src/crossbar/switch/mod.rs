@@ -1,5 +1,5 @@
-//! A rectangular input-queued switch of flits: one stage between the input and the output ports of a
-//! network. [`SwitchSpec`] (`spec.rs`) is what a description says about it.
+//! Rectangular input-queued switch of flits: one stage between the input and the output ports of a
+//! network. [`SwitchSpec`] (`spec.rs`) is its specification.
 //!
 //! ```text
 //!   offer ─► entry ─► wire ─► input queues ─► matching ─► output buffer ─► deliver
@@ -10,34 +10,35 @@
 //! ```
 //!
 //! # Timing
-//! [`Network::step`](super::Network::step) is one cycle: credits come back, every entering packet moves one flit into its
-//! input wire if it has a credit, flits that passed the wire join their queue, inputs and outputs
-//! are matched `internal_speedup` times, every output lets one flit leave. A packet of `L` flits
-//! offered to an empty switch before the step of cycle `t` is delivered in the step of
-//! `t + input_cycles + output_cycles + L - 1`.
+//! [`Network::step`](super::Network::step) is one cycle. Credits return, and every entering packet
+//! moves one flit into its input wire if it has a credit. Flits that passed the wire join their
+//! queue. Inputs and outputs are matched `internal_speedup` times, and every output lets one flit
+//! leave. A packet of `L` flits offered to an empty switch before the step of cycle `t` is
+//! delivered in the step of `t + input_cycles + output_cycles + L - 1`.
 //!
-//! A BookSim 2 router with one virtual channel of 64 flits, as GPGPU-Sim uses it, is `Fifo`,
-//! `Islip(iterations: 1)`, both buffers 64, `output_cycles: 3, credit_cycles: 2,
-//! turnaround_matchings: 1` and `input_cycles: 3` at internal speedup 1 (latency `5 + L`),
-//! `input_cycles: 2` at 2 (`4 + L`); mean latency then agrees within 3.5 %, saturation within 1 %.
-//! With all of these 0, `credit_cycles: 1` and no bound on the buffers it is the slotted switch of
-//! queueing theory: latency 0 means served in the slot of arrival.
+//! A BookSim 2 router with one virtual channel of 64 flits, as GPGPU-Sim uses it, is configured as
+//! follows. Use `Fifo`, `Islip(iterations: 1)`, both buffers 64, and
+//! `output_cycles: 3, credit_cycles: 2, turnaround_matchings: 1`. Add `input_cycles: 3` at internal
+//! speedup 1 (latency `5 + L`), or `input_cycles: 2` at 2 (`4 + L`). Mean latency then agrees
+//! within 3.5 %, saturation within 1 %. With all of these 0, `credit_cycles: 1` and no bound on the
+//! buffers it is the slotted switch of queueing theory. Latency 0 then means served in the slot of
+//! arrival.
 //!
 //! # Rules
-//! - Wormhole: once its head is switched a packet holds its input and its output until its tail is
-//!   switched. (If inputs could start several packets they would hold several outputs at a
-//!   fraction of their rate each.)
+//! - Wormhole: once its head is switched, a packet holds its input and its output until its tail is
+//!   switched. (If inputs could start several packets they would hold several outputs at a fraction
+//!   of their rate each.)
 //! - Packets of one input and output stay in order.
-//! - A full input queue stops the entry of that input; a full output buffer stops its output; a
+//! - A full input queue stops the entry of that input. A full output buffer stops its output. A
 //!   tail that the receiver refuses stays in the output buffer.
-//! - Nobody starves: both arbiters serve a persistent request within inputs × outputs packets; an
-//!   input that started 8 × outputs packets of several flits while another head waits starts
-//!   nothing else until that one was served.
+//! - Freedom from starvation: both arbiters serve a persistent request within inputs × outputs
+//!   packets. An input that started 8 × outputs packets of several flits while another head waits
+//!   starts nothing else until that one is served.
 //!
 //! # Not modelled
-//! Virtual channels other than output queues, and flits of several packets interleaved at an output
-//! (BookSim does so with several virtual channels); pipelines whose stages depend on the flit; half
-//! cycles (BookSim's speedup 2 has a credit loop of 4.5 cycles).
+//! Virtual channels other than output queues. Interleaved flits of several packets at an output, as
+//! in BookSim with several virtual channels. Pipelines whose stages depend on the flit. Half cycles
+//! (BookSim's speedup 2 has a credit loop of 4.5 cycles).
 
 mod spec;
 
@@ -56,27 +57,28 @@ use crate::crossbar::requests::{PortMask, Requests, ports};
 
 pub use spec::SwitchSpec;
 
-/// The switch, as part of a [`Network`](super::Network); `P` is what its packets carry.
+/// Switch as a kind of [`Network`](super::Network); `P` is the payload of its packets.
 pub struct Switch<P> {
     spec: SwitchSpec,
     queues_per_input: usize,
     pub(super) ports: NetworkPorts<P>,
-    /// Queues whose slots come back.
+    /// Queues whose credits are in transit.
     returning: DelayLine<u32>,
 
     requests: Requests,
     allocator: Allocator,
-    /// Inputs and outputs of tails whose turnaround ends, at which matching (counted from cycle 0).
+    /// Inputs and outputs of tails in turnaround, with the matching at which it ends (counted from
+    /// cycle 0).
     turnarounds: DelayLine<(u32, u32)>,
-    /// Queues and outputs that sit out the turnaround after a tail.
+    /// Queues and outputs that are idle during the turnaround after a tail.
     turning_queues: Vec<bool>,
     turning_outputs: PortBits,
-    /// Outputs whose buffer is full.
+    /// Outputs whose buffer is currently full.
     full_outputs: PortBits,
 }
 
 impl<P: Copy> Switch<P> {
-    /// An empty switch; `spec` has been checked for this shape.
+    /// Creates an empty switch; `spec` must have been checked for this shape.
     pub(super) fn new(
         inputs: usize,
         outputs: usize,
@@ -105,12 +107,11 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// The arbiter.
     pub(super) fn arbiter(&self) -> &AnyArbiter {
         self.allocator.arbiter()
     }
 
-    /// One cycle; see [`Network::step`](super::Network::step).
+    /// Simulates one cycle; see [`Network::step`](super::Network::step) for the contract.
     pub(super) fn step(&mut self, now: Cycle, deliver: impl FnMut(usize, P, Cycle) -> bool) {
         while let Some(queue) = self.returning.take(now) {
             self.ports.inputs.return_credit(queue as usize);
@@ -130,7 +131,8 @@ impl<P: Copy> Switch<P> {
             .leave(now, deliver, |output, _| full.remove(output));
     }
 
-    /// See [`Network::next_event`](super::Network::next_event).
+    /// Returns the next cycle with an event; see
+    /// [`Network::next_event`](super::Network::next_event).
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let soon = now + 1;
         let open = self.open_outputs();
@@ -153,7 +155,7 @@ impl<P: Copy> Switch<P> {
         (first != Cycle::MAX).then(|| first.max(soon))
     }
 
-    /// Outputs that can take a flit from the switch.
+    /// Returns the outputs that can accept a flit from the switch.
     #[inline]
     fn open_outputs(&self) -> PortMask {
         !(self.full_outputs.mask() | self.turning_outputs.mask())
@@ -168,7 +170,7 @@ impl<P: Copy> Switch<P> {
         input * queues + output % queues
     }
 
-    /// The first packet of a queue requests its output, unless the queue sits out a turnaround.
+    /// Requests the output of a queue's first packet, unless the queue is in turnaround.
     #[inline]
     fn request(&mut self, queue: usize) {
         if !self.turning_queues[queue] {
@@ -233,7 +235,7 @@ impl<P: Copy> Switch<P> {
 }
 
 impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
-    /// Names the fields of the state.
+    /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         self.ports.state(state);
         state.field("returning", &mut self.returning);
@@ -260,7 +262,7 @@ impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
         });
     }
 
-    /// Whether the first packets of all queues that sit out no turnaround ask, and nobody else.
+    /// Checks that exactly the first packets of all queues not in turnaround request their outputs.
     fn requests_fit(&self) -> Result<(), String> {
         let mut asking = Vec::new();
         for (queue, turns) in self.turning_queues.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The component on the bench: exact cycles, identities, stalls.
+//! Tests of the component on a test bench: exact cycles, ids, stalls.
 
 use proptest::prelude::*;
 use warpweave_framework::{
@@ -12,7 +12,7 @@ use crate::crossbar::{Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec}
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind};
 
-/// Expects a request below in this cycle and returns it: its id is the crossbar's own.
+/// Expects a downstream request in this cycle and returns it, with its hop-local id.
 fn expect_below(b: &mut Bench, slice: usize, cycle: Cycle, request: &MemRequest) -> MemRequest {
     let (arrived_at, arrived) = b.bench.receive(&b.arrivals[slice]);
     let id = arrived.id;

@@ -1,7 +1,7 @@
 //! Tests of the crossbar as a component (`component.rs`) and of its two kinds of network alone
-//! (`switch.rs`, `router.rs`, with traffic from `traffic.rs`, and
-//! arbiters of other crates in `open_arbiters.rs`), and iSLIP written naively
-//! (`naive_islip.rs`), which the allocator is compared with.
+//! (`switch.rs`, `router.rs`). `traffic.rs` generates traffic, and `open_arbiters.rs` contains
+//! arbiters of other crates. `naive_islip.rs` is a naive iSLIP against which the allocator is
+//! compared.
 
 mod component;
 pub(in crate::crossbar) mod naive_islip;

@@ -3,7 +3,7 @@
 use crate::crossbar::allocator::Match;
 
 pub(in crate::crossbar) struct NaiveIslip {
-    /// The pointers of outputs and inputs.
+    /// Round-robin pointers of the outputs; `accept` holds those of the inputs.
     grant: Vec<usize>,
     accept: Vec<usize>,
 }
@@ -16,7 +16,7 @@ impl NaiveIslip {
         }
     }
 
-    /// Matches these pairs of input and output; the pairs found are in the order of inputs.
+    /// Matches these pairs of input and output; the result is in the order of inputs.
     pub(in crate::crossbar) fn matching(
         &mut self,
         wanted: &[Match],

@@ -1,4 +1,4 @@
-//! Arbiters that the allocator knows by the open trait alone.
+//! Arbiters that the allocator accesses only through the open trait.
 
 use proptest::prelude::*;
 use warpweave_framework::{
@@ -15,7 +15,7 @@ use crate::crossbar::{
 };
 use crate::memory::{MemRequest, MemResponse};
 
-/// What [`AgeBased`] does, by what everybody can see.
+/// Equivalent of [`AgeBased`], written against the public interface.
 pub(super) struct Oldest;
 
 impl PolicyKind for Oldest {
@@ -49,7 +49,7 @@ impl ArbiterPolicy for Oldest {
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 
-/// Begins with another output in each matching, so that one matching too many shows.
+/// Arbiter that begins with another output in each matching, which exposes extra calls.
 pub(super) struct Rotating {
     outputs: usize,
     first: usize,
@@ -103,7 +103,6 @@ proptest! {
     }
 }
 
-/// Matches always the same.
 struct Stubborn(Vec<(usize, usize)>);
 
 impl ArbiterPolicy for Stubborn {

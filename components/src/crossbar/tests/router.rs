@@ -1,4 +1,5 @@
-//! The router alone: BookSim's exact anchors, conservation, order, fairness, saved state.
+//! Tests of the router alone: BookSim's exact latencies, conservation, order, fairness, saved
+//! state.
 
 use proptest::prelude::*;
 use warpweave_framework::Policy;
@@ -8,7 +9,7 @@ use super::traffic::{
 };
 use crate::crossbar::{AgeBased, NetworkSpec, Queueing, RoundRobin, RouterSpec};
 
-/// BookSim 2 with one virtual channel, as GPGPU-Sim uses it but for the internal speedup.
+/// BookSim 2 with one virtual channel, as GPGPU-Sim uses it except for the internal speedup.
 fn booksim() -> RouterSpec {
     RouterSpec {
         flit_bytes: 40,
@@ -93,11 +94,11 @@ fn any_router() -> impl Strategy<Value = NetworkSpec> {
         )
 }
 
-/// The cycles below which no packet goes through, whatever else is in the network.
+/// Returns a lower bound on the cycles of any packet, whatever other traffic there is.
 ///
-/// Alone in an empty network nothing is faster, if the stages are pipelined. A stage that works on
-/// batches can be: held up by others on its way, a packet may find more of its flits in one batch.
-/// Then its head takes all stages and every other flit at least a cycle.
+/// With pipelined stages, the zero-load latency is the minimum. With batch stages it is not: a
+/// packet delayed by others may find more of its flits in one batch. Then its head takes all stages
+/// and every other flit at least a cycle.
 fn least_cycles(spec: &NetworkSpec, flits: u32) -> u64 {
     let batches = match spec {
         NetworkSpec::Router(spec) => {
@@ -180,8 +181,8 @@ fn nobody_starves_while_others_send_without_end() {
 
 #[test]
 fn flits_of_packets_with_different_channels_interleave() {
-    // Two packets of 5 flits for one output: with one channel the second follows the first, with
-    // two they take turns and the first is late, too.
+    // Two packets of 5 flits go to one output. With one channel the second follows the first; with
+    // two they interleave and the first is late, too.
     let arrivals = |virtual_channels| {
         let spec = NetworkSpec::Router(RouterSpec {
             virtual_channels,

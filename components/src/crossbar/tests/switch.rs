@@ -1,4 +1,5 @@
-//! The switch alone: BookSim's exact anchors, queueing theory, conservation, order, fairness.
+//! Tests of the switch alone: BookSim's exact latencies, queueing theory, conservation, order,
+//! fairness.
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ use super::traffic::{
 };
 use crate::crossbar::{Network, NetworkSpec, Queueing, RoundRobin, SwitchSpec};
 
-/// A switch without anything around it.
+/// Builds a switch without a component around it.
 fn switch<P: Copy>((inputs, outputs): (usize, usize), spec: &SwitchSpec) -> Network<P> {
     network(inputs, outputs, &NetworkSpec::Switch(spec.clone()))
 }
@@ -31,7 +32,7 @@ fn booksim(internal_speedup: u32, buffer_flits: u32) -> SwitchSpec {
     }
 }
 
-/// The slotted switch of queueing theory.
+/// Specification of the slotted switch of queueing theory.
 fn slotted(queueing: Queueing, iterations: u32) -> SwitchSpec {
     SwitchSpec {
         flit_bytes: 32,
@@ -47,8 +48,8 @@ fn slotted(queueing: Queueing, iterations: u32) -> SwitchSpec {
     }
 }
 
-/// Keeps every input fed with what `next` says (output, flits) and returns flits per cycle per
-/// output, leaving out the first tenth of the time.
+/// Keeps every input supplied with packets from `next` (output, flits). Returns flits per cycle per
+/// output, excluding the first tenth of the time.
 fn saturate(
     spec: &SwitchSpec,
     (inputs, outputs): (usize, usize),
@@ -232,12 +233,13 @@ fn islip_delays_match_the_slotted_model_below_saturation() {
     }
 }
 
-/// Offered traffic of one simulated point: packets of `flits` at `load` flits per cycle and source,
-/// a fraction `hot` to output 0 and the rest uniform. Returns (mean latency including the wait at
-/// the source, flits per cycle).
+/// Simulates one point with offered traffic: packets of `flits` at `load` flits per cycle and
+/// source. A fraction `hot` goes to output 0 and the rest is uniform. Returns (mean latency
+/// including the wait at the source, flits per cycle).
 ///
-/// One draw is compared with one run of the reference. Near saturation draws differ: over 59 others
-/// the accepted rate of the hot-spot overload with 5 flits is on average 2 % below the reference.
+/// One random sample is compared with one run of the reference. Near saturation samples differ:
+/// over 59 others the accepted rate of the hot-spot overload with 5 flits is on average 2 % below
+/// the reference.
 fn offered(
     spec: &SwitchSpec,
     (inputs, outputs): (usize, usize),
@@ -340,8 +342,8 @@ fn virtual_output_queues_are_those_of_booksim_for_single_flits() {
     near(run(1, 256, 1.0).1, 8.0, 0.001);
     near(run(5, 256, 1.0).1, 7.9605, 0.01);
     // KNOWN DEVIATION: with longer packets BookSim's virtual channels interleave flits of several
-    // packets at an output (12.94 and 23.39 cycles, 6.38 flits per cycle in overload); here a
-    // packet holds its ports until its tail, which is shorter for everyone.
+    // packets at an output. BookSim gives 12.94 and 23.39 cycles, and 6.38 flits per cycle in
+    // overload. Here a packet holds its ports until its tail, which is shorter for all packets.
     near(run(5, 16, 0.2).0, 11.68, 0.01);
     near(run(5, 16, 0.4).0, 16.33, 0.01);
     near(run(5, 16, 1.0).1, 7.564, 0.01);
@@ -418,9 +420,9 @@ fn nobody_starves_while_others_send_without_end() {
 
 #[test]
 fn two_staggered_streams_do_not_lock_a_third_packet_out() {
-    // Inputs 0 and 1 send packets of 4 flits to outputs 0 and 1 without end. Inputs 2 and 3 do too
-    // for a while, to leave the others a backlog; the one ends with 2 more flits, so that
-    // afterwards output 1 is never free in the cycle in which input 0 is.
+    // Inputs 0 and 1 send packets of 4 flits to outputs 0 and 1 without end. Inputs 2 and 3 do so
+    // for a while, to build a backlog for the others. One of them ends with 2 more flits.
+    // Afterwards output 1 is never free in the cycle in which input 0 is.
     for arbiter in [Policy::plain::<RoundRobin>(), islip(2)] {
         let spec = SwitchSpec {
             arbiter: arbiter.clone(),

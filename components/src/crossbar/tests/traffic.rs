@@ -12,8 +12,8 @@ use crate::crossbar::{
     Queueing, RoundRobin, SwitchSpec,
 };
 
-/// The random number of a cycle and port. A function of its own: the comparison with the reference
-/// rests on these draws, and near saturation others lie some per cent beside them.
+/// Returns the random number of a cycle and port. It is a separate function because the comparison
+/// with the reference depends on these draws. Near saturation, other draws differ by some per cent.
 pub(super) fn random(seed: u64, now: Cycle, port: usize) -> u64 {
     let mut z = seed ^ now.wrapping_mul(GAMMA) ^ (port as u64).rotate_left(40);
     for multiplier in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
@@ -22,12 +22,12 @@ pub(super) fn random(seed: u64, now: Cycle, port: usize) -> u64 {
     z ^ z >> 32
 }
 
-/// Whether a random number says yes, which it does with this probability.
+/// True with this probability, decided by the random number.
 pub(super) fn happens(random: u64, probability: f64) -> bool {
     ((random >> 11) as f64) < probability * (1u64 << 53) as f64
 }
 
-/// A packet of which only the way and the length matter.
+/// Creates a packet of which only the route and the length matter.
 pub(super) fn parcel(input: usize, output: usize, flits: u32) -> PacketInfo {
     PacketInfo {
         input,
@@ -40,31 +40,32 @@ pub(super) fn parcel(input: usize, output: usize, flits: u32) -> PacketInfo {
 /// Packets per input: earliest cycle, output, flits.
 pub(super) type Plan = Vec<Vec<(Cycle, usize, u32)>>;
 
-/// What was delivered: cycle, output, (input, number of the packet at that input).
+/// Delivered packets: cycle, output, (input, number of the packet at that input).
 pub(super) type Delivered = Vec<(Cycle, usize, (u32, u32))>;
 
-/// How a plan is played.
+/// Options for the simulation of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct Play {
     pub(super) outputs: usize,
-    /// Of 16 cycles, how many refuse a packet.
+    /// Average number of cycles out of 16 in which the receiver refuses a packet.
     pub(super) refuse: u32,
-    /// Step only in cycles in which something can happen.
+    /// Steps only in cycles in which something can happen.
     pub(super) lazy: bool,
-    /// Save in this cycle and go on with a fresh network.
+    /// Cycle in which the network is saved and replaced by a fresh one restored from it.
     pub(super) save_at: Option<Cycle>,
 }
 
-/// Cycles of a play, many more than any plan needs.
+/// Simulated cycles of a plan, many more than any plan needs.
 const PLAYED: Cycle = 30_000;
 
-/// The cycles in which the state of a play is looked at: while packets are inside, and in the end.
+/// Cycles in which the state is compared: two while packets are inside, and the last one.
 const LOOKS: [Cycle; 3] = [60, 130, PLAYED - 1];
 
-/// The state of a network in each of those cycles.
+/// State of a network in each of those cycles.
 pub(super) type States = Vec<Vec<u8>>;
 
-/// Plays a plan to its end; returns the cycles of credit stalls and what the state was, too.
+/// Simulates a plan to its end. Returns the deliveries, the credit stall cycles and the saved
+/// states.
 pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u64, States) {
     let fresh = || network(plan.len(), how.outputs, spec);
     let mut network = fresh();
@@ -114,7 +115,7 @@ pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u6
     (delivered, network.credit_stalls(PLAYED), states)
 }
 
-/// The longest time between two packets of any pair of ports, with all inputs sending packets of
+/// Returns the longest time between two packets of any pair of ports. All inputs send packets of
 /// three flits to all outputs in turn without end.
 pub(super) fn longest_wait(
     spec: &NetworkSpec,
@@ -147,7 +148,7 @@ pub(super) fn islip(iterations: u32) -> Policy<Arbiter> {
     Policy::of::<Islip>(&IslipSpec { iterations })
 }
 
-/// A network without a component around it.
+/// Builds a network without a component around it.
 pub(super) fn network<P: Copy>(inputs: usize, outputs: usize, spec: &NetworkSpec) -> Network<P> {
     let place = NetworkPlace {
         field: "network",
@@ -191,7 +192,7 @@ pub(super) fn any_switch() -> impl Strategy<Value = SwitchSpec> {
     })
 }
 
-/// A number of outputs and a plan for them.
+/// Generates a number of outputs and a plan for them.
 pub(super) fn any_plan() -> impl Strategy<Value = (usize, Plan)> {
     (1usize..7, 1usize..7).prop_flat_map(|(inputs, outputs)| {
         let packet = (0u64..200, 0..outputs, 1u32..6);

@@ -1,4 +1,4 @@
-//! Requests on their way to the queues of their banks, and whether reads or writes have their turn.
+//! Transfer of requests to the per-bank queues, and the choice between reads and writes.
 
 use warpweave_framework::Id;
 
@@ -6,7 +6,8 @@ use super::Controller;
 use crate::dram::drain::Drain;
 
 impl Controller {
-    /// The request that moves to its bank's queue next: its place before them.
+    /// Returns the request that moves to its bank's queue next, as its kind and its position in the
+    /// front queue.
     fn movable(&self) -> Option<(usize, usize)> {
         let depth = self.config.bank_queue?;
         let kind = usize::from(self.draining.on());
@@ -26,7 +27,7 @@ impl Controller {
         }
     }
 
-    /// Moves a request to its bank's queue, if one can.
+    /// Moves one request to its bank's queue, if one has room.
     pub(super) fn move_to_bank(&mut self) {
         self.update_draining();
         let Some((kind, at)) = self.movable() else {

@@ -1,4 +1,4 @@
-//! A channel and the policies of its controller.
+//! Configuration of a channel and its controller policies.
 
 use crate::dram::command_bus::CommandBus;
 use crate::dram::drain::Drain;
@@ -7,38 +7,40 @@ use crate::dram::page::Page;
 use crate::dram::refresh::Refresh;
 use crate::dram::timing::Timing;
 
-/// The most requests a queue can hold.
+/// Maximum capacity of a request queue.
 pub(crate) const QUEUE_MAX: u32 = 4096;
 
-/// A channel and the policies of its controller, but for the order of requests.
+/// Configuration of a channel and its controller policies, except for the request order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Banks, rows and columns.
+    /// Numbers of banks, rows and columns.
     pub geometry: Geometry,
-    /// Timing of the devices.
     pub timing: Timing,
-    /// Reads that may wait for their first command or their row hit.
+    /// Capacity of the read queue: reads that wait for their first command or their row hit.
     pub reads: u32,
-    /// Writes, likewise.
+    /// Capacity of the write queue, counted like `reads`.
     pub writes: u32,
-    /// Requests each bank's own queue holds beyond these; none without such queues.
+    /// Additional requests that each bank's own queue holds; `None` without per-bank queues.
     pub bank_queue: Option<u32>,
-    /// Commands that fit into a cycle.
+    /// Number of commands per cycle that the command bus takes.
     pub command_bus: CommandBus,
-    /// Whether a column command serves an access to an even column and one to an odd one.
+    /// Enables serving an access to an even column and one to an odd column with a single column
+    /// command.
     pub column_pairs: bool,
-    /// How long rows stay open.
+    /// Page policy: how long rows stay open.
     pub page: Page,
-    /// When writes are served.
+    /// Drain policy: when writes are served.
     pub drain: Drain,
-    /// Whether a write to an access that waits already replaces it.
+    /// Enables replacing a waiting write by a later write to the same access.
     pub merge_writes: bool,
-    /// When devices are refreshed.
+    /// Refresh mode: when and how devices are refreshed.
     pub refresh: Refresh,
 }
 
 impl Config {
-    /// The controller of the reference runs, which goes with FR-FCFS: Ramulator 2 with unified queues of 32 reads and 32 writes, open rows, refreshes never postponed.
+    /// Returns the configuration of the reference runs, to be used with FR-FCFS. It models
+    /// Ramulator 2 with unified queues of 32 reads and 32 writes, open rows and refreshes that are
+    /// never postponed.
     pub fn reference(geometry: Geometry, timing: Timing) -> Self {
         Self {
             geometry,

@@ -1,21 +1,21 @@
-//! Refreshes of a channel that stands still, in closed form.
+//! Closed-form refresh of an idle channel.
 
 use warpweave_framework::Cycle;
 
 use super::Controller;
 use crate::dram::refresh::Refresh;
 
-/// ACT in the longest window of the rules.
+/// Number of ACTs in the longest activation window of the rules.
 const WINDOW: u32 = 32;
 
 impl Controller {
-    /// Whether only refreshes change anything.
+    /// True if only refreshes can change the channel's state.
     pub(super) fn is_at_rest(&self) -> bool {
         self.banks.open() == 0 && self.log.is_none() && self.judge.is_none()
     }
 
-    /// Skips refreshes of a channel at rest in closed form: with all banks closed each is issued
-    /// in the very cycle it falls due in, provided it can be.
+    /// Skips the refreshes of a channel at rest in closed form. With all banks closed, each refresh
+    /// is issued in the cycle it falls due, if the timing allows it.
     pub(super) fn refresh_at_rest(&mut self, until: Cycle) {
         let banks = self.banks.count();
         // Nothing is left to be seen of those skipped once so many more have been issued.

@@ -1,4 +1,4 @@
-//! What a command changes.
+//! Updates of the controller's state when a command is issued.
 
 use warpweave_framework::{Cycle, Id};
 
@@ -77,7 +77,7 @@ impl Controller {
         }
     }
 
-    /// The request that a command is for, if it is for one.
+    /// Returns the request that a command serves, if any.
     fn served(&self, choice: Candidate) -> Option<WaitingRequest> {
         let (Candidate::Active(id)
         | Candidate::Activate(id)
@@ -106,7 +106,8 @@ impl Controller {
         Command::Activate { bank, row }
     }
 
-    /// The column command of a request, which then is done with the command bus.
+    /// Returns the column command of a request and removes the request, which needs no further
+    /// commands.
     fn access(&mut self, cycle: Cycle, id: Id) -> Command {
         let Entry {
             bank,
@@ -143,7 +144,8 @@ impl Controller {
         Command::column(Location { bank, row, column }, write, auto)
     }
 
-    /// Serves with a column command the oldest access of its kind to the other columns of the row, even or odd.
+    /// Uses a column command to also serve the oldest access of its kind to a column of the other
+    /// parity in that row.
     #[inline(never)]
     fn serve_partner(&mut self, cycle: Cycle, command: Command) {
         let (Command::Read {
@@ -179,7 +181,7 @@ impl Controller {
         }
     }
 
-    /// Takes a request out of its queue.
+    /// Removes a request from its queue.
     fn leave(&mut self, cycle: Cycle, id: Id) {
         let Entry { bank, write, .. } = self.entries[id];
         let open = self.banks.row(bank);
@@ -195,7 +197,7 @@ impl Controller {
         self.count(cycle, write, -1);
     }
 
-    /// Finds the candidates of a bank whose row has changed.
+    /// Recomputes the scheduling candidates of a bank whose open row has changed.
     fn sort_out(&mut self, bank: u32) {
         if let Some(row) = self.banks.row(bank) {
             for queue in &mut self.queues {

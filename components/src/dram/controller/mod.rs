@@ -1,4 +1,4 @@
-//! The scheduling of one channel, as a function of time.
+//! Scheduling of one channel, as a function of time.
 //!
 //! ```text
 //!                      ┌ unified ─► read queue ─┐
@@ -7,28 +7,29 @@
 //!                                            refresh, page policy
 //! ```
 //!
-//! The frame is that of Ramulator 2; the policies named in [`Config`] and an order of requests fill it:
+//! The framework is that of Ramulator 2. The policies named in [`Config`] and a request order
+//! complete it:
 //!
 //! 1. A request accepted in cycle `c` can cause a command from `c + 1` on.
-//! 2. Each cycle issues at most one command, or with a [`CommandBus`] of row and column pins one for each, the
-//!    second as if in a cycle of its own. It is looked for in this order: requests whose ACT has been
-//!    issued (*active*), a refresh whose time has come, waiting requests as the [order](AnyRequestOrder) says,
-//!    a row the [`Page`] policy gives up. While an all-bank refresh waits nothing new is started,
-//!    while a per-bank refresh waits nothing new in its bank, nor elsewhere as long as its bank has
-//!    an active request.
-//! 3. Every request asks for the command its bank needs next: ACT, PRE, or RD/WR. A bank with an
-//!    active request is not precharged.
-//! 4. In the unified organisation the [`Drain`] policy says whether reads or writes are scheduled;
-//!    with bank queues, from which of the two the next request moves to its bank's queue, one per
-//!    cycle and the oldest whose queue has room.
+//! 2. Each cycle issues at most one command. With a [`CommandBus`] of row and column pins it issues
+//!    one for each, the second treated like the only command of another cycle. Candidates in order:
+//!    requests whose ACT has been issued (*active*), a due refresh, waiting requests in the
+//!    [order](AnyRequestOrder), a row the [`Page`] policy closes. A pending all-bank refresh blocks
+//!    all new requests. A pending per-bank refresh blocks new requests to its bank, and also to
+//!    other banks while its bank has an active request.
+//! 3. Every request needs the next command of its bank: ACT, PRE, or RD/WR. A bank with an active
+//!    request is not precharged.
+//! 4. In the unified organisation the [`Drain`] policy selects whether reads or writes are
+//!    scheduled. With bank queues it selects the kind whose oldest request with room in its bank's
+//!    queue moves there, one request per cycle.
 //! 5. A read of an access that a waiting write covers is answered from it one cycle after its
-//!    acceptance; a write to an access that waits already replaces it.
+//!    acceptance. A write to an access that already has a waiting write replaces it.
 //!
-//! Nothing here happens per cycle: the controller computes the next cycle in which a command can
-//! be issued ([`Controller::next_command`]) and [`Controller::advance`] goes from command to
-//! command, so that it may be called every cycle or once after a long sleep with the same result.
-//! While no request waits it stands still altogether; what happens meanwhile (refreshes, expiring
-//! rows) is made up for by the next offer.
+//! No work is done per cycle. The controller computes the next cycle in which a command can be
+//! issued ([`Controller::next_command`]), and [`Controller::advance`] steps from command to
+//! command. It may therefore be called every cycle or once after a long sleep with the same result.
+//! While no request waits the controller is not advanced. The next offer catches up on the
+//! refreshes and row timeouts of that time.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -38,8 +39,8 @@
 //! | `bank_queues.rs` | requests on their way to the queues of their banks, and whose turn it is |
 //! | `idle.rs` | refreshes of a channel that stands still |
 //!
-//! Banks, queues and policies are the files beside this folder; it knows nothing of ports and
-//! messages.
+//! Banks, queues and policies are in the files next to this folder. The controller does not depend
+//! on ports and messages.
 
 mod bank_queues;
 mod config;
@@ -67,51 +68,53 @@ pub(crate) use config::QUEUE_MAX;
 pub use request::{Issued, Offer, Request};
 pub use stats::ChannelStats;
 
-/// A controller with its banks.
+/// Memory controller of one channel with its banks.
 pub struct Controller {
     config: Config,
     order: AnyRequestOrder,
-    /// Cycles between refreshes, 0 without any, and the same times those that may be owed.
+    /// Cycles between refreshes (0 without refresh), and that interval times the number of
+    /// refreshes that may be postponed.
     refresh_interval: Cycle,
     refresh_slack: Cycle,
     banks: Banks,
     entries: IdTable<Entry>,
-    /// Waiting requests by kind (reads, writes), or those in bank queues and none.
+    /// Waiting requests by kind (reads, writes). With bank queues, all are in the first and the
+    /// second is empty.
     queues: [Queue; 2],
-    /// Reads and writes before the bank queues, if there are any.
+    /// Reads and writes that have not yet moved to a bank queue; empty without bank queues.
     fronts: [VecDeque<Id>; 2],
-    /// Reads and writes that wait, in whatever queue.
+    /// Number of waiting reads and writes over all queues.
     waiting: [u32; 2],
-    /// Per bank the request whose ACT has been issued.
+    /// Active request of each bank, whose ACT has been issued.
     active: Vec<Option<Id>>,
     active_banks: u64,
-    /// Per bank the column commands since its ACT, and the last of either.
+    /// Column commands of each bank since its ACT, and the cycle of its last ACT or column command.
     columns: Vec<u32>,
     used: Vec<Cycle>,
-    /// The bank served last.
+    /// Bank that received the last scheduled command.
     turn: u32,
     draining: Draining,
     age: u64,
-    /// First cycle whose command is not decided yet, or an earlier one that had none.
+    /// First cycle whose command is not decided yet, or an earlier cycle that has no command.
     clock: Cycle,
-    /// What is issued next, and when, unless something is accepted before; see `plan`.
+    /// Next command and its cycle, valid until another request is accepted; see `plan`.
     planned: Option<(Cycle, Candidate)>,
-    /// Cycle in which the refresh after the last one issued falls due, and its bank.
+    /// Cycle in which the next refresh falls due, and its bank.
     refresh_due: Cycle,
     refresh_bank: u32,
-    /// Reads whose data are on their way: (cycle after the last beat, tag).
+    /// Reads whose data are in flight: (cycle after the last beat, tag).
     returning: Fifo<(Cycle, u32)>,
     forwarding: Fifo<(Cycle, u32)>,
-    /// Cycle after the last beat written.
+    /// Cycle after the last beat of the latest write.
     written_until: Option<Cycle>,
     stats: ChannelStats,
     log: Option<Vec<Issued>>,
-    /// Judges every command.
+    /// Timing checker that sees every command, if enabled.
     judge: Option<Box<Checker>>,
 }
 
 impl Controller {
-    /// Whether requests, queues and banks fit each other, for what a checkpoint held.
+    /// Checks that the requests, queues and banks restored from a checkpoint are consistent.
     fn requests_fit(&self) -> Result<(), String> {
         let banks = u64::from(self.banks.count());
         below("bank", self.turn, banks)?;
@@ -156,7 +159,7 @@ impl Controller {
         }
     }
 
-    /// The tags of everything that is not finished.
+    /// Returns the tags of all unfinished reads.
     pub(super) fn tags(&self) -> impl Iterator<Item = u32> {
         let under_way = self.returning.iter().chain(self.forwarding.iter());
         let queued = self.entries.values().filter(|entry| !entry.write);
@@ -165,7 +168,8 @@ impl Controller {
             .chain(under_way.map(|(_, tag)| *tag))
     }
 
-    /// A controller with closed banks at cycle 0. Numbers are to be checked before.
+    /// Creates a controller with closed banks at cycle 0. The configuration must have been checked
+    /// before.
     pub fn new(config: &Config, order: AnyRequestOrder) -> Self {
         Self::with_gaps(config, order, &Gaps::new(&config.timing))
     }
@@ -209,17 +213,17 @@ impl Controller {
         }
     }
 
-    /// Keeps every command from now on for [`Controller::commands`].
+    /// Starts recording commands for [`Controller::commands`].
     pub fn record_commands(&mut self) {
         self.log.get_or_insert_default();
     }
 
-    /// The commands issued since [`Controller::record_commands`].
+    /// Returns the commands issued since [`Controller::record_commands`] was called.
     pub fn commands(&self) -> &[Issued] {
         self.log.as_deref().unwrap_or_default()
     }
 
-    /// Has every command judged by a [`Checker`] from now on, which must be the beginning.
+    /// Attaches a [`Checker`] to every command. Must be called before the first command.
     pub fn judge_commands(&mut self) {
         let Config {
             geometry,
@@ -233,27 +237,27 @@ impl Controller {
         });
     }
 
-    /// The judge, if there is one.
+    /// Returns the timing checker, if one is attached.
     pub fn judge(&self) -> Option<&Checker> {
         self.judge.as_deref()
     }
 
-    /// The order of its requests.
+    /// Returns the order in which its requests are scheduled.
     pub fn order(&self) -> &AnyRequestOrder {
         &self.order
     }
 
-    /// Counts up to the last command.
+    /// Returns the counters up to the last command.
     pub fn stats(&self) -> &ChannelStats {
         &self.stats
     }
 
-    /// The cycle after the last beat of the last write command, if there was one.
+    /// Returns the cycle after the last beat of the latest write command, if any.
     pub fn last_written(&self) -> Option<Cycle> {
         self.written_until
     }
 
-    /// Requests that still need a command: (reads, writes), active ones included.
+    /// Returns the number of (reads, writes) that still need a command, including active ones.
     pub fn pending(&self) -> (u32, u32) {
         let mut pending = (self.waiting[0], self.waiting[1]);
         for bank in bits(self.active_banks) {
@@ -266,7 +270,7 @@ impl Controller {
         pending
     }
 
-    /// Names the fields of the state. Commands recorded are no part of it.
+    /// Registers the controller's fields for checkpoints. Recorded commands are not included.
     pub fn state(&mut self, state: &mut State<'_>) {
         state.fitting("banks", self.banks.state(), BanksState::is_like);
         state.field("entries", &mut self.entries);
@@ -299,8 +303,8 @@ impl Controller {
         self.planned = None;
     }
 
-    /// Issues all commands up to and including cycle `until`, unless no request waits; whether that can
-    /// have changed what [`Controller::accepts`] says.
+    /// Issues all commands up to and including cycle `until`, unless no request waits. Returns true
+    /// if [`Controller::accepts`] may give another answer than before.
     #[inline]
     pub fn advance(&mut self, until: Cycle) -> bool {
         if self.config.bank_queue.is_none()
@@ -317,7 +321,8 @@ impl Controller {
         any
     }
 
-    /// Issues the next command, which [`Controller::next_command`] said to be in this cycle; the pins that it takes.
+    /// Issues the next command in `cycle`, as returned by [`Controller::next_command`]. Returns the
+    /// pins it uses.
     pub(super) fn issue_next(&mut self, cycle: Cycle) -> usize {
         let (_, choice) = self.plan();
         let is_column = matches!(choice, Candidate::Active(_) | Candidate::Column(_));
@@ -328,8 +333,8 @@ impl Controller {
         }
     }
 
-    /// Another channel on the same bus has issued a command by these pins: this one cannot in that cycle. What it does
-    /// while no request waits takes no place on the bus.
+    /// Blocks these pins in `cycle`, because another channel on the same bus has used them.
+    /// Commands issued while no request waits do not occupy the shared bus.
     pub(super) fn yield_bus(&mut self, cycle: Cycle, pins: usize) {
         if !self.has_work() {
             return;
@@ -341,8 +346,8 @@ impl Controller {
         self.planned = None;
     }
 
-    /// As [`Controller::advance`], also if no request waits: refreshes, and closes rows whose time
-    /// has come.
+    /// Like [`Controller::advance`], but also runs without waiting requests: refreshes banks and
+    /// closes expired rows.
     pub fn catch_up(&mut self, until: Cycle) {
         while self.clock <= until && self.step(until) {
             if !self.has_work() && self.is_at_rest() {
@@ -351,10 +356,10 @@ impl Controller {
         }
     }
 
-    /// The channel as it would be if it had been looked at in cycle `until`: what it slept through
-    /// while no request waited is made up for. While requests wait it is awake for every command.
+    /// Returns a copy of the channel brought forward to cycle `until`, including refreshes skipped
+    /// while no request waited. With waiting requests the channel is already up to date.
     ///
-    /// The copy is to be read, not to be used: nobody orders its requests.
+    /// The copy is read-only, because its request order is a placeholder.
     pub(crate) fn as_of(&self, until: Cycle) -> Self {
         let mut copy = Self {
             config: self.config,
@@ -390,7 +395,7 @@ impl Controller {
         copy
     }
 
-    /// Offers a request in cycle `now`, up to which [`Controller::advance`] has decided.
+    /// Offers a request in cycle `now`, up to which [`Controller::advance`] must have been called.
     pub fn offer(&mut self, now: Cycle, request: Request) -> Offer {
         if !self.has_work() {
             self.catch_up(now);
@@ -436,12 +441,12 @@ impl Controller {
         Offer::Queued
     }
 
-    /// Whether [`Controller::offer`] would take the request.
+    /// True if [`Controller::offer`] would accept the request.
     pub fn accepts(&self, request: &Request) -> bool {
         self.has_room(request.write) || self.is_covered(request)
     }
 
-    /// Whether the request needs no room: a waiting write answers the read or is replaced.
+    /// True if the request needs no queue entry, because a waiting write answers or absorbs it.
     fn is_covered(&self, request: &Request) -> bool {
         let (bank, access) = (request.location.bank, request.access);
         if request.write {
@@ -451,7 +456,7 @@ impl Controller {
         }
     }
 
-    /// Whether a read or write of an access that does not wait yet would be queued.
+    /// True if the queue has room for a read or write to an access that is not waiting yet.
     pub fn has_room(&self, write: bool) -> bool {
         let kind = usize::from(write);
         let depth = [self.config.reads, self.config.writes][kind];
@@ -462,9 +467,9 @@ impl Controller {
         }
     }
 
-    /// The cycle of the next command that serves a request or stands in its way, if any request
-    /// waits. What an idle channel does is not announced: [`Controller::offer`] makes up for it.
-    /// To be asked after all offers of the cycle advanced to.
+    /// Returns the cycle of the next command that serves or blocks a request, if any request waits.
+    /// Idle-time commands are not reported, because [`Controller::offer`] catches up on them. Call
+    /// it after all offers of the current cycle.
     pub fn next_command(&mut self) -> Option<Cycle> {
         if !self.has_work() {
             return None;
@@ -475,7 +480,7 @@ impl Controller {
         Some(self.plan().0)
     }
 
-    /// The cycle after the last beat of the next read to complete among those under way.
+    /// Returns the cycle after the last beat of the next outstanding read to complete.
     #[inline]
     pub fn next_completion(&self) -> Option<Cycle> {
         let of = |queue: &Fifo<(Cycle, u32)>| queue.front().map_or(Cycle::MAX, |(cycle, _)| *cycle);
@@ -483,7 +488,7 @@ impl Controller {
         (first != Cycle::MAX).then_some(first)
     }
 
-    /// Takes the next read completed by cycle `now`: (cycle after its last beat, tag).
+    /// Takes the next read completed by cycle `now`, as (cycle after its last beat, tag).
     #[inline]
     pub fn take_completion(&mut self, now: Cycle) -> Option<(Cycle, u32)> {
         let next = self.next_completion().filter(|cycle| *cycle <= now)?;
@@ -494,7 +499,7 @@ impl Controller {
         }
     }
 
-    /// Whether a request waits that will be served without another one.
+    /// True if a waiting request will be served without the arrival of another one.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         if self.waiting[0] > 0 || self.active_banks != 0 {
@@ -531,13 +536,13 @@ impl Controller {
         })
     }
 
-    /// The active request of a bank that has one.
+    /// Returns the active request of a bank, which must have one.
     #[inline]
     fn active_request(&self, bank: u32) -> Id {
         self.active[bank as usize].expect("one of the active banks")
     }
 
-    /// Decides the next cycle that has something to decide; false if it lies beyond `until`.
+    /// Processes the next cycle that needs a decision. Returns false if it is after `until`.
     #[inline]
     fn step(&mut self, until: Cycle) -> bool {
         if self.config.bank_queue.is_some() {

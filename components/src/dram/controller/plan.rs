@@ -1,4 +1,4 @@
-//! Which command comes next, and when.
+//! Selection of the next command and its cycle.
 
 use warpweave_framework::Cycle;
 
@@ -9,7 +9,8 @@ use crate::dram::refresh::Refresh;
 use crate::dram::scheduler::{BestCommand, Candidate, View, bits};
 
 impl Controller {
-    /// The next command and its cycle (not before `clock`), if nothing is offered until then.
+    /// Returns the next command and its cycle (not before `clock`), assuming that no request is
+    /// offered until then.
     #[inline]
     pub(super) fn plan(&mut self) -> (Cycle, Candidate) {
         if let Some(planned) = self.planned {
@@ -32,8 +33,9 @@ impl Controller {
         }
         let mut waiting = self.next_waiting(0);
         if waiting.0 >= due {
-            // From then on nothing new is started where the refresh is, or anywhere while the
-            // bank has an active request: turnarounds could put that off for ever.
+            // From `due` on, no new request is started in the bank of the refresh, or in any bank
+            // while that bank has an active request. Otherwise turnarounds could delay the refresh
+            // indefinitely.
             let bank = 1 << self.refresh_bank;
             waiting = match self.config.refresh {
                 Refresh::PerBank { .. } if self.active_banks & bank == 0 => self.next_waiting(bank),
@@ -84,8 +86,8 @@ impl Controller {
         })
     }
 
-    /// The cycle from which on nothing new is started where the next refresh is, and what brings
-    /// that refresh about.
+    /// Returns the cycle from which the next refresh blocks new requests, and the next command
+    /// towards that refresh.
     #[inline]
     fn next_refresh(&self) -> (Cycle, (Cycle, Candidate)) {
         let never = (Cycle::MAX, (Cycle::MAX, Candidate::Nothing));
@@ -123,7 +125,8 @@ impl Controller {
         }
     }
 
-    /// When the next refresh is begun: later, if something waits for what it closes.
+    /// Returns the cycle in which the next refresh begins. It is postponed while requests are
+    /// waiting for the banks it closes.
     #[inline]
     fn refresh_from(&self, wanted: bool) -> Cycle {
         if wanted {
@@ -133,7 +136,7 @@ impl Controller {
         }
     }
 
-    /// The next row that the page policy gives up.
+    /// Returns the next precharge due to the page policy's timeout.
     fn next_expired(&self) -> (Cycle, Candidate) {
         let mut best = BestCommand::new(self.clock);
         for bank in bits(self.banks.open() & !self.active_banks) {

@@ -1,4 +1,4 @@
-//! What goes into a controller and what comes out: accesses and commands.
+//! Input and output types of a controller: accesses and commands.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
@@ -6,37 +6,34 @@ use warpweave_framework::Cycle;
 use crate::dram::banks::Command;
 use crate::dram::mapping::Location;
 
-/// One access.
+/// One access of burst size offered to the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What names the access among all of the channel; equal numbers are the same bytes.
+    /// Number of the access within the channel. Equal numbers address the same bytes.
     pub access: u64,
-    /// Where it goes.
     pub location: Location,
-    /// Write or read.
+    /// True for a write, false for a read.
     pub write: bool,
-    /// Returned with the completion of a read.
+    /// Tag returned with the completion of a read.
     pub tag: u32,
 }
 
-/// What became of an offered request.
+/// Result of offering a request to a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It waits for its turn.
+    /// The request was queued until it can be scheduled.
     Queued,
     /// The read is answered from a waiting write.
     Forwarded,
     /// The write replaced a waiting write of the same access.
     Merged,
-    /// The queue is full; offer it again.
+    /// The queue is full, so the request must be offered again.
     Refused,
 }
 
-/// A command as issued.
+/// Command together with its issue cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
-    /// Cycle of the command bus.
     pub cycle: Cycle,
-    /// The command.
     pub command: Command,
 }

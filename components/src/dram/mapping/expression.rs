@@ -1,4 +1,4 @@
-//! Bit expressions: text to one parity mask per bit.
+//! Parser for bit expressions, which turns text into one parity mask per bit.
 //!
 //! ```text
 //! xor     := part { '^' part }
@@ -9,12 +9,12 @@
 use warpweave_framework::SpecError;
 use warpweave_params::{NESTING_MAX, nested_too_deep};
 
-/// Primitive polynomials of degree 2 to 8 without their highest term; those of degree 4 to 6 are
+/// Primitive polynomials of degree 2 to 8 without their highest term. Those of degree 4 to 6 are
 /// GPGPU-Sim's for 16, 32 and 64 banks.
 const POLYNOMIALS: [u64; 7] = [0b11, 0b11, 0b11, 0b101, 0b11, 0b11, 0b1_1101];
 
-/// The bits of the expression, least significant first, each as a mask of the `bits` bits of the
-/// access number it is the parity of.
+/// Parses an expression into its bits, least significant first. Each bit is the parity of a mask
+/// over the `bits` bits of the access number.
 pub(super) fn parse(text: &str, bits: u32) -> Result<Vec<u64>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -36,7 +36,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     bits: u32,
-    /// Brackets open around what is being read.
+    /// Nesting depth of the brackets open at this point.
     depth: usize,
 }
 
@@ -160,7 +160,8 @@ impl Parser<'_> {
     }
 }
 
-/// `dividend` modulo the polynomial of this degree, 2 to 8, bit by bit from the top.
+/// Returns `dividend` modulo the polynomial of this degree, 2 to 8, by bitwise division from the
+/// top.
 fn remainder(dividend: &[u64], degree: u32) -> Vec<u64> {
     let polynomial = POLYNOMIALS[degree as usize - 2];
     let mut left = vec![0; degree as usize];

@@ -1,4 +1,4 @@
-//! The sizes of a device, and places in it.
+//! Device sizes, and locations within a device.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,49 +6,48 @@ use warpweave_framework::SpecError;
 
 use super::spec::Field;
 
-/// Banks a channel can have: one bit each in a 64-bit mask.
+/// Maximum number of banks per channel: one bit each in a 64-bit mask.
 pub(crate) const BANKS_MAX: u32 = 64;
 
-/// Sizes of a device.
+/// Numbers of bank groups, banks, rows and columns of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
-    /// Bank groups; a power of two.
+    /// Number of bank groups; a power of two.
     pub bank_groups: u32,
     /// Banks of each group; a power of two, at most 64 banks in all.
     pub banks_per_group: u32,
-    /// Rows of each bank; a power of two.
+    /// Number of rows in each bank; a power of two.
     pub rows: u32,
-    /// Bursts of each row; a power of two (64 for a 2 KiB page of an x32 device).
+    /// Number of bursts in each row; a power of two (64 for a 2 KiB page of an x32 device).
     pub columns: u32,
 }
 
-/// Where an access goes.
+/// Bank, row and column of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Bank of the channel: group x banks per group + bank within the group.
     pub bank: u32,
-    /// Row within the bank.
     pub row: u32,
-    /// Burst within the row.
+    /// Index of the burst within the row.
     pub column: u32,
 }
 
 impl Geometry {
-    /// Banks of the channel.
+    /// Returns the number of banks in a channel.
     pub fn banks(&self) -> u32 {
         self.bank_groups * self.banks_per_group
     }
 
-    /// Accesses a channel holds.
+    /// Returns the number of accesses a channel can hold.
     pub fn accesses(&self) -> u64 {
         u64::from(self.banks()) * u64::from(self.rows) * u64::from(self.columns)
     }
 
-    /// Checks the sizes.
+    /// Checks that all sizes are valid.
     ///
     /// # Errors
-    /// A size that is no power of two, or more than 64 banks.
+    /// Returns an error if a size is not a power of two, or if there are more than 64 banks.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
         let sizes = [
             ("bank_groups", self.bank_groups),

@@ -1,12 +1,12 @@
-//! From an access number of a controller to channel, bank, row and column.
+//! Mapping from a controller's access numbers to channel, bank, row and column.
 //!
 //! An access is one burst of all devices of a channel. Its number is the controller's own address
 //! divided by the access bytes. Every bit of channel, bank, row and column is the parity of some
-//! bits of that number: field orders, XOR hashes and polynomial hashes are all of this form, and
-//! whether a mapping gives each access a place of its own is the rank of a matrix.
+//! bits of that number. Field orders, XOR hashes and polynomial hashes are all of this form. A
+//! mapping is one-to-one if its matrix has full rank.
 //!
-//! `geometry.rs` has the sizes of a device and places in it, `spec.rs` what a description says,
-//! `expression.rs` the notation of hashes. The mapping knows nothing of timing and queues.
+//! `geometry.rs` has device sizes and locations, `spec.rs` the description, and `expression.rs` the
+//! notation of hashes. The mapping does not depend on timing and queues.
 
 mod expression;
 mod geometry;
@@ -18,23 +18,23 @@ pub(crate) use geometry::BANKS_MAX;
 pub use geometry::{Geometry, Location};
 pub use spec::{Field, MappingSpec};
 
-/// Cuts access numbers into fields.
+/// Maps access numbers to a channel and a location within it.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    /// By how much a number is turned right, and which bits of the place then are part of it: a place is
-    /// the exclusive or of these parts. Neighbouring bits that stay neighbours are of one part, so few
-    /// mappings have more than a handful.
+    /// Pairs of a right rotation of the access number and the mask of location bits it contributes.
+    /// The location is the exclusive or of all parts. Neighbouring bits that stay neighbours share
+    /// one part, so few mappings have more than a handful.
     parts: Box<[(u32, u64)]>,
-    /// Bits of column, bank of the channel and row, which follow each other in a place from the lowest on;
-    /// the channel is what is left.
+    /// Widths of column, bank and row, packed from the lowest bit of the location. The remaining
+    /// bits are the channel.
     column_bits: u32,
     bank_bits: u32,
     row_bits: u32,
-    /// Bits of an access number that tell accesses apart.
+    /// Number of significant bits in an access number.
     bits: u32,
 }
 
-/// The parts of places whose bits, least significant first, are the parities of these bits of a number.
+/// Builds the rotated parts for these parity masks, least significant bit first.
 fn parts<'a>(rows: impl Iterator<Item = &'a u64>) -> Box<[(u32, u64)]> {
     let mut masks = [0_u64; u64::BITS as usize];
     for (to, row) in rows.enumerate() {
@@ -48,12 +48,12 @@ fn parts<'a>(rows: impl Iterator<Item = &'a u64>) -> Box<[(u32, u64)]> {
 }
 
 impl Mapping {
-    /// The mapping of a description for this many channels of this geometry.
+    /// Creates the mapping of a description for this geometry and number of channels.
     ///
     /// # Errors
-    /// An order that does not name each field once, an expression that cannot be read or has
-    /// another number of bits than its field, a mapping that sends two accesses to one place, or a
-    /// bad geometry.
+    /// Returns an error if the order does not name each field once or the geometry is invalid. Also
+    /// fails if an expression is malformed or does not have as many bits as its field. A mapping
+    /// that sends two accesses to one location is refused, too.
     pub fn new(
         geometry: Geometry,
         channels: u32,
@@ -160,7 +160,7 @@ impl Mapping {
         Ok(rows)
     }
 
-    /// The channel of `access`, and where it goes within that.
+    /// Returns the channel of `access` and its location within that channel.
     #[inline]
     pub fn locate(&self, access: u64) -> (u32, Location) {
         let parts = self.parts.iter();
@@ -180,20 +180,20 @@ impl Mapping {
         (place as u32, Location { bank, row, column })
     }
 
-    /// Whether `access` lies beyond the last row.
+    /// True if `access` is past the last row.
     #[inline]
     pub fn wraps(&self, access: u64) -> bool {
         access >> self.bits != 0
     }
 
-    /// The access of the same place within the first rows.
+    /// Wraps an access number into the range of existing rows.
     #[inline]
     pub fn wrapped(&self, access: u64) -> u64 {
         access & ((1 << self.bits) - 1)
     }
 }
 
-/// The number, counted from 0, of the first row that is the sum of rows before it, if any is.
+/// Returns the index (from 0) of the first row that is a sum of earlier rows, if any.
 fn dependent(rows: impl Iterator<Item = u64>) -> Option<usize> {
     // Rows reduced so that each has a highest bit of its own, at the index of that bit.
     let mut reduced = [0u64; 64];
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Bank hash of GPGPU-Sim's policy 2: the remainder of everything above the column.
+    /// Returns the bank hash of GPGPU-Sim's policy 2: the remainder of all bits above the column.
     fn polynomial() -> MappingSpec {
         bits(
             "a[5:0]",

@@ -1,4 +1,4 @@
-//! An order of memory requests once it is built.
+//! Request order after it has been built.
 
 use warpweave_framework::{Cycle, PolicyContext, PolicyKind, State, Statistics};
 
@@ -8,23 +8,23 @@ use super::{
 };
 use crate::dram::banks::Command;
 
-/// An order that a channel knows, without a dynamic call for each command. None has a state.
+/// Built-in order, evaluated without a dynamic call per command. None of them has state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltInOrder {
-    /// See [`Fcfs`](super::Fcfs).
+    /// First come, first served; see [`Fcfs`](super::Fcfs).
     Fcfs,
-    /// See [`FrFcfs`](super::FrFcfs).
+    /// First ready, first come, first served; see [`FrFcfs`](super::FrFcfs).
     FrFcfs,
-    /// See [`FrFcfsCap`](super::FrFcfsCap).
+    /// FR-FCFS with a limit on row hits; see [`FrFcfsCap`](super::FrFcfsCap).
     FrFcfsCap {
-        /// See [`FrFcfsCapSpec`](super::FrFcfsCapSpec).
+        /// Limit on column commands; see [`FrFcfsCapSpec`](super::FrFcfsCapSpec).
         columns: u32,
     },
-    /// See [`RowHitFirst`](super::RowHitFirst).
+    /// Row hits before all others; see [`RowHitFirst`](super::RowHitFirst).
     RowHitFirst,
-    /// See [`BankRoundRobin`](super::BankRoundRobin).
+    /// Banks in round-robin order; see [`BankRoundRobin`](super::BankRoundRobin).
     BankRoundRobin {
-        /// See [`BankRoundRobinSpec`](super::BankRoundRobinSpec).
+        /// Limit on row hits; see [`BankRoundRobinSpec`](super::BankRoundRobinSpec).
         hits: u32,
     },
 }
@@ -42,16 +42,16 @@ impl BuiltInOrder {
     }
 }
 
-/// An order of memory requests once it is built.
+/// Request order after it has been built: a built-in one or an open policy.
 pub enum AnyRequestOrder {
-    /// One that the channel knows.
+    /// Built-in order with static dispatch.
     BuiltIn(BuiltInOrder),
-    /// Any other.
+    /// Any other policy, called through the open trait.
     Open(OpenRequestOrder),
 }
 
 impl AnyRequestOrder {
-    /// The policy `P`, which the channel knows by the open trait alone.
+    /// Wraps policy `P` so that the channel uses it only through the open trait.
     pub fn open<P: PolicyKind<Role = RequestOrder>>(
         policy: impl RequestOrderPolicy + 'static,
         context: &PolicyContext<'_, RequestOrder>,
@@ -60,7 +60,8 @@ impl AnyRequestOrder {
         Self::Open(OpenRequestOrder::new(P::NAME, Box::new(policy), channel))
     }
 
-    /// The earliest command for a waiting request, its cycle not before the view's clock.
+    /// Returns the earliest command for a waiting request. Its cycle is not before the view's
+    /// clock.
     #[inline]
     pub(crate) fn next(&self, view: &View<'_>) -> (Cycle, Candidate) {
         match self {
@@ -69,40 +70,40 @@ impl AnyRequestOrder {
         }
     }
 
-    /// Whether a request leaves its queue with its ACT and then goes first.
+    /// True if a request leaves its queue with its ACT and then has priority.
     #[inline]
     pub(crate) fn has_active_requests(&self) -> bool {
         !matches!(self, Self::BuiltIn(BuiltInOrder::BankRoundRobin { .. }))
     }
 
-    /// Whether the policy wants to hear of commands.
+    /// True if the policy must be notified of commands.
     #[inline]
     pub(crate) fn listens(&self) -> bool {
         matches!(self, Self::Open(_))
     }
 
-    /// A request got a command.
+    /// Notifies the policy that a request got a command.
     pub(crate) fn issued(&mut self, cycle: Cycle, command: Command, request: &WaitingRequest) {
         if let Self::Open(order) = self {
             order.issued(cycle, command, request);
         }
     }
 
-    /// Names the state for checkpoints.
+    /// Registers the policy's state for checkpoints.
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         if let Self::Open(order) = self {
             state.part("order", |state| order.state(state));
         }
     }
 
-    /// Reports what an open policy counted.
+    /// Reports the counters of an open policy.
     pub(crate) fn statistics(&self, statistics: &mut Statistics<'_>) {
         if let Self::Open(order) = self {
             order.statistics(statistics);
         }
     }
 
-    /// What the policy did against its promise, for which the run is to end.
+    /// Returns the contract violation of the policy, if any, which ends the run.
     #[inline]
     pub fn broken(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! Banks take turns; within a bank the oldest request with a legal command goes first.
+//! Round-robin over banks; within a bank, the oldest request with a legal command goes first.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,18 @@ use warpweave_framework::{Cycle, Id, PolicyContext, PolicyKind, SpecError};
 
 use super::{AnyRequestOrder, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
-/// Settings of [`BankRoundRobin`].
+/// Parameters of [`BankRoundRobin`], the round-robin request order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BankRoundRobinSpec {
-    /// Column commands a row may serve while the bank's oldest request needs another row. Source: 4 in
-    /// DRAMsim3.
+    /// Column commands a row may serve while the bank's oldest request needs another row. Source: 4
+    /// in DRAMsim3.
     pub hits: u32,
 }
 
-/// Banks in turn, within a bank the oldest request with a legal command; the oldest may close a row that
-/// others need once it has served `hits` accesses. Source: DRAMsim3, there 4.
+/// Serves banks in turn, and within a bank the oldest request with a legal command. The oldest
+/// request may close a row that others need once the row has served `hits` accesses. Source:
+/// DRAMsim3, there 4.
 pub struct BankRoundRobin;
 
 impl PolicyKind for BankRoundRobin {
@@ -36,7 +37,7 @@ impl PolicyKind for BankRoundRobin {
     }
 }
 
-/// Bits of a rank that hold the age of a request.
+/// Number of bits of a rank that hold the age of a request.
 const AGE_BITS: u32 = 56;
 
 pub(super) fn next(view: &View<'_>, hits: u32) -> (Cycle, Candidate) {

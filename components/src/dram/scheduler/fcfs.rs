@@ -4,8 +4,8 @@ use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError}
 
 use super::{AnyRequestOrder, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
-/// Strictly in order: a request gets its first command when the one before it has its last. Source: the
-/// FIFO scheduler of GPGPU-Sim.
+/// Strictly in order: a request gets its first command after its predecessor has had its last.
+/// Source: the FIFO scheduler of GPGPU-Sim.
 pub struct Fcfs;
 
 impl PolicyKind for Fcfs {

@@ -4,8 +4,8 @@ use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError}
 
 use super::{AnyRequestOrder, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
-/// Of the commands that are legal, the oldest request's, whatever it is: a precharge ranks equal to a row
-/// hit. Source: FR-FCFS of Ramulator 2.
+/// Issues the legal command of the oldest request, whatever its type: a precharge ranks equal to a
+/// row hit. Source: FR-FCFS of Ramulator 2.
 pub struct FrFcfs;
 
 impl PolicyKind for FrFcfs {

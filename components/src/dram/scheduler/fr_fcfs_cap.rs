@@ -1,7 +1,7 @@
-//! FR-FCFS with a cap on the row hits that may go ahead of others.
+//! FR-FCFS with a cap on the row hits that may bypass older requests.
 //!
-//! A row that has served more than `columns` accesses loses its preference: its hits go only when
-//! nothing else is legal, and then only that of the oldest request of all.
+//! A row that has served more than `columns` accesses loses its preference. Its hits are issued
+//! only when nothing else is legal, and then only for the oldest request of all.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError};
 
 use super::{AnyRequestOrder, BEHIND, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
-/// Settings of [`FrFcfsCap`].
+/// Parameters of [`FrFcfsCap`], the capped request order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrFcfsCapSpec {
@@ -17,8 +17,8 @@ pub struct FrFcfsCapSpec {
     pub columns: u32,
 }
 
-/// [`FrFcfs`](super::FrFcfs) in which a row that has served more than `columns` accesses yields to every
-/// other legal command. Source: FRFCFS_Cap of Ramulator 1, there 16.
+/// Variant of [`FrFcfs`](super::FrFcfs) in which a row that has served more than `columns` accesses
+/// yields to every other legal command. Source: FRFCFS_Cap of Ramulator 1, there 16.
 pub struct FrFcfsCap;
 
 impl PolicyKind for FrFcfsCap {

@@ -1,4 +1,4 @@
-//! Which of the waiting requests gets the next command: the role, and the policies that come with it.
+//! Request order: the policy role that selects the next waiting request, and its built-in policies.
 //!
 //! ```text
 //!   role.rs    the role, and what a channel tells of itself
@@ -8,10 +8,10 @@
 //!   fcfs.rs  fr_fcfs.rs  fr_fcfs_cap.rs  row_hit_first.rs  bank_round_robin.rs      built-in policies
 //! ```
 //!
-//! What a policy answers is the earliest command and its cycle. A new policy is a file with a
+//! A policy returns the earliest command and its cycle. A new policy is a file with a
 //! specification, an `impl RequestOrderPolicy` and an `impl PolicyKind`, and a line in its crate's
-//! registration. Built-in ones are a function each; they look at banks and queues through the view and
-//! change nothing.
+//! registration. Built-in policies are one function each. They inspect banks and queues through the
+//! view and change nothing.
 
 mod any;
 mod bank_round_robin;
@@ -35,7 +35,7 @@ pub use role::{RequestOrder, RequestOrderSite};
 pub use row_hit_first::RowHitFirst;
 pub use view::{View, WaitingRequest};
 
-/// Adds the orders of memory requests of this folder.
+/// Registers the request orders defined in this folder.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<BankRoundRobin>();
     registry.register_policy::<Fcfs>();
@@ -44,26 +44,26 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<RowHitFirst>();
 }
 
-/// A command that can be next.
+/// Candidate for the next command of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Candidate {
     Nothing,
-    /// The column command of a bank's active request.
+    /// Column command of a bank's active request.
     Active(Id),
     Activate(Id),
     Precharge(Id),
     Column(Id),
-    /// Closes a row that the page policy does not want to keep.
+    /// Precharge of a row that the page policy closes.
     Close(u32),
-    /// Closes the row of the bank to be refreshed.
+    /// Precharge of a bank that is about to be refreshed.
     PrechargeForRefresh(u32),
     PrechargeAll,
     Refresh,
     RefreshBank(u32),
 }
 
-/// The earliest command so far; of those that are legal in the same cycle, or already in the
-/// first one, the one with the smallest rank.
+/// Earliest command found so far. Among commands legal in the same cycle, or already legal in the
+/// first cycle, the smallest rank wins.
 pub(crate) struct BestCommand {
     clock: Cycle,
     cycle: Cycle,
@@ -71,7 +71,7 @@ pub(crate) struct BestCommand {
     choice: Candidate,
 }
 
-/// Added to the age of a request, ranks it behind all others.
+/// Offset added to the age of a request to rank it behind all others.
 const BEHIND: u64 = 1 << 63;
 
 impl BestCommand {
@@ -89,7 +89,7 @@ impl BestCommand {
         self.consider_ranked(from, || rank, choice);
     }
 
-    /// As [`BestCommand::consider`], but the rank is asked for only if it can matter.
+    /// Like [`BestCommand::consider`], but computes the rank only if it can matter.
     #[inline(always)]
     pub(crate) fn consider_ranked(
         &mut self,
@@ -112,7 +112,7 @@ impl BestCommand {
     }
 }
 
-/// The numbers of the set bits, lowest first.
+/// Iterates over the indices of the set bits, lowest first.
 #[inline(always)]
 pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {

@@ -1,13 +1,14 @@
-//! The order of memory requests as a trait: what a policy of any crate is told and asked.
+//! Open trait for request orders, through which policies of any crate are called.
 //!
-//! The channel asks which request is next, and when, after every command and every request that it
-//! accepts, and whenever else it has reason to, as long as requests wait. Requests whose ACT has been issued, and refreshes, go
-//! before what the policy wants; so the answer may come to nothing, and the policy is asked again.
+//! While requests wait, the channel queries the policy after every command and every accepted
+//! request, and possibly at other times. Requests whose ACT has been issued, and refreshes, have
+//! priority over the policy's choice. The choice may therefore be dropped, and the policy is
+//! queried again.
 //!
-//! A channel sleeps until the cycle of the answer, and must behave as one that is kept awake. So a
-//! policy changes only when a command is [issued](RequestOrderPolicy::issued), and what it answers in
-//! one cycle it must answer in every later one up to the cycle of its answer, if nothing else has
-//! changed.
+//! A channel sleeps until the cycle of the answer, and must behave like one that is evaluated every
+//! cycle. A policy may therefore change its state only when a command is
+//! [issued](RequestOrderPolicy::issued). Without other changes, it must give the same answer in
+//! every later cycle up to the cycle of that answer.
 
 use warpweave_framework::{Cycle, Id, State, Statistics};
 
@@ -15,29 +16,30 @@ use super::{Candidate, View, WaitingRequest};
 use crate::dram::banks::Command;
 use crate::policy_contract::PolicyContract;
 
-/// The order of the requests of one channel.
+/// Policy that orders the requests of one channel.
 pub trait RequestOrderPolicy: Send {
-    /// The next request to get a command, and the cycle of that command: one of
-    /// [`View::waiting`], and a cycle not before its [`View::earliest`]. The command is the one that
-    /// the request needs next. Nothing when none is to get one before something else has happened.
-    /// Another answer ends the run.
+    /// Returns the next request to get a command, and the cycle of that command. The request must
+    /// be one of [`View::waiting`], and the cycle not before its [`View::earliest`]. The command is
+    /// the one that the request needs next. Returns `None` if no request should get a command
+    /// before the state changes. Any other answer ends the run.
     fn next(&self, view: &View<'_>) -> Option<(Cycle, Id)>;
 
-    /// A request got a command: one that the policy chose, or the read or write that follows its ACT.
+    /// Notifies the policy of a command for a request: one that the policy chose, or the read or
+    /// write that follows its ACT.
     fn issued(&mut self, _cycle: Cycle, _command: Command, _request: &WaitingRequest) {}
 
-    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
-    /// names nothing.
+    /// Registers the policy's state for checkpoints: everything it has recorded so far. A policy
+    /// without state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted. In a controller with several channels the names get
-    /// the number of the channel in front.
+    /// Reports the policy's counters. In a controller with several channels the names are prefixed
+    /// with the channel number.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// A policy that the channel knows by [`RequestOrderPolicy`] alone. Its answers are checked.
+/// Policy that the channel uses only through [`RequestOrderPolicy`]. Its answers are checked.
 pub struct OpenRequestOrder {
     policy: Box<dyn RequestOrderPolicy>,
     channel: u32,
@@ -92,7 +94,7 @@ impl OpenRequestOrder {
         self.policy.statistics(statistics);
     }
 
-    /// What the policy did against its promise.
+    /// Returns the policy's contract violation, if any.
     pub(super) fn broken(&self) -> Option<&str> {
         self.promise.broken()
     }

@@ -1,12 +1,12 @@
-//! The place in a memory controller that an order of requests fills.
+//! Policy role for the request order of a memory controller.
 
 use warpweave_framework::PolicyRole;
 
 use super::AnyRequestOrder;
 use crate::dram::mapping::Geometry;
 
-/// The order of the requests of a memory channel; each channel has a policy of its own, built from the
-/// same specification.
+/// Order of the requests of a memory channel. Each channel has its own policy, built from the same
+/// specification.
 pub struct RequestOrder;
 
 impl PolicyRole for RequestOrder {
@@ -17,20 +17,20 @@ impl PolicyRole for RequestOrder {
     type Site = RequestOrderSite;
 }
 
-/// What a memory controller tells the policy of one of its channels.
+/// Facts about a channel that its request-order policy is built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestOrderSite {
-    /// Number of the channel in the controller.
+    /// Index of the channel in the controller.
     pub channel: u32,
-    /// Channels of the controller.
+    /// Number of channels in the controller.
     pub channels: u32,
-    /// Banks, rows and columns of the channel.
+    /// Numbers of banks, rows and columns of the channel.
     pub geometry: Geometry,
-    /// Accesses that the read queue holds.
+    /// Capacity of the read queue, in accesses.
     pub read_queue: u32,
-    /// Accesses that the write queue holds.
+    /// Capacity of the write queue, in accesses.
     pub write_queue: u32,
-    /// Accesses that each bank's own queue holds, where there are such; then requests are scheduled
-    /// from them, reads and writes together.
+    /// Capacity of each bank's own queue, if there are any. Requests are then scheduled from these
+    /// queues, reads and writes together.
     pub bank_queue: Option<u32>,
 }

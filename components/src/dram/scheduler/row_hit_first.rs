@@ -1,11 +1,11 @@
-//! Row hits before everything else, and no precharge of a row that a waiting request needs.
+//! Row hits first, and no precharge of a row that a waiting request needs.
 
 use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::{AnyRequestOrder, BEHIND, BestCommand, BuiltInOrder, Candidate, RequestOrder, View};
 
-/// [`FrFcfs`](super::FrFcfs) that prefers row hits and never precharges a row that a waiting request
-/// needs. Source: FRFCFS_PriorHit of Ramulator 1 and FRFCFS-RowHit of Ramulator 2.
+/// Variant of [`FrFcfs`](super::FrFcfs) that prefers row hits and never precharges a row that a
+/// waiting request needs. Source: FRFCFS_PriorHit of Ramulator 1 and FRFCFS-RowHit of Ramulator 2.
 pub struct RowHitFirst;
 
 impl PolicyKind for RowHitFirst {

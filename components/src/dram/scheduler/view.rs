@@ -1,4 +1,4 @@
-//! What an order of memory requests sees.
+//! View of a channel that request orders decide on.
 
 use warpweave_framework::{Cycle, Id, IdTable};
 
@@ -6,20 +6,19 @@ use super::{Candidate, bits};
 use crate::dram::banks::Banks;
 use crate::dram::queue::{Entry, Line, Queue};
 
-/// A request that waits for its next command.
+/// A request waiting for its next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitingRequest {
-    /// What names the bytes among all of the channel.
+    /// Number of the access within the channel, which identifies its bytes.
     pub access: u64,
-    /// Bank of the channel.
     pub bank: u32,
-    /// Row of the bank.
     pub row: u32,
-    /// Burst within the row.
+    /// Index of the burst within the row.
     pub column: u32,
-    /// Write or read.
+    /// True for a write, false for a read.
     pub write: bool,
-    /// Order of acceptance, or into the bank queues: smaller is older. No two are equal.
+    /// Sequence number of acceptance, or of the move to a bank queue. Smaller is older, and no two
+    /// are equal.
     pub age: u64,
 }
 
@@ -36,34 +35,34 @@ impl From<&Entry> for WaitingRequest {
     }
 }
 
-/// What a policy sees of its channel: the requests it chooses from, and the banks.
+/// View of a channel for policies: the requests to choose from, and the banks.
 pub struct View<'a> {
     pub(crate) banks: &'a Banks,
     pub(crate) entries: &'a IdTable<Entry>,
-    /// The queue to choose from, and whether its requests are writes if they are of one kind.
+    /// Queue to choose from, and the kind of its requests (true for writes) unless it is mixed.
     pub(crate) queue: &'a Queue,
     pub(crate) write: bool,
-    /// Banks with a request whose ACT has been issued.
+    /// Mask of banks with a request whose ACT has been issued.
     pub(crate) active: u64,
-    /// Banks in which nothing new may start.
+    /// Mask of banks in which no new request may start.
     pub(crate) barred: u64,
-    /// First cycle to be decided.
+    /// First cycle that is not decided yet.
     pub(crate) clock: Cycle,
-    /// Column commands of each bank since its ACT.
+    /// Number of column commands of each bank since its ACT.
     pub(crate) columns: &'a [u32],
-    /// The bank served last.
+    /// Bank that received the last scheduled command.
     pub(crate) turn: u32,
 }
 
 impl View<'_> {
-    /// The first cycle to be decided; no command is given before it.
+    /// Returns the first undecided cycle. No command is issued before it.
     pub fn now(&self) -> Cycle {
         self.clock
     }
 
-    /// The requests to choose from: those of the bank queues, or reads or writes alone, as the write
-    /// policy says; bank by bank, those of a bank from the oldest on. Requests whose ACT has been
-    /// issued are not among them.
+    /// Iterates over the requests to choose from: those of the bank queues, or only reads or only
+    /// writes according to the drain policy. They are ordered by bank, and oldest first within a
+    /// bank. Requests whose ACT has been issued are not included.
     pub fn waiting(&self) -> impl Iterator<Item = Id> {
         bits(self.queue.banks).flat_map(|bank| {
             let oldest = self.queue.lines[bank as usize].oldest;
@@ -71,52 +70,52 @@ impl View<'_> {
         })
     }
 
-    /// Whether there is nothing to choose from.
+    /// True if there is no request to choose from.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.banks == 0
     }
 
-    /// What a request wants; nothing for the id of none that the channel holds.
+    /// Returns the request with this id, or `None` if the channel holds no such request.
     pub fn request(&self, id: Id) -> Option<WaitingRequest> {
         self.entries.get(id).map(WaitingRequest::from)
     }
 
-    /// Banks of the channel.
+    /// Returns the number of banks in the channel.
     pub fn banks(&self) -> u32 {
         self.banks.count()
     }
 
-    /// The row that is open in a bank, if one is.
+    /// Returns the row that is open in a bank, if any.
     ///
     /// # Panics
-    /// When there is no such bank.
+    /// Panics if there is no such bank.
     pub fn row(&self, bank: u32) -> Option<u32> {
         self.banks.row(bank)
     }
 
-    /// Column commands of a bank since its row was opened.
+    /// Returns the number of column commands of a bank since its row was opened.
     ///
     /// # Panics
-    /// When there is no such bank.
+    /// Panics if there is no such bank.
     pub fn columns(&self, bank: u32) -> u32 {
         self.columns[bank as usize]
     }
 
-    /// Whether a request whose ACT has been issued still waits for its column command in this bank; its
-    /// row is not closed before.
+    /// True if a request whose ACT has been issued still waits for its column command in this bank.
+    /// Until then its row is not closed.
     pub fn is_active(&self, bank: u32) -> bool {
         bank < u64::BITS && self.active >> bank & 1 != 0
     }
 
-    /// The bank that got the last command of a request.
+    /// Returns the bank that received the last command of a request.
     pub fn served_last(&self) -> u32 {
         self.turn
     }
 
-    /// The first cycle, not before [`now`](Self::now), in which the command that the request needs next
-    /// may be given: ACT where its bank is closed, a read or write where its row is open, PRE where
-    /// another one is. Nothing where the command may not be given before something else has happened:
-    /// in a bank in which nothing new may start because of a refresh, and where the row of an
+    /// Returns the first cycle, not before [`now`](Self::now), in which the next command of the
+    /// request is legal. That command is ACT if its bank is closed, a read or write if its row is
+    /// open, and PRE if another row is open. Returns `None` if the command must wait for a state
+    /// change. This happens if a refresh blocks the bank, or if the row of an
     /// [active](Self::is_active) request would be closed.
     pub fn earliest(&self, id: Id) -> Option<Cycle> {
         let entry = self.entries.get(id)?;
@@ -133,7 +132,7 @@ impl View<'_> {
         Some(from.max(self.clock))
     }
 
-    /// The command that the request needs next.
+    /// Returns the command that the request needs next.
     pub(super) fn choice(&self, id: Id) -> Candidate {
         let entry = &self.entries[id];
         match self.banks.row(entry.bank) {
@@ -143,12 +142,12 @@ impl View<'_> {
         }
     }
 
-    /// Closed banks with requests.
+    /// Iterates over the closed banks that have waiting requests.
     pub(super) fn closed(&self) -> impl Iterator<Item = u32> {
         bits(self.queue.banks & !self.banks.open() & !self.barred)
     }
 
-    /// Open banks with requests.
+    /// Iterates over the open banks that have waiting requests.
     pub(super) fn open(&self) -> impl Iterator<Item = u32> {
         bits(self.queue.banks & self.banks.open() & !self.barred)
     }
@@ -158,34 +157,34 @@ impl View<'_> {
         self.entries[id].age
     }
 
-    /// The oldest request for a bank that has any.
+    /// Returns the oldest request of a bank, which must have one.
     #[inline(always)]
     pub(super) fn oldest(&self, bank: u32) -> Id {
         let oldest = self.queue.lines[bank as usize].oldest;
         oldest.expect("the queue's banks have requests")
     }
 
-    /// The age of the oldest request and its bank, if any waits.
+    /// Returns the age of the oldest request and its bank, if any request waits.
     pub(super) fn oldest_of_all(&self) -> Option<(u64, u32)> {
         let banks = bits(self.queue.banks);
         banks.map(|bank| (self.age(self.oldest(bank)), bank)).min()
     }
 
-    /// The requests for a bank.
+    /// Returns the list of requests for a bank.
     #[inline(always)]
     pub(super) fn line(&self, bank: u32) -> &Line {
         &self.queue.lines[bank as usize]
     }
 
-    /// Requests for a bank's open row that are the oldest of their kind; the first is the oldest.
+    /// Iterates over the oldest read and the oldest write to the bank's open row, oldest first.
     #[inline(always)]
     pub(super) fn hits(&self, bank: u32) -> impl Iterator<Item = Id> {
         let line = &self.queue.lines[bank as usize];
         [line.hit, line.other_hit].into_iter().flatten()
     }
 
-    /// The oldest request that needs another row than the open one, unless that one is needed by a
-    /// request whose ACT has been issued.
+    /// Returns the oldest request that needs a row other than the open one. Returns `None` if a
+    /// request whose ACT has been issued still needs the open row.
     #[inline(always)]
     pub(super) fn miss(&self, bank: u32) -> Option<Id> {
         let miss = self.queue.lines[bank as usize].miss;

@@ -1,4 +1,4 @@
-//! The component on the test bench, with the checker judging every command.
+//! Component tests on the test bench, with the checker enabled for every command.
 
 use warpweave_framework::{
     EngineOptions, InstanceStatistics, Outcome, Policy, Sink, Source as Sender, TestBench,
@@ -9,7 +9,7 @@ use crate::dram::tests::presets::{preset_a, preset_d, preset_r};
 use crate::dram::*;
 use crate::memory::{MemRequest, MemResponse, RequestKind, full_line};
 
-/// Bytes of a row of all 16 banks with one device.
+/// Bytes of one row in all 16 banks with one device.
 pub(super) const ROW_BYTES: u64 = 16 * 64 * 32;
 
 pub(super) fn spec(timing: Timing) -> GddrSpec {
@@ -67,7 +67,7 @@ impl Bench {
         Self::new(spec, EngineOptions::default())
     }
 
-    /// Sends the request to port 0 and expects its answer so many cycles later.
+    /// Sends the request to port 0 and expects its answer `latency` cycles later.
     pub(super) fn expect(&mut self, cycle: Cycle, request: MemRequest, latency: Cycle) {
         self.requests[0].send_at(cycle, request);
         let answer = request.answer(Level::DRAM);
@@ -366,7 +366,7 @@ fn bad_numbers_are_refused_by_field() {
     assert_eq!(of(&|s| s.timing.t_cl = 1 << 25), "timing.t_cl");
 }
 
-/// Controllers that have little in common.
+/// Returns one of several very different controllers.
 pub(super) fn with_policies(number: usize) -> GddrSpec {
     let usual = spec(preset_a());
     match number {
@@ -422,7 +422,7 @@ pub(super) fn with_policies(number: usize) -> GddrSpec {
     }
 }
 
-/// Two channels on one bus.
+/// Returns a controller with two channels on one command bus.
 pub(super) fn pseudo_channels(timing: Timing) -> GddrSpec {
     GddrSpec {
         channels: 2,

@@ -1,5 +1,6 @@
-//! Tests of the controller as a component (`component.rs`, `random_traffic.rs`, `organisation.rs`, `open_orders.rs`), and
-//! the devices that these and those of the bare [controller](super::controller) use (`presets.rs`).
+//! Tests of the controller as a component (`component.rs`, `random_traffic.rs`, `organisation.rs`,
+//! `open_orders.rs`). `presets.rs` has the devices that they share with the tests of the bare
+//! [controller](super::controller).
 
 mod component;
 mod open_orders;
@@ -9,7 +10,7 @@ mod random_traffic;
 
 use proptest::prelude::ProptestConfig;
 
-/// Cases of a property to try: this many, unless `PROPTEST_CASES` says otherwise.
+/// Sets the number of property-test cases, unless `PROPTEST_CASES` overrides it.
 pub(in crate::dram) fn cases(few: u32) -> ProptestConfig {
     let given = std::env::var("PROPTEST_CASES").ok();
     ProptestConfig::with_cases(given.and_then(|n| n.parse().ok()).unwrap_or(few))

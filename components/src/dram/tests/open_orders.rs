@@ -1,4 +1,4 @@
-//! Orders of requests of other crates in a whole controller.
+//! Request orders of other crates in a complete controller.
 
 use warpweave_framework::{
     Cycle, EngineOptions, Id, NoFields, Policy, PolicyContext, PolicyKind, SpecError, State,
@@ -10,7 +10,7 @@ use super::presets::preset_a;
 use crate::dram::*;
 use crate::memory::MemRequest;
 
-/// Gives commands before they are legal.
+/// Order that issues commands before they are legal.
 struct Hasty;
 
 impl PolicyKind for Hasty {
@@ -33,7 +33,7 @@ impl RequestOrderPolicy for Hasty {
     }
 }
 
-/// In order of age, and counts commands.
+/// Order by age that counts its commands.
 #[derive(Default)]
 struct Counting {
     commands: u64,

@@ -1,4 +1,5 @@
-//! Bursts of 64 bytes, commands that serve two accesses, channels on one command bus.
+//! Tests of 64-byte bursts, column commands that serve two accesses, and channels on one command
+//! bus.
 
 use warpweave_framework::Value;
 
@@ -7,7 +8,7 @@ use crate::dram::tests::presets::preset_a;
 use crate::dram::*;
 use crate::memory::MemRequest;
 
-/// Rows are closed after each access, so that one takes two commands.
+/// Rows are closed after each access, so every access takes two commands.
 #[test]
 fn channels_on_one_bus_take_one_command_in_a_cycle_and_by_two_kinds_of_pins_one_of_each() {
     let timing = Timing {
@@ -53,7 +54,7 @@ fn channels_on_one_bus_take_one_command_in_a_cycle_and_by_two_kinds_of_pins_one_
     }
 }
 
-/// Four reads, then four writes to another row of the bank: with pairs two commands of each.
+/// Four reads, then four writes to another row of the bank. With pairs, each takes two commands.
 #[test]
 fn a_column_command_serves_an_even_and_an_odd_column_in_one_burst() {
     for (column_pairs, commands) in [(false, 4), (true, 2)] {

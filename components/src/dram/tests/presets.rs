@@ -1,8 +1,8 @@
-//! Devices that tests use.
+//! Device presets shared by the tests.
 
 use crate::dram::{Field, Geometry, Timing};
 
-/// The geometry of the reference data: 4 groups of 4 banks, 2 KiB rows.
+/// Returns the geometry of the reference data: 4 groups of 4 banks, 2 KiB rows.
 pub(in crate::dram) fn reference_geometry() -> Geometry {
     Geometry {
         bank_groups: 4,
@@ -17,8 +17,8 @@ pub(in crate::dram) const COLUMN_LOWEST: [Field; 4] =
 pub(in crate::dram) const GROUP_LOWEST: [Field; 4] =
     [Field::BankGroup, Field::Column, Field::Bank, Field::Row];
 
-/// Builds a preset from the columns of the published tables: tCL, tWL, tRCDRD, tRCDWR, tRP,
-/// tRAS, tRC, tRRD, tWTR, tWR, tRTP, tFAW, t32AW, tPPD, tRFC, tREFI.
+/// Builds a preset from the columns of the published tables. They are tCL, tWL, tRCDRD, tRCDWR,
+/// tRP, tRAS, tRC, tRRD, tWTR, tWR, tRTP, tFAW, t32AW, tPPD, tRFC and tREFI.
 fn preset(n: [u32; 16]) -> Timing {
     Timing {
         burst_cycles: 2,

@@ -1,4 +1,4 @@
-//! Random traffic from two ports: every request is answered, in order, however the engine runs.
+//! Random traffic from two ports: every request is answered, in order, under all engine options.
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Order, Outcome, TestBench, Value};
@@ -16,7 +16,7 @@ fn traffic() -> impl Strategy<Value = Vec<Random>> {
     prop::collection::vec((0..2usize, 0..12u64, 0..8u8, 0..24u64, words), 1..120)
 }
 
-/// A bench that sends the traffic; each port has its own lines.
+/// Creates a bench that sends the traffic; each port has its own lines.
 fn busy(spec: &GddrSpec, traffic: &[Random], stalls: u32, options: EngineOptions) -> Bench {
     let bench = Bench::new(spec, options);
     let mut at = 1;
@@ -49,7 +49,7 @@ fn busy(spec: &GddrSpec, traffic: &[Random], stalls: u32, options: EngineOptions
     bench
 }
 
-/// What came back, and the statistics, in a bench that has run.
+/// Returns the responses and the statistics of a finished bench.
 fn seen(bench: &mut Bench) -> (Vec<Vec<(Cycle, MemResponse)>>, InstanceStatistics) {
     let received = bench.responses.iter().map(|sink| {
         let mut all = Vec::new();
@@ -61,7 +61,7 @@ fn seen(bench: &mut Bench) -> (Vec<Vec<(Cycle, MemResponse)>>, InstanceStatistic
     (received.collect(), bench.statistics())
 }
 
-/// Every answer is there once, in order per line, and fresh.
+/// Checks that every answer arrives once, in order per line, and with current data.
 fn is_answered(traffic: &[Random], received: &[Vec<(Cycle, MemResponse)>]) {
     for (port, responses) in received.iter().enumerate() {
         let mut asked = traffic.iter().enumerate().filter(|(_, r)| r.0 == port);

@@ -10,7 +10,8 @@ struct Both {
     device: Source<KernelLaunch>,
 }
 
-/// With `hardware_queues` queues, for kernels launched by these: kernel, record, lane, stream.
+/// Creates a unit with `hardware_queues` queues. The kernels have these launchers: kernel, record,
+/// lane and stream.
 fn both(
     hardware_queues: u32,
     pending_kernels: u32,
@@ -71,7 +72,7 @@ fn the_next_kernel_of_a_stream_waits_for_all_descendants_while_the_queue_is_free
     b.inner.done_at(30, 1);
     b.inner.ready_at(33, 2);
     b.inner.done_at(40, 2);
-    // Families are complete from the inside to the outside; then the stream goes on.
+    // Families complete from the innermost to the outermost; then the stream proceeds.
     b.host_hears_at(40, 2);
     b.host_hears_at(41, 1);
     b.host_hears_at(42, 0);

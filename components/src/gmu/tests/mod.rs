@@ -1,4 +1,5 @@
-//! The unit cycle by cycle; beside a naive model of its queues in [`naive`].
+//! Cycle-by-cycle tests of the unit, and a comparison with a naive model of its queues in
+//! [`naive`].
 
 mod families;
 mod naive;
@@ -89,7 +90,7 @@ fn a_launch_is_ready_after_the_dispatch_latency_and_done_passes_in_its_cycle() {
     b.bench.expect_at(&done, 20, &KernelDone { kernel: 0 });
 }
 
-/// A small kernel passes a large one of another stream that has become head before it.
+/// A small kernel overtakes a large one of another stream that became head earlier.
 #[test]
 fn each_work_group_of_a_kernel_adds_its_latency() {
     let shapes = [(9, 1, 0, 0), (2, 1, 0, 0), (3, 1, 0, 0)];
@@ -227,10 +228,10 @@ fn an_empty_queue_goes_to_the_most_urgent_kernel_and_streams_stay_in_order() {
     }
 }
 
-/// What a policy was told and asked: events by name and kernel, questions by cycle and candidates.
+/// Log of a policy's notifications by name and kernel, and of queries by cycle and candidates.
 static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Leaves the queue empty as long as only one kernel could have it; the last of several gets it.
+/// Leaves the queue empty if there is only one candidate; otherwise picks the last one.
 struct LastOfSeveral;
 
 impl PolicyKind for LastOfSeveral {
@@ -303,7 +304,7 @@ fn a_policy_is_asked_when_something_changes_and_may_leave_a_queue_empty() {
     assert_eq!(heard, expected);
 }
 
-/// Gives queues to a kernel that there is not.
+/// Assigns queues to a kernel that does not exist.
 struct Absent;
 
 impl PolicyKind for Absent {

@@ -1,11 +1,11 @@
-//! The unit beside a model that keeps its kernels in plain lists.
+//! Comparison of the unit with a model that keeps its kernels in plain lists.
 
 use proptest::prelude::*;
 
 use super::{Cycle, bench};
 use crate::work_group_scheduler::tests::engines;
 
-/// The rules over plain lists: which kernel runs when every launch has arrived.
+/// Queue rules over plain lists: determines which kernel runs when every launch has arrived.
 struct Naive {
     queues: Vec<Vec<(u32, u32)>>,
     depth: usize,

@@ -1,6 +1,6 @@
-//! The unit cycle by cycle ([`scripted`]), under random [`traffic`] in front of a memory that numbers
-//! lines ([`tagged_memory`]), and broken by a [`saboteur`] so that its checker must notice
-//! ([`mutants`]). In the middle of random traffic it may be [`reborn`].
+//! Tests of the unit cycle by cycle ([`scripted`]), and under random [`traffic`] with a memory that
+//! numbers lines ([`tagged_memory`]). A [`saboteur`] breaks the unit so that its checker must
+//! report it ([`mutants`]). In the middle of random traffic the unit may be [`reborn`].
 
 mod mutants;
 mod reborn;

@@ -1,4 +1,4 @@
-//! Units that break one rule each: the checker notices every one.
+//! Units that break one rule each; the checker must report every one.
 
 use warpweave_framework::Outcome;
 
@@ -8,7 +8,8 @@ use super::traffic::dense;
 use super::*;
 use crate::icc::checker::{CoalescingChecker, CoalescingCheckerSpec};
 
-/// How a run with this fault in this unit ended; answers missing at its end are a failure too.
+/// Returns the result of a run with this fault in this unit; missing responses at the end also
+/// count as a failure.
 fn verdict(spec: IccSpec, fault: Fault) -> Result<(), String> {
     let traffic = dense();
     let mut bench = TestBench::new();
@@ -76,7 +77,7 @@ fn every_broken_unit_is_noticed() {
     }
 }
 
-/// The rule for writes, left out of the unit itself: a read joins a line older than the write.
+/// The rule for writes, disabled in the unit itself: a read joins a line older than the write.
 #[test]
 fn a_unit_that_ignores_writes_is_noticed() {
     let spec = IccSpec {

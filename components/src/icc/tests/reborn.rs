@@ -1,9 +1,9 @@
-//! A unit that goes on from its own checkpoints.
+//! Replacement of a unit by one restored from its own checkpoint.
 
 use super::*;
 
-/// A unit that is saved and goes on as a new one loaded from that, at every `every`-th cycle in
-/// which it is evaluated.
+/// Unit that is saved and replaced by a new one loaded from the checkpoint, at every `every`-th
+/// cycle in which it is evaluated.
 pub(super) struct Reborn {
     pub(super) unit: IccUnit,
     pub(super) every: Cycle,

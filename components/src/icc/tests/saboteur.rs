@@ -1,36 +1,36 @@
-//! What makes a unit a broken one.
+//! Fault injection that breaks one rule of a unit.
 
 use warpweave_random::CounterRng;
 
 use super::*;
 
-/// What goes wrong, at some of the messages that it can happen to.
+/// Injected fault, applied to some of the eligible messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
-    /// An answer is lost.
+    /// A response is lost on its way.
     Lost,
-    /// An answer comes twice.
+    /// A response is sent two times.
     Twice,
-    /// An answer goes to the next unit.
+    /// A response is sent to the next unit.
     WrongUnit,
-    /// An answer lacks a word.
+    /// A response lacks one of its words.
     FewerWords,
-    /// An answer has another line.
+    /// A response carries another line address.
     OtherLine,
-    /// An answer is as old as the line can be.
+    /// A response carries the oldest possible version of the line.
     Old,
-    /// An untracked read leaves as a tracked one.
+    /// An untracked read is sent as a tracked one.
     SecondTracked,
-    /// A tracked response looks untracked to the unit, so only the first reader hears of it.
+    /// A tracked response appears untracked to the unit, so that only the first reader receives it.
     OneReader,
-    /// An untracked response ends the entry of its line: no bit tells the two apart.
+    /// An untracked response frees the entry of its line, as if no bit distinguished the two kinds.
     NoBit,
-    /// A write leaves after reads behind it.
+    /// A write is sent after reads that follow it.
     LateWrite,
 }
 
-/// Stands between the unit and the checker, and together with the unit is the broken one.
+/// Component between the unit and the checker that, together with the unit, acts as the faulty one.
 pub(super) struct Saboteur {
     fault: Fault,
     dice: CounterRng,
@@ -38,11 +38,11 @@ pub(super) struct Saboteur {
     unit_up: Vec<MemMaster>,
     unit_down: MemSlave,
     down: MemMaster,
-    /// Messages that the fault could have befallen.
+    /// Messages that were eligible for the fault.
     chances: u64,
-    /// A write held back, and until when.
+    /// Delayed writes, each with the cycle of its release.
     held: VecDeque<(Cycle, MemRequest)>,
-    /// Answers on their way to each unit.
+    /// Responses on their way to each unit.
     answers: Vec<VecDeque<MemResponse>>,
 }
 
@@ -61,14 +61,15 @@ impl Saboteur {
         }
     }
 
-    /// Whether the fault strikes now: at about a quarter of its chances.
+    /// True if the fault is injected now: for about a quarter of the eligible messages.
     fn strikes(&mut self, fault: Fault, can: bool) -> bool {
         let chance = fault == self.fault && can;
         self.chances += u64::from(chance);
         chance && self.dice.chance(self.chances, 4)
     }
 
-    /// What becomes of an answer of the unit to `port`: who gets what.
+    /// Applies the fault to a response of the unit to `port`. Returns the responses to send, with
+    /// their ports.
     fn spoil(&mut self, port: usize, mut response: MemResponse) -> Vec<(usize, MemResponse)> {
         let read = response.kind == RequestKind::Read;
         if self.strikes(Fault::Lost, read) {

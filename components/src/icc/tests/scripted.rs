@@ -1,11 +1,10 @@
-//! The unit between scripted neighbours.
+//! Tests of the unit between scripted neighbours.
 
 use warpweave_framework::{Source, Value};
 
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
 
-/// A unit with scripted neighbours.
 struct Rig {
     bench: TestBench,
     above: Vec<(Source<MemRequest>, Sink<MemResponse>)>,
@@ -34,7 +33,8 @@ impl Rig {
         }
     }
 
-    /// Sends a request from `port` now and lets it settle; what was sent down, if anything.
+    /// Sends a request from `port` and runs until it settles. Returns the request sent downstream,
+    /// if any.
     fn send(&mut self, port: usize, request: MemRequest) -> Option<MemRequest> {
         self.above[port].0.send(request);
         self.bench.step(8);
@@ -43,7 +43,7 @@ impl Rig {
         sent.first().map(|(_, request)| *request)
     }
 
-    /// Answers a request that was sent down; the ports that got a response.
+    /// Answers a downstream request. Returns the ports that received a response.
     fn answer(&mut self, request: &MemRequest) -> Vec<usize> {
         self.responses.send(request.answer(Level::L2));
         self.bench.step(8);
@@ -65,7 +65,7 @@ fn tracked(request: Option<MemRequest>) -> bool {
     request.expect("sent down").flags & flags::TRACKED != 0
 }
 
-/// What a negative control needs: all the latency and none of the effect.
+/// Provides a negative control: the full latency without the effect.
 #[test]
 fn a_table_of_no_entries_looks_reads_up_and_merges_none() {
     let mut rig = Rig::new(IccSpec {
@@ -90,7 +90,7 @@ fn a_table_of_no_entries_looks_reads_up_and_merges_none() {
     assert!(waits.check().is_err(), "a read would wait for ever");
 }
 
-/// The scenario of the specification, step by step.
+/// Follows the scenario of the specification step by step.
 #[test]
 fn the_scenario_vector_is_followed() {
     let mut rig = Rig::new(spec());
@@ -312,7 +312,7 @@ fn a_unit_may_ask_twice_and_is_answered_twice() {
     assert_eq!(rig.counter("cache_fills"), 0);
 }
 
-/// The line is on the bus for one cycle; the second answer to unit 0 follows from its own copy.
+/// The line is on the bus for one cycle; the second response to unit 0 follows from its own copy.
 #[test]
 fn a_unit_that_asked_twice_does_not_hold_the_bus() {
     for delivery in [Delivery::Broadcast, Delivery::Serial] {

@@ -1,4 +1,4 @@
-//! A memory that knows the newest write of every line.
+//! Memory that knows the newest write of every line.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use warpweave_random::CounterRng;
 
 use super::*;
 
-/// A memory that orders requests as they come, answers in any order, and numbers lines by the
+/// Memory that orders requests as they arrive and answers in any order. It numbers lines by the
 /// newest write it has seen.
 pub(super) struct TaggedMemory {
     up: MemSlave,
     newest: BTreeMap<u64, u32>,
     answers: BTreeMap<(Cycle, u64), MemResponse>,
     count: u64,
-    /// Cycles in which no request is taken, so many of 16.
+    /// Average number of cycles out of 16 in which no request is taken.
     stalls: (CounterRng, u32),
-    /// How long answers take, and the longest time.
+    /// Random response delays, and their maximum.
     delays: (CounterRng, u64),
-    /// Answers know of no write, as those of a memory below a cache that evicts.
+    /// True if responses reflect no write, like those of a memory below a cache that evicts.
     pub(super) forgets: bool,
 }
 

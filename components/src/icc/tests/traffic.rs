@@ -1,4 +1,4 @@
-//! Traffic that is out to break the unit: the checker fails the run at the first wrong answer.
+//! Stress traffic for the unit: the checker fails the run at the first wrong response.
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Order};
@@ -18,12 +18,12 @@ pub(super) struct Traffic {
     pub(super) memory_stalls: u32,
     unit_stalls: u32,
     pub(super) slowest: u64,
-    /// The memory keeps no numbers of writes.
+    /// True if the memory keeps no write numbers.
     forgets: bool,
 }
 
 impl Traffic {
-    /// Sends every request to the checker; where its answers come.
+    /// Sends every request to the checker; returns the sinks of the responses.
     pub(super) fn send(&self, bench: &mut TestBench) -> Vec<Sink<MemResponse>> {
         let mut sinks = Vec::new();
         for (port, requests) in self.requests.iter().enumerate() {
@@ -214,7 +214,7 @@ fn wanted(traffic: &Traffic) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// The checker fails the run at the first lost, repeated, mixed up or stale answer and at a
+    /// The checker fails the run at the first lost, repeated, mixed up or stale response and at a
     /// second tracked read of a line.
     #[test]
     fn every_read_is_answered_once_and_fresh_whatever_stalls(
@@ -248,7 +248,7 @@ proptest! {
     }
 }
 
-/// Many reads and writes of few lines by all units, at once.
+/// Generates many concurrent reads and writes of few lines by all units.
 pub(super) fn dense() -> Traffic {
     let port = |port: u64| {
         let (kinds, lines) = (
@@ -274,7 +274,7 @@ pub(super) fn dense() -> Traffic {
     }
 }
 
-/// The property above would hold of a unit that merges nothing.
+/// A unit that merges nothing would also satisfy the property above.
 #[test]
 fn dense_traffic_merges_hits_closes_and_overflows() {
     let (responses, icc, checker) = run(&spec(), &dense(), EngineOptions::default(), None);

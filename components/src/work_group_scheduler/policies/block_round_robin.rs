@@ -10,11 +10,12 @@ use super::super::{
 };
 use crate::occupancy::UnitLimits;
 
-/// Settings of [`BlockRoundRobin`].
+/// Block size of the [`BlockRoundRobin`] placement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockRoundRobinSpec {
-    /// Consecutive work-groups that a unit gets at once, 2 to 64. Source: Lee et al., HPCA 2014.
+    /// Number of consecutive work-groups assigned to a unit at once, 2 to 64. Source: Lee et al.,
+    /// HPCA 2014.
     #[serde(default = "two")]
     pub block_size: u32,
 }
@@ -29,26 +30,26 @@ impl Default for BlockRoundRobinSpec {
     }
 }
 
-/// Block scheduling: blocks of consecutive work-groups in linear order, each to one unit that has room
-/// for all of it at once; a unit that frees a part of that waits. Blocks go round the units: the next one
-/// to the first unit with room after the one served last. The rest of a block follows as soon as its unit
-/// can be sent something again, before any new block.
+/// Block scheduling: assigns blocks of consecutive work-groups in linear order. Each block goes to
+/// one unit that has room for all of it; a unit with less room waits. Units are served round robin:
+/// the next block goes to the first unit with room after the one served last. The rest of a block
+/// follows as soon as its unit can be sent a message again, before any new block.
 ///
-/// A block that the end of the grid cuts short needs the room of a whole one, as the delay is stated
-/// without exception; the order of units is the usual reading of the original work.
+/// A block that is cut short by the end of the grid still needs the room of a whole one. The delay
+/// is stated without exception. The order of units is the usual reading of the original work.
 ///
 /// Source: Lee et al., "Improving GPGPU Resource Utilization Through Alternative Thread Block
 /// Scheduling", HPCA 2014, as described in Intra-Cluster Coalescing, section 5.
 pub struct BlockRoundRobin {
     block_size: u32,
     work_groups: u32,
-    /// First work-group of the next block.
+    /// Index of the first work-group of the next block.
     next: u32,
-    /// Unit the search for room begins with.
+    /// Unit at which the search for room starts.
     pointer: usize,
-    /// Room by unit.
+    /// Number of work-groups that fit each unit now.
     room: Vec<u32>,
-    /// Units that are owed the rest of a block, in the order of the blocks: unit, next work-group, end.
+    /// Units that still receive the rest of a block, in block order: unit, next work-group, end.
     owed: Vec<(u32, u32, u32)>,
 }
 
@@ -64,7 +65,7 @@ impl BlockRoundRobin {
         }
     }
 
-    /// The unit that the next block goes to.
+    /// Returns the unit that gets the next block.
     fn candidate(&self) -> Option<u32> {
         let units = self.room.len();
         let round = (self.pointer..units).chain(0..self.pointer);

@@ -1,4 +1,4 @@
-//! Demand-driven round robin: a pointer goes round the units.
+//! Demand-driven round robin: a pointer rotates over the units.
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,20 @@ use super::super::{
     PlacementSite, WorkGroupPlacement,
 };
 
-/// The next work-group goes to the first unit with room after the one served last. In the
-/// beginning that is one work-group per unit in each round; later it is the unit that freed a
-/// context.
+/// Assigns the next work-group to the first unit with room after the one served last. Initially
+/// each unit gets one work-group per round. Later the unit that freed a context is served.
 ///
-/// Source: "Locality-Aware CTA Clustering for Modern GPUs", sections 2 and 3.1, what most boards were seen
-/// to do.
+/// Source: "Locality-Aware CTA Clustering for Modern GPUs", sections 2 and 3.1, the observed
+/// behavior of most boards.
 pub struct DemandRoundRobin {
     next: u32,
-    /// Unit the search begins with.
+    /// Unit at which the search for room starts.
     pointer: usize,
-    /// Units with room.
+    /// Set of units that have room.
     open: FixedBitSet,
 }
 
-/// Units as they are saved.
+/// Set of units in its checkpoint form.
 #[derive(Serialize, Deserialize)]
 struct Units(#[serde(deserialize_with = "crate::bits::read")] FixedBitSet);
 

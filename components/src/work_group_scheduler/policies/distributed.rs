@@ -10,18 +10,18 @@ use super::super::{
 };
 use super::pools::Pools;
 
-/// A cluster fills its contexts `k` of units `s` in the order `for k: for s` from its own part of
-/// the grid and refills freed ones from there; there is no stealing, so its units idle when the
-/// part is used up. Clusters do not wait for each other; of several with a context open,
-/// the lowest `(k, s, cluster)` goes first.
+/// Each cluster fills its contexts `k` of units `s` in the order `for k: for s` from its own part
+/// of the grid. It refills freed contexts from the same part. There is no stealing: units of a
+/// cluster idle when its part is used up. Clusters do not wait for each other. Among clusters with
+/// an open context, the lowest `(k, s, cluster)` goes first.
 ///
 /// Source: MCM-GPU, as in Intra-Cluster Coalescing, section 4.1.
 pub struct Distributed {
     site: PlacementSite,
     pools: Pools,
-    /// Units with room as `(resident, within the cluster)`, by cluster.
+    /// Units with room as `(resident, index within the cluster)`, by cluster.
     open: Vec<BTreeSet<(u32, u32)>>,
-    /// Residents under which a unit is in `open`, by unit.
+    /// Resident count under which each unit is in `open`.
     ranks: Vec<Option<u32>>,
 }
 

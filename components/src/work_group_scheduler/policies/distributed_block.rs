@@ -11,29 +11,29 @@ use super::super::{
 use super::pools::Pools;
 use crate::occupancy::UnitLimits;
 
-/// Settings of [`DistributedBlock`].
+/// Treatment of unpaired work-groups in [`DistributedBlock`] placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DistributedBlockSpec {
-    /// Whether the last work-group of a cluster's part, left without a partner, goes to a unit with room
-    /// for one. Source: Intra-Cluster Coalescing, section 5, whose example waits for two (`false`).
+    /// Sends the last work-group of a cluster's part, if it has no partner, to a unit with room for
+    /// one. Source: Intra-Cluster Coalescing, section 5, whose example waits for two (`false`).
     #[serde(default)]
     pub relax_last: bool,
 }
 
-/// Parts of the grid per cluster as in [`Distributed`](super::Distributed), given out
-/// in pairs: a unit receives the next two work-groups of its cluster's part when it has room for
-/// two at once. Units are tried by `(resident, within the cluster, cluster)`; the second of a pair follows as
-/// soon as the unit can be sent something again, before any new pair of the cluster.
+/// Divides the grid among clusters like [`Distributed`](super::Distributed), but assigns pairs. A
+/// unit receives the next two work-groups of its cluster's part when it has room for two at once.
+/// Units are tried by `(resident, index within the cluster, cluster)`. The second of a pair follows
+/// as soon as the unit can be sent a message again, before any new pair of the cluster.
 ///
 /// Source: Intra-Cluster Coalescing, section 5.
 pub struct DistributedBlock {
     relax_last: bool,
     site: PlacementSite,
     pools: Pools,
-    /// `(resident, room)` by unit.
+    /// Pair `(resident, room)` of each unit, by unit index.
     units: Vec<(u32, u32)>,
-    /// Unit that is owed the second of a pair, by cluster.
+    /// Unit in each cluster that still receives the second of a pair.
     owed: Vec<Option<u32>>,
 }
 
@@ -48,7 +48,7 @@ impl DistributedBlock {
         }
     }
 
-    /// The unit of a cluster whose turn it is.
+    /// Returns the unit of a cluster that is served next.
     fn candidate(&self, cluster: u32) -> Option<u32> {
         if let Some(unit) = self.owed[cluster as usize] {
             return Some(unit);

@@ -5,7 +5,7 @@ use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 use super::super::{OldestFirst, PlacementPolicy, PlacementSite, WorkGroupPlacement};
 use super::ordered::{Ordered, Rank};
 
-/// Context `k` of unit `s` of cluster `c` has its turn in the order `for k: for c: for s`.
+/// Fills context `k` of unit `s` of cluster `c` in the order `for k: for c: for s`.
 ///
 /// Source: Intra-Cluster Coalescing, section 4.1.
 pub struct GlobalRoundRobin;

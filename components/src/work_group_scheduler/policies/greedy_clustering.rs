@@ -1,12 +1,12 @@
-//! Greedy clustering: a cluster is filled completely before the next one.
+//! Greedy clustering: fills a cluster completely before the next one.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::super::{OldestFirst, PlacementPolicy, PlacementSite, WorkGroupPlacement};
 use super::ordered::{Ordered, Rank};
 
-/// Context `k` of unit `s` of cluster `c` has its turn in the order `for c: for k: for s`; small
-/// grids leave clusters idle.
+/// Fills context `k` of unit `s` of cluster `c` in the order `for c: for k: for s`. Small grids
+/// leave clusters idle.
 ///
 /// Source: Intra-Cluster Coalescing, section 4.1.
 pub struct GreedyClustering;

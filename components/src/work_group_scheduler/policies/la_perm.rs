@@ -1,4 +1,4 @@
-//! LaPerm: every child is bound to the unit of its parent, deeper ones first.
+//! LaPerm: binds every child kernel to the unit of its parent and prefers deeper ones.
 
 use std::collections::VecDeque;
 
@@ -12,17 +12,20 @@ use super::super::{
 use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory, push_write};
 use crate::launch::LaunchHint;
 
-/// Settings of [`LaPerm`].
+/// Priority levels and queue storage of [`LaPerm`] placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaPermSpec {
-    /// Highest priority, 1 to 15: a child has that of its parent and one more, up to this. Source: own choice.
+    /// Highest priority, 1 to 15; a child has its parent's priority plus one, up to this. Source:
+    /// own choice.
     #[serde(default = "four")]
     pub levels: u32,
-    /// Work-groups that the queues of a unit hold on the chip; those beyond are in memory. Source: LaPerm paper, 128.
+    /// On-chip queue capacity of a unit in work-groups; further entries are in memory. Source:
+    /// LaPerm paper, 128.
     #[serde(default = "entries")]
     pub entries_on_chip: u32,
-    /// Where those beyond are, behind the scheduler's port `memory`; absent: fetching them costs nothing.
+    /// Memory for entries beyond the on-chip capacity, behind the scheduler's port `memory`;
+    /// absent: fetching them costs nothing.
     #[serde(default)]
     pub memory: Option<QueueMemorySpec>,
 }
@@ -45,17 +48,17 @@ impl Default for LaPermSpec {
     }
 }
 
-/// The queues of one unit.
+/// Priority queues of the work-groups bound to one unit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Bound {
-    /// Kernel and work-group, by priority from 1.
+    /// Kernel and work-group entries, by priority from 1.
     levels: Vec<VecDeque<(u32, u32)>>,
-    /// The unit whose queues this one drains, having none of its own.
+    /// Unit whose queues this one drains while its own are empty.
     backup: Option<u32>,
 }
 
 impl Bound {
-    /// The level to be served: the highest with an entry.
+    /// Returns the level served next: the highest one with an entry.
     fn level(&self) -> Option<usize> {
         self.levels.iter().rposition(|level| !level.is_empty())
     }
@@ -65,38 +68,41 @@ impl Bound {
     }
 }
 
-/// Where a unit takes its next work-group from.
+/// Source of a unit's next work-group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum QueueChoice {
-    /// The queues of this unit, at this level.
+    /// Queues of this unit, at this level.
     Queue(u32, usize),
-    /// Kernels of the host.
+    /// Work-groups of kernels launched by the host.
     Host,
 }
 
-/// Work-groups of kernels launched from the device go into the queues of the unit that launched them, one for each
-/// priority: that of the parent and one more. A unit takes from its queue of the highest priority, then work-groups of
-/// kernels of the host in the order of their arrival; without either it adopts the fullest queues of another unit and
-/// stays with them until they are empty. Units with few residents go first, then those of low number.
+/// Work-groups of device-side kernels enter the queues of the unit that launched them. There is one
+/// queue per priority, which is that of the parent plus one. A unit takes from its highest-priority
+/// queue, then from host kernels in order of arrival. With neither, it adopts the fullest queues of
+/// another unit and drains them until they are empty. Units with the fewest residents go first,
+/// then those with the lowest number.
 ///
-/// Source: the LaPerm paper (binding with adaptive priority); whose queues are adopted is own choice.
+/// Source: the LaPerm paper (binding with adaptive priority); the choice of adopted queues is our
+/// own.
 pub struct LaPerm {
     spec: LaPermSpec,
     units: Vec<Bound>,
     host: VecDeque<(u32, u32)>,
-    /// Depth of a kernel, up to the highest priority, by kernel of the program.
+    /// Priority of each kernel of the program: its depth, limited to the highest priority.
     priorities: Vec<u8>,
-    /// Work-groups taken so far, by unit whose queues they were in.
+    /// Number of work-groups taken so far from each unit's queues.
     taken: Vec<u64>,
-    /// Work-groups that found the queues on the chip full; and that another unit took.
+    /// Number of work-groups that found the on-chip queues full; `adopted` counts those taken by
+    /// another unit.
     overflowed: u64,
     adopted: u64,
-    /// Lines of the entries that have just come and found the queues on the chip full.
+    /// Lines of new entries that found the on-chip queues full.
     written: Vec<QueueAccess>,
 }
 
 impl LaPerm {
-    /// Address in memory of the entry that lies so many entries beyond those on the chip.
+    /// Returns the memory address of the entry that is `beyond` entries past the on-chip part.
     fn address(&self, memory: &QueueMemorySpec, unit: usize, beyond: u64) -> u64 {
         let size = u64::from(memory.bytes_per_queue);
         let offset = (self.taken[unit] + beyond) * u64::from(ENTRY_BYTES) % size;
@@ -115,7 +121,8 @@ impl LaPerm {
         Some(QueueChoice::Queue(backup, level))
     }
 
-    /// The unit whose queues a unit without any drains: the one it stays with, or the fullest, the lowest of equals.
+    /// Returns the unit whose queues a unit without entries drains: the one adopted before, or the
+    /// fullest (ties: lowest number).
     fn backup(&self, unit: u32) -> Option<u32> {
         let len = |unit: u32| self.units[unit as usize].len();
         let stays = self.units[unit as usize].backup;
@@ -244,7 +251,7 @@ impl PlacementPolicy for LaPerm {
         }
     }
 
-    /// The work-group leaves its queue.
+    /// Removes the chosen work-group from its queue and lists the memory accesses needed.
     fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
         let Some(from) = self.source(chosen.unit) else {
             return;
@@ -257,7 +264,8 @@ impl PlacementPolicy for LaPerm {
         self.units[chosen.unit as usize].backup = backup;
         self.adopted += u64::from(backup.is_some());
         let of = of as usize;
-        // What is on the chip is what lies in the queues first: the chip is filled up from memory as entries leave.
+        // The on-chip part holds the front of the queues and is refilled from memory as entries
+        // leave.
         if self.units[of].len() > self.spec.entries_on_chip as usize
             && let Some(memory) = &self.spec.memory
         {

@@ -12,31 +12,33 @@ use super::super::{
 use super::QueuesSpec;
 use super::queued::Queued;
 
-/// Settings of [`Laser`].
+/// Queues and schedule status table of [`Laser`] placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaserSpec {
-    /// The queues of the units. Source: LASER paper, section 6; that they are in memory costs nothing unless said, own choice.
+    /// Queues of the units. Source: LASER paper, section 6; that they are in memory costs nothing
+    /// unless said, own choice.
     #[serde(default)]
     pub queues: QueuesSpec,
-    /// Entries of the schedule status table for each unit, 1 to 64: work-groups that run there. Source: LASER paper,
-    /// section 6, 16 of 8 bytes (1664 bytes for 13 units).
+    /// Entries of the schedule status table per unit, 1 to 64, one per running work-group. Source:
+    /// LASER paper, section 6, 16 of 8 bytes (1664 bytes for 13 units).
     #[serde(default = "sixteen")]
     pub table_entries: u32,
-    /// Where the work-groups of an urgent kernel go whose parent does not run any more. Source: own reading, the
-    /// paper does not say.
+    /// Destination of a high-priority kernel's work-groups when its parent no longer runs. Source:
+    /// own reading, the paper does not say.
     #[serde(default)]
     pub parent_gone: ParentGone,
 }
 
-/// Where work-groups go whose parent does not run any more.
+/// Destination of work-groups whose parent no longer runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ParentGone {
-    /// Into the shortest queues.
+    /// Shortest queue at the time, for each work-group.
     #[default]
     ShortestQueue,
-    /// To the unit that the parent ran on last, if it is one of as many work-groups of that unit as the table has
-    /// entries that ended last; as many entries more.
+    /// Unit on which the parent last ran, if the parent is among that unit's most recently ended
+    /// work-groups. The unit remembers as many of them as the table has entries, in separate
+    /// entries.
     LastUnit,
 }
 
@@ -54,22 +56,23 @@ impl Default for LaserSpec {
     }
 }
 
-/// All work-groups of an urgent kernel (of priority 1 and more) go into the queue of the unit that runs the work-group
-/// which launched it, as a table of what runs where says; those of other kernels, and of kernels whose
-/// parent is not in the table, into the shortest queue each. Units take from the queues as with
-/// [`ShortestQueue`](super::ShortestQueue).
+/// All work-groups of a high-priority kernel (priority 1 and more) enter the queue of the unit that
+/// runs the parent work-group. A table of running work-groups gives that unit. Work-groups of other
+/// kernels, and of kernels whose parent is not in the table, each enter the shortest queue. Units
+/// take from the queues like [`ShortestQueue`](super::ShortestQueue).
 ///
-/// Source: the LASER paper, section 6; that kernels predicted to share with siblings follow their parent as
-/// well is own choice.
+/// Source: the LASER paper, section 6; that kernels predicted to share with siblings follow their
+/// parent as well is our own choice.
 pub struct Laser {
     queued: Queued,
     parent_gone: ParentGone,
     table_entries: usize,
-    /// Kernels and work-groups that run, by unit.
+    /// Running work-groups of each unit, with their kernels.
     running: Vec<VecDeque<(u32, u32)>>,
-    /// Those that ended last, by unit.
+    /// Most recently ended work-groups of each unit.
     gone: Vec<VecDeque<(u32, u32)>>,
-    /// Work-groups that followed a parent that ran, and one that was gone; and of urgent kernels that found none.
+    /// Number of work-groups that followed a running parent; `bound_to_last` and `unbound` count
+    /// those with an ended parent and an unknown one.
     bound: u64,
     bound_to_last: u64,
     unbound: u64,
@@ -97,7 +100,7 @@ impl Laser {
     }
 }
 
-/// The unit in whose table a work-group is.
+/// Returns the unit whose table contains a work-group.
 fn unit_of(tables: &[VecDeque<(u32, u32)>], work_group: (u32, u32)) -> Option<u32> {
     let unit = tables.iter().position(|table| table.contains(&work_group));
     unit.map(|unit| unit as u32)
@@ -159,7 +162,7 @@ impl PlacementPolicy for Laser {
         self.queued.choose(machine, sendable)
     }
 
-    /// The work-group leaves its queue.
+    /// Removes the chosen work-group from its queue and lists the memory accesses needed.
     fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
         self.queued.take(chosen.unit, accesses);
     }

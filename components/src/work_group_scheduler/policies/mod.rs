@@ -1,4 +1,4 @@
-//! The placement policies that come with the scheduler.
+//! Placement policies provided with the scheduler.
 //!
 //! ```text
 //!   two_level_round_robin.rs  global_round_robin.rs  greedy_clustering.rs    one order over all contexts
@@ -12,8 +12,9 @@
 //!   unit_queues.rs            queues of units, for policies of any crate
 //! ```
 //!
-//! A new policy is a file with a specification, an `impl OneKernelPolicy` or `impl PlacementPolicy` and an
-//! `impl PolicyKind`, and a line in its crate's registration; `demand_round_robin.rs` is a small one.
+//! A new policy is a file with a specification, an `impl OneKernelPolicy` or `impl PlacementPolicy`
+//! and an `impl PolicyKind`. It also needs a line in its crate's registration. A small example is
+//! `demand_round_robin.rs`.
 
 mod block_round_robin;
 mod demand_round_robin;
@@ -51,7 +52,7 @@ pub use self::strict_round_robin::StrictRoundRobin;
 pub use self::two_level_round_robin::TwoLevelRoundRobin;
 pub use self::unit_queues::{QueueEnd, Stealing, UnitQueues};
 
-/// Adds the placement policies of this folder.
+/// Registers the placement policies of this module.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<BlockRoundRobin>();
     registry.register_policy::<DemandRoundRobin>();

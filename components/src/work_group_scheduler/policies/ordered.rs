@@ -6,10 +6,11 @@ use warpweave_framework::State;
 
 use super::super::{Assignment, Kernel, OneKernelPolicy, PlacementChoice, PlacementSite};
 
-/// Rank of the next open context of a unit; lower goes first.
+/// Rank of the next open context of a unit; the lowest goes first.
 pub(super) type Rank = (u32, u32, u32);
 
-/// The rank of the next context of a unit that holds so many work-groups: what makes the policy.
+/// Function that ranks the next context of a unit with `resident` work-groups; it defines the
+/// policy.
 pub(super) type RankOf = fn(site: PlacementSite, unit: u32, resident: u32) -> Rank;
 
 /// Places work-groups in linear order, each on the unit with the lowest rank.
@@ -19,9 +20,9 @@ pub(super) struct Ordered {
     rank_of: RankOf,
     work_groups: u32,
     next: u32,
-    /// Units with room.
+    /// Units with room, ordered by rank.
     open: BTreeSet<(Rank, u32)>,
-    /// Rank under which a unit is in `open`, by unit.
+    /// Rank under which each unit is in `open`.
     ranks: Vec<Option<Rank>>,
 }
 

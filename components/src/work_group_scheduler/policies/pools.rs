@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// Work-groups not yet placed, by cluster: `n` of them dealt to `c` clusters in contiguous parts,
-/// the first `n mod c` one larger.
+/// Unplaced work-groups by cluster: `n` of them are divided among `c` clusters in contiguous parts,
+/// the first `n mod c` of which are one larger.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Pools(Vec<Range<u32>>);
 
@@ -22,13 +22,13 @@ impl Pools {
         }));
     }
 
-    /// The next work-group of a cluster.
+    /// Returns the next work-group of a cluster.
     pub(super) fn front(&self, cluster: u32) -> Option<u32> {
         let part = self.0.get(cluster as usize)?;
         (!part.is_empty()).then_some(part.start)
     }
 
-    /// Work-groups of a cluster that are left.
+    /// Returns the number of unplaced work-groups of a cluster.
     pub(super) fn left(&self, cluster: u32) -> usize {
         self.0
             .get(cluster as usize)

@@ -1,11 +1,12 @@
-//! Queues of work-groups per unit and how units are served from them: what policies with queues share.
+//! Work-group queues per unit and the service of units from them, shared by the policies with
+//! queues.
 //!
-//! A unit with room takes the head of its own queue, or steals; units with few residents go first, then those of
-//! low number. A unit waits while the work-group whose turn it is does not fit.
+//! A unit with room takes the head of its own queue, or steals. Units with the fewest residents go
+//! first, then those with the lowest number. A unit waits while its next work-group does not fit.
 //!
-//! Where the queues are in memory, the scheduler holds the first entries of each. A work-group that comes to a queue
-//! which is held as a whole is held, too, if there is room; any other is written. A unit that takes an
-//! entry which is not held waits for one access, and the entries behind come with it.
+//! With queues in memory, the scheduler holds the first entries of each queue. A new work-group is
+//! held too if its whole queue is held and there is room; otherwise it is written to memory. A unit
+//! that takes an entry not held waits for one access, which also fetches the entries behind it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,33 +16,34 @@ use super::super::{Machine, Placement, PlacementChoice, PlacementSite, QueueAcce
 use super::{QueueEnd, Stealing, UnitQueues};
 use crate::memory::LINE_BYTES_MAX;
 
-/// Bytes of an entry: number of the kernel and of the work-group (LASER paper, section 6).
+/// Size of an entry in bytes: number of the kernel and of the work-group (LASER paper, section 6).
 pub(super) const ENTRY_BYTES: u32 = 8;
 
-/// Settings of queues of units.
+/// Stealing and storage of the units' work-group queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueuesSpec {
-    /// Where a unit whose own queue is empty takes from. Source: LASER paper, section 5; that the longest
-    /// queue is the victim is own choice.
+    /// Victim queue for a unit whose own queue is empty. Source: LASER paper, section 5; that the
+    /// longest queue is the victim is own choice.
     #[serde(default)]
     pub stealing: Stealing,
-    /// The queues are in memory, behind the scheduler's port `memory`; absent: in the scheduler.
+    /// Queues in memory, behind the scheduler's port `memory`; absent: in the scheduler.
     #[serde(default)]
     pub memory: Option<QueueMemorySpec>,
 }
 
-/// Queues in memory.
+/// Placement of the work-group queues in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueMemorySpec {
-    /// Address of the queue of unit 0, a multiple of 128; those of the other units follow.
+    /// Byte address of unit 0's queue, a multiple of 128; those of the other units follow.
     pub base: u64,
-    /// Bytes of each queue, a multiple of 128; entries of 8 bytes go round in it. Source: own choice.
+    /// Size of each queue in bytes, a multiple of 128; it is a ring buffer of 8-byte entries.
+    /// Source: own choice.
     #[serde(default = "page")]
     pub bytes_per_queue: u32,
-    /// Entries at the head of each queue that the scheduler holds, and that one access brings, 1 to 16. Source: own
-    /// choice, the LASER paper states no cost.
+    /// Entries at the head of each queue that the scheduler holds, and that one access fetches, 1
+    /// to 16. Source: own choice, the LASER paper states no cost.
     #[serde(default = "four")]
     pub entries_on_chip: u32,
 }
@@ -54,7 +56,7 @@ fn four() -> u32 {
     4
 }
 
-/// Checks queues in memory.
+/// Checks the parameters of queues in memory.
 pub(super) fn check_memory(memory: &QueueMemorySpec, site: PlacementSite) -> Result<(), SpecError> {
     let lines = |field: &str, number: u64| {
         SpecError::require(number.is_multiple_of(128), field, || {
@@ -72,7 +74,8 @@ pub(super) fn check_memory(memory: &QueueMemorySpec, site: PlacementSite) -> Res
     })
 }
 
-/// Appends the write of an entry: to the write before it where that ends at the entry and in its line.
+/// Appends the write of an entry, merged with the previous write if that ends at the entry and in
+/// its line.
 pub(super) fn push_write(writes: &mut Vec<QueueAccess>, address: u64) {
     let line = |address: u64| address / u64::from(LINE_BYTES_MAX);
     if let Some(last) = writes.last_mut()
@@ -89,23 +92,23 @@ pub(super) fn push_write(writes: &mut Vec<QueueAccess>, address: u64) {
     });
 }
 
-/// Queues of work-groups, one per unit.
+/// Work-group queues, one per unit, with their storage.
 pub(super) struct Queued {
     spec: QueuesSpec,
-    /// Kernel and work-group.
+    /// Queue entries: kernel number and work-group index.
     pub(super) queues: UnitQueues<(u32, u32)>,
-    /// Entries taken from the head so far, by unit.
+    /// Number of entries taken from the head of each unit's queue so far.
     taken: Vec<u64>,
-    /// Entries at the head that are in the scheduler, by unit, where the queues are in memory.
+    /// Number of head entries of each queue held in the scheduler, if the queues are in memory.
     on_chip: Vec<u32>,
-    /// Work-groups taken from the queue of another unit.
+    /// Number of work-groups taken from another unit's queue.
     stolen: u64,
-    /// Lines of the entries that have just come and are not in the scheduler.
+    /// Lines of new entries that are not held in the scheduler.
     written: Vec<QueueAccess>,
 }
 
 impl Queued {
-    /// Empty queues of all units.
+    /// Creates empty queues for all units.
     pub(super) fn new(spec: QueuesSpec, site: PlacementSite) -> Result<Self, SpecError> {
         if let Some(memory) = &spec.memory {
             check_memory(memory, site)?;
@@ -121,25 +124,25 @@ impl Queued {
         })
     }
 
-    /// Whether the queues are in memory.
+    /// True if the queues are in memory.
     pub(super) fn needs_memory(&self) -> bool {
         self.spec.memory.is_some()
     }
 
-    /// Appends a work-group of a kernel to the queue of a unit.
+    /// Appends a work-group of a kernel to a unit's queue.
     pub(super) fn push(&mut self, unit: u32, entry: (u32, u32)) {
         self.queues.push(unit, entry);
         self.enter(unit, 1);
     }
 
-    /// Appends the work-groups of a kernel to the queue of a unit.
+    /// Appends all work-groups of a kernel to a unit's queue.
     pub(super) fn push_kernel(&mut self, unit: u32, kernel: u32, work_groups: u32) {
         for work_group in 0..work_groups {
             self.push(unit, (kernel, work_group));
         }
     }
 
-    /// Appends each work-group of a kernel to the queue that is shortest by then.
+    /// Appends each work-group of a kernel to the queue that is shortest at that point.
     pub(super) fn spread_kernel(&mut self, kernel: u32, work_groups: u32) {
         let units = 0..self.queues.units();
         let before: Vec<_> = units.clone().map(|unit| self.queues.len(unit)).collect();
@@ -150,7 +153,8 @@ impl Queued {
         }
     }
 
-    /// The last `count` entries of a queue have just come: those for which the scheduler has no room are written.
+    /// Handles the last `count` entries of a queue, which are new: those without room in the
+    /// scheduler are written to memory.
     fn enter(&mut self, unit: u32, count: u32) {
         let Some(memory) = self.spec.memory else {
             return;
@@ -167,12 +171,12 @@ impl Queued {
         }
     }
 
-    /// Names what has just been written to memory.
+    /// Moves the pending writes to memory into `writes`.
     pub(super) fn entries(&mut self, writes: &mut Vec<QueueAccess>) {
         writes.append(&mut self.written);
     }
 
-    /// The placement to make next; see the [module](self).
+    /// Returns the next placement to make; see the [module](self).
     pub(super) fn choose(
         &self,
         machine: &Machine,
@@ -211,7 +215,7 @@ impl Queued {
         }
     }
 
-    /// A work-group for a unit leaves its queue, which may need an access.
+    /// Removes a work-group for a unit from its queue, which may need a memory access.
     pub(super) fn take(&mut self, unit: u32, accesses: &mut Vec<QueueAccess>) {
         let Some(from) = self.queues.source(unit, self.spec.stealing) else {
             return;
@@ -250,14 +254,14 @@ impl Queued {
         self.queues.take(from);
     }
 
-    /// Address of an entry: so many places behind the head of the queue of `unit`.
+    /// Returns the address of the entry `place` positions behind the head of the queue of `unit`.
     fn address(&self, memory: &QueueMemorySpec, unit: u32, place: usize) -> u64 {
         let entry = self.taken[unit as usize] + place as u64;
         let offset = entry * u64::from(ENTRY_BYTES) % u64::from(memory.bytes_per_queue);
         memory.base + u64::from(unit) * u64::from(memory.bytes_per_queue) + offset
     }
 
-    /// Whether the entry is in the scheduler already.
+    /// True if the entry is already in the scheduler.
     fn is_on_chip(&self, from: QueueEnd) -> bool {
         match from {
             QueueEnd::Head(unit) => self.on_chip[unit as usize] > 0,

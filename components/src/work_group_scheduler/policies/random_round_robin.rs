@@ -1,4 +1,4 @@
-//! Random round robin: which unit gets which work-group is random within each turn.
+//! Random round robin: within each round, work-groups are assigned to units at random.
 
 use std::collections::VecDeque;
 
@@ -10,22 +10,22 @@ use super::super::{
     PlacementSite, WorkGroupPlacement,
 };
 
-/// Turn by turn: the contexts that are free when a turn begins are put in a random order, and get
-/// the next work-groups in it. A context that is freed meanwhile waits for the next turn. The first turn
-/// fills the empty machine; later ones are of the contexts freed since.
+/// Works in rounds: the contexts free at the start of a round are put in random order and get the
+/// next work-groups in that order. A context freed during a round waits for the next one. The first
+/// round fills the empty device; later ones use the contexts freed since.
 ///
-/// The order is a function of the run's seed and the number of contexts drawn before.
+/// The order depends only on the run's seed and the number of contexts drawn before.
 ///
-/// Source: "Locality-Aware CTA Clustering for Modern GPUs", section 3.1, the pattern of real programs;
-/// that a turn is of the free contexts is own choice.
+/// Source: "Locality-Aware CTA Clustering for Modern GPUs", section 3.1, the pattern of real
+/// programs; that a round uses the free contexts is own choice.
 pub struct RandomRoundRobin {
     seed: u64,
-    /// Contexts drawn so far, of all kernels.
+    /// Number of contexts drawn so far, for all kernels.
     drawn: u64,
     next: u32,
-    /// Room by unit.
+    /// Number of work-groups that fit each unit now.
     room: Vec<u32>,
-    /// Units that get the next work-groups of this turn.
+    /// Units that get the next work-groups in this round.
     turn: VecDeque<u32>,
 }
 
@@ -40,7 +40,7 @@ impl RandomRoundRobin {
         }
     }
 
-    /// Begins a turn: a permutation of the free contexts (Fisher and Yates).
+    /// Starts a round with a random permutation of the free contexts (Fisher and Yates).
     fn draw(&mut self) {
         for (unit, &room) in self.room.iter().enumerate() {
             self.turn.extend((0..room).map(|_| unit as u32));
@@ -83,7 +83,8 @@ impl OneKernelPolicy for RandomRoundRobin {
 
     fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
         if self.turn.is_empty() {
-            // Drawn when contexts are free, which is told: asking again draws nothing new.
+            // Contexts are drawn on the notification that some are free; a repeated query draws
+            // nothing new.
             self.draw();
         }
         match self.turn.front() {

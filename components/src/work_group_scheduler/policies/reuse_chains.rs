@@ -1,4 +1,4 @@
-//! Work-groups of one chain go to one unit, as a profile says.
+//! Placement of each work-group chain on one unit, according to a reuse profile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +14,21 @@ use super::queued::Queued;
 use crate::artefact::artefact;
 use crate::reuse_profile::{ReuseProfile, WHAT};
 
-/// A chain of which work-groups are still to come.
+/// A chain with work-groups that have not arrived yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct OpenChain {
     unit: u32,
-    /// Work-groups that have not come.
+    /// Number of its work-groups that have not arrived.
     left: u32,
 }
 
-/// Each chain of work-groups that share lines goes into one queue as a whole: the shortest when its first one comes.
-/// Those of it that belong to kernels which arrive later follow into the same queue. Work-groups in no chain go into
-/// the shortest queue. Units take from the queues as with [`ShortestQueue`](super::ShortestQueue).
+/// Each chain of work-groups that share lines goes into one queue as a whole: the shortest when its
+/// first one arrives. Work-groups of the chain in kernels that arrive later follow into the same
+/// queue. Work-groups without a chain go into the shortest queue. Units take from the queues like
+/// [`ShortestQueue`](super::ShortestQueue).
 ///
-/// Source: the LASER paper, section 5, Algorithm 2. That later work-groups of a chain follow is own reading: the paper
-/// knows all from the beginning.
+/// Source: the LASER paper, section 5, Algorithm 2. That later work-groups of a chain follow is our
+/// interpretation: the paper knows all of them from the beginning.
 pub struct ReuseChains {
     profile: Arc<ReuseProfile>,
     queued: Queued,
@@ -108,7 +109,7 @@ impl PlacementPolicy for ReuseChains {
         self.queued.choose(machine, sendable)
     }
 
-    /// The work-group leaves its queue.
+    /// Removes the chosen work-group from its queue and lists the memory accesses needed.
     fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
         self.queued.take(chosen.unit, accesses);
     }
@@ -153,7 +154,7 @@ mod tests {
         policy.queued.queues.entries(unit).copied().collect()
     }
 
-    /// LSR-M10: the whole chain to the queue with the fewest work-groups, in the order of the chain.
+    /// LSR-M10: the whole chain goes to the queue with the fewest work-groups, in chain order.
     #[test]
     fn lsr_m10_a_chain_goes_to_the_shortest_queue_as_a_whole() {
         let chains = vec![

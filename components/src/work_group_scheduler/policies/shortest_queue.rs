@@ -1,4 +1,4 @@
-//! A queue of work-groups per unit, filled evenly when a kernel arrives.
+//! Work-group queue per unit, filled evenly when a kernel arrives.
 
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
@@ -8,10 +8,10 @@ use super::super::{
 use super::QueuesSpec;
 use super::queued::Queued;
 
-/// Every work-group of a kernel that arrives is put into the shortest queue of a unit. A unit with room
-/// takes the head of its own queue, or steals; units with few residents go first, then those of low
-/// number. Kernels are served side by side, as their work-groups lie in the queues. A unit waits while
-/// the work-group whose turn it is does not fit.
+/// Appends every work-group of an arriving kernel to the shortest queue of a unit. A unit with room
+/// takes the head of its own queue, or steals. Units with the fewest residents go first, then those
+/// with the lowest number. Kernels are served concurrently, in the order of their work-groups in
+/// the queues. A unit waits while its next work-group does not fit.
 ///
 /// Source: queues and stealing of the LASER paper, section 5, without its grouping by reuse.
 pub struct ShortestQueue(Queued);
@@ -52,7 +52,7 @@ impl PlacementPolicy for ShortestQueue {
         self.0.choose(machine, sendable)
     }
 
-    /// The work-group leaves its queue.
+    /// Removes the chosen work-group from its queue and lists the memory accesses needed.
     fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
         self.0.take(chosen.unit, accesses);
     }

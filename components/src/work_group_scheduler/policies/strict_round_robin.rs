@@ -1,4 +1,4 @@
-//! Strict round robin: the number of a work-group says where it runs.
+//! Strict round robin: the index of a work-group determines its unit.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use super::super::{
     PlacementSite, WorkGroupPlacement,
 };
 
-/// Work-group `u` runs on unit `u mod units`, as redirection needs it. A unit with room takes only its
-/// own next work-group; others that it could run wait for theirs. Of several units with room the one with
-/// the lowest next work-group goes first, and units do not wait for each other.
+/// Runs work-group `u` on unit `u mod units`, as redirection requires. A unit with room takes only
+/// its own next work-group, even if others would fit. Among units with room the one with the lowest
+/// next work-group goes first. Units do not wait for each other.
 ///
 /// Source: "Locality-Aware CTA Clustering for Modern GPUs", section 2.
 pub struct StrictRoundRobin {
     units: u32,
     work_groups: u32,
-    /// Next work-group by unit, `work_groups` or more for none.
+    /// Next work-group of each unit; `work_groups` or more if there is none.
     next: Vec<u32>,
-    /// Units with room.
+    /// True for each unit that has room.
     has_room: Vec<bool>,
-    /// Those of them with a work-group left, with the next one in front.
+    /// Units with room and a work-group left, as pairs with the next work-group first.
     open: BTreeSet<(u32, u32)>,
 }
 

@@ -1,52 +1,52 @@
-//! A queue of work-groups per compute unit, with stealing: a building block for placement policies.
+//! Work-group queue per compute unit, with stealing: a building block for placement policies.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a unit whose own queue is empty takes from.
+/// Victim queue for a unit whose own queue is empty.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub enum Stealing {
-    /// Nowhere.
+    /// Never steals; units with empty queues stay idle.
     Never,
-    /// From the tail of the longest queue; of several that of the lowest unit.
+    /// Tail of the longest queue; ties go to the lowest unit.
     #[default]
     Longest,
-    /// From the tail of the next queue with entries, upwards from the unit's own and round.
+    /// Tail of the next nonempty queue, searched upwards from the unit's own and wrapping around.
     Next,
 }
 
-/// One end of a queue that something is taken from.
+/// End of a queue from which an entry is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueEnd {
-    /// The head of the queue of this unit.
+    /// Head of this unit's own queue.
     Head(u32),
-    /// The tail of the queue of this unit.
+    /// Tail of this unit's queue, for stealing.
     Tail(u32),
 }
 
-/// Queues of `T`, one per compute unit. Entries hold no resources of a unit; what is on a unit never
-/// comes back.
+/// Queues of `T`, one per compute unit. Entries hold no resources of a unit; an entry that has
+/// moved to a unit never returns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitQueues<T>(Vec<VecDeque<T>>);
 
 impl<T> UnitQueues<T> {
-    /// Empty queues of so many units.
+    /// Creates empty queues for this many units.
     pub fn new(units: u32) -> Self {
         Self((0..units).map(|_| VecDeque::new()).collect())
     }
 
-    /// Appends to the queue of a unit.
+    /// Appends an entry to the queue of a unit.
     ///
     /// # Panics
-    /// When there is no such unit.
+    /// Panics if the unit does not exist.
     pub fn push(&mut self, unit: u32, entry: T) {
         self.0[unit as usize].push_back(entry);
     }
 
-    /// Appends each entry to the queue that is shortest by then; of several that of the lowest unit.
+    /// Appends each entry to the queue that is shortest at that point; ties go to the lowest unit.
     pub fn push_to_shortest(&mut self, entries: impl IntoIterator<Item = T>) {
         let lengths = self.0.iter().map(VecDeque::len);
         let mut by_length: std::collections::BTreeSet<_> = lengths.zip(0..).collect();
@@ -59,34 +59,34 @@ impl<T> UnitQueues<T> {
         }
     }
 
-    /// The unit whose queue is shortest; of several the lowest.
+    /// Returns the unit with the shortest queue; ties go to the lowest.
     pub fn shortest(&self) -> u32 {
         let lengths = self.0.iter().map(VecDeque::len);
         lengths.zip(0..).min().map_or(0, |(_, unit)| unit)
     }
 
-    /// Units.
+    /// Returns the number of units with a queue.
     pub fn units(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// The queue of a unit from its head; none where there is no such unit.
+    /// Returns the entries in the queue of a unit, from its head; none if the unit does not exist.
     pub fn entries(&self, unit: u32) -> impl Iterator<Item = &T> {
         self.0.get(unit as usize).into_iter().flatten()
     }
 
-    /// Entries in the queue of a unit; 0 where there is no such unit.
+    /// Returns the number of entries in the queue of a unit; 0 if the unit does not exist.
     pub fn len(&self, unit: u32) -> usize {
         self.0.get(unit as usize).map_or(0, VecDeque::len)
     }
 
-    /// Whether every queue is empty.
+    /// True if the queues of all units are empty.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(VecDeque::is_empty)
     }
 
-    /// Where the next entry for a unit comes from: the head of its own queue, or, if that is empty, the
-    /// tail of another.
+    /// Returns the source of the next entry for a unit: the head of its own queue, or the tail of
+    /// another if that is empty.
     pub fn source(&self, unit: u32, stealing: Stealing) -> Option<QueueEnd> {
         if self.len(unit) > 0 {
             return Some(QueueEnd::Head(unit));
@@ -103,7 +103,7 @@ impl<T> UnitQueues<T> {
         victim.map(QueueEnd::Tail)
     }
 
-    /// The entry at one end of a queue.
+    /// Returns the entry at one end of a queue.
     pub fn peek(&self, from: QueueEnd) -> Option<&T> {
         match from {
             QueueEnd::Head(unit) => self.0.get(unit as usize)?.front(),
@@ -111,7 +111,7 @@ impl<T> UnitQueues<T> {
         }
     }
 
-    /// Takes the entry at one end of a queue.
+    /// Removes and returns the entry at one end of a queue.
     pub fn take(&mut self, from: QueueEnd) -> Option<T> {
         match from {
             QueueEnd::Head(unit) => self.0.get_mut(unit as usize)?.pop_front(),
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(queues.len(1), 2);
     }
 
-    /// LSR-M10 item 3: the victim is the longest queue, its tail; ties go to the lowest unit.
+    /// LSR-M10 item 3: the victim is the tail of the longest queue; ties go to the lowest unit.
     #[test]
     fn lsr_m10_an_empty_unit_steals_the_tail_of_the_longest_queue() {
         let mut queues = queues(&[1, 3, 0, 3]);

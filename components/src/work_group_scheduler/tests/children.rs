@@ -1,9 +1,9 @@
-//! Placements that look at who launched a kernel.
+//! Tests of placement policies that depend on the parent of a kernel.
 
 use super::*;
 use crate::launch::{KernelLaunch, LaunchHint};
 
-/// A machine of units with one context each, for kernels of one work-group.
+/// Device whose units have one context each, for kernels of one work-group.
 struct Family {
     policy: Box<dyn PlacementPolicy>,
     machine: Machine,
@@ -42,7 +42,7 @@ impl Family {
         self.policy.arrived(kernel, &self.machine);
     }
 
-    /// Places what is placed next: kernel and unit.
+    /// Makes the next placement and returns its kernel and unit.
     fn step(&mut self) -> Option<(u32, u32)> {
         let PlacementChoice::Place(placed) = self.policy.choose(&self.machine, &mut |_| true)
         else {
@@ -79,7 +79,8 @@ fn laser(parent_gone: ParentGone) -> Policy<WorkGroupPlacement> {
     })
 }
 
-/// LSR-M13: a child of high priority goes to the unit that runs its parent, others to the shortest queue.
+/// LSR-M13: a child of high priority goes to the unit that runs its parent, others go to the
+/// shortest queue.
 #[test]
 fn lsr_m13_urgent_children_go_to_the_unit_of_their_parent() {
     let mut family = Family::new(
@@ -117,8 +118,8 @@ fn lsr_m13_the_unit_of_a_parent_that_is_gone_is_remembered_if_so_described() {
     }
 }
 
-/// BAS-M8: children before kernels of the host, deeper ones first, each on the unit that launched it; a unit with nothing
-/// adopts the queues of another.
+/// BAS-M8: children precede kernels of the host, and deeper ones go first, each on the unit that
+/// launched it. A unit without work adopts the queues of another.
 #[test]
 fn bas_m8_children_are_bound_to_the_unit_that_launched_them_and_deeper_ones_go_first() {
     let parents = [None, Some(0), Some(1), None, Some(0), Some(0)];

@@ -1,10 +1,10 @@
-//! What the scheduler learns from its units.
+//! Tests of the facts that the scheduler receives from its units.
 
 use super::*;
 use crate::launch::DispatchSlave;
 use crate::occupancy::UnitFacts;
 
-/// A unit that says what it offers, and does nothing.
+/// Unit that only publishes its resources.
 struct Talker {
     scheduler: DispatchSlave,
     facts: Option<UnitFacts>,
@@ -35,7 +35,7 @@ const SAID: UnitFacts = UnitFacts {
     local_memory_bytes: 16384,
 };
 
-/// The error of a scheduler that states `unit`, between units that say `facts`.
+/// Returns the error of a scheduler that states `unit` and has units that publish `facts`.
 fn refusal(unit: StatedLimits, facts: [Option<UnitFacts>; 2]) -> Option<String> {
     let mut environment = Environment::new("dut", 0);
     environment.provide(Arc::new(program(&[], Vec::new())));

@@ -1,4 +1,4 @@
-//! A compute unit without instructions.
+//! Compute unit model without instructions, for scheduler tests.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,8 +10,8 @@ use crate::launch::DispatchSlave;
 
 pub(super) type Log = Arc<Mutex<Vec<(Cycle, u32, Dispatch)>>>;
 
-/// A compute unit that runs work-groups for pseudo-random times and holds the scheduler to its
-/// limits.
+/// Compute unit that runs work-groups for pseudo-random times and checks that the scheduler
+/// respects its limits.
 pub(super) struct FakeUnit {
     pub(super) scheduler: DispatchSlave,
     pub(super) number: u32,
@@ -19,7 +19,7 @@ pub(super) struct FakeUnit {
     pub(super) shapes: Vec<KernelShape>,
     pub(super) limits: UnitLimits,
     pub(super) slots: Vec<Option<KernelShape>>,
-    /// Answers by time; the larger of a heap comes first, so times are negated.
+    /// Completions by time; the heap returns the largest first, so times are reversed.
     pub(super) due: BinaryHeap<(Reverse<Cycle>, Reverse<u64>, [u32; 4])>,
     pub(super) received: u64,
     pub(super) log: Log,

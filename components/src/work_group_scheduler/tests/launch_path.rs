@@ -1,4 +1,4 @@
-//! The whole launch path: every work-group of random programs runs once, whatever the policy.
+//! Tests of the whole launch path: every work-group of random programs runs once with each policy.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 

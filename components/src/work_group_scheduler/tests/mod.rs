@@ -1,6 +1,7 @@
-//! Promises of the scheduler: its [`policies`] alone, those that look at [`children`], the scheduler between [`scripted`] neighbours, what
-//! it learns as [`facts`], [`several_kernels`] at once, queues in memory ([`queue_memory`]), and the whole [`launch_path`] with host driver and GMU in front and a [`fake_unit`] in place of
-//! each compute unit.
+//! Tests of the scheduler: its [`policies`] alone, those that use [`children`], and the scheduler
+//! between [`scripted`] neighbors. Further the [`facts`] it receives, [`several_kernels`] at once,
+//! and queues in memory ([`queue_memory`]). The whole [`launch_path`] runs with host driver and
+//! GMU, and with a [`fake_unit`] in place of each compute unit.
 
 mod children;
 mod facts;
@@ -24,7 +25,7 @@ use super::*;
 use crate::launch::Dispatch;
 use crate::occupancy::UnitLimits;
 
-/// Work-groups, wavefronts, registers per thread, local bytes.
+/// Number of work-groups, wavefronts, registers per thread, and local bytes.
 pub(crate) type KernelShape = (u32, u32, u32, u32);
 
 pub(crate) fn program(kernels: &[KernelShape], commands: Vec<HostCommand>) -> Program {
@@ -44,8 +45,8 @@ pub(crate) fn program(kernels: &[KernelShape], commands: Vec<HostCommand>) -> Pr
     }
 }
 
-/// A program of kernels of one wavefront, each launched by the host or by a lane of another's only wavefront:
-/// kernel, record, lane, stream.
+/// Creates a program of one-wavefront kernels. Each is launched by the host, or by a lane of
+/// another kernel's only wavefront: kernel, record, lane, stream.
 pub(crate) fn family(launched_by: &[Option<(u32, u32, u8, u32)>]) -> Program {
     let mut all = program(&vec![(1, 1, 0, 0); launched_by.len()], Vec::new());
     for (kernel, by) in all.kernels.iter_mut().zip(launched_by) {
@@ -90,7 +91,7 @@ fn kernel((work_groups, wavefronts, registers, local_bytes): KernelShape) -> Ker
     writer.finish().unwrap()
 }
 
-/// The engine options under which results must be equal.
+/// Returns the engine options under which results must be equal.
 pub(crate) fn engines() -> [EngineOptions; 3] {
     [
         EngineOptions::default(),
@@ -105,7 +106,8 @@ pub(crate) fn engines() -> [EngineOptions; 3] {
     ]
 }
 
-/// Every policy that comes with the scheduler, those of one order over all contexts first.
+/// Returns every policy provided with the scheduler, starting with those that have one order over
+/// all contexts.
 fn every_policy() -> Vec<Policy<WorkGroupPlacement>> {
     vec![
         Policy::plain::<TwoLevelRoundRobin>(),
@@ -124,7 +126,7 @@ fn every_policy() -> Vec<Policy<WorkGroupPlacement>> {
     ]
 }
 
-/// Whether a policy needs room for two work-groups.
+/// True if a policy needs room for two work-groups.
 fn places_pairs(policy: &Policy<WorkGroupPlacement>) -> bool {
     ["DistributedBlock", "BlockRoundRobin"].contains(&policy.name())
 }

@@ -1,11 +1,11 @@
-//! Policies alone.
+//! Tests of placement policies without a scheduler.
 
 use warpweave_random::nth;
 
 use super::*;
 use crate::launch::KernelLaunch;
 
-/// A machine of units that hold `contexts` work-groups each, driven by a policy.
+/// Device whose units hold `contexts` work-groups each, driven directly by a policy.
 struct Bare {
     policy: Box<dyn PlacementPolicy>,
     machine: Machine,
@@ -100,9 +100,9 @@ fn site(clusters: u32, units_per_cluster: u32) -> PlacementSite {
     }
 }
 
-/// BAS-M3 to BAS-M6 and ICC-M2: Intra-Cluster Coalescing, Fig. 6, with work-groups numbered from 0: ten
-/// of them, two clusters of two units, two contexts per unit. The other policies fill the same machine as
-/// their rules say.
+/// BAS-M3 to BAS-M6 and ICC-M2: Intra-Cluster Coalescing, Fig. 6, with work-groups numbered from 0.
+/// It has ten work-groups, two clusters of two units, and two contexts per unit. The other policies
+/// fill the same device according to their rules.
 #[test]
 fn bas_m3_to_m6_icc_m2_the_published_example_is_met_by_every_policy() {
     let plain = [
@@ -162,7 +162,7 @@ fn bas_m3_to_m6_icc_m2_the_published_example_is_met_by_every_policy() {
     }
 }
 
-/// ICC-M2: the single work-group that is left of a cluster waits for two contexts, as published.
+/// ICC-M2: the single remaining work-group of a cluster waits for two contexts, as published.
 #[test]
 fn icc_m2_the_last_work_group_of_a_cluster_waits_for_two_contexts() {
     let mut bare = Bare::new(&Policy::plain::<DistributedBlock>(), site(2, 2), 2, 10);
@@ -192,7 +192,7 @@ fn icc_m2_relaxed_the_last_work_group_of_a_cluster_waits_for_one_context() {
     assert_eq!(bare.step(), Some(placed(2, 9)));
 }
 
-/// BAS-M1: eight work-groups, two units, two contexts; the second unit is the first to free one.
+/// BAS-M1: eight work-groups, two units and two contexts; the second unit is the first to free one.
 #[test]
 fn bas_m1_demand_goes_to_who_is_free_and_strict_keeps_to_the_number() {
     let mut demand = Bare::new(&Policy::plain::<DemandRoundRobin>(), site(1, 2), 2, 8);
@@ -210,7 +210,7 @@ fn bas_m1_demand_goes_to_who_is_free_and_strict_keeps_to_the_number() {
     assert_eq!(strict.step(), Some(placed(0, 4)));
 }
 
-/// BAS-M1, item 3: not work-conserving.
+/// BAS-M1, item 3: strict round robin is not work-conserving.
 #[test]
 fn bas_m1_a_unit_without_work_groups_of_its_own_stays_empty_under_strict() {
     let mut strict = Bare::new(&Policy::plain::<StrictRoundRobin>(), site(1, 2), 1, 3);
@@ -221,7 +221,7 @@ fn bas_m1_a_unit_without_work_groups_of_its_own_stays_empty_under_strict() {
     assert_eq!(strict.step(), Some(placed(0, 2)));
 }
 
-/// Work-groups of each unit when they end in a pseudo-random order.
+/// Returns the number of work-groups on each unit when they end in a pseudo-random order.
 fn loads(policy: &Policy<WorkGroupPlacement>, units: u32, work_groups: u32, seed: u64) -> Vec<u32> {
     let mut bare = Bare::new(policy, site(1, units), 4, work_groups);
     let mut loads = vec![0; units as usize];
@@ -242,7 +242,7 @@ fn loads(policy: &Policy<WorkGroupPlacement>, units: u32, work_groups: u32, seed
     loads
 }
 
-/// BAS-M2: pattern 2, and that work is not balanced even when it divides evenly.
+/// BAS-M2: pattern 2, and work that is not balanced even when it divides evenly.
 #[test]
 fn bas_m2_random_placement_spreads_unevenly_and_places_each_work_group() {
     let loads = loads(&Policy::plain::<RandomRoundRobin>(), 15, 960, 5);
@@ -250,7 +250,8 @@ fn bas_m2_random_placement_spreads_unevenly_and_places_each_work_group() {
     assert!(loads.iter().any(|&load| load != 64), "{loads:?}");
 }
 
-/// BAS-M2: within a turn every free context gets one work-group, in an order that is no round robin.
+/// BAS-M2: within a round every free context gets one work-group, in an order that is not round
+/// robin.
 #[test]
 fn bas_m2_a_turn_is_a_permutation_of_the_free_contexts() {
     let mut bare = Bare::new(&Policy::plain::<RandomRoundRobin>(), site(1, 6), 2, 100);
@@ -273,7 +274,7 @@ fn bas_m2_a_turn_is_a_permutation_of_the_free_contexts() {
     assert_eq!(bare.step(), None);
 }
 
-/// BAS-M7: a block waits until a unit has room for all of it, and blocks go round the units.
+/// BAS-M7: a block waits until a unit has room for all of it, and units are served round robin.
 #[test]
 fn bas_m7_a_block_waits_for_two_contexts_of_one_unit() {
     let mut bare = Bare::new(&Policy::plain::<BlockRoundRobin>(), site(1, 2), 2, 10);
@@ -306,7 +307,7 @@ fn bas_m7_blocks_of_several_units_are_filled_side_by_side() {
     assert_eq!(busy, PlacementChoice::UnitBusy);
     bare.fill();
     assert_eq!(bare.contents, [vec![0, 1, 4, 5], vec![2, 3, 6, 7]]);
-    // The last block has a single work-group, and waits for two contexts all the same.
+    // The last block has a single work-group but still waits for two contexts.
     bare.end(0, 0);
     assert_eq!(bare.choose(), PlacementChoice::HeldBack);
     bare.end(0, 1);
@@ -339,8 +340,8 @@ fn units_steal_when_their_queue_is_empty() {
     }
 }
 
-/// The order of contexts written out as nested loops, searched for the first that is the next of
-/// its unit and open.
+/// Finds the first open context that is the next of its unit, in the order written out as nested
+/// loops.
 fn first_open(policy: &str, site: PlacementSite, bare: &Bare, only: Option<u32>) -> Option<u32> {
     let mut order: Vec<(usize, u32)> = Vec::new();
     let (clusters, units, contexts) = (site.clusters, site.units_per_cluster, bare.contexts);

@@ -1,4 +1,4 @@
-//! Queues of work-groups in memory.
+//! Tests of work-group queues in memory.
 
 use warpweave_framework::Source;
 
@@ -73,8 +73,8 @@ fn bench_of(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Bench {
 fn what_the_scheduler_does_not_hold_is_written_and_comes_back_before_its_dispatch() {
     let mut b = bench();
     b.kernels.send_at(5, ready(0));
-    // Five work-groups for each queue, of which the scheduler holds two: the entries of the others, of 8 bytes, are
-    // written together. The queue of the second unit lies behind that of the first.
+    // Each queue has five work-groups, of which the scheduler holds two. The 8-byte entries of the
+    // others are written together. The second unit's queue follows the first unit's.
     let (first, second) = (1 << 20, (1 << 20) + 128);
     let writes = [(5, 0, first), (6, 1, second)].map(|(cycle, id, line)| {
         let write = MemRequest::write(id, line, word_mask(16, 24));
@@ -95,7 +95,7 @@ fn what_the_scheduler_does_not_hold_is_written_and_comes_back_before_its_dispatc
     // The entry behind it came with it.
     b.ends[0].send_at(45, ended(2, 1));
     b.bench.expect_at(&b.dispatches[0], 45, &start(6, 1));
-    // Nobody waited for the answers to what was written.
+    // No placement waited for the responses to the writes.
     for write in writes {
         b.responses.send_at(60, write.answer(Level::L2));
     }
@@ -131,8 +131,8 @@ fn memory_that_answers_what_was_not_asked_ends_the_run() {
     b.bench.step(10);
 }
 
-/// The whole launch path with a memory behind the scheduler gives the same results asleep and awake, in
-/// any order, and from any checkpoint.
+/// The whole launch path with a memory behind the scheduler gives the same results with and without
+/// sleep, in any order, and from any checkpoint.
 #[test]
 fn queues_in_memory_depend_neither_on_sleep_nor_on_order() {
     let machinery = || launch_path::Machinery {

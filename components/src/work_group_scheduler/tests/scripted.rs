@@ -1,4 +1,4 @@
-//! The scheduler between scripted neighbours.
+//! Tests of the scheduler between scripted neighbors.
 
 use warpweave_framework::{NoFields, Outcome, PolicyContext, Source};
 
@@ -108,7 +108,8 @@ fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
     s.bench.expect_at(&s.done, 9, &KernelDone { kernel: 0 });
 }
 
-/// Slices are told when the last unit has answered, one kernel after the other; the kernel is done with the last slice.
+/// Slices receive the command when the last unit has replied, for one kernel at a time. The kernel
+/// is done with the last slice.
 #[test]
 fn the_second_level_drops_its_lines_after_the_first_and_before_the_kernel_is_done() {
     for first_level in [InvalidateAt::KernelEnd, InvalidateAt::Never] {
@@ -158,7 +159,7 @@ fn the_second_level_drops_its_lines_after_the_first_and_before_the_kernel_is_don
     }
 }
 
-/// A child costs its parent no lines, whichever ends first.
+/// A child does not invalidate its parent's lines, in either order of ending.
 #[test]
 fn lines_stay_until_the_family_ends_if_so_described() {
     let spec = || WorkGroupSchedulerSpec {
@@ -277,10 +278,10 @@ fn a_machine_without_units_is_refused() {
     assert_eq!(error.field, "clusters");
 }
 
-/// Makes the same placement again and again.
+/// Chooses the same placement repeatedly, to provoke errors.
 struct Always(Placement);
 
-/// What it places: see `PLACEMENTS`.
+/// Placement that the policy makes; see `PLACEMENTS`.
 #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 struct AlwaysSpec {
     kernel: u32,
@@ -348,7 +349,7 @@ fn a_placement_that_cannot_be_made_ends_the_run_with_the_name_of_the_policy() {
     }
 }
 
-/// Puts everything on unit 0.
+/// Places every work-group on unit 0.
 struct Everything(u32);
 
 impl PolicyKind for Everything {
@@ -382,7 +383,7 @@ impl OneKernelPolicy for Everything {
     }
 }
 
-/// A unit that was sent something in this cycle is not sent more, whatever the policy says.
+/// A unit that was sent a message in this cycle is sent no more, regardless of the policy.
 #[test]
 #[should_panic(
     expected = "the placement Everything puts work-group 2 of kernel 0 on unit 0: the unit has no room"

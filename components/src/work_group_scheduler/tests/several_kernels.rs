@@ -1,4 +1,4 @@
-//! A policy that sees several kernels at once.
+//! Test of a policy that sees several kernels at once.
 
 use warpweave_framework::{NoFields, PolicyContext};
 
@@ -6,12 +6,13 @@ use super::scripted::{Scripted, scripted};
 use super::*;
 use crate::launch::{KernelLaunch, KernelReady};
 
-/// What the policy below was told.
+/// Log of the notifications to the policy below.
 static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Serves the most urgent kernel that fits somewhere, its last work-group first, on the last unit.
+/// Serves the kernel of highest priority that fits some unit, its last work-group first, on the
+/// last unit.
 struct Urgent {
-    /// Number and work-groups left.
+    /// Number and unplaced work-groups of each kernel.
     kernels: Vec<(u32, u32)>,
 }
 

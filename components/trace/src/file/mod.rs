@@ -1,8 +1,8 @@
-//! Trace files.
+//! Reading and writing of trace files.
 //!
-//! A file of chunks ([`ChunkedOutput`]) with the magic `WWTRACE\n`. Each chunk holds whole work-groups of
-//! one kernel, in order: a 4-byte length per wavefront, then the streams. The index has the program's
-//! head, instruction tables, kernels and chunk places.
+//! A trace is a file of chunks ([`ChunkedOutput`]) with the magic `WWTRACE\n`. Each chunk holds
+//! whole work-groups of one kernel, in order: a 4-byte length per wavefront, then the streams. The
+//! index holds the program's head, the instruction tables, the kernels and the chunk positions.
 
 mod reading;
 mod writing;
@@ -28,12 +28,12 @@ static LAYOUT: Layout = Layout {
     again: "record the trace again",
 };
 
-/// How a trace file is laid out; neither setting changes its content hash.
+/// Layout parameters of a trace file. Neither affects its content hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Storage {
-    /// A chunk is closed when it holds this many bytes, before compression.
+    /// Chunk size in bytes, before compression, at which a chunk is closed.
     pub chunk_bytes: usize,
-    /// zstd level.
+    /// zstd compression level of the trace file's chunks.
     pub compression_level: i32,
 }
 
@@ -56,7 +56,7 @@ struct Index {
 
 #[derive(Serialize, Deserialize)]
 struct KernelEntry {
-    /// Index into `Index::codes`.
+    /// Index of the kernel's table in `Index::codes`.
     code: u32,
     grid: [u32; 3],
     block: [u32; 3],
@@ -70,7 +70,7 @@ struct KernelEntry {
 }
 
 impl KernelEntry {
-    /// Work-groups, and wavefronts of each.
+    /// Returns the number of work-groups and the wavefronts in each.
     fn shape(&self) -> (u32, u32) {
         let geometry = Geometry::new(self.grid, self.block).ok();
         geometry.map_or((0, 0), |geometry| {
@@ -87,18 +87,18 @@ struct ChunkEntry {
 }
 
 impl Program {
-    /// Writes the program to a file.
+    /// Writes the program to a file and returns its content hash.
     ///
     /// # Errors
-    /// [`TraceError::Command`] when the program contradicts itself, or [`TraceError::Io`].
+    /// Returns [`TraceError::Command`] if the program is inconsistent, or [`TraceError::Io`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<ContentHash, TraceError> {
         self.save_as(path, Storage::default())
     }
 
-    /// Writes the program to a file laid out as told.
+    /// Writes the program to a file with the given layout.
     ///
     /// # Errors
-    /// As [`Program::save`].
+    /// Same as [`Program::save`].
     pub fn save_as(
         &self,
         path: impl AsRef<Path>,
@@ -120,15 +120,15 @@ impl Program {
     /// Reads a whole program and verifies its content hash.
     ///
     /// # Errors
-    /// As [`TraceFile::open`] and [`TraceFile::program`].
+    /// Same as [`TraceFile::open`] and [`TraceFile::program`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         TraceFile::open(path)?.program()
     }
 
-    /// As [`Program::open`], with what is read charged to `ledger`.
+    /// Like [`Program::open`], with the memory charged to `ledger`.
     ///
     /// # Errors
-    /// As [`Program::open`]; [`TraceError::OverBudget`].
+    /// Same as [`Program::open`], and [`TraceError::OverBudget`].
     pub fn open_within(path: impl AsRef<Path>, ledger: &Ledger) -> Result<Self, TraceError> {
         TraceFile::open_within(path, ledger)?.program()
     }

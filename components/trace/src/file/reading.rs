@@ -1,4 +1,4 @@
-//! Reads a trace file.
+//! Reader for trace files, which loads streams on demand.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::recorded::{Recorded, RecordedFile};
 use crate::window::Source;
 use crate::{Code, ContentHash, KernelTrace, Parent, Program, TraceError, WavefrontCounts, check};
 
-/// Bytes of streams up to which a file is held in memory.
+/// Maximum total size of streams, in bytes, for a file to be held in memory.
 const HELD_MAX: u64 = 32 << 20;
 
-/// Bytes in memory of a stream that stays in the file.
+/// Memory used by a stream that stays in the file, in bytes.
 const FILED_BYTES: u64 = 80;
 
-/// What a file tells about a kernel without reading its streams.
+/// Facts about a kernel from the index, available without reading its streams.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelHead<'a> {
-    /// Instruction table.
+    /// Instruction table shared by launches of the kernel.
     pub code: &'a Arc<Code>,
-    /// Work-groups along x, y, z.
+    /// Number of work-groups along x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a work-group along x, y, z.
+    /// Number of threads per work-group along x, y, z.
     pub block: [u32; 3],
-    /// What the launch executed; verified when the kernel is read.
+    /// Counts of executed instructions, verified when the kernel is read.
     pub counts: WavefrontCounts,
 }
 
@@ -46,16 +46,16 @@ impl TraceFile {
     /// Opens a file and checks its header, trailer and index.
     ///
     /// # Errors
-    /// [`TraceError::File`] when it is no trace, of another version, cut short or damaged;
-    /// [`TraceError::Io`] when it cannot be read.
+    /// Returns [`TraceError::File`] if it is not a trace, has another version, or is truncated or
+    /// damaged. Returns [`TraceError::Io`] if it cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         Self::open_within(path, &Ledger::default())
     }
 
-    /// As [`TraceFile::open`], with what is read charged to `ledger`.
+    /// Like [`TraceFile::open`], with the memory charged to `ledger`.
     ///
     /// # Errors
-    /// As [`TraceFile::open`]; [`TraceError::OverBudget`].
+    /// Same as [`TraceFile::open`], and [`TraceError::OverBudget`].
     pub fn open_within(path: impl AsRef<Path>, ledger: &Ledger) -> Result<Self, TraceError> {
         let (file, index) = ChunkedInput::open::<Index>(path.as_ref(), &LAYOUT, ledger)?;
         let launches = check_index(&index, &file);
@@ -68,27 +68,27 @@ impl TraceFile {
         })
     }
 
-    /// The program without its kernels.
+    /// Returns the program's head, without its kernels.
     pub fn head(&self) -> &ProgramHead {
         &self.index.head
     }
 
-    /// The content hash the file claims; [`TraceFile::program`] verifies it.
+    /// Returns the content hash stated in the file. [`TraceFile::program`] verifies it.
     pub fn hash(&self) -> ContentHash {
         self.index.hash
     }
 
-    /// Number of kernel launches.
+    /// Returns the number of kernel launches.
     pub fn kernels(&self) -> u32 {
         self.launches.len() as u32
     }
 
-    /// Who launched each kernel, in order of their numbers.
+    /// Iterates over the parent of each kernel, in order of launch number.
     pub fn parents(&self) -> impl Iterator<Item = Option<Parent>> {
         self.index.kernels.iter().map(|kernel| kernel.parent)
     }
 
-    /// Instruction table, launch and counts of a kernel, from the index alone.
+    /// Returns the instruction table, launch geometry and counts of a kernel, using only the index.
     pub fn kernel_head(&self, kernel: u32) -> Option<KernelHead<'_>> {
         let launch = self.launches.get(kernel as usize)?;
         let counts = self.index.kernels[kernel as usize].counts;
@@ -103,7 +103,7 @@ impl TraceFile {
     /// Reads one kernel and verifies its hash.
     ///
     /// # Errors
-    /// [`TraceError::File`] when there is no such kernel or its bytes are damaged.
+    /// Returns [`TraceError::File`] if there is no such kernel or its bytes are damaged.
     pub fn kernel(&mut self, kernel: u32) -> Result<KernelTrace, TraceError> {
         let launch = self.launch(kernel)?;
         let chunks = self.index.kernels.get(kernel as usize);
@@ -121,7 +121,8 @@ impl TraceFile {
         Ok(launch.with_data(entries, Data::Memory(data)))
     }
 
-    /// Goes through the streams of a kernel: where each begins in its chunk, its bytes and counts.
+    /// Verifies the streams of a kernel, and passes on each stream's start in its chunk, its bytes
+    /// and counts.
     fn verify(
         &mut self,
         kernel: u32,
@@ -147,11 +148,10 @@ impl TraceFile {
         Ok(())
     }
 
-    /// Reads one work-group, as a launch of that work-group alone: its number is 0 in the trace
-    /// returned.
+    /// Reads one work-group as a launch of its own, in which its number is 0.
     ///
     /// # Errors
-    /// [`TraceError::File`] when there is no such work-group or its bytes are damaged.
+    /// Returns [`TraceError::File`] if there is no such work-group or its bytes are damaged.
     pub fn work_group(&mut self, kernel: u32, work_group: u32) -> Result<KernelTrace, TraceError> {
         let launch = self.launch(kernel)?;
         if work_group >= launch.geometry.work_groups {
@@ -181,19 +181,20 @@ impl TraceFile {
         Ok(launch.alone().with_data(entries, Data::Memory(data)))
     }
 
-    /// Reads everything and verifies the content hash. Streams of more than 32 MiB in all stay in the file, which is
-    /// read again where they are needed.
+    /// Reads everything and verifies the content hash. If the streams total more than 32 MiB they
+    /// stay in the file and are read again when needed.
     ///
     /// # Errors
-    /// [`TraceError::File`] when the bytes are damaged.
+    /// Returns [`TraceError::File`] if the bytes are damaged.
     pub fn program(self) -> Result<Program, TraceError> {
         self.program_holding(HELD_MAX)
     }
 
-    /// As [`TraceFile::program`], with streams of more than so many bytes in the file.
+    /// Like [`TraceFile::program`], but leaves the streams in the file if they total more than
+    /// `bytes`.
     ///
     /// # Errors
-    /// As [`TraceFile::program`].
+    /// Same as [`TraceFile::program`].
     pub fn program_holding(mut self, bytes: u64) -> Result<Program, TraceError> {
         let kernels = self.index.kernels.iter();
         let all: u64 = kernels.map(|kernel| unpacked(&kernel.chunks)).sum();
@@ -249,7 +250,7 @@ impl TraceFile {
         })
     }
 
-    /// Verifies a kernel, and where each of its streams lies in its chunk.
+    /// Verifies a kernel and returns the position of each stream in its chunk.
     fn places(&mut self, kernel: u32) -> Result<Vec<StreamEntry>, TraceError> {
         let launch = self.launch(kernel)?;
         let name = self.file.path().display().to_string();
@@ -281,7 +282,8 @@ impl TraceFile {
         self.file.refuse(self.file.index_offset(), problem).into()
     }
 
-    /// Cuts a chunk into streams and checks each; tells where it begins in the chunk, its bytes and counts.
+    /// Splits a chunk into streams and checks each. Passes on its start in the chunk, its bytes and
+    /// counts.
     fn split(
         &self,
         launch: &Launch,
@@ -322,13 +324,13 @@ impl TraceFile {
     }
 }
 
-/// Bytes that chunks take in memory, at most.
+/// Returns the maximum memory the unpacked chunks take, in bytes.
 fn unpacked(chunks: &[ChunkEntry]) -> u64 {
     let bytes = chunks.iter().map(|chunk| chunk.place.unpacked_bytes());
     bytes.fold(0, u64::saturating_add)
 }
 
-/// Checks that kernels have code and legal launches and that chunks lie end to end.
+/// Checks that kernels have code and valid launches and that chunks are contiguous.
 fn check_index(index: &Index, file: &ChunkedInput) -> Result<Vec<Launch>, String> {
     let mut launches = Vec::new();
     for (number, entry) in index.kernels.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Writes a trace file.
+//! Writer for trace files, which keeps little in memory.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,21 +13,22 @@ use crate::launches::check_parent;
 use crate::program::{ProgramHead, check_commands};
 use crate::{Attribute, Code, ContentHash, Parent, StreamWriter, TraceError, WavefrontCounts};
 
-/// Writes a trace file kernel by kernel and wavefront by wavefront, holding only what cannot be
+/// Writes a trace file kernel by kernel and wavefront by wavefront, buffering only what cannot be
 /// written yet.
 pub struct TraceWriter {
     out: ChunkedOutput,
-    /// Bytes at which a chunk is closed.
+    /// Size in bytes at which a chunk is closed.
     chunk_bytes: usize,
     codes: Vec<Arc<Code>>,
     kernels: Vec<KernelEntry>,
 }
 
 impl TraceWriter {
-    /// Starts a file. Until [`TraceWriter::finish`] its name keeps what it had.
+    /// Creates a trace file. An existing file of that name stays in place until
+    /// [`TraceWriter::finish`].
     ///
     /// # Errors
-    /// [`TraceError::Io`].
+    /// Returns [`TraceError::Io`] if the file cannot be created.
     pub fn create(path: impl AsRef<Path>, storage: Storage) -> Result<Self, TraceError> {
         let level = storage.compression_level;
         Ok(Self {
@@ -41,7 +42,7 @@ impl TraceWriter {
     /// Starts the next kernel launch.
     ///
     /// # Errors
-    /// As [`KernelWriter::new`](crate::KernelWriter::new).
+    /// Same as [`KernelWriter::new`](crate::KernelWriter::new).
     pub fn kernel(
         &mut self,
         code: Arc<Code>,
@@ -54,10 +55,11 @@ impl TraceWriter {
         Ok(self.launch(launch))
     }
 
-    /// Writes the index and gives the file its name.
+    /// Writes the index and renames the file to its final name.
     ///
     /// # Errors
-    /// [`TraceError::Command`] when the commands do not fit the kernels, or [`TraceError::Io`].
+    /// Returns [`TraceError::Command`] if the commands do not fit the kernels, or
+    /// [`TraceError::Io`].
     pub fn finish(mut self, head: ProgramHead) -> Result<ContentHash, TraceError> {
         check_commands(&head, self.kernels.len())?;
         let hashes: Vec<_> = self.kernels.iter().map(|kernel| kernel.hash).collect();
@@ -87,42 +89,42 @@ impl TraceWriter {
     }
 }
 
-/// Writes the streams of one launch into a file, in any order; those that come early wait in
-/// memory for their turn.
+/// Writes the streams of one launch into a file. They may be added in any order, and streams that
+/// are added early are buffered in memory.
 pub struct KernelFileWriter<'a> {
     file: &'a mut TraceWriter,
     launch: Launch,
     hasher: KernelHasher,
     pub(super) counts: WavefrontCounts,
-    /// Streams whose turn has not come, by linear wavefront number.
+    /// Buffered streams that cannot be written yet, by linear wavefront number.
     early: BTreeMap<u64, Vec<u8>>,
     next: u64,
-    /// The open chunk.
+    /// Stream lengths of the chunk that is being filled.
     lengths: Vec<u8>,
     streams: Vec<u8>,
     chunks: Vec<ChunkEntry>,
 }
 
 impl KernelFileWriter<'_> {
-    /// Says who launched the kernel from the device.
+    /// Sets the parent of a kernel launched from the device.
     ///
     /// # Panics
-    /// If a stream was written.
+    /// Panics if a stream was already written.
     pub fn launched_by(mut self, parent: Parent) -> Self {
         self.launch.parent = Some(parent);
         self.said()
     }
 
-    /// Says something of the kernel.
+    /// Adds an attribute to the kernel launch.
     ///
     /// # Panics
-    /// If a stream was written.
+    /// Panics if a stream was already written.
     pub fn saying(mut self, attribute: Attribute) -> Self {
         self.launch.attributes.push(attribute);
         self.said()
     }
 
-    /// The hash covers what is said of the launch, before its streams.
+    /// Restarts the hash, which covers the parent and attributes before the streams.
     fn said(mut self) -> Self {
         assert!(
             self.next == 0 && self.early.is_empty(),
@@ -135,7 +137,7 @@ impl KernelFileWriter<'_> {
     /// Adds the stream of one wavefront.
     ///
     /// # Errors
-    /// As [`KernelWriter::finish_wavefront`](crate::KernelWriter::finish_wavefront), or
+    /// Same as [`KernelWriter::finish_wavefront`](crate::KernelWriter::finish_wavefront), or
     /// [`TraceError::Io`].
     pub fn finish_wavefront(
         &mut self,
@@ -161,8 +163,8 @@ impl KernelFileWriter<'_> {
     /// Ends the launch and returns its number for [`HostCommand::Launch`](crate::HostCommand).
     ///
     /// # Errors
-    /// [`TraceError::Stream`] naming the first wavefront without a stream, [`TraceError::Parent`], or
-    /// [`TraceError::Io`].
+    /// Returns [`TraceError::Stream`] naming the first wavefront without a stream,
+    /// [`TraceError::Parent`], or [`TraceError::Io`].
     pub fn finish(mut self) -> Result<u32, TraceError> {
         if self.next != self.launch.wavefronts() {
             return Err(self.launch.never_written(self.next));
@@ -200,7 +202,7 @@ impl KernelFileWriter<'_> {
         Ok(number)
     }
 
-    /// Adds the next stream in linear order.
+    /// Appends the next stream in linear order.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         let wavefronts = u64::from(self.launch.geometry.wavefronts);
         let Ok(length) = u32::try_from(bytes.len()) else {

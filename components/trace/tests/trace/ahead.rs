@@ -1,4 +1,4 @@
-//! Launches that are simulated while they are emulated.
+//! Tests of launches that are simulated while they are emulated.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,13 +8,13 @@ use warpweave_trace::{Ahead, KernelTrace, KernelWriter, StreamWriter, WavefrontC
 
 use crate::model::{Plain, code, read, stream};
 
-/// Work-groups of one wavefront each, which are not written yet.
+/// Creates a launch of one-wavefront work-groups whose streams are not written yet.
 fn foreseen(work_groups: usize, ahead: &Arc<Ahead>) -> KernelTrace {
     let grid = [work_groups as u32, 1, 1];
     KernelTrace::arriving(code(), grid, [32, 1, 1], 0, Vec::new(), ahead).unwrap()
 }
 
-/// Writes the streams in this order, spilling parts of those that are larger than `spilling_from`.
+/// Writes the streams in this order, and spills parts of those larger than `spilling_from`.
 fn write(
     streams: &[Vec<Plain>],
     order: &[usize],
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// Streams of a hundred bytes and more.
+/// Returns streams of a hundred bytes and more.
 fn long() -> Vec<Vec<Plain>> {
     let step = |pc| Plain {
         pc,
@@ -113,7 +113,7 @@ fn an_emulation_that_nobody_simulates_any_more_goes_on_to_its_end() {
         ahead.release();
         let ended = emulation.join().unwrap();
         assert_eq!(ended.counts().instructions, 480);
-        // Whoever still asks gets nothing rather than waiting.
+        // Later readers get an empty stream instead of waiting.
         assert!(read(&launch, launch.cursor(7, 0)).is_empty());
     });
 }

@@ -1,4 +1,4 @@
-//! Files: what is saved is what is opened, and damage is an error, never a panic.
+//! File tests: round trips, and errors instead of panics for damaged files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use warpweave_trace::{
 
 use crate::model::{Plain, PlainKernel, code, kernel, program, read};
 
-/// Small chunks, so that few records already make several.
+/// Small chunks, so that few records fill several.
 const SMALL: Storage = Storage {
     chunk_bytes: 64,
     compression_level: 1,
 };
 
-/// Every record of every wavefront.
+/// Returns all records of every wavefront.
 fn records(kernel: &KernelTrace) -> Vec<Vec<crate::model::Seen>> {
     let mut all = Vec::new();
     for work_group in 0..kernel.work_groups() {
@@ -176,7 +176,7 @@ proptest! {
     }
 }
 
-/// Asserts that opening a file of these bytes, whole, is an error in the file.
+/// Checks that opening a file of these bytes fails with a file error.
 fn refused(path: &Path, bytes: &[u8]) -> Result<(), TestCaseError> {
     std::fs::write(path, bytes).unwrap();
     let result = Program::open(path);

@@ -1,4 +1,4 @@
-//! What a program trace promises to those who write and read it.
+//! Tests of the program trace's guarantees to writers and readers.
 
 #![allow(
     clippy::unwrap_used,

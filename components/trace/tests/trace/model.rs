@@ -1,4 +1,4 @@
-//! A naive trace: records as plain values, and random programs made of them.
+//! Naive trace model: records as plain values, and random programs made of them.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use warpweave_trace::{
 /// Instructions of [`code`]; odd ones are memory instructions.
 pub(crate) const INSTRUCTIONS: u32 = 300;
 
-/// A record as a reader sees it: pc, mask, space, continues, and the address of each active lane.
+/// Decoded record: pc, mask, space, continues, and the address of each active lane.
 pub(crate) type Seen = (u32, u32, Space, bool, Vec<(u32, u64)>);
 
-/// A record written out in full.
+/// A record with explicit addresses of all lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) pc: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// The record as a reader sees it: active lanes only.
+    /// Returns the decoded record with the active lanes only.
     pub(crate) fn seen(&self) -> Seen {
         let lanes = self.addresses.map_or(Vec::new(), |addresses| {
             let active = (0..32).filter(|lane| self.mask >> lane & 1 != 0);
@@ -47,7 +47,7 @@ impl Plain {
     }
 }
 
-/// Everything left in a stream, as [`Plain::seen`] tells it.
+/// Reads the rest of a stream into the form of [`Plain::seen`].
 pub(crate) fn read(kernel: &KernelTrace, mut cursor: Cursor) -> Vec<Seen> {
     let mut lanes = Lanes::default();
     let mut records = Vec::new();
@@ -106,7 +106,7 @@ fn step() -> impl Strategy<Value = i64> {
     prop_oneof![Just(0), Just(4), Just(-4), (-300..300_i64), any::<i64>()]
 }
 
-/// Addresses of every layout the format knows, and of none.
+/// Generates addresses of every layout in the format, and irregular ones.
 pub(crate) fn addresses() -> impl Strategy<Value = [u64; LANES]> {
     let strided = (base(), step()).prop_map(|(base, step)| rows(base, step, 0, 5));
     let tiled = (base(), step(), step(), 1..5_u32)
@@ -117,7 +117,7 @@ pub(crate) fn addresses() -> impl Strategy<Value = [u64; LANES]> {
     prop_oneof![strided, tiled, near, wild]
 }
 
-/// Lane addresses of a tile 2^`row_bits` lanes wide.
+/// Returns the lane addresses of a tile 2^`row_bits` lanes wide.
 pub(crate) fn rows(base: u64, step: i64, pitch: i64, row_bits: u32) -> [u64; LANES] {
     std::array::from_fn(|lane| {
         let (column, row) = (lane as i64 & ((1 << row_bits) - 1), lane as i64 >> row_bits);
@@ -128,7 +128,7 @@ pub(crate) fn rows(base: u64, step: i64, pitch: i64, row_bits: u32) -> [u64; LAN
     })
 }
 
-/// One instruction: a record, or the records of a split access.
+/// Generates one instruction: a record, or the records of a split access.
 fn instruction() -> impl Strategy<Value = Vec<Plain>> {
     let step = (0..INSTRUCTIONS, mask()).prop_map(|(pc, mask)| {
         vec![Plain {
@@ -180,20 +180,20 @@ fn instruction() -> impl Strategy<Value = Vec<Plain>> {
     prop_oneof![3 => step, 3 => run, 6 => access, 1 => split]
 }
 
-/// The records of one wavefront.
+/// Generates the records of one wavefront.
 pub(crate) fn stream() -> impl Strategy<Value = Vec<Plain>> {
     prop::collection::vec(instruction(), 0..24).prop_map(|parts| parts.concat())
 }
 
-/// A kernel of full wavefronts and what was written to each.
+/// A kernel of full wavefronts and the records written to each.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainKernel {
     pub(crate) work_groups: u32,
     pub(crate) wavefronts: u32,
     pub(crate) arguments: Vec<u8>,
-    /// Kernels below it, by choice of a wavefront of one of them and of a lane, launch it.
+    /// Selects the parent among the kernels with lower numbers: a wavefront index and a lane.
     pub(crate) parent: Option<(usize, u8)>,
-    /// By work-group, then wavefront.
+    /// Records by work-group, then by wavefront.
     pub(crate) streams: Vec<Vec<Plain>>,
 }
 
@@ -221,7 +221,7 @@ impl PlainKernel {
         writer.finish().expect("every wavefront was written")
     }
 
-    /// Who launches it, given the kernels with lower numbers.
+    /// Returns the kernel's parent, given the kernels with lower numbers.
     fn parent_among(&self, below: &[Arc<KernelTrace>]) -> Option<Parent> {
         let (index, lane) = self.parent.filter(|_| !below.is_empty())?;
         let kernel = index % below.len();
@@ -235,7 +235,7 @@ impl PlainKernel {
         })
     }
 
-    /// Work-group, wavefront and records of every stream.
+    /// Iterates over work-group, wavefront and records of every stream.
     pub(crate) fn places(&self) -> impl Iterator<Item = (u32, u32, &[Plain])> {
         let wavefronts = self.wavefronts;
         self.streams
@@ -270,7 +270,7 @@ pub(crate) fn kernel() -> impl Strategy<Value = PlainKernel> {
         })
 }
 
-/// A program that copies in, launches each kernel, waits and copies out.
+/// Builds a program that copies in, launches each kernel, waits and copies out.
 pub(crate) fn program(kernels: &[PlainKernel]) -> Program {
     let mut commands = vec![HostCommand::CopyToDevice {
         allocation: 0,

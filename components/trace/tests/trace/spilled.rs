@@ -1,4 +1,4 @@
-//! Launches whose streams go to a temporary file while they are written.
+//! Tests of launches whose streams are spilled to a temporary file while they are written.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use warpweave_trace::{
 
 use crate::model::{Plain, code, read, stream};
 
-/// A kernel of these streams, a work-group for each, written from the last to the first.
+/// Creates a kernel of these streams, one per work-group, written from the last to the first.
 fn kernel(streams: &[Vec<Plain>], spilling_from: u64) -> KernelTrace {
     let work_groups = streams.len() as u32;
     let writer = KernelWriter::new(code(), [work_groups, 1, 1], [32, 1, 1], 0, Vec::new());
@@ -27,7 +27,8 @@ fn kernel(streams: &[Vec<Plain>], spilling_from: u64) -> KernelTrace {
     writer.finish().unwrap()
 }
 
-/// As [`kernel`], each stream written a few records at a time, with what there is of all spilled in between.
+/// Like [`kernel`], with each stream written a few records at a time and all incomplete streams
+/// spilled in between.
 fn kernel_in_parts(streams: &[Vec<Plain>], at_a_time: usize, spilling_from: u64) -> KernelTrace {
     let work_groups = streams.len() as u32;
     let writer = KernelWriter::new(code(), [work_groups, 1, 1], [32, 1, 1], 0, Vec::new());
@@ -54,7 +55,7 @@ fn kernel_in_parts(streams: &[Vec<Plain>], at_a_time: usize, spilling_from: u64)
     writer.finish().unwrap()
 }
 
-/// A stream of scattered accesses, which takes about 260 bytes for each.
+/// Creates a stream of scattered accesses, each of which takes about 260 bytes.
 fn scattered(accesses: u64) -> StreamWriter {
     let mut stream = StreamWriter::new();
     for access in 0..accesses {

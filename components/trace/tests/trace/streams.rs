@@ -1,4 +1,4 @@
-//! Streams: what goes in comes out, and what makes no sense does not go in.
+//! Stream tests: round trips, and rejection of invalid records.
 
 use proptest::prelude::*;
 use warpweave_trace::{KernelTrace, KernelWriter, Lanes, Shape, Space, StreamWriter, TraceError};
@@ -76,7 +76,7 @@ proptest! {
     }
 }
 
-/// A kernel of one wavefront.
+/// Creates a kernel of one wavefront with these records.
 fn one(records: &[Plain]) -> KernelTrace {
     let streams = vec![records.to_vec()];
     PlainKernel {
@@ -89,7 +89,7 @@ fn one(records: &[Plain]) -> KernelTrace {
     .build(&[])
 }
 
-/// A refused stream's message.
+/// Returns the error message for a rejected stream.
 fn refusal(threads: u32, write: impl FnOnce(&mut StreamWriter)) -> String {
     let mut writer = KernelWriter::new(code(), [2, 1, 1], [threads, 1, 1], 0, Vec::new()).unwrap();
     let mut stream = StreamWriter::new();
@@ -154,7 +154,7 @@ fn addresses_take_the_simplest_shape_that_says_them() {
     );
 }
 
-/// The simplest shape, found by trying one after the other.
+/// Returns the simplest shape, found by trying each in order.
 fn simplest(mask: u32, addresses: &[u64; 32]) -> Shape {
     let lanes: Vec<u32> = (0..32).filter(|lane| mask >> lane & 1 != 0).collect();
     let of = |lane: u32| addresses[lane as usize];

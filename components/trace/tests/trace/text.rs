@@ -1,4 +1,4 @@
-//! Summaries and dumps, and what a trace costs.
+//! Tests of summaries and dumps, and of the size of a trace.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use warpweave_trace::{Class, Code, Instruction, KernelTrace, KernelWriter, Space
 
 use crate::model::{PlainKernel, program};
 
-/// Thread blocks of 128 threads that walk two arrays in a grid-stride loop and store a third:
-/// c[i] = a[i] + b[i].
+/// Thread blocks of 128 threads that walk two arrays in a grid-stride loop and store a third: c[i]
+/// = a[i] + b[i].
 fn streaming(work_groups: u32, rounds: u64) -> KernelTrace {
     let load = || Instruction::new("ld.global.f32", Class::Load).accessing(Space::Global, 4);
     let add = || Instruction::new("add.u64", Class::IntAdd);

@@ -1,4 +1,4 @@
-//! Drives requests through the bare controller, for tests.
+//! Test helper that drives requests through the bare controller.
 
 use warpweave_framework::Cycle;
 
@@ -7,17 +7,17 @@ use crate::dram::{
     AnyRequestOrder, BuiltInOrder, Config, Controller, Location, Offer, Request, Timing,
 };
 
-/// The order of the reference.
+/// Request order used by the reference simulators.
 pub(crate) const FR_FCFS: AnyRequestOrder = AnyRequestOrder::BuiltIn(BuiltInOrder::FrFcfs);
 
-/// One line of a trace.
+/// Request in one line of a trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) arrival: Cycle,
     pub(crate) request: Request,
 }
 
-/// The reference machine with these timings, its commands recorded.
+/// Creates the reference machine with these timings and command recording enabled.
 pub(crate) fn reference(timing: Timing) -> Controller {
     let config = Config::reference(reference_geometry(), timing);
     let mut controller = Controller::new(&config, FR_FCFS);
@@ -25,8 +25,8 @@ pub(crate) fn reference(timing: Timing) -> Controller {
     controller
 }
 
-/// Offers each request from its arrival on, one per cycle and in order, and runs until all are
-/// served. Returns (accepted, done) per request; writes are never done.
+/// Offers the requests in order from their arrival on, one per cycle, and runs until all are
+/// served. Returns (accepted, done) per request. Writes have no `done`.
 pub(crate) fn drive(controller: &mut Controller, trace: &[Line]) -> Vec<(Cycle, Option<Cycle>)> {
     let mut result = vec![(0, None); trace.len()];
     let mut cycle = 0;
@@ -59,7 +59,7 @@ pub(crate) fn drive(controller: &mut Controller, trace: &[Line]) -> Vec<(Cycle, 
     }
 }
 
-/// Reads `arrival,rw,bg,ba,row,col` lines (a header first).
+/// Parses lines of `arrival,rw,bg,ba,row,col` after a header line.
 pub(crate) fn parse_trace(text: &str) -> Vec<Line> {
     let lines = text.lines().skip(1).enumerate();
     lines

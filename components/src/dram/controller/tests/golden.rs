@@ -1,9 +1,9 @@
-//! Traces of requests compared with the public simulators.
+//! Comparison with public simulators on recorded request traces.
 //!
-//! `testdata` holds the beginnings of traces (`arrival, rw, bg, ba, row, col`) with the cycles of
-//! acceptance and completion that Ramulator 2.1 reports for them (`accept, done`), FR-FCFS, one
-//! x32 channel of 4 groups of 4 banks. Requests at the end of each file have no expectation: they
-//! only compete.
+//! `testdata` holds the beginnings of traces (`arrival, rw, bg, ba, row, col`) for FR-FCFS on one
+//! x32 channel of 4 groups of 4 banks. They include the cycles of acceptance and completion
+//! reported by Ramulator 2.1 (`accept, done`). Requests at the end of each file have no expectation
+//! and serve only as competing traffic.
 
 use std::io::Read as _;
 
@@ -12,7 +12,6 @@ use crate::dram::tests::presets::reference_geometry;
 use crate::dram::tests::presets::{preset_a, preset_r};
 use crate::dram::{Checker, Refresh, Timing};
 
-/// Decompresses a file of `testdata`.
 fn gunzip(bytes: &[u8]) -> String {
     let mut text = String::new();
     flate2::read::GzDecoder::new(bytes)
@@ -21,7 +20,7 @@ fn gunzip(bytes: &[u8]) -> String {
     text
 }
 
-/// Compares every expectation of a file and judges the commands.
+/// Compares every expectation of a file and checks all commands.
 fn agrees(timing: Timing, bytes: &[u8]) {
     let text = gunzip(bytes);
     let mut controller = reference(timing);

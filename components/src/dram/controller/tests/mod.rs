@@ -1,6 +1,6 @@
-//! Tests of the bare controller: against a naive one that goes cycle by cycle (`naive.rs`,
-//! `properties.rs`), against recorded cycles of public simulators (`golden.rs`), and of every
-//! timing rule, kept and broken (`rules.rs`). `drive.rs` plays traces.
+//! Tests of the bare controller. It is compared with a naive cycle-by-cycle one (`naive.rs`,
+//! `properties.rs`) and with recorded cycles of public simulators (`golden.rs`). Every timing rule
+//! is tested, both kept and broken (`rules.rs`). `drive.rs` plays traces.
 
 mod drive;
 mod golden;

@@ -1,5 +1,5 @@
-//! The policies spelled out cycle by cycle and request by request, with the checker as the only
-//! source of what is legal.
+//! Naive model of the policies, cycle by cycle and request by request. Only the checker decides
+//! which commands are legal.
 
 use warpweave_framework::Cycle;
 
@@ -9,12 +9,12 @@ use crate::dram::{
     Request,
 };
 
-/// What a refresh whose time has come does to a cycle.
+/// Effect of a due refresh on the commands of a cycle.
 enum Barred {
     Nothing,
     Bank(u32),
     Everything,
-    /// The refresh, or what it needs, got the command.
+    /// The refresh, or a precharge it needs, was issued.
     Issued,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Naive {
     columns: Vec<u32>,
     used: Vec<Cycle>,
     fronts: [Vec<Request>; 2],
-    /// Requests in bank queues, and the numbers of all in the order in which they got there.
+    /// Requests in bank queues, and the tags of all requests in the order they got there.
     queued: Vec<Request>,
     moved: Vec<u32>,
     active: Vec<Request>,
@@ -36,7 +36,7 @@ pub(super) struct Naive {
     turn: u32,
     pub(super) commands: Vec<Issued>,
     done: Vec<(Cycle, u32)>,
-    /// The next cycle.
+    /// First cycle that is not simulated yet.
     pub(super) clock: Cycle,
 }
 
@@ -103,7 +103,7 @@ impl Naive {
         self.active.iter().any(|a| a.location.bank == bank)
     }
 
-    /// The column command of a request that is not active any more.
+    /// Issues the column command of a request that is no longer active.
     fn column(&mut self, cycle: Cycle, r: Request, others_active: bool) -> bool {
         let auto = self.config.page == Page::Closed && !others_active;
         let command = Command::column(r.location, r.write, auto);
@@ -229,7 +229,7 @@ impl Naive {
         }
     }
 
-    /// The requests to choose from, oldest first.
+    /// Returns the schedulable requests, oldest first.
     fn candidates(&self) -> Vec<Request> {
         if self.config.bank_queue.is_some() {
             self.queued.clone()
@@ -297,7 +297,7 @@ impl Naive {
         false
     }
 
-    /// Issues the command a request needs next, if it is legal.
+    /// Issues the next command of a request, if it is legal.
     fn start(&mut self, cycle: Cycle, r: Request) -> bool {
         let Location { bank, row, .. } = r.location;
         let open = self.open[bank as usize];
@@ -379,7 +379,7 @@ impl Naive {
         writes || !self.fronts[0].is_empty() || !self.queued.is_empty() || !self.active.is_empty()
     }
 
-    /// As [`super::drive::drive`], one cycle at a time.
+    /// Like [`super::drive::drive`], but one cycle at a time.
     pub(super) fn drive(&mut self, trace: &[Line]) -> Vec<(Cycle, Option<Cycle>)> {
         let mut result = vec![(0, None); trace.len()];
         let mut next = 0;
@@ -400,14 +400,14 @@ impl Naive {
         result
     }
 
-    /// So many cycles in which nothing is offered.
+    /// Simulates this number of cycles without offering a request.
     pub(super) fn rest(&mut self, cycles: Cycle) {
         for _ in 0..cycles {
             self.decide();
         }
     }
 
-    /// The commands of one cycle.
+    /// Issues the commands of the current cycle.
     fn decide(&mut self) {
         let ticks = match self.config.command_bus {
             CommandBus::Shared => 1,

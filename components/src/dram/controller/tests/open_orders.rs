@@ -1,4 +1,4 @@
-//! Orders of requests that the channel knows by the open trait alone.
+//! Tests of request orders that use only the open policy trait.
 
 use proptest::prelude::*;
 use warpweave_framework::{Cycle, Id, State};
@@ -13,7 +13,7 @@ use crate::dram::{
     AnyRequestOrder, Config, Controller, Refresh, RequestOrderPolicy, View, WaitingRequest,
 };
 
-/// The oldest request among those with a legal command, by what everybody can see.
+/// Selects the oldest request with a legal command, using only the public view.
 #[derive(Default)]
 struct OldestLegal {
     commands: u64,
@@ -37,7 +37,7 @@ impl RequestOrderPolicy for OldestLegal {
     }
 }
 
-/// Answers always the same.
+/// Order that always returns the same answer.
 struct Stubborn(fn(&View<'_>) -> Option<(Cycle, Id)>);
 
 impl RequestOrderPolicy for Stubborn {
@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(drive(&mut known, &trace), drive(&mut open, &trace));
         prop_assert_eq!(known.commands(), open.commands());
         prop_assert_eq!(open.order().broken(), None);
-        // And goes on with them from a checkpoint in the middle.
+        // Continue with them from a checkpoint in the middle.
         let mut first = self::open(&config, OldestLegal::default());
         let mut second = self::open(&config, OldestLegal::default());
         let (before, after) = trace.split_at(half.min(trace.len()));
@@ -109,7 +109,7 @@ fn an_answer_against_the_promise_is_kept_for_the_end_of_the_run() {
         let request = super::properties::request(0, 0, false);
         controller.offer(0, request);
         assert_eq!(controller.order().broken(), None, "nothing was asked yet");
-        // The channel goes on without a command.
+        // The channel continues without a command.
         assert_eq!(controller.next_command(), Some(Cycle::MAX));
         let broken = controller.order().broken();
         assert_eq!(broken.is_none(), deed.is_empty(), "{broken:?}");

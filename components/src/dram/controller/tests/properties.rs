@@ -1,7 +1,8 @@
-//! Properties of the bare controller over random traffic, policies, geometries and (also
-//! degenerate) timings, in most of which one rule chosen at random is far longer than the others.
+//! Properties of the bare controller over random traffic, policies, geometries and (sometimes
+//! degenerate) timings. In most cases one randomly chosen timing rule is far longer than the
+//! others.
 //!
-//! `PROPTEST_CASES` sets how many cases are tried.
+//! `PROPTEST_CASES` sets the number of cases.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use crate::dram::{
     Offer, Page, Refresh, Request, Timing,
 };
 
-/// Small, so that requests meet: 2 groups of 2 banks.
+/// Small geometry, so that requests conflict often: 2 groups of 2 banks.
 pub(super) const GEOMETRY: Geometry = Geometry {
     bank_groups: 2,
     banks_per_group: 2,
@@ -51,10 +52,10 @@ pub(super) fn request(tag: u32, random: u64, write: bool) -> Request {
     }
 }
 
-/// A field of the timing, to be made longer than the others.
+/// Timing field that is made longer than the others.
 type Field = fn(&mut Timing) -> &mut u32;
 
-/// The fields that a rule of its own depends on.
+/// Timing fields that have a rule of their own.
 const FIELDS: [Field; 20] = [
     |t| &mut t.t_rcd_rd,
     |t| &mut t.t_rcd_wr,
@@ -181,7 +182,7 @@ prop_compose! {
     }
 }
 
-/// Traffic for the banks of a controller.
+/// Generates a configuration with an order and traffic for its banks.
 pub(super) fn any_case(length: usize) -> impl Strategy<Value = (Config, BuiltInOrder, Vec<Line>)> {
     (any_config(), any_trace(length)).prop_map(|((config, order), mut trace)| {
         for line in &mut trace {
@@ -191,7 +192,7 @@ pub(super) fn any_case(length: usize) -> impl Strategy<Value = (Config, BuiltInO
     })
 }
 
-/// The same, on command buses of either kind.
+/// Like [`any_case`], with either kind of command bus.
 fn any_case_on_any_bus(length: usize) -> impl Strategy<Value = (Config, BuiltInOrder, Vec<Line>)> {
     (any_case(length), any::<bool>()).prop_map(|((mut config, order, trace), apart)| {
         if apart && config.bank_queue.is_none() {
@@ -205,10 +206,11 @@ fn controller(config: &Config, order: BuiltInOrder) -> Controller {
     Controller::new(config, AnyRequestOrder::BuiltIn(order))
 }
 
-/// Cases of [`random_timings_break_no_rule_and_every_rule_binds_in_some`], unless more are asked for.
+/// Number of cases of [`random_timings_break_no_rule_and_every_rule_binds_in_some`], unless more
+/// are requested.
 const CASES: u32 = 1500;
 
-/// Prints in how many cases each rule was the one that bound; the same cases in every run.
+/// Prints in how many cases each rule was the binding one. The cases are the same in every run.
 #[test]
 fn random_timings_break_no_rule_and_every_rule_binds_in_some() {
     let cases = ProptestConfig {
@@ -241,7 +243,8 @@ fn random_timings_break_no_rule_and_every_rule_binds_in_some() {
     }
     let never = exact.iter().filter(|(_, cases)| **cases == 0);
     let never: Vec<_> = never.map(|(rule, _)| *rule).collect();
-    // For these see `rules_no_controller_meets_alone_are_kept_to_the_cycle`. More cases may meet them.
+    // These are covered by `rules_no_controller_meets_alone_are_kept_to_the_cycle`. More cases may
+    // meet them.
     let mut rare = vec![
         "REF -> PRE rank (tRFC)",
         "refresh (at most 8 intervals late)",

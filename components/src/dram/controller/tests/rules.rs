@@ -1,4 +1,4 @@
-//! Every rule of the table, one after the other: it can bind, and it is missed when it is broken.
+//! Tests of every rule in the table: it can bind, and the checker detects when it is broken.
 
 use warpweave_framework::Cycle;
 use warpweave_random::nth;
@@ -23,7 +23,7 @@ fn judge(commands: &[Issued], config: &Config, refresh: Refresh) -> Report {
     checker.finish()
 }
 
-/// Timing in which nothing but data transfer takes time.
+/// Timing in which only data transfer takes time.
 fn loose() -> Timing {
     Timing {
         burst_cycles: 1,
@@ -54,8 +54,8 @@ fn loose() -> Timing {
     }
 }
 
-/// For every rule a set of timings under which it is the one that binds, and its name in the
-/// checker's report.
+/// Returns, for every rule, a configuration under which it binds and its name in the checker's
+/// report.
 fn binding() -> Vec<(Rule, &'static str, Config)> {
     let l = loose();
     let burst = Timing {
@@ -104,7 +104,7 @@ fn binding() -> Vec<(Rule, &'static str, Config)> {
         .collect()
 }
 
-/// The same for rows that close themselves.
+/// Like [`binding`], for rows closed by auto-precharge.
 fn binding_auto() -> Vec<(Rule, &'static str, Config)> {
     let l = loose();
     #[rustfmt::skip]
@@ -131,7 +131,7 @@ fn binding_auto() -> Vec<(Rule, &'static str, Config)> {
     table.into_iter().map(close).collect()
 }
 
-/// The same for refreshes of one bank at a time.
+/// Like [`binding`], for per-bank refreshes.
 fn binding_per_bank() -> Vec<(Rule, &'static str, Config)> {
     let l = loose();
     let never_ends = |t_rfc_b, t_rrefd| Timing {
@@ -173,7 +173,7 @@ fn binding_per_bank() -> Vec<(Rule, &'static str, Config)> {
     table
 }
 
-/// Saturated random traffic of reads and writes.
+/// Generates saturated random traffic of reads and writes.
 fn mixed_traffic() -> Vec<Line> {
     let lines = (0..1500u32).map(|i| {
         let (location, direction) = (nth(1, i.into()), nth(2, i.into()));
@@ -236,8 +236,9 @@ fn every_rule_of_the_checker_is_among_them() {
     );
 }
 
-/// A row must be opened between REF and PRE, a controller owns one command bus, and one that keeps
-/// its postponing limit is always a little early: what the checker makes of lists that do not.
+/// Tests the checker on lists that a controller never produces. A row must be opened between REF
+/// and PRE, a controller owns one command bus, and its postponed refreshes are always slightly
+/// early.
 #[test]
 fn rules_no_controller_meets_alone_are_kept_to_the_cycle() {
     let timing = preset_a();
@@ -337,8 +338,8 @@ fn the_checker_knows_what_each_command_needs() {
 }
 
 /// An active write of the bank to be refreshed must not wait for the end of a stream of reads.
-/// Every read needs a row of its own, and no rule but that of the command bus keeps commands apart: a read is
-/// three commands, of which two are of the row.
+/// Every read needs its own row, and only the command bus limits the rate. A read takes three
+/// commands, two of them row commands.
 #[test]
 fn with_pins_for_row_and_column_commands_only_those_of_rows_stand_in_line() {
     let reads = 300;
@@ -391,8 +392,8 @@ fn a_stream_of_reads_does_not_put_off_a_refresh_of_one_bank() {
         ..config(timing, PER_BANK)
     };
     let lines = (0..6000u32).map(|i| {
-        // Row hits in banks 1 to 3 without end, and now and then four writes to rows of bank 0, of
-        // which the third is active when reads are served again.
+        // An endless stream of row hits in banks 1 to 3, and occasionally four writes to rows of
+        // bank 0. The third of them is active when reads are served again.
         let write = i % 2000 < 4;
         let (bank, row) = if write { (0, i % 4) } else { (1 + i % 3, 0) };
         let mut request = request(i, u64::from(bank | row << 2), write);
