@@ -1,4 +1,4 @@
-//! The blocks of a kernel's trace: header, blocks, warps, instructions, in the order of the file.
+//! Parser for the body of a kernel trace: header, blocks, warps and instructions, in file order.
 
 use std::io::BufRead;
 
@@ -10,15 +10,15 @@ use crate::instruction::{Instruction, Place};
 use crate::text::{Line, Lines};
 use crate::{AccelSimError, Quirks};
 
-/// Takes what a trace says, in its order.
+/// Receives the parsed contents of a trace in file order.
 pub(crate) trait Sink {
-    /// The header, before all else.
+    /// Receives the header; called once, before any other method.
     fn header(&mut self, header: &Header) -> Result<(), AccelSimError>;
 
-    /// The instructions of a warp follow; `line` names it.
+    /// Starts a warp whose instructions follow; `line` is the line that names it.
     fn warp(&mut self, place: Place, line: Line<'_>) -> Result<(), AccelSimError>;
 
-    /// An instruction of the warp, and the addresses of its active lanes.
+    /// Receives one instruction of the current warp and the addresses of its active lanes.
     fn instruction(
         &mut self,
         line: Line<'_>,
@@ -26,11 +26,11 @@ pub(crate) trait Sink {
         addresses: &[u64; LANES],
     ) -> Result<(), AccelSimError>;
 
-    /// No more instructions of the warp follow.
+    /// Ends the current warp; no more of its instructions follow.
     fn end_of_warp(&mut self) -> Result<(), AccelSimError>;
 }
 
-/// Which work-group a block is.
+/// Maps the blocks of a trace to work-group numbers.
 pub(crate) struct Blocks {
     file_order: bool,
     count: u32,
@@ -44,7 +44,7 @@ impl Blocks {
         }
     }
 
-    /// The work-group of the next block, which has this number.
+    /// Returns the work-group number of the next block, given the block's coordinates.
     pub(crate) fn next(&mut self, header: &Header, block: [u32; 3]) -> Result<u32, &'static str> {
         let [x, y, z] = block;
         let [columns, rows, layers] = header.grid;
@@ -60,7 +60,7 @@ impl Blocks {
     }
 }
 
-/// Reads a trace that is text.
+/// Parses a trace in text form and passes its contents to `sink`.
 pub(crate) fn walk<R: BufRead>(
     lines: &mut Lines<R>,
     quirks: Quirks,
@@ -136,7 +136,7 @@ fn block<R: BufRead>(
     }
 }
 
-/// How many instructions a warp has.
+/// Reads the instruction count of a warp.
 fn instructions<R: BufRead>(lines: &mut Lines<R>) -> Result<u64, Diagnostic> {
     let Some(line) = lines.next_filled()? else {
         return Err(lines.ended("`insts = n`"));
@@ -146,7 +146,7 @@ fn instructions<R: BufRead>(lines: &mut Lines<R>) -> Result<u64, Diagnostic> {
     line.number(value, "how many instructions follow")
 }
 
-/// Reads one instruction.
+/// Parses one instruction line and passes it to the sink.
 pub(crate) fn instruction(
     line: Line<'_>,
     header: &Header,

@@ -1,4 +1,4 @@
-//! Why a trace or an option file could not be read or written.
+//! Errors from reading or writing traces and option files.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use warpweave_files::OutputError;
 use warpweave_params::Diagnostic;
 use warpweave_trace::TraceError;
 
-/// Why a foreign file could not be read, or ours not be written.
+/// Error from reading a foreign file or from writing one of our own.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccelSimError {
-    /// The foreign file is not what it should be.
+    /// The foreign file is malformed or not supported.
     #[error("{0}")]
     Input(Box<Diagnostic>),
-    /// What is exported cannot be written.
+    /// The exported files cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// Our own trace cannot be made of it, or not be written.
+    /// Our own trace cannot be built from the input, or cannot be written.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
@@ -27,7 +27,7 @@ impl From<Diagnostic> for AccelSimError {
     }
 }
 
-/// The file at `path` cannot be read.
+/// Returns the diagnostic for a file at `path` that cannot be read.
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error(format!("{}: {error}", path.display()))
 }

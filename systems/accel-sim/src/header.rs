@@ -1,4 +1,4 @@
-//! The header of a kernel's trace.
+//! Header of a kernel trace.
 
 use std::io::BufRead;
 
@@ -7,16 +7,16 @@ use warpweave_params::{Diagnostic, name_hint};
 use crate::Architecture;
 use crate::text::{Field, Line, Lines};
 
-/// Most threads of a block on any architecture.
+/// Maximum number of threads in a block on any architecture.
 pub(crate) const BLOCK_THREADS_MAX: u32 = 1024;
 
-/// Most bytes of local memory that are believed.
+/// Maximum accepted size of local memory, in bytes.
 pub(crate) const LOCAL_BYTES_MAX: u32 = 16 << 20;
 
-/// Most registers of a thread on any architecture.
+/// Maximum number of registers per thread on any architecture.
 pub(crate) const REGISTERS_MAX: u32 = 255;
 
-/// What a header says of a launch.
+/// Launch parameters from the header of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) name: String,
@@ -26,17 +26,17 @@ pub(crate) struct Header {
     pub(crate) registers: u32,
     pub(crate) architecture: Architecture,
     pub(crate) stream: u32,
-    /// First generic address of local memory of the work-group; 0: not known.
+    /// Base generic address of the local memory of the work-group; 0 if unknown.
     pub(crate) shared_window: u64,
-    /// First generic address of private memory; 0: not known.
+    /// Base generic address of private memory; 0 if unknown.
     pub(crate) private_window: u64,
-    /// Instructions begin with block and warp.
+    /// True if each instruction line begins with block and warp numbers.
     pub(crate) with_place: bool,
-    /// Instructions begin with a line of the source.
+    /// True if each instruction line begins with a source line number.
     pub(crate) with_line: bool,
 }
 
-/// Keys of a header, those that have to be there first.
+/// Header keys; the mandatory keys come first.
 const KEYS: [&str; 13] = [
     "kernel name",
     "kernel id",
@@ -53,21 +53,21 @@ const KEYS: [&str; 13] = [
     "enable lineinfo",
 ];
 
-/// Keys that have to be there.
+/// Number of mandatory keys at the start of `KEYS`.
 const NEEDED: usize = 8;
 
 impl Header {
-    /// Warps of a block.
+    /// Returns the number of warps in each block.
     pub(crate) fn warps(&self) -> u32 {
         self.block.iter().product::<u32>().div_ceil(32)
     }
 
-    /// Blocks of the grid.
+    /// Returns the number of blocks in the grid.
     pub(crate) fn blocks(&self) -> u32 {
         self.grid.iter().product()
     }
 
-    /// Lanes that a warp has.
+    /// Returns the lane mask of a warp; the last warp may be partial.
     pub(crate) fn lanes(&self, warp: u32) -> u32 {
         let threads = self.block.iter().product::<u32>() - 32 * warp;
         if threads >= 32 {
@@ -77,7 +77,7 @@ impl Header {
         }
     }
 
-    /// Reads the lines up to the first that begins with `#`, or up to the end.
+    /// Reads header lines up to the first line that begins with `#`, or to the end of the file.
     pub(crate) fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Self, Diagnostic> {
         let mut header = Self {
             name: String::new(),
@@ -187,7 +187,7 @@ impl Header {
     }
 }
 
-/// Index of the key that a line begins with.
+/// Returns the index in `KEYS` of the key at the start of a line.
 fn key(line: &Line<'_>) -> Result<usize, Diagnostic> {
     let Some((key, _)) = line
         .text
@@ -215,7 +215,7 @@ fn up_to(line: &Line<'_>, value: Field<'_>, most: u32, what: &str) -> Result<u32
     }
 }
 
-/// Three numbers from 1 on, as in `(16,1,1)`.
+/// Parses three numbers, each at least 1, as in `(16,1,1)`.
 pub(crate) fn extent(line: &Line<'_>, value: Field<'_>) -> Result<[u32; 3], Diagnostic> {
     let expected = "three numbers of at least 1, as in `(16,1,1)`";
     let inner = value
@@ -228,7 +228,7 @@ pub(crate) fn extent(line: &Line<'_>, value: Field<'_>) -> Result<[u32; 3], Diag
     numbers.ok_or_else(|| line.blame(value, expected))
 }
 
-/// Three numbers between commas.
+/// Parses three decimal numbers separated by commas.
 pub(crate) fn triple(text: &str) -> Option<[u32; 3]> {
     let numbers: Option<Vec<u32>> = text
         .split(',')

@@ -1,4 +1,4 @@
-//! From a list of kernels, or the trace of one, to a trace file.
+//! Import of a kernel list, or of a single kernel trace, into a trace file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,23 +15,23 @@ use crate::packed::open_text;
 use crate::text::Lines;
 use crate::{AccelSimError, Quirks, indexed};
 
-/// What was read.
+/// Result of an import: the program's hash and its unmodelled instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// Names the program that was written.
+    /// Content hash of the program that was written.
     pub hash: ContentHash,
-    /// What no class of instructions stands for, by opcode.
+    /// Opcodes that no instruction class models, or models only in part.
     pub unmodelled: Vec<Unmodelled>,
 }
 
-/// Instructions that are counted, but of which something is not modelled.
+/// Instructions that are counted but not fully modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmodelled {
-    /// First part of the opcode.
+    /// First part of the opcode, before any dot.
     pub opcode: String,
-    /// What is not modelled.
+    /// Description of the behavior that is not modelled.
     pub what: &'static str,
-    /// Warp instructions of the opcode.
+    /// Number of warp instructions with this opcode.
     pub instructions: u64,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Unmodelled {
     }
 }
 
-/// Whether the file at `path` seems to be a list of kernels or the trace of one: what its text begins with.
+/// True if the file at `path` starts like a kernel list or a kernel trace.
 pub fn is_accel_sim(path: &Path) -> bool {
     if indexed::is_indexed(path) {
         return true;
@@ -66,11 +66,12 @@ pub fn is_accel_sim(path: &Path) -> bool {
         .any(|start| line.text.starts_with(start))
 }
 
-/// Reads the list of kernels, or the trace of one kernel, at `from` and writes a trace file at `to`. What is
-/// held is charged to `ledger`.
+/// Reads the kernel list or kernel trace at `from` and writes a trace file at `to`. Memory used is
+/// charged to `ledger`.
 ///
 /// # Errors
-/// What is wrong with what is read, with its place; [`AccelSimError::Trace`] when the trace cannot be written.
+/// Returns a diagnostic with its position if the input is malformed, and [`AccelSimError::Trace`]
+/// if the trace cannot be written.
 pub fn import(
     from: &Path,
     to: &Path,
@@ -80,7 +81,8 @@ pub fn import(
     let entries = entries(from)?;
     let mut writer = TraceWriter::create(to, Storage::default())?;
     let allocations = list::allocations(&entries);
-    // Kernels of one function share its instructions, so all of them are read before any is written.
+    // Kernels of one function share its instructions, so all kernels are read before any is
+    // written.
     let ledger = Ledger::new(&ledger.budget());
     let mut functions = Functions::new();
     let kernels = entries.iter().filter_map(|entry| match entry {
@@ -150,10 +152,10 @@ pub fn import(
     })
 }
 
-/// The files that are read for the list of kernels, or the trace of one, at `path`.
+/// Returns the input files for the kernel list or kernel trace at `path`.
 ///
 /// # Errors
-/// What is wrong with the list.
+/// Returns an error if the list cannot be read or is malformed.
 pub fn inputs(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let kernels = entries(path)?.into_iter().filter_map(|entry| match entry {
         Entry::Kernel(kernel) if kernel != path => Some(kernel),
@@ -162,7 +164,7 @@ pub fn inputs(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     Ok(std::iter::once(path.to_owned()).chain(kernels).collect())
 }
 
-/// The entries of a list; the trace of one kernel is its only one.
+/// Returns the entries of a list; a single kernel trace yields one entry.
 fn entries(path: &Path) -> Result<Vec<Entry>, Diagnostic> {
     if indexed::is_indexed(path) || begins_with_header(path)? {
         Ok(vec![Entry::Kernel(path.to_owned())])
@@ -179,7 +181,7 @@ fn begins_with_header(path: &Path) -> Result<bool, Diagnostic> {
     }
 }
 
-/// Reads the trace of a kernel.
+/// Reads a kernel trace in text or indexed form.
 fn read(path: &Path, quirks: Quirks, sink: &mut dyn Sink) -> Result<(), AccelSimError> {
     if indexed::is_indexed(path) {
         indexed::walk(path, quirks, sink)

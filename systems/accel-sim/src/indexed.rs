@@ -1,4 +1,5 @@
-//! Traces with an index (`.tracez`): packed series of lines for each warp, found by an index at the end.
+//! Indexed traces (`.tracez`): compressed series of lines for each warp, located by an index at the
+//! end of the file.
 //!
 //! ```text
 //! header text, 0 | dictionary bytes: u32 | lines of a series: u32 | dictionary | warps ... | index | place of index: u64
@@ -21,21 +22,21 @@ use crate::instruction::Place;
 use crate::text::{Line, Lines};
 use crate::{AccelSimError, Quirks};
 
-/// Longest header.
+/// Maximum size of the header, in bytes.
 const HEADER_BYTES_MAX: u64 = 64 << 10;
 
-/// Longest dictionary.
+/// Maximum size of the compression dictionary, in bytes.
 const DICTIONARY_BYTES_MAX: u32 = 16 << 20;
 
-/// Longest packed series of lines.
+/// Maximum size of a compressed series, in bytes.
 const SERIES_BYTES_MAX: u32 = 64 << 20;
 
-/// Whether the file is named as one of these.
+/// True if the file name has the extension of an indexed trace.
 pub(crate) fn is_indexed(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "tracez")
 }
 
-/// Reads such a trace, block by block as the index has them.
+/// Reads an indexed trace block by block, in the order of the index.
 pub(crate) fn walk(path: &Path, quirks: Quirks, sink: &mut dyn Sink) -> Result<(), AccelSimError> {
     let (header, mut body) = Body::open(path)?;
     sink.header(&header)?;
@@ -81,7 +82,7 @@ pub(crate) fn walk(path: &Path, quirks: Quirks, sink: &mut dyn Sink) -> Result<(
     Ok(())
 }
 
-/// The part of a file that holds warps.
+/// Part of the file that holds the warps.
 struct Body {
     path: PathBuf,
     file: File,
@@ -147,7 +148,7 @@ impl Body {
             .map_err(|error| unreadable(&self.path, &error))
     }
 
-    /// The index, from its first number on.
+    /// Parses the index, starting at its first number.
     fn index(&mut self) -> Result<Index, Diagnostic> {
         self.seek(self.size.saturating_sub(8))?;
         let problem = |error: io::Error| unreadable(&self.path, &error);
@@ -162,7 +163,7 @@ impl Body {
         })
     }
 
-    /// Reads the warp at `offset`, of which the index says how many instructions and series it has.
+    /// Reads the warp at `offset`; the index gives its number of instructions and series.
     fn warp(
         &mut self,
         offset: u64,
@@ -221,7 +222,6 @@ impl Body {
     }
 }
 
-/// The index of a file.
 struct Index {
     path: PathBuf,
     file: BufReader<File>,
@@ -243,7 +243,7 @@ impl Index {
         Ok(u64::from_le_bytes(self.bytes()?))
     }
 
-    /// What messages call a block.
+    /// Returns the name of a block for error messages.
     fn named(&self, [x, y, z]: [u32; 3]) -> PathBuf {
         PathBuf::from(format!("{}, block {x},{y},{z}", self.path.display()))
     }

@@ -1,4 +1,4 @@
-//! A line that is an instruction of a warp.
+//! Instruction lines of a warp.
 
 use warpweave_params::Diagnostic;
 use warpweave_trace::LANES;
@@ -6,18 +6,18 @@ use warpweave_trace::LANES;
 use crate::header::Header;
 use crate::text::{Field, Fields, Line};
 
-/// Most registers on either side; tracers write up to 5.
+/// Maximum number of source or destination registers; tracers write up to 5.
 pub(crate) const REGISTERS_MAX: usize = 8;
 
-/// Widest access of a lane, in bytes.
+/// Maximum access width of a lane, in bytes.
 const WIDTH_MAX: u32 = 32;
 
-/// The zero register.
+/// Number of the zero register, which is never recorded.
 pub(crate) const ZERO: u8 = 255;
 
-/// What a line says, but its addresses.
+/// Contents of an instruction line, except for the addresses.
 pub(crate) struct Instruction<'a> {
-    /// Line of the source; 0: not known.
+    /// Source line number; 0 if unknown.
     pub(crate) source_line: u32,
     pub(crate) pc: u64,
     pub(crate) active: u32,
@@ -25,13 +25,14 @@ pub(crate) struct Instruction<'a> {
     pub(crate) destinations: Registers,
     pub(crate) sources: Registers,
     pub(crate) width: Field<'a>,
-    /// Bytes that each lane accesses; 0: none.
+    /// Access width of each lane in bytes; 0 if the instruction does not access memory.
     pub(crate) bytes: u32,
-    /// All that does not change from warp to warp, but pc and line: from the destinations to the width.
+    /// Part that is the same in all warps, except pc and source line: from the destinations to the
+    /// width.
     pub(crate) constant: &'a str,
 }
 
-/// Registers of one side of an instruction, without the zero register.
+/// Source or destination registers of an instruction, without the zero register.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Registers {
     numbers: [u8; REGISTERS_MAX],
@@ -66,18 +67,18 @@ impl Registers {
     }
 }
 
-/// Where an instruction stands.
+/// Work-group and warp to which an instruction belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// As the file has it.
+    /// Block coordinates as written in the file.
     pub(crate) block: [u32; 3],
-    /// Linear number of the work-group.
+    /// Linear number of the work-group in the grid.
     pub(crate) work_group: u32,
     pub(crate) warp: u32,
 }
 
 impl<'a> Instruction<'a> {
-    /// Reads a line; addresses of active lanes go into `addresses`.
+    /// Parses a line and writes the addresses of its active lanes to `addresses`.
     pub(crate) fn read(
         line: Line<'a>,
         header: &Header,
@@ -194,7 +195,8 @@ fn read_addresses(
     Ok(())
 }
 
-/// Bytes of each lane as the opcode says them: its first number, or `U` and a number, in bits; otherwise 4.
+/// Returns the access width per lane in bytes implied by the opcode. It is the first number, or `U`
+/// and a number, in bits; 4 bytes otherwise.
 pub(crate) fn bytes_of_opcode(opcode: &str) -> u32 {
     let bits = opcode.split('.').skip(1).find_map(|part| {
         let digits = part.strip_prefix('U').unwrap_or(part);

@@ -1,4 +1,5 @@
-//! Kernels: first the instructions of their functions are collected, then their streams are written.
+//! Kernel import in two passes: the first collects the instructions of each function, the second
+//! writes the warp streams.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,68 +20,70 @@ use crate::space::{PRIVATE_WINDOW_BYTES, Windows};
 use crate::text::Line;
 use crate::{AccelSimError, Quirks};
 
-/// Most warps of a launch, half a billion threads: what a program keeps of those takes a gibibyte or two, whatever they do.
+/// Maximum number of warps in a launch (half a billion threads). Their bookkeeping alone takes one
+/// or two GiB.
 const WARPS_MAX: u64 = 1 << 24;
 
-/// Private offsets count from a multiple of this.
+/// Alignment of the base of private offsets, in bytes.
 pub(crate) const PRIVATE_ALIGNMENT: u64 = 128;
 
-/// An instruction that was met.
+/// An instruction found in the trace, with its count.
 #[derive(Clone, Debug)]
 struct ScannedInstruction {
     opcode: Opcode,
     instruction: Static,
-    /// How often a warp executed it.
+    /// Number of times that a warp executed the instruction.
     times: u64,
-    /// Its number in the instruction table.
+    /// Index of the instruction in the instruction table.
     number: u32,
 }
 
-/// Instructions of a kernel by pc; those of one pc by what differs.
+/// Instructions of a kernel by pc; instructions with the same pc are distinguished by their
+/// constant part.
 type Table = BTreeMap<u64, BTreeMap<(u32, Box<str>), ScannedInstruction>>;
 
-/// Kernels that share their instructions: those of one name, architecture and number of registers.
+/// A group of kernels that share their instructions: same name, architecture and register count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Function {
     table: Table,
-    /// Private offsets that are touched: the first, and one past the last.
+    /// Range of private offsets that are touched: the first, and one past the last.
     private: Option<(u64, u64)>,
-    /// The first trace of it.
+    /// Path of the first trace of this function.
     source: PathBuf,
-    /// What private offsets count from.
+    /// Base that is subtracted from private offsets.
     private_base: u64,
 }
 
-/// Tells functions apart.
+/// Key of a function: name, architecture and register count.
 pub(crate) type FunctionKey = (String, Architecture, u32);
 
-/// The functions that were met.
+/// Functions found so far in the list, by key.
 pub(crate) type Functions = BTreeMap<FunctionKey, Function>;
 
-/// What the first reading of a kernel finds.
+/// First pass over a kernel: collects its instructions and the warps present.
 pub(crate) struct KernelScan<'a> {
     quirks: Quirks,
-    /// For what is kept of functions.
+    /// Ledger for memory kept per function.
     ledger: &'a Ledger,
     functions: &'a mut Functions,
     path: PathBuf,
     header: Option<Header>,
     function: Function,
     there: Bits,
-    /// For what is kept of the kernel.
+    /// Ledger for memory kept per kernel.
     warps: Ledger,
 }
 
-/// What is known of a kernel before its streams are written.
+/// Result of the first pass, needed to write the streams of a kernel.
 pub(crate) struct ScannedKernel {
     pub(crate) header: Header,
-    /// Warps that the trace has; absent: all.
+    /// Warps present in the trace; `None` if all are.
     there: Option<(Bits, Ledger)>,
     windows: Windows,
 }
 
 impl<'a> KernelScan<'a> {
-    /// Of the trace at `path`.
+    /// Creates the survey for the trace at `path`.
     pub(crate) fn new(
         quirks: Quirks,
         path: PathBuf,
@@ -106,7 +109,7 @@ impl<'a> KernelScan<'a> {
         )
     }
 
-    /// The kernel of a trace that was read.
+    /// Ends the survey and returns the surveyed kernel.
     pub(crate) fn finish(self) -> ScannedKernel {
         let windows = self.windows();
         let header = self.header.expect("a trace begins with a header");
@@ -121,21 +124,21 @@ impl<'a> KernelScan<'a> {
 }
 
 impl Header {
-    /// The function of which this is a kernel.
+    /// Returns the key of the kernel's function.
     pub(crate) fn function(&self) -> FunctionKey {
         (self.name.clone(), self.architecture, self.registers)
     }
 }
 
 impl ScannedKernel {
-    /// Whether the trace has the warp of this number.
+    /// True if the trace has the warp with this number.
     fn has(&self, warp: u64) -> bool {
         self.there.as_ref().is_none_or(|(there, _)| there.get(warp))
     }
 }
 
 impl Function {
-    /// The instructions, of which each gets its number.
+    /// Builds the instruction table and assigns each instruction its index.
     pub(crate) fn code(&mut self, key: &FunctionKey) -> Result<Arc<Code>, Diagnostic> {
         let (name, _, registers) = key;
         let file = self.source.file_name().unwrap_or_default();
@@ -161,7 +164,7 @@ impl Function {
         Ok(Arc::new(code))
     }
 
-    /// What is not modelled, and how many instructions of each opcode.
+    /// Returns each unmodelled opcode, what is not modelled, and its instruction count.
     pub(crate) fn unmodelled(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
         let met = self.table.values().flat_map(BTreeMap::values);
         met.filter(|met| !met.opcode.lacks.is_empty()).map(|met| {
@@ -269,7 +272,7 @@ impl Sink for KernelScan<'_> {
     }
 }
 
-/// Reads the constant side of an instruction.
+/// Builds the table entry from the constant part of an instruction.
 fn meet(
     line: Line<'_>,
     read: &Instruction<'_>,
@@ -325,26 +328,26 @@ fn meet(
     })
 }
 
-/// Warps of a launch.
+/// Returns the total number of warps in a launch.
 fn warps_of(header: &Header) -> u64 {
     u64::from(header.blocks()) * u64::from(header.warps())
 }
 
-/// Linear number of a warp in its launch.
+/// Returns the linear number of a warp within its launch.
 fn number(place: Place, warps: u32) -> u64 {
     u64::from(place.work_group) * u64::from(warps) + u64::from(place.warp)
 }
 
-/// Writes the streams of a kernel that was surveyed.
+/// Second pass over a kernel: writes the streams of its warps.
 pub(crate) struct Streams<'s, 'w> {
     surveyed: &'s ScannedKernel,
     function: &'s Function,
     writer: KernelFileWriter<'w>,
     stream: StreamWriter,
     place: Option<Place>,
-    /// Warps whose streams were written.
+    /// Set of warps whose streams have been written.
     written: Bits,
-    /// All warps before this one were written.
+    /// Number of the first warp not yet written.
     next: u64,
 }
 
@@ -372,7 +375,7 @@ impl<'s, 'w> Streams<'s, 'w> {
         Ok(self.writer.finish()?)
     }
 
-    /// Writes empty streams for warps that the trace lacks, as soon as their turn has come.
+    /// Writes empty streams for warps missing from the trace, in warp order.
     fn write_missing(&mut self) -> Result<(), AccelSimError> {
         let warps = u64::from(self.surveyed.header.warps());
         while self.next < self.written.length {
@@ -462,7 +465,7 @@ impl Sink for Streams<'_, '_> {
     }
 }
 
-/// A bit for each of so many things.
+/// Bit set of fixed size.
 #[derive(Clone, Debug, Default)]
 struct Bits {
     words: Vec<u64>,
@@ -483,12 +486,12 @@ impl Bits {
         self.words[(at / 64) as usize] >> (at % 64) & 1 != 0
     }
 
-    /// Whether all are set.
+    /// True if all bits of the set are set.
     fn is_full(&self) -> bool {
         self.count == self.length
     }
 
-    /// Sets a bit; whether it was set before.
+    /// Sets a bit and returns its previous value.
     fn set(&mut self, at: u64) -> bool {
         let was = self.get(at);
         self.count += u64::from(!was);

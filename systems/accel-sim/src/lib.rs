@@ -1,8 +1,9 @@
-//! Traces and option files of Accel-Sim and GPGPU-Sim, read into program traces and system files.
+//! Import of Accel-Sim and GPGPU-Sim traces and option files as program traces and system files.
 //!
-//! `docs/option-files.md` has the option files, [`system_of`] reads them. `docs/accel-sim-traces.md` has the
-//! formats of traces. [`export`] writes them, [`import`] reads a list of kernels, or the trace of one, and
-//! writes a trace file, block by block: what is held at once does not grow with the trace.
+//! [`system_of`] reads option files, described in `docs/option-files.md`. [`import`] reads a kernel
+//! list or a kernel trace and writes a trace file. [`export`] writes traces in the formats
+//! described in `docs/accel-sim-traces.md`. Import works block by block, so memory use does not
+//! grow with the trace.
 //!
 //! ```text
 //!   list.rs ──► import.rs ──► kernel.rs (twice) ──► warpweave_trace::TraceWriter
@@ -32,13 +33,13 @@ pub use import::{Imported, Unmodelled, import, inputs, is_accel_sim};
 pub use opcodes::Architecture;
 pub use options::system_of;
 
-/// What the reader of Accel-Sim does otherwise than its format says, and may be asked for.
+/// Optional deviations of the Accel-Sim reader from its documented format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// The n-th block of the file is work-group n, whatever its number says.
+    /// Numbers work-groups in file order and ignores the block coordinates.
     pub file_order: bool,
-    /// Bytes of each lane follow from the opcode.
+    /// Derives the access width of each lane from the opcode.
     pub opcode_width: bool,
-    /// Where a window has address 0, all generic accesses are to local memory.
+    /// Treats all generic accesses as local memory accesses if a window has address 0.
     pub generic_shared: bool,
 }

@@ -1,4 +1,4 @@
-//! Lists of kernels: copies and launches in order.
+//! Kernel lists: copies and launches in program order.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use warpweave_trace::{Allocation, HostCommand};
 use crate::packed::open_text;
 use crate::text::{Field, Line, Lines};
 
-/// A line of a list.
+/// A line of a kernel list: copy or launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     Copy {
@@ -19,7 +19,7 @@ pub(crate) enum Entry {
     Kernel(PathBuf),
 }
 
-/// Reads the list at `path`.
+/// Reads the kernel list at `path` and returns its entries.
 pub(crate) fn read(path: &Path) -> Result<Vec<Entry>, Diagnostic> {
     let mut lines = Lines::of(open_text(path)?, path);
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -90,7 +90,8 @@ fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
     })
 }
 
-/// Allocations that cover all copies, in order of address; overlapping copies share one.
+/// Returns allocations that cover all copies, sorted by address; overlapping copies share one
+/// allocation.
 pub(crate) fn allocations(entries: &[Entry]) -> Vec<Allocation> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     let copies = entries.iter().filter_map(|entry| match entry {
@@ -113,7 +114,7 @@ pub(crate) fn allocations(entries: &[Entry]) -> Vec<Allocation> {
     named.collect()
 }
 
-/// The command that a copy becomes.
+/// Returns the host command for a copy in the list.
 pub(crate) fn copy(
     allocations: &[Allocation],
     to_device: bool,

@@ -1,30 +1,30 @@
-//! The opcodes of each architecture, and what executes them.
+//! Opcodes of each architecture and the units that execute them.
 //!
-//! Source: the instruction set references of the CUDA binary utilities, for the names; the classes are those
-//! of the PTX front end, so that a machine's latencies mean the same for both.
+//! Source: the instruction set references of the CUDA binary utilities, for the names. The classes
+//! match those of the PTX front end, so that a machine's latencies mean the same for both.
 
 use warpweave_params::name_hint;
 use warpweave_trace::{Class, Space};
 
-/// Generation of hardware, with the binary versions of its traces.
+/// Hardware generation, identified by the binary version of its traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Architecture {
-    /// 35.
+    /// Kepler, with traces of binary version 35.
     Kepler,
-    /// 60 and 61.
+    /// Pascal, with traces of binary versions 60 and 61.
     Pascal,
-    /// 70.
+    /// Volta, with traces of binary version 70.
     Volta,
-    /// 75.
+    /// Turing, with traces of binary version 75.
     Turing,
-    /// 80 and 86.
+    /// Ampere, with traces of binary versions 80 and 86.
     Ampere,
-    /// 90.
+    /// Hopper, with traces of binary version 90.
     Hopper,
 }
 
 impl Architecture {
-    /// Binary versions of traces, and the architecture of each.
+    /// Supported binary versions of traces, with the architecture of each.
     pub const VERSIONS: [(u32, Self); 8] = [
         (35, Self::Kepler),
         (60, Self::Pascal),
@@ -36,36 +36,36 @@ impl Architecture {
         (90, Self::Hopper),
     ];
 
-    /// The architecture of a binary version.
+    /// Returns the architecture of a binary version.
     pub fn of_version(version: u32) -> Option<Self> {
         let found = Self::VERSIONS.iter().find(|(known, _)| *known == version);
         found.map(|(_, architecture)| *architecture)
     }
 }
 
-/// What an opcode accesses.
+/// Memory space that an opcode accesses, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessSpace {
-    /// No memory.
+    /// The opcode does not access memory.
     Nothing,
-    /// This space; addresses are in the trace.
+    /// Accesses this space; the addresses are in the trace.
     In(Space),
-    /// The space in whose window an address lies.
+    /// Accesses the space whose window contains the address.
     Generic,
-    /// Something that is not modelled; addresses in the trace are left out.
+    /// Accesses something that is not modelled; addresses in the trace are ignored.
     Other,
 }
 
-/// What is known of an opcode.
+/// Properties of an opcode: class, memory space and modelling gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opcode {
     pub(crate) class: Class,
     pub(crate) reach: AccessSpace,
-    /// What its class does not model; empty: nothing of note.
+    /// Behavior that the class does not model; empty if there is none of note.
     pub(crate) lacks: &'static str,
 }
 
-/// Rows of opcodes alike.
+/// Opcodes that share the same properties.
 struct Row {
     since: Architecture,
     until: Architecture,
@@ -111,7 +111,7 @@ const WAITS: &str = "waiting for copies under way";
 const CONTROL: &str = "control of caches";
 const BULK: &str = "bulk copies";
 
-/// The table. A name stands once for each architecture.
+/// Opcode table. Each name appears once for each architecture.
 const ROWS: &[Row] = &[
     // Integers.
     plain(
@@ -391,10 +391,10 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// What is known of the opcode `text`, of which only the part before the first dot counts.
+/// Returns the properties of opcode `text`; only the part before the first dot matters.
 ///
 /// # Errors
-/// What the architecture has instead.
+/// Returns an error that suggests similar opcodes of the architecture.
 pub(crate) fn look_up(architecture: Architecture, text: &str) -> Result<Opcode, String> {
     let base = text.split('.').next().unwrap_or_default();
     let of = |architecture: Architecture| {

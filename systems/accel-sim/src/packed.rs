@@ -1,4 +1,4 @@
-//! Files that may be packed: what their first bytes say they are.
+//! Decompression of input files; the format is detected from the first bytes.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -14,16 +14,16 @@ use crate::error::unreadable;
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// Largest dictionary of an xz file: what its strongest preset uses.
+/// Maximum dictionary size of an xz file in bytes: that of its strongest preset.
 const DICTIONARY_BYTES_MAX: usize = 64 << 20;
 
-/// Binary logarithm of the largest window of a zstd file: what its strongest level uses.
+/// Binary logarithm of the maximum window of a zstd file: that of its strongest level.
 const WINDOW_LOG_MAX: u32 = 27;
 
-/// Bytes that are read at once.
+/// Size of a read in bytes.
 const READ_AT_ONCE: usize = 64 << 10;
 
-/// The text of a file, unpacked as it is read.
+/// Opens a text file, decompressed while it is read.
 pub(crate) fn open_text(path: &Path) -> Result<Box<dyn BufRead>, Diagnostic> {
     open(path).map_err(|error| unreadable(path, &error))
 }
@@ -50,7 +50,7 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::with_capacity(READ_AT_ONCE, text)))
 }
 
-/// Fills the buffer as far as there is something to fill it with.
+/// Reads until the buffer is full or the file ends, and returns the byte count.
 fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

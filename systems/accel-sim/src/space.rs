@@ -1,4 +1,4 @@
-//! In which space an address of a trace lies, and where in it.
+//! Address space of a trace address, and the address within that space.
 
 use warpweave_trace::{LANES, Space};
 
@@ -6,15 +6,15 @@ use crate::Quirks;
 use crate::header::Header;
 use crate::opcodes::AccessSpace;
 
-/// Bytes of the window of private memory.
+/// Size of the private memory window in bytes.
 pub(crate) const PRIVATE_WINDOW_BYTES: u64 = 16 << 20;
 
-/// The windows of generic addresses of a launch.
+/// Windows of the generic address space of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
     shared: u64,
     private: u64,
-    /// Where a window is not known, generic accesses are to local memory.
+    /// True if generic accesses go to local memory when a window is unknown.
     unknown_is_shared: bool,
 }
 
@@ -27,7 +27,7 @@ impl Windows {
         }
     }
 
-    /// The space of a generic address.
+    /// Returns the space of a generic address.
     fn space(&self, address: u64) -> Space {
         if self.shared == 0 || self.private == 0 {
             return if self.unknown_is_shared {
@@ -45,7 +45,7 @@ impl Windows {
         }
     }
 
-    /// The address within its space.
+    /// Converts a generic address to an address within its space.
     fn within(&self, space: Space, address: u64) -> u64 {
         if self.shared == 0 || self.private == 0 || self.space(address) != space {
             return address;
@@ -57,7 +57,7 @@ impl Windows {
         }
     }
 
-    /// Splits an access by spaces: calls `part` with each space, its lanes and the addresses in it.
+    /// Splits an access by space: calls `part` with each space, its lanes and their addresses.
     pub(crate) fn split(
         &self,
         reach: AccessSpace,

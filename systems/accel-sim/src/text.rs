@@ -1,4 +1,4 @@
-//! Lines of a text that is read as it comes, and the fields of a line with their places.
+//! Line reader for streamed text, with fields and their positions.
 
 use std::fmt::Display;
 use std::io::{BufRead, Read};
@@ -8,13 +8,13 @@ use warpweave_params::{Diagnostic, Source};
 
 use crate::error::unreadable;
 
-/// Longest line. Instructions have at most 32 addresses.
+/// Maximum line length in bytes. Instructions have at most 32 addresses.
 const LINE_BYTES_MAX: u64 = 16 << 10;
 
-/// Reads lines.
+/// Reads a text line by line, with line numbers.
 pub(crate) struct Lines<R> {
     input: R,
-    /// What messages call the text.
+    /// Name of the text in error messages.
     name: PathBuf,
     bytes: Vec<u8>,
     number: usize,
@@ -30,7 +30,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line that is not blank; none at the end.
+    /// Returns the next line that is not blank, or `None` at the end.
     pub(crate) fn next_filled(&mut self) -> Result<Option<Line<'_>>, Diagnostic> {
         while self.fill()? {
             if !self.bytes.trim_ascii().is_empty() {
@@ -40,7 +40,7 @@ impl<R: BufRead> Lines<R> {
         Ok(None)
     }
 
-    /// Reads the next line; false at the end.
+    /// Reads the next line; returns false at the end.
     fn fill(&mut self) -> Result<bool, Diagnostic> {
         self.bytes.clear();
         let mut input = self.input.by_ref().take(LINE_BYTES_MAX + 1);
@@ -54,7 +54,7 @@ impl<R: BufRead> Lines<R> {
         Ok(read > 0)
     }
 
-    /// The line that was read.
+    /// Returns the current line; fails if it is too long or malformed.
     fn line(&self) -> Result<Line<'_>, Diagnostic> {
         let refuse = |start: &str, rest: &[u8], message: &str| {
             let text = format!("{start}{}", String::from_utf8_lossy(rest));
@@ -83,7 +83,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// What is said at the end of a text that should go on.
+    /// Returns the error for a text that ends too early.
     pub(crate) fn ended(&self, expected: impl Display) -> Diagnostic {
         let line = Line {
             name: &self.name,
@@ -98,18 +98,18 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// A line and its place.
+/// A line of text with its position.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) name: &'a Path,
-    /// From one.
+    /// Line number, counted from one.
     pub(crate) number: usize,
-    /// Without its end.
+    /// Text of the line without its line ending.
     pub(crate) text: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// An error about the bytes from `start` to `end` of the line.
+    /// Returns an error for bytes `start` to `end` of the line.
     pub(crate) fn refuse(
         &self,
         start: usize,
@@ -121,12 +121,12 @@ impl<'a> Line<'a> {
         Diagnostic::error(message).at(&source.span(start, end))
     }
 
-    /// An error about the whole line.
+    /// Returns an error for the whole line.
     pub(crate) fn refuse_whole(&self, message: impl Into<String>) -> Diagnostic {
         self.refuse(0, self.text.len(), message)
     }
 
-    /// What follows `key` and an equals sign, where the line begins with them.
+    /// Returns the text after `key` and an equals sign if the line starts with them.
     pub(crate) fn value_of(&self, key: &str) -> Option<Field<'a>> {
         let rest = self.text.strip_prefix(key)?.trim_start();
         let value = rest.strip_prefix('=')?.trim_start();
@@ -140,7 +140,7 @@ impl<'a> Line<'a> {
         Fields { line: *self, at: 0 }
     }
 
-    /// An error about a field.
+    /// Returns an error for a field: expected one thing, found another.
     pub(crate) fn blame(&self, field: Field<'_>, expected: impl Display) -> Diagnostic {
         let (start, end) = (field.start, field.start + field.text.len());
         self.refuse(
@@ -150,7 +150,7 @@ impl<'a> Line<'a> {
         )
     }
 
-    /// The decimal number in a field.
+    /// Parses a field as a decimal number.
     pub(crate) fn number<T: std::str::FromStr>(
         &self,
         field: Field<'_>,
@@ -159,7 +159,7 @@ impl<'a> Line<'a> {
         field.text.parse().map_err(|_| self.blame(field, expected))
     }
 
-    /// The hexadecimal number in a field, with or without its prefix.
+    /// Parses a field as a hexadecimal number, with or without prefix.
     pub(crate) fn hexadecimal(
         &self,
         field: Field<'_>,
@@ -173,22 +173,22 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A part of a line.
+/// A part of a line, with its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<'a> {
     pub(crate) text: &'a str,
-    /// Its first byte in the line.
+    /// Offset of its first byte in the line.
     pub(crate) start: usize,
 }
 
-/// The fields of a line, separated by blanks.
+/// Iterates over the fields of a line, separated by blanks.
 pub(crate) struct Fields<'a> {
     pub(crate) line: Line<'a>,
     at: usize,
 }
 
 impl<'a> Fields<'a> {
-    /// The next field, if there is one.
+    /// Returns the next field, if there is one.
     pub(crate) fn take(&mut self) -> Option<Field<'a>> {
         let text = self.line.text;
         let bytes = text.as_bytes();
@@ -210,7 +210,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The next field, which is there.
+    /// Returns the next field; fails if there is none.
     pub(crate) fn next(&mut self, expected: impl Display) -> Result<Field<'a>, Diagnostic> {
         self.take().ok_or_else(|| {
             let end = self.line.text.len();
@@ -219,7 +219,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The next field, a decimal number.
+    /// Parses the next field as a decimal number.
     pub(crate) fn number<T: std::str::FromStr>(
         &mut self,
         expected: impl Display,
@@ -228,13 +228,13 @@ impl<'a> Fields<'a> {
         self.line.number(field, expected)
     }
 
-    /// The next field, a hexadecimal number.
+    /// Parses the next field as a hexadecimal number.
     pub(crate) fn hexadecimal(&mut self, expected: impl Display) -> Result<u64, Diagnostic> {
         let field = self.next(&expected)?;
         self.line.hexadecimal(field, expected)
     }
 
-    /// Nothing follows.
+    /// Checks that the line has no more fields.
     pub(crate) fn end(&mut self) -> Result<(), Diagnostic> {
         match self.take() {
             Some(field) => Err(self.line.blame(field, "the end of the line")),

@@ -1,4 +1,4 @@
-//! Generators of plain arrays: the contents of buffers that are not graphs.
+//! Generators of plain arrays: the contents of buffers other than graphs.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,69 +7,71 @@ use crate::error::InputError;
 use crate::generate::SearchTree;
 use crate::random::Random;
 
-/// Most elements an array may have: those of one byte that fill 4 GiB.
+/// Maximum number of elements in an array: 4 GiB of single-byte elements.
 pub const MAX_ELEMENTS: usize = 1 << 32;
 
-/// Most keys of a search tree.
+/// Maximum number of keys in a search tree.
 const MAX_KEYS: u32 = 1 << 28;
 
-/// What an array holds.
+/// Generator for the contents of an array.
 ///
-/// Numbers are written as one type for all element types; arrays of integers accept whole numbers only.
+/// Numbers are written as one type for all element types. Arrays of integers accept whole numbers
+/// only.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum ArrayGenerator {
-    /// Element `i` is `i`; as `f32` exact up to 2^24, rounded to nearest above.
+    /// Element `i` is `i`. As `f32` it is exact up to 2^24 and rounded to nearest above.
     Iota,
-    /// Every element has this value.
+    /// All elements have this same value.
     Constant(f64),
-    /// Independent values drawn uniformly from `low..high`; as `f32` with 24 random bits, so `low:
-    /// 0, high: 1` gives multiples of 2^-24.
+    /// Independent values drawn uniformly from `low..high`. As `f32` they have 24 random bits, so
+    /// `low: 0, high: 1` gives multiples of 2^-24.
     Uniform {
-        /// Same seed, same array.
+        /// Random seed; the same seed gives the same array.
         seed: u64,
-        /// Smallest value.
+        /// Lower bound of the values, inclusive.
         low: f64,
-        /// Bound above, itself never drawn. For `u32` at most 2^32.
+        /// Upper bound, exclusive. For `u32` at most 2^32.
         high: f64,
     },
-    /// Independent values around the middle of `low..high`, with an eighth of the range as standard deviation:
-    /// sums of twelve uniform numbers, drawn again outside the range.
+    /// Independent values around the middle of `low..high`, with an eighth of the range as standard
+    /// deviation. They are sums of twelve uniform numbers, redrawn if outside the range.
     Gaussian {
-        /// Same seed, same array.
+        /// Random seed; the same seed gives the same array.
         seed: u64,
-        /// Smallest value.
+        /// Lower bound of the values, inclusive.
         low: f64,
-        /// Bound above, itself never drawn.
+        /// Upper bound of the values, exclusive.
         high: f64,
     },
-    /// A row-major n x n matrix of `f32` with values drawn uniformly from -1..1, and n on its diagonal:
-    /// it can be decomposed without pivoting.
+    /// Row-major n x n matrix of `f32` with values drawn uniformly from -1..1, and n on its
+    /// diagonal. It can be decomposed without pivoting.
     DiagonallyDominant {
-        /// Same seed, same array.
+        /// Random seed; the same seed gives the same array.
         seed: u64,
-        /// Rows and columns.
+        /// Number of rows and of columns.
         n: u32,
     },
-    /// Keys of a search tree of `u32`, as [`SearchTree`] lays it out; the array has its entries.
+    /// Keys of a search tree of `u32`, in the layout of [`SearchTree`]. The array length is its
+    /// number of entries.
     SearchTreeKeys {
-        /// The tree.
+        /// Shape of the tree: order and keys.
         tree: SearchTree,
-        /// Same seed, same array.
+        /// Random seed; the same seed gives the same array.
         seed: u64,
     },
-    /// Children of the same tree: numbers of nodes, in nodes of the last level records.
+    /// Children of the same tree: node numbers, and records in nodes of the last level.
     SearchTreeChildren {
-        /// The tree.
+        /// Shape of the tree: order and keys.
         tree: SearchTree,
     },
 }
 
 impl ArrayGenerator {
-    /// The array as the little-endian words of its memory; see [`ElementType::pack`].
+    /// Generates the array as the little-endian words of its memory; see [`ElementType::pack`].
     ///
     /// # Errors
-    /// As [`u32s`](Self::u32s) and [`f32s`](Self::f32s), of each type within its own range.
+    /// Same as [`u32s`](Self::u32s) and [`f32s`](Self::f32s), with the range of each type.
     pub fn words(&self, element: ElementType, length: usize) -> Result<Vec<u32>, InputError> {
         match element {
             ElementType::U32 => self.u32s(length),
@@ -78,10 +80,11 @@ impl ArrayGenerator {
         }
     }
 
-    /// The array as unsigned integers.
+    /// Generates the array as unsigned integers.
     ///
     /// # Errors
-    /// More than [`MAX_ELEMENTS`] elements, a number that is not a `u32`, an empty range.
+    /// Returns an error for more than [`MAX_ELEMENTS`] elements, a number that is not a `u32`, or
+    /// an empty range.
     pub fn u32s(&self, length: usize) -> Result<Vec<u32>, InputError> {
         self.check_length(length)?;
         match *self {
@@ -123,11 +126,11 @@ impl ArrayGenerator {
         }
     }
 
-    /// The array as single-precision floats.
+    /// Generates the array as single-precision floats.
     ///
     /// # Errors
-    /// More than [`MAX_ELEMENTS`] elements, a finite number beyond the range of `f32`, an empty or
-    /// infinite range.
+    /// Returns an error for more than [`MAX_ELEMENTS`] elements, a finite number outside the range
+    /// of `f32`, or an empty or infinite range.
     pub fn f32s(&self, length: usize) -> Result<Vec<f32>, InputError> {
         self.check_length(length)?;
         match *self {
@@ -188,7 +191,7 @@ impl ArrayGenerator {
         }
     }
 
-    /// The bit patterns of an array of a type that has no sequence of its own.
+    /// Generates the bit patterns for an element type without a sequence of its own.
     fn patterns(&self, element: ElementType, length: usize) -> Result<Vec<u64>, InputError> {
         self.check_length(length)?;
         let one = |field, value: f64| {
@@ -231,7 +234,7 @@ impl ArrayGenerator {
         }
     }
 
-    /// Numbers from `low` to below `high`, one for each element.
+    /// Draws numbers from `low` to below `high`, one for each element.
     fn drawn(
         &self,
         element: ElementType,
@@ -283,7 +286,8 @@ impl ArrayGenerator {
         }
     }
 
-    /// Of no elements any tree that can be is right: so descriptions are tried.
+    /// Checks the tree against the array length. With no elements any valid tree is accepted, which
+    /// is used to test descriptions.
     fn check_tree(&self, tree: SearchTree, length: usize) -> Result<(), InputError> {
         InputError::in_range(self.name(), "order", tree.order, 2..=1 << 16)?;
         InputError::in_range(self.name(), "keys", tree.keys, 1..=MAX_KEYS)?;
@@ -303,7 +307,7 @@ impl ArrayGenerator {
         InputError::in_range(self.name(), "length", length, ..=MAX_ELEMENTS)
     }
 
-    /// A number that must be whole and from 0 to `most`.
+    /// Checks that a number is whole and from 0 to `most`.
     fn whole(&self, field: &'static str, value: f64, most: u64) -> Result<u64, InputError> {
         if value.fract() == 0.0 && (0.0..=most as f64).contains(&value) {
             Ok(value as u64)
@@ -342,16 +346,16 @@ impl ArrayGenerator {
     }
 }
 
-/// What numbers are drawn from.
+/// Set of numbers that values are drawn from.
 #[derive(Clone, Copy)]
 enum ValueDistribution {
-    /// Whole ones, from the first to below the second.
+    /// Whole numbers, from the first to below the second.
     Whole(i128, i128),
-    /// All.
+    /// All real numbers within the given range.
     Real,
 }
 
-/// A value near the middle of a range, inside it.
+/// Draws a value near the middle of a range, always inside it.
 fn bell(random: &mut Random, low: f64, high: f64) -> f64 {
     loop {
         // Twelve uniform numbers have a variance of 1 together.

@@ -1,87 +1,72 @@
-//! Directed graphs in compressed sparse row form, the layout graph kernels read.
+//! Directed graphs in compressed sparse row form, the layout that graph kernels read.
 
 use thiserror::Error;
 
 use crate::hash::Fnv;
 
-/// Most vertices a graph may have. A limit, so that a damaged size line is an error and not an
-/// attempt to allocate the machine's memory.
+/// Maximum number of vertices in a graph. Because of the limit, a damaged size line is an error
+/// instead of a huge allocation.
 pub const MAX_VERTICES: u32 = 1 << 26;
 
-/// Most arcs a graph may be given before mirror arcs are added. See [`MAX_VERTICES`].
+/// Maximum number of arcs in a graph before mirror arcs are added. See [`MAX_VERTICES`].
 pub const MAX_EDGES: u32 = 1 << 28;
 
-/// A directed graph: the arcs of vertex `v` are `columns[row_offsets[v]..row_offsets[v + 1]]`.
+/// A directed graph. The arcs of vertex `v` are `columns[row_offsets[v]..row_offsets[v + 1]]`.
 ///
-/// Always valid: there is one offset more than there are vertices, offsets start at zero, never
-/// decrease and end at the number of arcs, and every column names a vertex. Loops and parallel arcs
-/// are allowed. An undirected graph holds both arcs of each edge.
+/// Always valid. There is one more offset than there are vertices. Offsets start at zero, never
+/// decrease and end at the number of arcs. Every column is an existing vertex. Loops and parallel
+/// arcs are allowed. An undirected graph holds both arcs of each edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csr {
-    // Private so that the invariants above hold for whoever has one.
+    // Private so that the invariants above always hold.
     row_offsets: Vec<u32>,
     columns: Vec<u32>,
     weights: Option<Vec<u32>>,
 }
 
-/// Why arrays are not a graph.
+/// Reason why arrays do not form a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CsrError {
     /// `row_offsets` is empty or does not begin with 0.
     #[error("row offsets must begin with 0; a graph without vertices has the single offset 0")]
     FirstOffset,
-    /// An offset is smaller than the one before it.
+    /// An offset is smaller than the previous one.
     #[error("row offset {offset} of vertex {vertex} is below the offset before it")]
-    DecreasingOffset {
-        /// Index of the smaller offset.
-        vertex: usize,
-        /// Its value.
-        offset: u32,
-    },
-    /// The last offset is not the number of arcs.
+    DecreasingOffset { vertex: usize, offset: u32 },
+    /// The last offset differs from the number of arcs.
     #[error("the last row offset is {offset}, but there are {columns} columns")]
-    LastOffset {
-        /// The last offset.
-        offset: u32,
-        /// Length of the column array.
-        columns: usize,
-    },
-    /// An arc leads to a vertex that does not exist, or a vertex was named that does not.
+    LastOffset { offset: u32, columns: usize },
+    /// An arc or a caller refers to a vertex that does not exist.
     #[error("vertex {vertex} does not exist: the graph has {vertices} vertices, numbered from 0")]
     NoSuchVertex {
-        /// The vertex named.
+        /// Number of the vertex that does not exist.
         vertex: u32,
-        /// Vertices of the graph.
+        /// Number of vertices in the graph.
         vertices: u32,
     },
-    /// The weight array does not match the column array.
+    /// The weight array and the column array differ in length.
     #[error("there are {weights} weights for {columns} columns; each arc needs one")]
-    WeightCount {
-        /// Length of the weight array.
-        weights: usize,
-        /// Length of the column array.
-        columns: usize,
-    },
-    /// More vertices than [`MAX_VERTICES`].
+    WeightCount { weights: usize, columns: usize },
+    /// There are more vertices than [`MAX_VERTICES`].
     #[error("{vertices} vertices are more than the limit of {MAX_VERTICES}")]
     TooManyVertices {
-        /// Vertices asked for.
+        /// Number of vertices that was requested.
         vertices: u64,
     },
-    /// More arcs than 32-bit offsets can count.
+    /// There are more arcs than 32-bit offsets can count.
     #[error("{edges} arcs are more than 32-bit row offsets can count")]
     TooManyEdges {
-        /// Arcs given.
+        /// Number of arcs that was given.
         edges: usize,
     },
 }
 
 impl Csr {
-    /// A graph from its arrays, which are checked.
+    /// Creates a graph from its arrays, which are checked.
     ///
     /// # Errors
-    /// The first broken invariant, in the order offsets, columns, weights.
+    /// Returns the first violated invariant, in the order offsets, columns, weights.
     pub fn new(
         row_offsets: Vec<u32>,
         columns: Vec<u32>,
@@ -118,20 +103,20 @@ impl Csr {
         }
     }
 
-    /// Bytes of its arrays.
+    /// Returns the memory taken by its arrays, in bytes.
     pub fn bytes(&self) -> u64 {
         let weights = self.weights.as_ref().map_or(0, Vec::len);
         let words = self.row_offsets.len() + self.columns.len() + weights;
         words as u64 * size_of::<u32>() as u64
     }
 
-    /// A graph from arcs `(from, to)` in any order, with one weight per arc or none at all. Rows
-    /// come out sorted by (column, weight), so the order of the arcs does not matter. Parallel
-    /// arcs and loops are kept.
+    /// Creates a graph from arcs `(from, to)` in any order, with one weight per arc or none at all.
+    /// Rows are sorted by (column, weight), so the order of the arcs does not matter. Parallel arcs
+    /// and loops are kept.
     ///
     /// # Errors
-    /// An arc names a vertex that does not exist, the counts exceed the limits, or the number of
-    /// weights is not that of the arcs.
+    /// Returns an error if an arc refers to a missing vertex, the counts exceed the limits, or the
+    /// numbers of weights and arcs differ.
     pub fn from_arcs(
         vertices: u32,
         arcs: &[(u32, u32)],
@@ -177,10 +162,10 @@ impl Csr {
         })
     }
 
-    /// The same graph with other weights, one per arc in the order of [`columns`](Self::columns).
+    /// Replaces the weights, given per arc in the order of [`columns`](Self::columns).
     ///
     /// # Errors
-    /// The number of weights is not that of the arcs.
+    /// Returns an error if the numbers of weights and arcs differ.
     pub fn with_weights(self, weights: Vec<u32>) -> Result<Self, CsrError> {
         if weights.len() != self.columns.len() {
             return Err(CsrError::WeightCount {
@@ -194,7 +179,7 @@ impl Csr {
         })
     }
 
-    /// The same graph without weights.
+    /// Removes the weights from the graph.
     pub fn without_weights(self) -> Self {
         Csr {
             weights: None,
@@ -202,63 +187,63 @@ impl Csr {
         }
     }
 
-    /// Number of vertices.
+    /// Returns the number of vertices in the graph.
     pub fn vertices(&self) -> u32 {
         self.row_offsets.len() as u32 - 1
     }
 
-    /// Number of arcs; an undirected edge counts twice.
+    /// Returns the number of arcs. An undirected edge counts twice.
     pub fn arcs(&self) -> u32 {
         self.columns.len() as u32
     }
 
-    /// Where the arcs of each vertex begin, and the number of arcs at the end.
+    /// Returns the index of the first arc of each vertex, followed by the number of arcs.
     pub fn row_offsets(&self) -> &[u32] {
         &self.row_offsets
     }
 
-    /// The vertex each arc leads to.
+    /// Returns the target vertex of each arc.
     pub fn columns(&self) -> &[u32] {
         &self.columns
     }
 
-    /// The weight of each arc, if the graph has weights.
+    /// Returns the weight of each arc, if the graph has weights.
     pub fn weights(&self) -> Option<&[u32]> {
         self.weights.as_deref()
     }
 
-    /// Number of arcs that leave a vertex.
+    /// Returns the number of arcs that leave a vertex.
     ///
     /// # Panics
-    /// If the vertex does not exist; see [`check_vertex`](Self::check_vertex).
+    /// Panics if the vertex does not exist; see [`check_vertex`](Self::check_vertex).
     pub fn degree(&self, vertex: u32) -> u32 {
         let v = vertex as usize;
         self.row_offsets[v + 1] - self.row_offsets[v]
     }
 
-    /// The vertices the arcs of a vertex lead to.
+    /// Returns the target vertices of the arcs of a vertex.
     ///
     /// # Panics
-    /// If the vertex does not exist; see [`check_vertex`](Self::check_vertex).
+    /// Panics if the vertex does not exist; see [`check_vertex`](Self::check_vertex).
     pub fn neighbours(&self, vertex: u32) -> &[u32] {
         &self.columns[self.row(vertex)]
     }
 
-    /// The arcs of a vertex as (vertex led to, weight); a graph without weights has weight 1
+    /// Iterates over the arcs of a vertex as (target, weight). A graph without weights has weight 1
     /// everywhere.
     ///
     /// # Panics
-    /// If the vertex does not exist; see [`check_vertex`](Self::check_vertex).
+    /// Panics if the vertex does not exist; see [`check_vertex`](Self::check_vertex).
     pub fn arcs_of(&self, vertex: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let weight = |arc: usize| self.weights.as_ref().map_or(1, |weights| weights[arc]);
         self.row(vertex)
             .map(move |arc| (self.columns[arc], weight(arc)))
     }
 
-    /// The vertex itself if it exists: for vertex numbers that come from a user.
+    /// Returns the vertex if it exists. For vertex numbers from user input.
     ///
     /// # Errors
-    /// [`CsrError::NoSuchVertex`].
+    /// Returns [`CsrError::NoSuchVertex`] if it does not exist.
     pub fn check_vertex(&self, vertex: u32) -> Result<u32, CsrError> {
         let vertices = self.vertices();
         if vertex < vertices {
@@ -268,13 +253,13 @@ impl Csr {
         }
     }
 
-    /// The vertex a search starts from when none is named: the one with the most outgoing arcs,
-    /// of several the lowest. `None` for a graph without vertices.
+    /// Returns the default start vertex of a search: the one with the most outgoing arcs, and the
+    /// lowest of several. `None` for a graph without vertices.
     pub fn default_source(&self) -> Option<u32> {
         (0..self.vertices()).max_by_key(|&v| (self.degree(v), std::cmp::Reverse(v)))
     }
 
-    /// A stable hash of the arrays.
+    /// Computes a stable hash of the arrays.
     pub fn hash(&self) -> u64 {
         let mut hash = Fnv::default();
         hash.words(&self.row_offsets);
@@ -305,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// 0 -> 1, 0 -> 2, 2 -> 0; vertex 1 and 3 have no arcs.
+    /// Returns the graph 0 -> 1, 0 -> 2, 2 -> 0. Vertices 1 and 3 have no arcs.
     fn small() -> Csr {
         Csr::from_arcs(4, &[(2, 0), (0, 2), (0, 1)], Some(&[9, 7, 8])).unwrap()
     }

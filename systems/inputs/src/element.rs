@@ -1,7 +1,7 @@
-//! Types of array elements: their bit patterns, and how arrays of them lie in words.
+//! Types of array elements: their bit patterns, and the packing of arrays into words.
 //!
-//! Arrays travel as the little-endian words of their memory: elements of less than four bytes share a
-//! word, those of eight take two, and what the last word has left is zero.
+//! Arrays are passed as the little-endian words of their memory. Elements of less than four bytes
+//! share a word, and those of eight take two. Unused bytes of the last word are zero.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,40 +14,40 @@ use warpweave_params::{Diagnostic, Env};
 
 use crate::Value;
 
-/// Bytes of a word of an array.
+/// Number of bytes in a word of an array.
 const WORD_BYTES: usize = 4;
 
-/// The type of an array's elements.
+/// Element type of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ElementType {
-    /// Unsigned 8-bit integers.
+    /// Unsigned integers of 8 bits, one byte each.
     U8,
-    /// Signed 8-bit integers.
+    /// Signed integers of 8 bits, one byte each.
     S8,
-    /// Unsigned 16-bit integers.
+    /// Unsigned integers of 16 bits, two bytes each.
     U16,
-    /// Signed 16-bit integers.
+    /// Signed integers of 16 bits, two bytes each.
     S16,
-    /// Unsigned 32-bit integers.
+    /// Unsigned integers of 32 bits, one word each.
     U32,
-    /// Signed 32-bit integers.
+    /// Signed integers of 32 bits, one word each.
     S32,
-    /// Unsigned 64-bit integers.
+    /// Unsigned integers of 64 bits, two words each.
     U64,
-    /// Signed 64-bit integers.
+    /// Signed integers of 64 bits, two words each.
     S64,
-    /// IEEE 754 half precision.
+    /// IEEE 754 half precision, two bytes each.
     F16,
-    /// The upper half of a single-precision number.
+    /// bfloat16: the upper half of a single-precision number.
     BF16,
-    /// IEEE 754 single precision.
+    /// IEEE 754 single precision, one word each.
     F32,
-    /// IEEE 754 double precision.
+    /// IEEE 754 double precision, two words each.
     F64,
 }
 
 impl ElementType {
-    /// Size of an element.
+    /// Returns the size of an element in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::U8 | Self::S8 => 1,
@@ -57,7 +57,8 @@ impl ElementType {
         }
     }
 
-    /// The smallest and the largest number of an integer type; `None` of a floating-point type.
+    /// Returns the smallest and the largest number of an integer type; `None` for a floating-point
+    /// type.
     pub fn range(self) -> Option<RangeInclusive<i128>> {
         Some(match self {
             Self::U8 => 0..=u8::MAX.into(),
@@ -72,10 +73,10 @@ impl ElementType {
         })
     }
 
-    /// The bit pattern of an element; `what` begins a message.
+    /// Returns the bit pattern of an element. `what` is the beginning of error messages.
     ///
     /// # Errors
-    /// The value is no number of this type.
+    /// Returns an error if the value is not a number of this type.
     pub fn bits(self, value: &Value, env: &Env, what: &str) -> Result<u64, Diagnostic> {
         if let Some(range) = self.range() {
             return Ok(self.cut(value.integer(env, what, range)?));
@@ -91,7 +92,7 @@ impl ElementType {
         })
     }
 
-    /// The bit pattern of a whole number; `None` beyond the range.
+    /// Returns the bit pattern of a whole number; `None` if out of range.
     pub fn of_whole(self, number: i128) -> Option<u64> {
         match self.range() {
             Some(range) => range.contains(&number).then(|| self.cut(number)),
@@ -99,8 +100,8 @@ impl ElementType {
         }
     }
 
-    /// The bit pattern of the nearest number of a floating-point type, of an integer type that of a whole
-    /// number; `None` beyond the range.
+    /// Returns the bit pattern of a number, rounded to nearest for a floating-point type. An
+    /// integer type needs a whole number. Returns `None` if out of range.
     pub fn of_float(self, number: f64) -> Option<u64> {
         let pattern = match self {
             Self::F16 => narrowed::<Half>(number),
@@ -117,7 +118,7 @@ impl ElementType {
         stays_finite.then_some(pattern)
     }
 
-    /// The bit pattern of a number as texts write it; `None` if it is no number of this type.
+    /// Parses a number from text into its bit pattern; `None` if it is not a number of this type.
     pub fn parse(self, text: &str) -> Option<u64> {
         if self.range().is_some() {
             return self.of_whole(text.parse().ok()?);
@@ -133,7 +134,7 @@ impl ElementType {
         (!is_infinite || says_so).then_some(pattern)
     }
 
-    /// What [`parse`](Self::parse) takes, for messages.
+    /// Describes the input that [`parse`](Self::parse) accepts, for messages.
     pub fn expected(self) -> String {
         match self.range() {
             Some(range) => format!("a whole number from {} to {}", range.start(), range.end()),
@@ -141,7 +142,7 @@ impl ElementType {
         }
     }
 
-    /// The number that a bit pattern stands for, to the nearest of double precision.
+    /// Returns the number of a bit pattern, rounded to the nearest in double precision.
     pub fn number(self, pattern: u64) -> f64 {
         match self {
             Self::F16 => widened(Half::from_bits(pattern.into())),
@@ -152,8 +153,7 @@ impl ElementType {
         }
     }
 
-    /// The number that a bit pattern stands for as people and tables write it; the shortest digits that
-    /// mean this number and no other.
+    /// Formats the number of a bit pattern, with the fewest digits that identify it.
     pub fn text(self, pattern: u64) -> String {
         match self {
             Self::F16 | Self::BF16 => format!("{:?}", self.number(pattern)),
@@ -163,7 +163,7 @@ impl ElementType {
         }
     }
 
-    /// The order of the numbers of two bit patterns; `None` if one is NaN.
+    /// Compares the numbers of two bit patterns; `None` if one is NaN.
     pub fn compare(self, one: u64, other: u64) -> Option<Ordering> {
         match self.range() {
             Some(_) => Some(self.whole(one).cmp(&self.whole(other))),
@@ -171,17 +171,17 @@ impl ElementType {
         }
     }
 
-    /// The number that a bit pattern of an integer type stands for; `None` of a floating-point type.
+    /// Returns the number of a bit pattern of an integer type; `None` for a floating-point type.
     pub fn integer(self, pattern: u64) -> Option<i128> {
         self.range().map(|_| self.whole(pattern))
     }
 
-    /// Words that an array takes.
+    /// Returns the number of words that an array takes.
     pub fn words_of(self, length: usize) -> usize {
         (length * self.bytes()).div_ceil(WORD_BYTES)
     }
 
-    /// Bit patterns as the words of an array.
+    /// Packs bit patterns into the words of an array.
     pub fn pack(self, patterns: impl IntoIterator<Item = u64>) -> Vec<u32> {
         let patterns = patterns.into_iter();
         match self.bytes() {
@@ -205,10 +205,10 @@ impl ElementType {
         }
     }
 
-    /// The bit pattern of one element of the words of an array.
+    /// Returns the bit pattern of one element of an array, given as words.
     ///
     /// # Panics
-    /// If the array is shorter.
+    /// Panics if the array is shorter.
     pub fn pattern(self, words: &[u32], index: usize) -> u64 {
         match self.bytes() {
             8 => u64::from(words[2 * index]) | u64::from(words[2 * index + 1]) << 32,
@@ -221,12 +221,12 @@ impl ElementType {
         }
     }
 
-    /// The lowest bits of a number.
+    /// Returns the lowest bits of a number, as many as the type has.
     fn cut(self, number: i128) -> u64 {
         number as u64 & u64::MAX >> (64 - 8 * self.bytes())
     }
 
-    /// The number of a pattern of an integer type.
+    /// Returns the number of a pattern of an integer type.
     fn whole(self, pattern: u64) -> i128 {
         match self {
             Self::S8 => (pattern as i8).into(),
@@ -244,7 +244,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// The bytes of a memory as words; what the last one has left is zero.
+/// Converts the bytes of a memory to words. Unused bytes of the last word are zero.
 pub fn words_of_bytes(bytes: &[u8]) -> Vec<u32> {
     let (whole, rest) = bytes.as_chunks::<WORD_BYTES>();
     let mut words: Vec<u32> = whole.iter().map(|word| u32::from_le_bytes(*word)).collect();
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn half_a_number_in_between_goes_to_the_even_one() {
-        // 2049 lies between 2048 and 2050.
+        // 2049 is between 2048 and 2050.
         assert_eq!(F16.number(F16.of_float(2049.0).unwrap()), 2048.0);
         assert_eq!(F16.number(F16.of_float(2051.0).unwrap()), 2052.0);
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with an input, and where.
+//! Errors in inputs, with their positions.
 
 use std::fmt;
 use std::io;
@@ -10,14 +10,14 @@ use warpweave_params::{Diagnostic, out_of_range};
 
 use crate::csr::CsrError;
 
-/// A place in a text file.
+/// Position in a text file, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file as the user named it.
+    /// Name of the file as the user gave it.
     pub file: String,
-    /// Line, from 1; in a compressed file, of the text inside.
+    /// Line number, from 1. In a compressed file it refers to the decompressed text.
     pub line: u64,
-    /// Column in bytes, from 1.
+    /// Column number in bytes, starting from 1.
     pub column: u64,
 }
 
@@ -27,80 +27,75 @@ impl fmt::Display for Place {
     }
 }
 
-/// An input that cannot be read or made.
+/// Error from reading or generating an input.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// The file cannot be opened.
+    /// The file could not be opened for reading.
     #[error("{file}: cannot be opened: {reason}")]
     Open {
-        /// The file as the user named it.
+        /// Name of the file as the user gave it.
         file: String,
-        /// What the operating system said.
         reason: io::Error,
     },
-    /// The file cannot be read on.
+    /// Reading failed in the middle of the file.
     #[error("{place}: cannot be read further: {reason}")]
     Read {
-        /// How far reading came.
+        /// Position up to which the file was read.
         place: Place,
-        /// What the operating system said.
         reason: io::Error,
     },
-    /// The compressed data ends in the middle.
+    /// The compressed data are truncated.
     #[error(
         "{place}: the gzip data ends early, after this place of the text inside\n\
          hint: the file is cut off; fetch it again"
     )]
     GzipTruncated {
-        /// How far decompression came.
+        /// Position up to which the text was decompressed.
         place: Place,
     },
-    /// The compressed data is damaged.
+    /// The compressed data are not valid gzip.
     #[error("{place}: the gzip data is damaged after this place of the text inside: {reason}")]
     GzipDamaged {
-        /// How far decompression came.
+        /// Position up to which the text was decompressed.
         place: Place,
-        /// What the decompressor found.
         reason: io::Error,
     },
-    /// The text is not what the format asks for at this place.
+    /// The text at this position does not match the format.
     #[error("{place}: expected {expected}, found {found}")]
     Text {
-        /// Where.
         place: Place,
-        /// What the format asks for, and what to do if that may surprise.
+        /// Description of the expected text, with a hint if it may surprise.
         expected: String,
-        /// What is there.
+        /// Text found instead, shortened for display.
         found: String,
     },
     /// The file of an array cannot be read.
     #[error("{file}: cannot be read: {reason}")]
     Unreadable {
-        /// The file as the user named it.
+        /// Name of the file as the user gave it.
         file: String,
-        /// What the operating system said.
         reason: io::Error,
     },
-    /// The file of an array is larger than an array may be.
+    /// The file of an array exceeds the maximum size of an array.
     #[error("{file}: has {bytes} bytes, at most {most} are possible")]
     TooLarge {
-        /// The file as the user named it.
+        /// Name of the file as the user gave it.
         file: String,
-        /// Its size.
+        /// Size of the file in bytes.
         bytes: u64,
-        /// The largest size.
+        /// Maximum size of an array in bytes.
         most: u64,
     },
-    /// A text stands where elements are expected.
+    /// The file is a text, but binary elements are expected.
     #[error(
         "{file}: is a text, expected little-endian words of {bytes} bytes\n\
          hint: a table is read with `format: Csv`, or if the name of its file ends in `.csv`"
     )]
     TextForElements {
-        /// The file as the user named it.
+        /// Name of the file as the user gave it.
         file: String,
-        /// Bytes of an element.
+        /// Number of bytes in an element.
         bytes: usize,
     },
     /// The file ends in the middle of an element.
@@ -109,47 +104,47 @@ pub enum InputError {
          hint: the file holds little-endian words of {bytes} bytes"
     )]
     PartOfAnElement {
-        /// The file as the user named it.
+        /// Name of the file as the user gave it.
         file: String,
-        /// Its size.
+        /// Size of the file in bytes.
         found: u64,
-        /// Bytes of an element.
+        /// Number of bytes in an element.
         bytes: usize,
     },
-    /// A table has no such column.
+    /// The table has no such column.
     #[error("{place}: there is no column `{column}`\nhint: {hint}")]
     NoColumn {
-        /// Where the columns are named.
+        /// Position of the line with the column names.
         place: Place,
-        /// The column asked for.
+        /// Name or number of the requested column.
         column: String,
-        /// The nearest, or all.
+        /// Nearest column name, or all of them.
         hint: String,
     },
-    /// The file of an array is not what its format asks for.
+    /// The file of an array does not match its format.
     #[error("{file}: {problem}\nhint: {hint}")]
     Array {
-        /// The file as the user named it.
+        /// Name of the file as the user gave it.
         file: String,
-        /// What is wrong.
+        /// Description of what is wrong in the file.
         problem: String,
-        /// What to do.
+        /// Hint on how to resolve the problem.
         hint: String,
     },
-    /// A description of a generator makes no sense.
+    /// The description of a generator is invalid.
     #[error("{generator} generator: `{field}` is {problem}")]
     Description {
-        /// The generator, by its name in workload files.
+        /// Name of the generator in workload files.
         generator: &'static str,
-        /// The field at fault.
+        /// Name of the field that is invalid.
         field: &'static str,
-        /// Its value and what it may be.
+        /// Value of the field and its permitted range.
         problem: String,
     },
-    /// It takes more memory than there may be.
+    /// The input would exceed the memory budget.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// Arrays do not form a graph.
+    /// The arrays do not form a graph.
     #[error(transparent)]
     Graph(#[from] CsrError),
 }
@@ -163,7 +158,7 @@ impl InputError {
         }
     }
 
-    /// Fails unless a field of a generator's description lies in `range`.
+    /// Returns an error unless a field of a generator's description is in `range`.
     pub(crate) fn in_range<T: PartialOrd + fmt::Display>(
         generator: &'static str,
         field: &'static str,
@@ -181,7 +176,7 @@ impl InputError {
     }
 }
 
-/// The message, with its hint apart, to be put where the input was asked for.
+/// Splits the message from its hint, to be placed where the input was requested.
 impl From<InputError> for Diagnostic {
     fn from(error: InputError) -> Self {
         if let InputError::OverBudget(error) = error {

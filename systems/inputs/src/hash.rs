@@ -1,17 +1,17 @@
-//! A stable hash of generated data (FNV-1a, 64 bits, over little-endian bytes).
+//! Stable hash of generated data (FNV-1a, 64 bits, over little-endian bytes).
 //!
-//! It tells two inputs apart in tests, logs and results; it does not resist an adversary.
+//! It distinguishes inputs in tests, logs and results. It is not secure against an adversary.
 
 use warpweave_random::{FNV_START, fnv1a};
 
-/// Hash of a slice of words: FNV-1a over the little-endian bytes, the length first.
+/// Computes the hash of a slice of words: FNV-1a over the little-endian bytes, the length first.
 pub fn hash_u32s(values: &[u32]) -> u64 {
     let mut hash = Fnv::default();
     hash.words(values);
     hash.finish()
 }
 
-/// Hash of a slice of floats: that of their bit patterns, so `0.0` and `-0.0` differ.
+/// Computes the hash of a slice of floats from their bit patterns, so `0.0` and `-0.0` differ.
 pub fn hash_f32s(values: &[f32]) -> u64 {
     let mut hash = Fnv::default();
     hash.length(values.len());
@@ -21,7 +21,7 @@ pub fn hash_f32s(values: &[f32]) -> u64 {
     hash.finish()
 }
 
-/// FNV-1a state.
+/// State of an FNV-1a hash in progress.
 pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
@@ -39,12 +39,12 @@ impl Fnv {
         }
     }
 
-    /// Adds a length, so that neighbouring slices cannot trade elements unnoticed.
+    /// Adds a length, so that moving elements between neighbouring slices changes the hash.
     pub(crate) fn length(&mut self, length: usize) {
         self.bytes(&(length as u64).to_le_bytes());
     }
 
-    /// The hash of everything added.
+    /// Returns the hash of everything added so far.
     pub(crate) fn finish(self) -> u64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Inputs of GPU programs and the answers those programs should give.
+//! Inputs of GPU programs and the expected results of those programs.
 //!
 //! ```text
 //!  Matrix Market, edge list (plain or gzip) --+
@@ -8,11 +8,11 @@
 //!  tables, NumPy arrays, pictures, sequences, raw ---------+
 //! ```
 //!
-//! [`GraphSource`], [`ArrayGenerator`] and the kinds of [`reference::Reference`] are the descriptions a
-//! workload file holds; everything
-//! they produce depends on nothing but the description, bit for bit, on every machine and with
-//! every version of the random-number crate: only the core output of the PCG32 generator is used,
-//! distributions are our own, and tests pin the hash of every generator for seed 1.
+//! [`GraphSource`], [`ArrayGenerator`] and the kinds of [`reference::Reference`] are the
+//! descriptions in a workload file. Their output depends only on the description, bit for bit, on
+//! every machine and with every version of the random-number crate. Only the core output of the
+//! PCG32 generator is used, distributions are our own, and tests pin the hash of every generator
+//! for seed 1.
 //!
 //! # Example
 //!
@@ -61,9 +61,9 @@ pub use results::{ResultFormat, table};
 pub use source::{EdgeWeights, GraphSource};
 pub use write::{write_edge_list, write_matrix_market};
 
-/// The name of a buffer, graph, kernel or counter in a description.
+/// Name of a buffer, graph, kernel or counter in a description.
 pub type Name = Placed<String>;
 
-/// A number in a description, or an integer expression over parameters, properties of graphs
-/// (`g_vertices`, `g_arcs`, `g_source`) and counters of loops.
+/// Number in a description, or an integer expression. Expressions use parameters, properties of
+/// graphs (`g_vertices`, `g_arcs`, `g_source`) and loop counters.
 pub type Value = Placed<Number>;

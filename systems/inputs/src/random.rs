@@ -1,42 +1,43 @@
-//! Seeded random numbers that never change: PCG32 core output under our own distributions.
+//! Seeded random numbers that never change between versions: PCG32 core output under our own
+//! distributions.
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng as _;
 use warpweave_random::nth;
 
-/// The stream number of keyed sequences, which nothing else uses.
+/// Stream number of keyed sequences, used for nothing else.
 const KEYED_STREAM: u64 = 0x6b65_7965;
 
-/// A stream of random numbers, a function of `(seed, stream)` alone.
+/// Stream of random numbers that depends only on `(seed, stream)`.
 ///
-/// The generator is PCG32 (O'Neill, HMC-CS-2014-0905); only its 32-bit output is taken from the
+/// The generator is PCG32 (O'Neill, HMC-CS-2014-0905). Only its 32-bit output is taken from the
 /// library, so no change of a library's distributions can change an input.
 #[derive(Debug, Clone)]
 pub struct Random(Pcg32);
 
 impl Random {
-    /// The numbered stream of a seed. Streams of one seed are independent sequences, so that, say,
-    /// edges and weights made from the same seed do not echo each other.
+    /// Creates a numbered stream of a seed. Streams of one seed are independent sequences. Edges
+    /// and weights made from the same seed, for example, are not correlated.
     pub fn new(seed: u64, stream: u64) -> Self {
         Random(Pcg32::new(nth(seed, 0), stream))
     }
 
-    /// The stream that belongs to one thing with a number, such as an edge, under a seed. Keys are
-    /// scattered, so the first numbers of neighbouring keys are unrelated.
+    /// Creates the stream for a numbered item, such as an edge, under a seed. Keys are mixed, so
+    /// the first numbers of neighbouring keys are unrelated.
     pub fn keyed(seed: u64, key: u64) -> Self {
         Random::new(seed ^ nth(key, 0), KEYED_STREAM)
     }
 
-    /// A uniform 32-bit word.
+    /// Draws a uniform word of 32 bits.
     pub fn word(&mut self) -> u32 {
         self.0.next_u32()
     }
 
-    /// A uniform number in `0..bound`, without bias (Lemire, "Fast random integer generation in an
-    /// interval", 2019).
+    /// Draws a uniform number in `0..bound`, without bias (Lemire, "Fast random integer generation
+    /// in an interval", 2019).
     ///
     /// # Panics
-    /// If `bound` is zero: there is no such number.
+    /// Panics if `bound` is zero, because there is no such number.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a random number below zero was asked for");
         let threshold = bound.wrapping_neg() % bound;
@@ -49,13 +50,13 @@ impl Random {
         }
     }
 
-    /// A uniform multiple of 2^-53 in [0, 1).
+    /// Draws a uniform multiple of 2^-53 in [0, 1).
     pub fn unit(&mut self) -> f64 {
         let word = u64::from(self.word()) << 32 | u64::from(self.word());
         (word >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A uniform multiple of 2^-24 in [0, 1), from one word.
+    /// Draws a uniform multiple of 2^-24 in [0, 1), from one word.
     pub fn unit_f32(&mut self) -> f32 {
         (self.word() >> 8) as f32 / (1_u32 << 24) as f32
     }
@@ -65,7 +66,8 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// First outputs of the reference implementation's demo program, `pcg32_srandom(42, 54)`.
+    /// Compares with the first outputs of the reference implementation's demo program,
+    /// `pcg32_srandom(42, 54)`.
     #[test]
     fn core_output_is_the_published_pcg32() {
         let mut random = Random(Pcg32::new(42, 54));

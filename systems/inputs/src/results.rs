@@ -1,4 +1,4 @@
-//! Arrays as files that other programs read: what a program left behind.
+//! Export of result arrays to files that other programs can read.
 
 use std::fmt::Write as _;
 
@@ -7,17 +7,18 @@ use serde::Deserialize;
 use crate::element::ElementType;
 use crate::read::npy_name;
 
-/// The format in which an array is written.
+/// File format for a result array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum ResultFormat {
-    /// A table of one column, which has the name of the array; numbers in the shortest digits that mean them.
+    /// Table of one column, named after the array. Numbers have the fewest digits that identify
+    /// them.
     Csv,
-    /// The array format of `NumPy`, version 1, of one dimension.
+    /// Array format of `NumPy`, version 1, with one dimension.
     Npy,
 }
 
 impl ResultFormat {
-    /// What names of such files end in.
+    /// Returns the ending of the file name.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -25,10 +26,10 @@ impl ResultFormat {
         }
     }
 
-    /// The file of an array of `length` elements that lies in `words`.
+    /// Returns the file contents for an array of `length` elements stored in `words`.
     ///
     /// # Panics
-    /// If there are fewer words than the elements take.
+    /// Panics if there are fewer words than the elements take.
     pub fn file(self, name: &str, element: ElementType, length: usize, words: &[u32]) -> Vec<u8> {
         match self {
             Self::Csv => table(length, &[(name, element, words)]).into_bytes(),
@@ -37,10 +38,10 @@ impl ResultFormat {
     }
 }
 
-/// A table of `length` lines with a column for each array, given by its name, its type and its words.
+/// Returns a table of `length` lines with one column per array, given by its name, type and words.
 ///
 /// # Panics
-/// If a column has fewer words than its elements take.
+/// Panics if a column has fewer words than its elements take.
 pub fn table<W: AsRef<[u32]>>(length: usize, columns: &[(&str, ElementType, W)]) -> String {
     let names: Vec<String> = columns.iter().map(|(name, ..)| cell(name)).collect();
     let mut text = names.join(",") + "\n";
@@ -58,7 +59,7 @@ pub fn table<W: AsRef<[u32]>>(length: usize, columns: &[(&str, ElementType, W)])
     text
 }
 
-/// A name, in quotes if it needs them.
+/// Returns a name, quoted if necessary.
 fn cell(name: &str) -> String {
     if name.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", name.replace('"', "\"\""))

@@ -1,4 +1,4 @@
-//! Descriptions of graphs, as a workload file holds them.
+//! Descriptions of graphs in workload files.
 
 use std::path::{Path, PathBuf};
 
@@ -12,33 +12,34 @@ use crate::generate::{
 };
 use crate::read::{EntryValues, GraphFormat, read_graph};
 
-/// Bytes of an arc while a graph is drawn: its number, its ends, and its place in the graph.
+/// Memory per arc while a graph is generated, in bytes: its number, its ends and its place in the
+/// graph.
 const DRAWN_ARC_BYTES: u64 = 24;
 
-/// Bytes of a vertex while a graph is drawn.
+/// Memory per vertex while a graph is generated, in bytes.
 const DRAWN_VERTEX_BYTES: u64 = 8;
 
-/// Where a graph comes from.
+/// Source of a graph: a file, or a generator with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum GraphSource {
-    /// A file, plain or gzip-compressed.
+    /// Graph read from a file, plain or gzip-compressed.
     File {
-        /// The file; a relative path starts at the folder of the description.
+        /// Path of the file. A relative path starts at the folder of the description.
         path: PathBuf,
-        /// Its format.
+        /// Format of the file's decompressed contents.
         format: GraphFormat,
     },
-    /// A uniform random directed graph without loops and parallel arcs, see [`uniform`].
+    /// Uniform random directed graph without loops and parallel arcs, see [`uniform`].
     Uniform {
-        /// Number of vertices.
+        /// Number of vertices in the graph.
         vertices: u32,
-        /// Number of arcs.
+        /// Number of arcs in the graph.
         edges: u32,
-        /// Same seed, same graph.
+        /// Random seed; the same seed gives the same graph.
         seed: u64,
     },
-    /// A heavy-tailed directed graph, see [`rmat`]. The probabilities default to those of Graph500.
+    /// Heavy-tailed directed graph, see [`rmat`]. The probabilities default to those of Graph500.
     Rmat {
         /// log2 of the number of vertices.
         scale: u32,
@@ -53,65 +54,66 @@ pub enum GraphSource {
         /// Probability of the quadrant "high to low".
         #[serde(default = "graph500_b")]
         c: f64,
-        /// Same seed, same graph.
+        /// Random seed; the same seed gives the same graph.
         seed: u64,
     },
-    /// An undirected rectangular grid, see [`grid`].
+    /// Undirected rectangular grid, see [`grid`].
     Grid {
-        /// Cells in x.
+        /// Number of cells in the x direction.
         width: u32,
-        /// Cells in y.
+        /// Number of cells in the y direction.
         height: u32,
     },
-    /// Every vertex with an arc to every other.
+    /// Complete graph, with an arc from every vertex to every other.
     Complete {
-        /// Number of vertices.
+        /// Number of vertices in the graph.
         vertices: u32,
     },
-    /// Papers that cite earlier ones, by a copying model; arcs go both ways.
+    /// Citation graph by a copying model, in which papers cite earlier ones. Arcs go both ways.
     Citation {
-        /// Number of vertices.
+        /// Number of vertices in the graph.
         vertices: u32,
-        /// Citations drawn for each vertex.
+        /// Number of citations drawn for each vertex.
         references: u32,
-        /// Same seed, same graph.
+        /// Random seed; the same seed gives the same graph.
         seed: u64,
     },
-    /// Another graph with every arc turned round too, without weights.
+    /// Another graph with the reverse of every arc added, without weights.
     Symmetric(Box<GraphSource>),
-    /// Another source with weights of its own.
+    /// Graph of another source with its weights replaced.
     #[serde(rename = "Graph")]
     Weighted {
-        /// Where vertices and arcs come from.
+        /// Source of the vertices and arcs.
         source: Box<GraphSource>,
-        /// The weights the graph gets.
+        /// Weights that the graph is given.
         #[serde(default)]
         weights: EdgeWeights,
     },
 }
 
-/// The weights a graph gets.
+/// Weights to give to a graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum EdgeWeights {
-    /// Those of the file, if it has any; generated graphs have none.
+    /// Weights stored in the file, if it has any. Generated graphs have none.
     #[default]
     AsStored,
-    /// None, whatever the file has.
+    /// No weights, even if the file has some.
     Without,
-    /// Drawn uniformly from `low..high`, the same for both arcs of an edge, see [`uniform_weights`].
+    /// Weights drawn uniformly from `low..high`, equal for both arcs of an edge, see
+    /// [`uniform_weights`].
     Uniform {
-        /// Smallest weight.
+        /// Lower bound of the weights, inclusive.
         low: u32,
-        /// Bound above, itself never drawn.
+        /// Upper bound of the weights, exclusive.
         high: u32,
-        /// Same seed and graph, same weights.
+        /// Random seed; the same seed and graph give the same weights.
         seed: u64,
     },
 }
 
 impl GraphSource {
-    /// The file it is read from, if any.
+    /// Returns the path of the file it is read from, if any.
     pub fn file(&self) -> Option<&Path> {
         match self {
             GraphSource::File { path, .. } => Some(path),
@@ -120,11 +122,11 @@ impl GraphSource {
         }
     }
 
-    /// The graph.
+    /// Reads or generates the graph.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged, a description that makes no sense, or a graph that
-    /// takes more memory than there may be.
+    /// Returns an error if a file cannot be read or is damaged, or the description is invalid. Also
+    /// fails if the graph exceeds the memory budget.
     pub fn build(&self, files: &Files) -> Result<Csr, InputError> {
         let budget = files.ledger().budget();
         let _drawing = match self.drawing_bytes() {
@@ -137,7 +139,8 @@ impl GraphSource {
         Ok(graph)
     }
 
-    /// Bytes that a generator takes while it draws the graph; those of a file are not known yet.
+    /// Returns the memory that a generator needs, in bytes. Files return 0, because their size is
+    /// not known yet.
     fn drawing_bytes(&self) -> u64 {
         let (vertices, arcs) = match *self {
             GraphSource::File { .. } => (0, 0),
@@ -266,7 +269,8 @@ mod tests {
         weighted.build(&files).unwrap()
     }
 
-    /// The default source, its degree, the vertices reached from there and the last level.
+    /// Returns the default source, its degree, the number of vertices reached from it and the last
+    /// level.
     fn search(graph: &Csr) -> (u32, u32, u32, u32) {
         let source = graph.default_source().unwrap();
         let levels = reference::bfs_levels(graph, source);
@@ -282,7 +286,7 @@ mod tests {
         )
     }
 
-    /// Counts as stated in scenarios/data/README.md.
+    /// Compares with the counts in scenarios/data/README.md.
     #[test]
     fn road_network_reads_as_documented() {
         let graph = build(&committed("road-helsinki.mtx.gz"), EdgeWeights::AsStored);

@@ -1,15 +1,15 @@
-//! Writers of graph files, the counterparts of the readers.
+//! Writers for graph files, the counterparts of the readers.
 
 use std::io::{self, Write};
 
 use crate::csr::Csr;
 
-/// Writes a graph as a Matrix Market coordinate file, `general`, `integer` with weights and
-/// `pattern` without. Reading it gives the same graph if its rows are sorted, as all graphs of this
-/// crate's readers and generators are.
+/// Writes a graph as a Matrix Market coordinate file: `general`, with field `integer` if it has
+/// weights and `pattern` otherwise. Reading it gives the same graph if its rows are sorted. All
+/// graphs from this crate's readers and generators are.
 ///
 /// # Errors
-/// Whatever the output says.
+/// Returns the errors of the output.
 pub fn write_matrix_market(graph: &Csr, mut output: impl Write) -> io::Result<()> {
     let field = if graph.weights().is_some() {
         "integer"
@@ -21,11 +21,11 @@ pub fn write_matrix_market(graph: &Csr, mut output: impl Write) -> io::Result<()
     write_arcs(graph, 1, output)
 }
 
-/// Writes a graph as an edge list. The format does not say how many vertices there are, so those
-/// after the last one with an arc are lost.
+/// Writes a graph as an edge list. The format does not state the number of vertices, so those after
+/// the last one with an arc are lost.
 ///
 /// # Errors
-/// Whatever the output says.
+/// Returns the errors of the output.
 pub fn write_edge_list(graph: &Csr, output: impl Write) -> io::Result<()> {
     write_arcs(graph, 0, output)
 }

@@ -1,4 +1,4 @@
-//! The table of kernels in scenarios/workloads/README.md says what the committed PTX says.
+//! Checks that the kernel table in scenarios/workloads/README.md matches the committed PTX.
 
 #![expect(clippy::unwrap_used, reason = "a failed read fails the test")]
 
@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A row of the table.
+/// Row of the kernel table in the README.
 struct Row {
     file: String,
     entry: String,
-    /// PTX types of the parameters.
+    /// PTX types of the kernel's parameters, in order.
     params: Vec<&'static str>,
-    /// Threads of a block, if the kernel requires them.
+    /// Number of threads per block, if the kernel requires it.
     block: Option<u32>,
 }
 
@@ -48,7 +48,7 @@ fn every_source_has_its_ptx() {
     assert_eq!(with("cu"), with("ptx"));
 }
 
-/// A host reference can only match bit for bit if nothing is fused and every rounding is written.
+/// A host reference can match bit for bit only if nothing is fused and every rounding is explicit.
 #[test]
 fn ptx_rounds_every_float_operation() {
     for (file, entry) in entries_on_disk(&workloads()) {
@@ -71,7 +71,7 @@ fn workloads() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/workloads")
 }
 
-/// "| `file`, `entry` | `name: type`, ... | block | grid |"
+/// Parses a row "| `file`, `entry` | `name: type`, ... | block | grid |".
 fn row(line: &str) -> Row {
     let cells: Vec<&str> = line.split('|').map(str::trim).collect();
     let (file, entry) = cells[1].split_once(", ").unwrap();
@@ -106,7 +106,7 @@ fn ptx_type(param: &str) -> &'static str {
     }
 }
 
-/// Parameter types and threads of a block an entry declares.
+/// Returns the parameter types and block size that an entry declares.
 fn declaration(ptx: &str, entry: &str) -> (Vec<String>, Option<u32>) {
     let (_, rest) = ptx
         .split_once(&format!(".entry {entry}("))

@@ -1,33 +1,33 @@
 //! Architectural register allocation.
 //!
-//! PTX has endless virtual registers; occupancy and hardware that tags registers need numbers as
-//! an assembler would give them. The stated model: live ranges are exact (data flow over the
-//! control-flow graph), two values share a register unless one is written while the other is live,
-//! 64-bit values take an aligned pair and 128-bit ones an aligned four, predicates have a file of their own, nothing is spilled,
-//! rescheduled or rematerialised. Values are coloured in the order of their first appearance, each
-//! with the lowest free number. `registers_per_thread` is the highest number plus one.
+//! PTX has unlimited virtual registers, while occupancy and the register scoreboard need
+//! architectural numbers. The model uses exact live ranges, from data flow over the control-flow
+//! graph. Two values share a register unless one is written while the other is live. 64-bit values
+//! take an aligned pair and 128-bit ones an aligned quad; predicates have a separate file. Nothing
+//! is spilled, rescheduled or rematerialised. Values are coloured in order of first appearance,
+//! each with the lowest free number. `registers_per_thread` is the highest number plus one.
 
 use crate::cfg::Graph;
 
-/// General registers a thread may have.
+/// Maximum number of general registers per thread.
 pub(crate) const REGISTERS_MAX: u32 = 255;
-/// Predicate registers a thread may have.
+/// Maximum number of predicate registers per thread.
 pub(crate) const PREDICATES_MAX: u32 = 64;
 
-/// Register file of a value.
+/// Register file and width class of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum File {
     Predicate,
-    /// Up to 32 bits.
+    /// A general register of up to 32 bits.
     Word,
-    /// 64 bits: an aligned pair.
+    /// A 64-bit value in an aligned register pair.
     Double,
-    /// 128 bits: an aligned four.
+    /// A 128-bit value in four aligned registers.
     Quad,
 }
 
 impl File {
-    /// Numbers that a value takes, and of which its first is a multiple.
+    /// Number of registers that a value takes, which is also its alignment.
     pub(crate) fn width(self) -> u32 {
         match self {
             Self::Predicate | Self::Word => 1,
@@ -37,24 +37,24 @@ impl File {
     }
 }
 
-/// What one instruction reads and writes, as virtual registers.
+/// Virtual registers that one instruction reads and writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
     pub(crate) reads: Vec<u32>,
     pub(crate) writes: Vec<u32>,
-    /// A guarded write leaves the old value in some lanes: the value lives on.
+    /// True if the write is guarded: some lanes keep the old value, so it stays live.
     pub(crate) guarded: bool,
 }
 
 pub(crate) struct Allocation {
-    /// Architectural number of each virtual register; the first of a pair or four.
+    /// Architectural number of each virtual register; the first one for a pair or quad.
     pub(crate) numbers: Vec<u16>,
-    /// 32-bit registers used.
+    /// Number of 32-bit registers used per thread.
     pub(crate) registers: u32,
     pub(crate) predicates: u32,
 }
 
-/// A set of virtual registers.
+/// Bit set over the virtual registers of a function.
 #[derive(Clone, PartialEq)]
 struct Set(Vec<u64>);
 
@@ -71,7 +71,7 @@ impl Set {
         self.0[item as usize / 64] &= !(1 << (item % 64));
     }
 
-    /// Adds all of `other`; tells whether anything was new.
+    /// Adds all members of `other`; returns true if any was new.
     fn absorb(&mut self, other: &Self) -> bool {
         let mut grew = 0;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -92,7 +92,7 @@ impl Set {
     }
 }
 
-/// Numbers the registers of one function; those in `entry` hold arguments when it starts.
+/// Assigns registers for one function; those in `entry` hold arguments at its start.
 pub(crate) fn allocate(
     graph: &Graph,
     effects: &[Effects],
@@ -153,7 +153,7 @@ pub(crate) fn allocate(
     }
 }
 
-/// For each register, those of the same kind that must not share its number.
+/// Returns, for each register, those of the same kind that must not share its number.
 fn conflicts(graph: &Graph, effects: &[Effects], files: &[File], entry: &[u32]) -> Vec<Vec<u32>> {
     let live_out = live_out(graph, effects, files.len());
     let mut lists: Vec<Vec<u32>> = vec![Vec::new(); files.len()];

@@ -1,4 +1,4 @@
-//! The syntax tree: what was written, with places, names not yet resolved.
+//! Syntax tree of a module with source positions; names are not yet resolved.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::types::{ScalarType, StateSpace};
 pub(crate) struct Tree<'a> {
     pub(crate) version: String,
     pub(crate) target: Vec<&'a str>,
-    /// 32 or 64; PTX's default is 32, every current compiler states it.
+    /// Address size, 32 or 64; the PTX default is 32, but current compilers always state it.
     pub(crate) address_bits: u32,
     pub(crate) variables: Vec<Variable<'a>>,
     pub(crate) functions: Vec<Function<'a>>,
-    /// Source files by the number that `.loc` names them by.
+    /// Source files, keyed by the number used in `.loc`.
     pub(crate) files: BTreeMap<u64, &'a str>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Function<'a> {
     pub(crate) is_entry: bool,
     pub(crate) returns: Vec<Variable<'a>>,
     pub(crate) parameters: Vec<Variable<'a>>,
-    /// `None` for a declaration.
+    /// Statements of the body; `None` for a declaration.
     pub(crate) body: Option<Vec<Statement<'a>>>,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Variable<'a> {
     pub(crate) linkage: Linkage,
     pub(crate) space: StateSpace,
     pub(crate) ty: ScalarType,
-    /// A texture reference (`.texref`): a place that stands for a texture, which is no number.
+    /// True for a texture reference (`.texref`), which is an opaque handle and not a number.
     pub(crate) is_texture: bool,
-    /// Elements of a vector type; 1 for a scalar.
+    /// Number of vector elements; 1 for a scalar.
     pub(crate) vector: u32,
     pub(crate) align: Option<u32>,
     /// Array extents; `None` is an open extent (`[]`).
     pub(crate) extents: Vec<Option<u64>>,
-    /// `<n>`: declares `name0 .. name(n-1)`.
+    /// Count of a range `<n>`, which declares `name0 .. name(n-1)`.
     pub(crate) range: Option<u64>,
     pub(crate) initialiser: Option<Initialiser<'a>>,
 }
@@ -64,7 +64,7 @@ impl Variable<'_> {
         u64::from(self.ty.bytes() * self.vector)
     }
 
-    /// Bytes, with open extents counted as `open` elements.
+    /// Returns the size in bytes, with open extents counted as `open` elements.
     pub(crate) fn bytes(&self, open: u64) -> u64 {
         let elements: u64 = self
             .extents
@@ -101,28 +101,28 @@ pub(crate) enum Statement<'a> {
     },
     Instruction(Instruction<'a>),
     Block(Vec<Statement<'a>>),
-    /// `name: .callprototype (returns) _ (parameters);`
+    /// Call prototype: `name: .callprototype (returns) _ (parameters);`
     Prototype {
         name: &'a str,
         span: Span,
         returns: Vec<Variable<'a>>,
         parameters: Vec<Variable<'a>>,
     },
-    /// `name: .branchtargets a, b;` or `name: .calltargets f, g;`
+    /// Target list: `name: .branchtargets a, b;` or `name: .calltargets f, g;`
     Targets {
         name: &'a str,
         span: Span,
         list: Vec<(&'a str, Span)>,
         is_call: bool,
     },
-    /// Where what follows comes from.
+    /// Source location of the statements that follow.
     Location(Location),
 }
 
-/// A place in the source that was compiled to PTX (`.loc`).
+/// A position in the source that was compiled to PTX (`.loc`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// Number of a `.file`.
+    /// Number of the file in its `.file` directive.
     pub(crate) file: u64,
     pub(crate) line: u32,
     pub(crate) column: u32,
@@ -130,7 +130,7 @@ pub(crate) struct Location {
 
 #[derive(Debug)]
 pub(crate) struct Instruction<'a> {
-    /// The whole statement.
+    /// Position of the whole statement in the text.
     pub(crate) span: Span,
     pub(crate) guard: Option<Guard<'a>>,
     /// Opcode with modifiers as written, e.g. `ld.global.u32`.
@@ -156,24 +156,24 @@ pub(crate) struct Operand<'a> {
 pub(crate) enum OperandKind<'a> {
     /// Register, special register (with `.x`), label, function, variable or `_`.
     Name(&'a str),
-    /// A variable plus a constant.
+    /// A variable plus a constant offset in bytes.
     Offset(&'a str, i64),
     Integer(u64),
     Single(u32),
     Double(u64),
-    /// `!p`
+    /// Negated predicate operand, as in `!p`.
     Not(&'a str),
     /// `[base + offset]`; `base` is `None` for an absolute address.
     Address {
         base: Option<&'a str>,
         offset: i64,
-        /// What follows the base of a texture: coordinates, behind a sampler where there is one.
+        /// Texture operands after the base: coordinates, preceded by a sampler if there is one.
         coordinates: Vec<Operand<'a>>,
     },
-    /// `{a, b}`
+    /// Vector of operands, as in `{a, b}`.
     Vector(Vec<Operand<'a>>),
-    /// `p|q`
+    /// Pair of destination operands, as in `p|q`.
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
-    /// `(a, b)`: arguments of a call.
+    /// Arguments of a call, as in `(a, b)`.
     List(Vec<Operand<'a>>),
 }

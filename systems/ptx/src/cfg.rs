@@ -1,38 +1,38 @@
-//! Control-flow graph of one function: blocks, reconvergence points, loops.
+//! Control-flow graph of one function: blocks, reconvergence points and loops.
 //!
-//! PTX has no reconvergence marks; lanes that part at a branch meet again at its immediate
-//! post-dominator (Fung et al., "Dynamic Warp Formation", MICRO 2007). Post-dominators are taken
-//! towards a virtual exit that every `ret`, `exit` and `trap` leads to.
+//! PTX has no reconvergence marks; lanes that diverge at a branch reconverge at its immediate
+//! post-dominator (Fung et al., "Dynamic Warp Formation", MICRO 2007). Post-dominators are computed
+//! towards a virtual exit that is the successor of every `ret`, `exit` and `trap`.
 //!
-//! Blocks that cannot reach the exit (endless loops) get a rule of their own: as long as there are
-//! any, the textually last of them is given an edge to the virtual exit. Such an edge is never
-//! taken; it only puts the reconvergence points of an endless loop's branches inside the loop.
+//! Blocks that cannot reach the exit (endless loops) get a special rule. While there are any, the
+//! textually last of them is given an edge to the virtual exit. Such an edge is never taken. It
+//! only keeps the reconvergence points of branches in an endless loop inside the loop.
 
 use petgraph::algo::dominators::{self, Dominators};
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::Reversed;
 
-/// How control leaves an instruction.
+/// Control flow out of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Next,
-    /// To an instruction; `conditional` falls through too.
+    /// Jumps to an instruction; if `conditional`, it may also fall through.
     Branch {
         target: usize,
         conditional: bool,
     },
-    /// To one of several instructions; `conditional` falls through too.
+    /// Jumps to one of several instructions; if `conditional`, it may also fall through.
     Switch {
         targets: Vec<usize>,
         conditional: bool,
     },
-    /// Out of the function.
+    /// Leaves the function; if conditional, it may also fall through.
     Leave {
         conditional: bool,
     },
 }
 
-/// A range of instructions without branches in or out of its middle.
+/// Basic block: a range of instructions without branches into or out of its middle.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub(crate) start: usize,
@@ -42,11 +42,11 @@ pub(crate) struct Block {
 
 pub(crate) struct Graph {
     pub(crate) blocks: Vec<Block>,
-    /// Block of each instruction.
+    /// Index of the block that contains each instruction.
     pub(crate) block_of: Vec<usize>,
     /// First instruction of each block's immediate post-dominator; `None` is the exit.
     meets: Vec<Option<usize>>,
-    /// First instruction of the innermost loop around each block.
+    /// First instruction of the innermost loop that contains each block.
     loop_heads: Vec<Option<usize>>,
 }
 
@@ -63,12 +63,13 @@ impl Graph {
         }
     }
 
-    /// Where lanes parted by the branch at `instruction` meet; `None` is the function's end.
+    /// Returns the reconvergence point of the branch at `instruction`; `None` is the end of the
+    /// function.
     pub(crate) fn meet(&self, instruction: usize) -> Option<usize> {
         self.meets[self.block_of[instruction]]
     }
 
-    /// First instruction of the innermost loop around `instruction`.
+    /// Returns the first instruction of the innermost loop that contains `instruction`.
     pub(crate) fn loop_head(&self, instruction: usize) -> Option<usize> {
         self.loop_heads[self.block_of[instruction]]
     }
@@ -181,7 +182,7 @@ fn reaches(tree: &Dominators<NodeIndex>, node: NodeIndex, exit: NodeIndex) -> bo
     node == exit || tree.immediate_dominator(node).is_some()
 }
 
-/// Natural loops: a back edge goes to a block that dominates its start.
+/// Finds natural loops: a back edge leads to a block that dominates its source.
 fn loop_heads(blocks: &[Block]) -> Vec<Option<usize>> {
     let mut graph = DiGraph::<(), ()>::new();
     let nodes: Vec<NodeIndex> = blocks.iter().map(|_| graph.add_node(())).collect();

@@ -1,10 +1,10 @@
-//! Errors of the PTX front end: where in the text, what was wrong, what would be right.
+//! Errors of the PTX front end, with position, problem and suggestion.
 
 use std::fmt;
 
 use warpweave_params::{Excerpt, shortened};
 
-/// Characters shown of a name or a sentence.
+/// Maximum characters shown of a name or a sentence.
 const TEXT_MAX: usize = 600;
 
 /// A half-open byte range of the source text.
@@ -23,13 +23,14 @@ impl Span {
     }
 }
 
-/// A complaint with a byte range; becomes a [`Diagnostic`] once the source is known.
+/// An error with a byte range; becomes a [`Diagnostic`] once the source is known.
 #[derive(Clone, Debug)]
 pub(crate) struct SpannedError {
     pub(crate) span: Span,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    /// The text is PTX that the emulator cannot execute: whoever reaches it is refused, not the module.
+    /// True for valid PTX that the emulator cannot execute: only kernels that reach it are
+    /// rejected, not the module.
     pub(crate) is_unsupported: bool,
 }
 
@@ -43,7 +44,7 @@ impl SpannedError {
         }
     }
 
-    /// Of PTX that the emulator cannot execute.
+    /// Creates a complaint about PTX that the emulator cannot execute.
     pub(crate) fn unsupported(span: Span, message: impl Into<String>) -> Self {
         Self {
             is_unsupported: true,
@@ -56,7 +57,7 @@ impl SpannedError {
         self
     }
 
-    /// Adds "did you mean" when one of `names` is close to `wrong`.
+    /// Adds "did you mean" if one of `names` is similar to `wrong`.
     pub(crate) fn nearest<'n>(self, wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Self {
         match nearest_name(wrong, names) {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
@@ -65,7 +66,7 @@ impl SpannedError {
     }
 }
 
-/// The name most similar to `wrong`, if any is similar enough to be worth suggesting.
+/// Returns the name most similar to `wrong`, if it is similar enough to suggest.
 pub(crate) fn nearest_name<'n>(
     wrong: &str,
     names: impl IntoIterator<Item = &'n str>,
@@ -80,7 +81,7 @@ pub(crate) fn nearest_name<'n>(
     best.map(|(_, name)| name)
 }
 
-/// Source text with its file name and the starts of its lines.
+/// Source text with its file name and line start offsets.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
@@ -103,12 +104,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// One-based line of a byte offset.
+    /// Returns the one-based line of a byte offset.
     pub(crate) fn line(&self, offset: u32) -> u32 {
         self.line_starts.partition_point(|&start| start <= offset) as u32
     }
 
-    /// One-based column of a byte offset, in characters.
+    /// Returns the one-based column of a byte offset, in characters.
     pub(crate) fn column(&self, offset: u32) -> u32 {
         let start = self.line_starts[self.line(offset) as usize - 1] as usize;
         let before = self.text.get(start..offset as usize).unwrap_or_default();
@@ -139,22 +140,22 @@ impl<'a> Source<'a> {
     }
 }
 
-/// One problem in a PTX file.
+/// A problem found in a PTX file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// File name as given to [`Module::parse`](crate::Module::parse).
+    /// File name as passed to [`Module::parse`](crate::Module::parse).
     pub file: String,
-    /// Line, counted from one.
+    /// Line of the problem, counted from one.
     pub line: u32,
     /// Column in characters, counted from one.
     pub column: u32,
-    /// Bytes of the line that are at fault.
+    /// Length of the faulty part of the line, in bytes.
     pub width: u32,
-    /// What is wrong.
+    /// Description of the problem, in one sentence.
     pub message: String,
-    /// The part of the line to show.
+    /// Part of the line that is shown.
     pub excerpt: Excerpt,
-    /// A next step, when there is one.
+    /// Suggested fix, if there is one.
     pub hint: Option<String>,
 }
 
@@ -180,7 +181,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// All problems found in a PTX file, in the order of the text; never empty.
+/// All problems found in a PTX file, in text order; never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

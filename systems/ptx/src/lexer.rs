@@ -1,4 +1,4 @@
-//! Splits PTX text into tokens (PTX ISA, chapter 4 "Syntax").
+//! Lexer: splits PTX text into tokens (PTX ISA, chapter 4 "Syntax").
 
 use crate::diagnostics::{Span, SpannedError};
 
@@ -9,11 +9,11 @@ pub(crate) enum Kind {
     /// A directive or modifier with its dot, e.g. `.global` or `.shared::cta`.
     Dot,
     Integer(u64),
-    /// `0f` literal: bits of a single.
+    /// A `0f` literal, as the bits of a single.
     Single(u32),
-    /// `0d` literal or decimal fraction: bits of a double.
+    /// A `0d` literal or decimal fraction, as the bits of a double.
     Double(u64),
-    /// A string, without interpretation of escapes.
+    /// A string literal whose escapes are not interpreted.
     Text,
     Punct(char),
     End,
@@ -29,7 +29,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
 
-/// All tokens of `text`, with a final [`Kind::End`].
+/// Returns all tokens of `text`, followed by [`Kind::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, SpannedError> {
     let mut lexer = Lexer {
         text,

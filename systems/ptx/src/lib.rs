@@ -6,30 +6,32 @@
 //!                         KernelTrace <- emulator (launch, DeviceMemory) <-----------+
 //! ```
 //!
-//! A [`Module`] is checked completely when it is parsed: what is no PTX is an error with file, line and
-//! column, even in code nobody runs. An instruction or form of PTX that the emulator does not support refuses
-//! only the kernels that reach it by calls, when they are launched ([`Module::refused`]). [`launch`]
-//! executes one kernel over a [`DeviceMemory`] and returns its trace.
+//! A [`Module`] is checked completely when it is parsed. Invalid PTX is an error with file, line
+//! and column, even in unused code. Valid PTX that the emulator does not support affects only the
+//! kernels that reach it by calls; those are refused at launch ([`Module::refused`]). [`launch`]
+//! executes one kernel on a [`DeviceMemory`] and returns its trace.
 //!
 //! # Model
-//! - Registers: exact live ranges coloured greedily, 64-bit values in aligned pairs, predicates
-//!   apart; a function called lies above its callers. More than 255 registers, or 64 predicates,
-//!   is an error. The carry flag is no register.
-//! - Parameters between functions travel in registers on hardware: their `ld.param` and `st.param`
+//! - Registers: exact live ranges, greedy colouring, 64-bit values in aligned pairs, and separate
+//!   predicates. A callee's registers follow those of its callers. More than 255 registers, or 64
+//!   predicates, is an error. The carry flag is not a register.
+//! - Function parameters are passed in registers on hardware, so their `ld.param` and `st.param`
 //!   are recorded as moves without addresses.
-//! - Lanes run in lock step with reconvergence at immediate post-dominators, as before Volta: a lock
-//!   taken by one lane and spun on by another of the same wavefront never ends and is reported as
-//!   such. A barrier counts arriving wavefronts, not lanes.
-//! - Work-groups start in a declared order, a fixed number at a time; their wavefronts take turns of
-//!   a fixed number of instructions ([`EmulationOptions`]). Same inputs, same bits.
-//! - Kernels that launch kernels: a kernel is emulated to its end before those it launched, each with all of
-//!   its own before the next. [`launch_family`] gives all of them.
+//! - Lanes run in lock step with reconvergence at immediate post-dominators, as before Volta. A
+//!   lock held by one lane while another lane of its wavefront spins on it never opens; this is
+//!   reported as an error. A barrier counts arriving wavefronts, not lanes.
+//! - Work-groups start in a given order with a fixed number resident; their wavefronts alternate
+//!   after a fixed number of instructions ([`EmulationOptions`]). Execution is deterministic: equal
+//!   inputs give identical results.
+//! - Device launches: a kernel is emulated to its end before its child kernels, each with all its
+//!   descendants before the next. [`launch_family`] returns all of them.
 //! - NaN results are canonical. Approximate instructions are correctly rounded.
 //!
 //! # Not modelled
-//! A texture cache (texture reads are loads from global memory), levels of textures, surfaces,
-//! matrix instructions, asynchronous copies, registers whose value depends on placement or time.
-//! Kernels that reach them are refused, with the name and the line.
+//! The emulator has no texture cache (texture reads are loads from global memory), mipmaps,
+//! surfaces, matrix instructions or asynchronous copies. It also lacks special registers whose
+//! value depends on placement or time. Kernels that use unsupported features are refused, with name
+//! and line.
 //!
 //! # Example
 //!

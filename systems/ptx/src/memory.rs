@@ -1,4 +1,5 @@
-//! Device memory: named allocations in one address space, and the windows of generic addresses.
+//! Device memory: named allocations in one address space, and the windows of the generic address
+//! space.
 //!
 //! ```text
 //! 0x0080_0000  addresses of functions (data only, never accessed)
@@ -17,22 +18,22 @@ use warpweave_files::Ledger;
 use crate::module::Module;
 use crate::texture::Textures;
 
-/// Numbers of textures.
+/// Range of numbers used as texture handles.
 pub(crate) const TEXTURE_HANDLES: Range<u64> = 0x00c0_0000..0x0100_0000;
-/// Generic addresses of work-group memory.
+/// Generic address window of the local memory of a work-group.
 pub(crate) const SHARED_WINDOW: Range<u64> = 0x0100_0000..0x0200_0000;
-/// Generic addresses of private memory.
+/// Generic address window of the private memory of a thread.
 pub(crate) const LOCAL_WINDOW: Range<u64> = 0x0200_0000..0x0300_0000;
-/// Generic addresses of the kernel's arguments.
+/// Generic address window of the kernel's arguments.
 pub(crate) const PARAM_WINDOW: Range<u64> = 0x0300_0000..0x0310_0000;
-/// Address of the first allocation.
+/// Address of the first allocation in device memory.
 pub const DEVICE_BASE: u64 = 0x1000_0000;
 
-/// Every allocation starts at a multiple of this many bytes.
+/// Alignment of every allocation, in bytes.
 const ALIGNMENT: u64 = 256;
 
-/// Bytes from one allocation, which has `bytes`, to the next. There is a gap between them, so that
-/// running off the end is always noticed.
+/// Returns the distance from an allocation of `bytes` bytes to the next one, in bytes. A gap
+/// between allocations ensures that overruns are detected.
 pub fn allocation_bytes(bytes: u64) -> u64 {
     (bytes + 1).next_multiple_of(ALIGNMENT)
 }
@@ -40,11 +41,11 @@ pub fn allocation_bytes(bytes: u64) -> u64 {
 /// A named range of device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// Name in traces and messages.
+    /// Name used in traces and messages; need not be unique.
     pub name: String,
-    /// First address.
+    /// First address of the allocation in device memory.
     pub base: u64,
-    /// Size in bytes.
+    /// Size of the allocation in bytes, without the gap.
     pub bytes: u64,
 }
 
@@ -54,38 +55,38 @@ impl Allocation {
     }
 }
 
-/// An access outside every allocation.
+/// Error for an access that is outside every allocation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} bytes at {address:#x} are not inside an allocation; nearest is {nearest}")]
 pub struct OutOfBounds {
-    /// First address asked for.
+    /// First address of the requested range.
     pub address: u64,
-    /// Number of bytes asked for.
+    /// Length of the requested range in bytes.
     pub bytes: u64,
-    /// The nearest allocation, described.
+    /// Description of the allocation nearest to the address.
     pub nearest: String,
 }
 
-/// The device's global and constant memory; it outlives launches.
+/// Global and constant memory of the device; it persists across launches.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceMemory {
     data: Vec<u8>,
-    /// Ascending by address.
+    /// Allocations in ascending order of address.
     allocations: Vec<Allocation>,
-    /// Addresses of each loaded module's variables.
+    /// Addresses of the variables of each loaded module, by fingerprint.
     modules: BTreeMap<u64, Vec<u64>>,
     pub(crate) textures: Textures,
     ledger: Ledger,
 }
 
 impl DeviceMemory {
-    /// Empty memory.
+    /// Creates a device memory without any allocation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Empty memory whose first allocation lies `offset` bytes from the start of device memory; a
-    /// multiple of what an allocation takes.
+    /// Creates an empty memory whose first allocation is `offset` bytes after the start of device
+    /// memory. The offset must be a multiple of the allocation alignment.
     pub fn beginning_at(offset: u64) -> Self {
         Self {
             data: vec![0; offset as usize],
@@ -93,8 +94,8 @@ impl DeviceMemory {
         }
     }
 
-    /// Charges what launches keep, and what they need while they run, to `ledger`. The memory itself is
-    /// charged by whoever allocates it.
+    /// Charges the memory that launches need or retain to `ledger`. The device memory itself is
+    /// charged by the caller that allocates it.
     pub fn charged_to(mut self, ledger: &Ledger) -> Self {
         self.ledger = ledger.clone();
         self
@@ -104,7 +105,7 @@ impl DeviceMemory {
         &self.ledger
     }
 
-    /// Reserves `bytes` zeroed bytes and returns their address.
+    /// Allocates `bytes` zeroed bytes and returns their address.
     pub fn allocate(&mut self, name: impl Into<String>, bytes: u64) -> u64 {
         let base = DEVICE_BASE + self.data.len() as u64;
         let end = self.data.len() + allocation_bytes(bytes) as usize;
@@ -117,13 +118,13 @@ impl DeviceMemory {
         base
     }
 
-    /// All allocations, ascending by address. Variables of modules appear when the module is first
-    /// used.
+    /// Returns all allocations in ascending order of address. Variables of a module appear when the
+    /// module is first used.
     pub fn allocations(&self) -> &[Allocation] {
         &self.allocations
     }
 
-    /// The latest allocation with this name.
+    /// Returns the most recent allocation with this name.
     pub fn find(&self, name: &str) -> Option<&Allocation> {
         self.allocations
             .iter()
@@ -131,10 +132,10 @@ impl DeviceMemory {
             .find(|allocation| allocation.name == name)
     }
 
-    /// The bytes at an address.
+    /// Returns the bytes of an address range.
     ///
     /// # Errors
-    /// [`OutOfBounds`] unless the whole range lies in one allocation.
+    /// Returns [`OutOfBounds`] unless the whole range is within one allocation.
     pub fn read(&self, address: u64, bytes: u64) -> Result<&[u8], OutOfBounds> {
         let range = self.range(address, bytes)?;
         Ok(&self.data[range])
@@ -143,7 +144,7 @@ impl DeviceMemory {
     /// Copies bytes to an address.
     ///
     /// # Errors
-    /// [`OutOfBounds`] unless the whole range lies in one allocation.
+    /// Returns [`OutOfBounds`] unless the whole range is within one allocation.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), OutOfBounds> {
         let range = self.range(address, bytes.len() as u64)?;
         self.data[range].copy_from_slice(bytes);
@@ -164,7 +165,7 @@ impl DeviceMemory {
         }
     }
 
-    /// The last allocation that starts at or before `address`.
+    /// Returns the last allocation that starts at or before `address`.
     pub(crate) fn containing(&self, address: u64) -> Option<&Allocation> {
         let after = self
             .allocations
@@ -172,7 +173,8 @@ impl DeviceMemory {
         after.checked_sub(1).map(|at| &self.allocations[at])
     }
 
-    /// Addresses at which `bytes` bytes may be accessed around `address`: `(first, last)`.
+    /// Returns the valid addresses for accesses of `bytes` bytes in the allocation around
+    /// `address`: `(first, last)`.
     pub(crate) fn window(&self, address: u64, bytes: u64) -> Option<(u64, u64)> {
         let allocation = self.containing(address)?;
         allocation
@@ -180,12 +182,12 @@ impl DeviceMemory {
             .then(|| (allocation.base, allocation.base + allocation.bytes - bytes))
     }
 
-    /// Textures over this memory.
+    /// Returns the textures that are defined over this memory.
     pub(crate) fn textures(&self) -> &Textures {
         &self.textures
     }
 
-    /// The backing bytes; index 0 is [`DEVICE_BASE`].
+    /// Returns the backing bytes; index 0 is [`DEVICE_BASE`].
     #[inline(always)]
     pub(crate) fn data(&self) -> &[u8] {
         &self.data
@@ -225,11 +227,11 @@ impl DeviceMemory {
         }
     }
 
-    /// Gives a module's variables memory and initial values, once; later calls change nothing, so
-    /// variables persist between launches. Launching does this by itself.
+    /// Allocates and initializes a module's variables. Later calls have no effect, so variables
+    /// persist across launches. A launch loads its module automatically.
     ///
     /// # Errors
-    /// The name of an `.extern` variable that no module loaded before defines.
+    /// Returns the name of an `.extern` variable that no loaded module defines.
     pub fn load(&mut self, module: &Module) -> Result<(), String> {
         if self.modules.contains_key(&module.fingerprint) {
             return Ok(());
@@ -270,14 +272,14 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// The address of a variable of a loaded module that has memory of its own.
+    /// Returns the address of a loaded module's variable, if it has storage of its own.
     pub fn variable(&self, module: &Module, name: &str) -> Option<u64> {
         let variables = module.variables.iter().zip(self.variables(module));
         let mut addresses = variables.filter(|(storage, _)| storage.name == name);
         addresses.find_map(|(_, address)| (*address != 0).then_some(*address))
     }
 
-    /// Addresses of a loaded module's variables.
+    /// Returns the addresses of a loaded module's variables.
     pub(crate) fn variables(&self, module: &Module) -> &[u64] {
         self.modules
             .get(&module.fingerprint)

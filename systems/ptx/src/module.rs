@@ -1,4 +1,4 @@
-//! A parsed PTX module: its kernels and variables.
+//! Parsed PTX module with its kernels and variables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::ops::Decoded;
 use crate::parser;
 use crate::types::ScalarType;
 
-/// A PTX file, checked and decoded, ready to launch kernels from.
+/// PTX module that has been checked and decoded; its kernels can be launched.
 #[derive(Debug)]
 pub struct Module {
     file: String,
     kernels: Vec<Kernel>,
     refused: Vec<RefusedKernel>,
     pub(crate) variables: Vec<Storage>,
-    /// Source files by the number that `.loc` names them by.
+    /// Source files, keyed by the number used in `.loc`.
     pub(crate) files: BTreeMap<u64, String>,
-    /// Tells modules apart in a device memory.
+    /// Hash that identifies the module in a device memory.
     pub(crate) fingerprint: u64,
 }
 
@@ -31,9 +31,9 @@ impl Module {
     /// Parses, checks and decodes PTX text. `file_name` is used in messages only.
     ///
     /// # Errors
-    /// All problems found, each with line, column and the text around it. An instruction of PTX that the
-    /// emulator does not support is no problem here: it refuses the kernels that reach it by calls, when
-    /// they are launched ([`Module::refused`]).
+    /// Returns all problems found, each with line, column and an excerpt. Instructions that the
+    /// emulator does not support are no error here. They cause the kernels that reach them by calls
+    /// to be refused at launch ([`Module::refused`]).
     pub fn parse(file_name: &str, text: &str) -> Result<Self, Diagnostics> {
         let source = Source::new(file_name, text);
         let lowered = parser::parse(&source).and_then(|tree| lower::lower(&tree, &source));
@@ -59,24 +59,25 @@ impl Module {
         }
     }
 
-    /// The file name given to [`Module::parse`].
+    /// Returns the file name passed to [`Module::parse`].
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Names of the variables in global and constant memory that the module defines.
+    /// Returns the names of the variables in global and constant memory that the module defines.
     pub fn variable_names(&self) -> impl Iterator<Item = &str> + Clone {
         self.defined().map(|storage| storage.name.as_str())
     }
 
-    /// The size of a variable in global or constant memory that the module defines.
+    /// Returns the size in bytes of a variable in global or constant memory that the module
+    /// defines.
     pub fn variable_bytes(&self, name: &str) -> Option<u64> {
         let mut all = self.defined();
         let found = all.find(|storage| storage.name == name)?;
         Some(found.bytes.len() as u64)
     }
 
-    /// Names of the variables that the module declares `.extern` and does not define.
+    /// Returns the names of variables declared `.extern` that the module does not define.
     pub fn undefined_variables(&self) -> impl Iterator<Item = &str> {
         let declared = self.variables.iter().filter(|storage| storage.is_external);
         let is_defined = |name: &str| self.defined().any(|storage| storage.name == name);
@@ -89,33 +90,33 @@ impl Module {
         variables.filter(|storage| !storage.is_external && !storage.is_texture)
     }
 
-    /// Names of the texture references (`.texref`), in the order of the text.
+    /// Returns the names of the texture references (`.texref`), in text order.
     pub fn texture_references(&self) -> impl Iterator<Item = &str> + Clone {
         let references = self.variables.iter().filter(|storage| storage.is_texture);
         references.map(|storage| storage.name.as_str())
     }
 
-    /// The kernels that can be launched, in the order of the text.
+    /// Returns the kernels that can be launched, in text order.
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
 
-    /// The kernels that reach what is not supported, in the order of the text.
+    /// Returns the kernels that need unsupported features, in text order.
     pub fn refused(&self) -> &[RefusedKernel] {
         &self.refused
     }
 
-    /// The refused kernel whose address, as data, this is.
+    /// Returns the refused kernel with this address as data.
     pub(crate) fn refused_at(&self, address: u64) -> Option<&RefusedKernel> {
         self.refused.iter().find(|kernel| kernel.address == address)
     }
 
-    /// The kernel whose address, as data, this is.
+    /// Returns the kernel with this address as data.
     pub(crate) fn kernel_at(&self, address: u64) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.address == address)
     }
 
-    /// The kernel with this name.
+    /// Returns the kernel with this name.
     ///
     /// # Errors
     /// [`NoKernel`]: there is none, or it reaches what is not supported.
@@ -136,106 +137,106 @@ impl Module {
     }
 }
 
-/// FNV-1a over name and text.
+/// Returns the FNV-1a hash of file name and text.
 fn fingerprint(file_name: &str, text: &str) -> u64 {
     fnv1a(FNV_START, file_name.bytes().chain([0]).chain(text.bytes()))
 }
 
-/// Why there is no kernel to launch.
+/// Reason why a kernel cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoKernel {
-    /// The module has none of this name.
+    /// The module has no kernel with this name.
     #[error(transparent)]
     Unknown(#[from] UnknownKernel),
-    /// The kernel reaches what is not supported.
+    /// The kernel needs features that are not supported.
     #[error(transparent)]
     Refused(#[from] RefusedKernel),
 }
 
-/// A kernel that cannot be launched, since it reaches PTX that the emulator does not support.
+/// Kernel that cannot be launched because it needs PTX features that the emulator does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel `{name}` reaches what is not supported:\n{reasons}")]
 pub struct RefusedKernel {
-    /// Name of the entry point.
+    /// Name of the entry point in the PTX text.
     pub name: String,
-    /// Its address as data.
+    /// Address of the kernel when used as data.
     pub(crate) address: u64,
-    /// Parameters in order; of each it is taken that memory may be read through it.
+    /// Parameters in order; all are assumed to be readable pointers.
     pub parameters: Vec<Parameter>,
-    /// What is not supported, in the order of the text.
+    /// Unsupported features that the kernel reaches, in text order.
     pub reasons: Diagnostics,
 }
 
-/// A module has no kernel of this name.
+/// Error for a kernel name that the module does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: no kernel `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("\nhint: did you mean `{n}`?")))]
 pub struct UnknownKernel {
-    /// The module's file.
+    /// File name of the module, as passed to the parser.
     pub file: String,
-    /// The name asked for.
+    /// Requested kernel name that the module does not have.
     pub name: String,
-    /// The most similar kernel of the module.
+    /// Most similar kernel name in the module, if any.
     pub nearest: Option<String>,
 }
 
-/// A parameter of a kernel.
+/// A kernel parameter, with its place in the argument block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Name in the PTX text.
+    /// Parameter name as written in the PTX text.
     pub name: String,
     /// Element type; by-value structures are arrays of `.b8`.
     pub ty: ScalarType,
-    /// Size in bytes.
+    /// Size of the parameter in the argument block, in bytes.
     pub bytes: u32,
-    /// Alignment in bytes.
+    /// Required alignment of the parameter in bytes.
     pub align: u32,
-    /// Offset in the argument block.
+    /// Offset in bytes within the argument block.
     pub offset: u32,
-    /// Memory may be read through it; `false` for a pointer that is only written through, and for
-    /// what is no pointer.
+    /// True if the kernel may read memory through it; `false` for write-only pointers and for
+    /// parameters that are not pointers.
     pub may_be_read: bool,
 }
 
-/// A kernel with everything it calls, decoded.
+/// A decoded kernel, with all functions it calls.
 #[derive(Debug)]
 pub struct Kernel {
-    /// The module's file as it was named, for messages.
+    /// File name of the module, for messages.
     pub(crate) file: String,
-    /// Its address as data.
+    /// Address of the kernel when used as data.
     pub(crate) address: u64,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) code: Arc<Code>,
     pub(crate) ops: Vec<Decoded>,
     pub(crate) tables: Tables,
-    /// The kernel itself first, then the functions it reaches.
+    /// Frames of the kernel itself, followed by those of the functions it reaches.
     pub(crate) frames: Vec<Frame>,
-    /// Bytes of variables of the module in front of the frames in private memory.
+    /// Size in bytes of the module variables placed before the frames in private memory.
     pub(crate) private_base: u32,
-    /// What checkers want to know of each instruction.
+    /// Checker information for each instruction.
     pub(crate) sites: Vec<Site>,
-    /// As `frames`.
+    /// Function shapes, in the same order as `frames`.
     pub(crate) functions: Vec<FunctionShape>,
-    /// Variables in work-group memory.
+    /// Variables in local memory, for the checker.
     pub(crate) shared: Vec<SharedRange>,
 }
 
 impl Kernel {
-    /// Name of the entry point.
+    /// Returns the name of the entry point.
     pub fn name(&self) -> &str {
         &self.code.name
     }
 
-    /// Parameters in order.
+    /// Returns the parameters in order of their declaration.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// The static instruction table that traces of this kernel refer to.
+    /// Returns the static instruction table referenced by traces of this kernel.
     pub fn code(&self) -> &Arc<Code> {
         &self.code
     }
 
-    /// Bytes of the argument block.
+    /// Returns the size of the argument block in bytes.
     pub(crate) fn argument_bytes(&self) -> u32 {
         self.parameters
             .last()
@@ -243,15 +244,15 @@ impl Kernel {
     }
 }
 
-/// Sizes of one function's activation.
+/// Entry point, registers and private memory of one function's activation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// Index of the first instruction.
+    /// Index of the function's first instruction in the kernel.
     pub(crate) entry: u32,
     pub(crate) words: usize,
     pub(crate) doubles: usize,
     pub(crate) predicates: usize,
-    /// Private memory and parameters, in bytes per thread.
+    /// Size of private memory and parameters, in bytes per thread.
     pub(crate) bytes: u32,
 }
 
@@ -262,13 +263,13 @@ pub(crate) struct Storage {
     pub(crate) align: u32,
     pub(crate) bytes: Vec<u8>,
     pub(crate) patches: Vec<Patch>,
-    /// Declared `.extern`: another module defines it.
+    /// True if declared `.extern`, so another module defines it.
     pub(crate) is_external: bool,
-    /// A texture reference.
+    /// True if the variable is a texture reference.
     pub(crate) is_texture: bool,
 }
 
-/// An address inside an initialiser.
+/// A symbol address to be filled into an initializer.
 #[derive(Debug)]
 pub(crate) struct Patch {
     pub(crate) at: usize,

@@ -1,10 +1,10 @@
-//! Textures: what a program on the host says of memory that kernels read through coordinates.
+//! Textures: the host's description of memory that kernels read by coordinates.
 //!
-//! A texture describes memory that belongs to an allocation; nothing is copied. Rows follow one another at
-//! a stated pitch, planes and layers after all rows of the one before. Hardware hides the layout of its
-//! arrays; here it is always this one, so that addresses in a trace mean something.
+//! A texture describes memory within an allocation; nothing is copied. Rows are stored at a given
+//! pitch; each plane or layer follows the rows of the one before. Hardware hides the layout of its
+//! arrays; this model always uses the layout above, so that trace addresses are meaningful.
 //!
-//! Terms and formulas are those of the CUDA C++ Programming Guide, "Texture Fetching".
+//! Terms and formulas follow the CUDA C++ Programming Guide, "Texture Fetching".
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,10 +14,11 @@ use crate::diagnostics::nearest_name;
 use crate::memory::{DeviceMemory, TEXTURE_HANDLES};
 use crate::module::Module;
 
-/// Distance between two handles.
+/// Distance between the numbers of two texture handles.
 const HANDLE_STEP: u64 = 32;
 
-/// Most texels along an axis: coordinates times this number are exact in double precision.
+/// Maximum number of texels along an axis; coordinates times this number are exact in double
+/// precision.
 const EXTENT_MAX: u32 = 1 << 27;
 
 /// Type of one channel of a texel.
@@ -35,7 +36,7 @@ pub enum TexelType {
 }
 
 impl TexelType {
-    /// Size of a channel in bytes.
+    /// Returns the size of a channel in bytes.
     pub fn bytes(self) -> u64 {
         match self {
             Self::U8 | Self::S8 => 1,
@@ -44,41 +45,41 @@ impl TexelType {
         }
     }
 
-    /// Whether channels are floating-point numbers.
+    /// True if the channels are floating-point numbers.
     pub fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::F32)
     }
 }
 
-/// Number and length of the axes, in texels.
+/// Number of axes and their lengths in texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextureShape {
-    /// Linear memory: texels in a row, read at whole numbers; outside of it everything is zero.
+    /// Linear memory: a row of texels, read at integer coordinates; out-of-range reads return zero.
     Linear(u32),
-    /// A row.
+    /// One-dimensional texture with the given width in texels.
     Row(u32),
-    /// Width and height.
+    /// Two-dimensional texture with width and height in texels.
     Plane([u32; 2]),
-    /// Width, height and depth.
+    /// Three-dimensional texture with width, height and depth in texels.
     Volume([u32; 3]),
-    /// Rows of one width, chosen by number.
+    /// Layered one-dimensional texture: rows of equal width, selected by index.
     Rows {
-        /// Length of a row.
+        /// Number of texels in each row.
         width: u32,
-        /// How many there are.
+        /// Number of rows, one for each layer.
         layers: u32,
     },
-    /// Planes of one size, chosen by number.
+    /// Layered two-dimensional texture: planes of equal size, selected by index.
     Planes {
-        /// Width and height.
+        /// Width and height of each plane in texels.
         extents: [u32; 2],
-        /// How many there are.
+        /// Number of planes, one for each layer.
         layers: u32,
     },
 }
 
 impl TextureShape {
-    /// Axes that take coordinates.
+    /// Returns the number of axes that take coordinates.
     pub(crate) fn axes(self) -> usize {
         match self {
             Self::Linear(_) | Self::Row(_) | Self::Rows { .. } => 1,
@@ -87,7 +88,7 @@ impl TextureShape {
         }
     }
 
-    /// Width, height and depth; 1 where there is no such axis.
+    /// Returns width, height and depth; 1 for a missing axis.
     pub(crate) fn extents(self) -> [u32; 3] {
         match self {
             Self::Linear(width) | Self::Row(width) | Self::Rows { width, .. } => [width, 1, 1],
@@ -100,7 +101,7 @@ impl TextureShape {
         }
     }
 
-    /// Number of layers, of a shape that has them.
+    /// Returns the number of layers if the shape is layered.
     pub(crate) fn layers(self) -> Option<u32> {
         match self {
             Self::Rows { layers, .. } | Self::Planes { layers, .. } => Some(layers),
@@ -125,56 +126,58 @@ impl fmt::Display for TextureShape {
     }
 }
 
-/// How values between texels come about.
+/// Filter that determines values between texels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextureFilter {
-    /// The texel that holds the coordinates.
+    /// Uses the texel that contains the coordinates.
     #[default]
     Point,
-    /// Two, four or eight texels around, weighted by the distance along each axis in 256ths.
+    /// Interpolates two, four or eight surrounding texels, weighted by the distance along each axis
+    /// in 256ths.
     Linear,
 }
 
-/// What lies beyond the ends of an axis.
+/// Treatment of coordinates outside the range of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AddressMode {
-    /// The texture again. With coordinates that are not normalised, as `Clamp`.
+    /// Repeats the texture. With unnormalized coordinates, same as `Clamp`.
     Wrap,
-    /// The texel at the end.
+    /// Uses the texel at the nearest edge.
     #[default]
     Clamp,
-    /// The texture backwards. With coordinates that are not normalised, as `Clamp`.
+    /// Mirrors the texture. With unnormalized coordinates, same as `Clamp`.
     Mirror,
-    /// Zeros.
+    /// Returns zero for coordinates beyond the edge.
     Border,
 }
 
-/// A texture over device memory.
+/// Description of a texture in device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Texture {
-    /// Address of the first texel.
+    /// Address of the first texel in device memory.
     pub address: u64,
-    /// Axes and their lengths.
+    /// Number of axes and their lengths in texels.
     pub shape: TextureShape,
-    /// Type of a channel.
+    /// Data type of each channel of a texel.
     pub texel: TexelType,
-    /// Channels of a texel: 1, 2 or 4. Of those that are missing the second and third read zero, the
-    /// fourth one.
+    /// Number of channels per texel: 1, 2 or 4. A missing second or third channel reads as zero, a
+    /// missing fourth as one.
     pub channels: u32,
-    /// Bytes from a row to the next; `None`: no gap between rows.
+    /// Distance between the starts of consecutive rows in bytes; `None` if rows are contiguous.
     pub pitch: Option<u64>,
-    /// How values between texels come about.
+    /// Filter that determines values between texels.
     pub filter: TextureFilter,
-    /// Beyond the ends along x, y, z.
+    /// Address modes along x, y and z.
     pub address_modes: [AddressMode; 3],
-    /// Coordinates run from 0 to 1 along each axis rather than to its length.
+    /// True if coordinates range from 0 to 1 along each axis, false if they range to its length.
     pub normalized_coordinates: bool,
-    /// Integers of 8 and 16 bits read as numbers from 0, or of signed ones -1, to 1.
+    /// Enables reading 8- and 16-bit integers as numbers from 0 to 1, or from -1 to 1 if signed.
     pub normalized_values: bool,
 }
 
 impl Texture {
-    /// Texels without gaps: nearest texel, clamped, coordinates in texels, values as they are.
+    /// Creates a texture with contiguous rows, nearest-point filter, clamping, unnormalized
+    /// coordinates and unconverted values.
     pub fn new(address: u64, shape: TextureShape, texel: TexelType, channels: u32) -> Self {
         Self {
             address,
@@ -189,23 +192,23 @@ impl Texture {
         }
     }
 
-    /// Size of a texel.
+    /// Returns the size of a texel in bytes.
     pub(crate) fn texel_bytes(&self) -> u64 {
         self.texel.bytes() * u64::from(self.channels)
     }
 
-    /// Bytes from a row to the next.
+    /// Returns the distance between the starts of consecutive rows in bytes.
     pub(crate) fn row_bytes(&self) -> u64 {
         let [width, ..] = self.shape.extents();
         self.pitch.unwrap_or(u64::from(width) * self.texel_bytes())
     }
 
-    /// Whether a read gives floating-point numbers.
+    /// True if reads return floating-point numbers.
     pub(crate) fn gives_floats(&self) -> bool {
         self.texel.is_float() || self.normalized_values
     }
 
-    /// What kernels read from it, for messages.
+    /// Returns the kind of values that kernels read, for messages.
     pub(crate) fn values(&self) -> &'static str {
         match (self.gives_floats(), self.texel) {
             (true, _) => "f32",
@@ -214,7 +217,7 @@ impl Texture {
         }
     }
 
-    /// Bytes from the first texel to the end of the last.
+    /// Returns the distance in bytes from the first texel to the end of the last.
     fn bytes(&self) -> Option<u64> {
         let [width, height, depth] = self.shape.extents();
         let planes = u64::from(depth).checked_mul(self.shape.layers().unwrap_or(1).into())?;
@@ -223,7 +226,8 @@ impl Texture {
         before.checked_add(u64::from(width) * self.texel_bytes())
     }
 
-    /// Why it cannot lie over `memory` bytes that begin at its address, if so.
+    /// Returns the problem if the texture is invalid or does not fit in `memory` bytes at its
+    /// address.
     pub fn problem_over(&self, memory: u64) -> Option<String> {
         self.problem().or_else(|| match self.bytes() {
             Some(bytes) if bytes <= memory => None,
@@ -235,7 +239,7 @@ impl Texture {
         })
     }
 
-    /// Why it cannot be anywhere, if so.
+    /// Returns the problem if the texture is invalid at any address.
     fn problem(&self) -> Option<String> {
         let (bytes, row) = (self.texel_bytes(), self.row_bytes());
         let [width, height, depth] = self.shape.extents();
@@ -284,48 +288,44 @@ impl Texture {
     }
 }
 
-/// A texture that cannot be made or bound.
+/// Error from creating or binding a texture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextureError {
-    /// What the description says makes no sense.
+    /// The description of the texture is inconsistent.
     #[error("texture `{name}`: {problem}")]
     Impossible {
-        /// Name of the texture.
         name: String,
-        /// What is wrong.
+        /// Description of the inconsistency, in one sentence.
         problem: String,
     },
-    /// Texels outside the memory that is there.
+    /// Some texels are outside any allocation.
     #[error(
         "texture `{name}`, {shape}, takes {bytes} bytes from {address:#x} on, which are not inside an allocation; nearest is {nearest}"
     )]
     OutOfBounds {
-        /// Name of the texture.
         name: String,
-        /// Its shape in words.
+        /// Number of axes and their lengths in texels.
         shape: TextureShape,
-        /// Bytes it takes.
+        /// Size of the texture in bytes, including row padding.
         bytes: u64,
-        /// Its first address.
         address: u64,
-        /// The nearest allocation, described.
+        /// Description of the allocation nearest to the texture.
         nearest: String,
     },
-    /// A number that no texture has.
+    /// The number is not the handle of any texture.
     #[error("{handle:#x} is no texture")]
     NoSuchTexture {
-        /// The number.
+        /// Number that was used as a texture handle.
         handle: u64,
     },
-    /// The module declares no such reference.
+    /// The module does not declare a texture reference with this name.
     #[error("{file}: no texture reference `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("\nhint: did you mean `{n}`?")))]
     UnknownReference {
-        /// The module's file.
+        /// File name of the module, as passed to the parser.
         file: String,
-        /// The name asked for.
         name: String,
-        /// The most similar reference.
+        /// Most similar texture reference of the module, if any.
         nearest: Option<String>,
     },
     /// The module needs a variable that no module defines.
@@ -333,31 +333,32 @@ pub enum TextureError {
     UndefinedVariable(String),
 }
 
-/// All textures, and the references of modules that stand for them.
+/// All textures, and the module references bound to them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Textures {
     list: Vec<(String, Texture)>,
-    /// By the address of the reference.
+    /// Texture references, keyed by their address.
     references: BTreeMap<u64, Reference>,
 }
 
-/// A `.texref` variable.
+/// A `.texref` variable and the texture bound to it.
 #[derive(Clone, Debug)]
 struct Reference {
     name: String,
-    /// Handle of what it stands for.
+    /// Handle of the bound texture, if any.
     bound: Option<u64>,
 }
 
 impl Textures {
-    /// Makes a reference known, which stands for nothing yet.
+    /// Registers a texture reference that is not bound yet.
     pub(crate) fn declare(&mut self, name: &str, address: u64) {
         let name = name.to_owned();
         let reference = Reference { name, bound: None };
         self.references.entry(address).or_insert(reference);
     }
 
-    /// The texture that a number names: a handle, or the address of a reference. Otherwise what is wrong.
+    /// Returns the texture for a number: a handle, or the address of a reference. Returns a message
+    /// if there is none.
     pub(crate) fn find(&self, value: u64) -> Result<(&str, &Texture), String> {
         let (name, handle) = match self.references.get(&value) {
             Some(Reference { name, bound: None }) => {
@@ -385,11 +386,12 @@ impl Textures {
 }
 
 impl DeviceMemory {
-    /// Makes a texture over memory that is allocated and returns its handle: what kernels get as a texture
-    /// object. `name` is for messages.
+    /// Creates a texture over allocated memory and returns its handle, which kernels take as a
+    /// texture object. `name` is used in messages only.
     ///
     /// # Errors
-    /// [`TextureError`] for a description that makes no sense, or texels outside an allocation.
+    /// Returns [`TextureError`] if the description is inconsistent, or if texels are outside an
+    /// allocation.
     pub fn create_texture(
         &mut self,
         name: impl Into<String>,
@@ -424,10 +426,11 @@ impl DeviceMemory {
         Ok(handle)
     }
 
-    /// Lets a texture reference of a module stand for a texture, until another is bound.
+    /// Binds a texture to a texture reference of a module, until another is bound.
     ///
     /// # Errors
-    /// [`TextureError`] if the module has no such reference or no texture has this handle.
+    /// Returns [`TextureError`] if the module has no such reference, or if no texture has this
+    /// handle.
     pub fn bind_texture(
         &mut self,
         module: &Module,

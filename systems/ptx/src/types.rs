@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A fundamental type.
+/// A fundamental type of the PTX language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The variants are the PTX names.
 pub enum ScalarType {
@@ -56,12 +56,12 @@ const NAMES: [(&str, ScalarType); 22] = [
 ];
 
 impl ScalarType {
-    /// All types, with their names in PTX (without the dot).
+    /// Returns all types with their PTX names (without the dot).
     pub fn all() -> &'static [(&'static str, Self)] {
         &NAMES
     }
 
-    /// The type with this name (without the dot).
+    /// Looks up a type by its name (without the dot).
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         NAMES
             .iter()
@@ -69,7 +69,7 @@ impl ScalarType {
             .map(|&(_, ty)| ty)
     }
 
-    /// Width in bits; a predicate counts as one.
+    /// Returns the width in bits; a predicate counts as one bit.
     pub fn bits(self) -> u32 {
         match self {
             Self::B8 | Self::U8 | Self::S8 => 8,
@@ -88,27 +88,27 @@ impl ScalarType {
         }
     }
 
-    /// Width in bytes; a predicate has none in memory and counts as one.
+    /// Returns the width in bytes; a predicate has no memory form and counts as one byte.
     pub fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
     }
 
-    /// Whether the type is a signed integer.
+    /// True if the type is a signed integer.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// Whether the type is a floating-point number, or two of them.
+    /// True if the type is a floating-point number or a pair of them.
     pub fn is_float(self) -> bool {
         self.is_half() || matches!(self, Self::F32 | Self::F64)
     }
 
-    /// Whether the type is a floating-point number of 16 bits, or two of them.
+    /// True if the type is a 16-bit floating-point number or a pair of them.
     pub(crate) fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::BF16 | Self::F16X2 | Self::BF16X2)
     }
 
-    /// Whether the type is two numbers of 16 bits.
+    /// True if the type is a pair of 16-bit numbers.
     pub(crate) fn is_pair(self) -> bool {
         matches!(self, Self::F16X2 | Self::BF16X2 | Self::U16X2 | Self::S16X2)
     }
@@ -124,7 +124,7 @@ impl fmt::Display for ScalarType {
     }
 }
 
-/// Where a variable lives or an access goes.
+/// State space of a variable or an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StateSpace {
     Register,
@@ -132,15 +132,15 @@ pub(crate) enum StateSpace {
     Const,
     Shared,
     Local,
-    /// Parameters of the kernel, or of the function that is being executed.
+    /// Parameters of the kernel, or of the function being executed.
     Param,
-    /// Parameters of the kernel, wherever they are named.
+    /// Parameters of the kernel, regardless of the function that names them.
     Argument,
     Generic,
 }
 
 impl StateSpace {
-    /// The space with this name (without the dot).
+    /// Looks up a state space by its name (without the dot).
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "reg" => Self::Register,

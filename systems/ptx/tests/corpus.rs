@@ -1,6 +1,7 @@
-//! PTX that other people's compilers wrote: the files that the package `ptx-ir` tests its parser with. They
-//! are read where the package lies; nothing of them is kept here. What is held: how many files are read,
-//! how many kernels can be launched, why the others are refused, and that every launch ends in an orderly way.
+//! Tests with PTX written by third-party compilers: the parser test files of the package `ptx-ir`.
+//! The files are read from the package and are not stored here. Checked are the number of files
+//! parsed, the number of launchable kernels, and the reasons for refusals. Every launch must also
+//! end in an orderly way.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +13,7 @@ use warpweave_ptx::{
     Parameter, launch,
 };
 
-/// What cargo says.
+/// Runs cargo and returns its output.
 fn cargo(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
         .args(arguments)
@@ -24,7 +25,7 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("it is text")
 }
 
-/// The folder of a package that this one is tested with.
+/// Returns the folder of a package used by these tests.
 fn package(name: &str) -> PathBuf {
     // Packages of other platforms need not be here.
     let version = cargo(&["-vV"]);
@@ -49,7 +50,7 @@ fn package(name: &str) -> PathBuf {
     Path::new(manifest).parent().expect("a folder").to_owned()
 }
 
-/// All files with this extension below a folder, in the order of their names.
+/// Returns all files with this extension in a folder tree, sorted by name.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -67,7 +68,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A buffer for what may be an address, a small number for other integers.
+/// Returns a buffer address for a possible pointer, and a small number for other integers.
 fn argument(parameter: &Parameter, buffer: u64) -> KernelArgument {
     if parameter.bytes == 8 && parameter.ty.bits() == 64 && !parameter.ty.is_float() {
         return KernelArgument::Pointer(buffer);
@@ -79,7 +80,7 @@ fn argument(parameter: &Parameter, buffer: u64) -> KernelArgument {
     KernelArgument::Bytes(bytes)
 }
 
-/// How a launch of one wavefront with arguments that mean nothing ends.
+/// Returns the outcome of a single-wavefront launch with arbitrary arguments.
 fn end(module: &Module, kernel: &str, parameters: &[Parameter]) -> &'static str {
     let mut memory = DeviceMemory::new();
     let buffer = memory.allocate("buffer", 1 << 20);

@@ -1,4 +1,4 @@
-//! The trace of one kernel as text.
+//! Text form of the trace of one kernel.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,37 +16,37 @@ use crate::kernel::PRIVATE_ALIGNMENT;
 use crate::opcodes::AccessSpace;
 use crate::space::PRIVATE_WINDOW_BYTES;
 
-/// Where the window of local memory begins, unless global addresses lie there.
+/// Base address of the local memory window, unless global addresses reach it.
 const SHARED_WINDOW: u64 = 0x7f20_0000_0000;
 
-/// What was seen of an instruction.
+/// Execution count and address spaces observed for an instruction.
 #[derive(Clone, Debug, Default)]
 struct ObservedInstruction {
     times: u64,
     spaces: Spaces,
 }
 
-/// What is written for an instruction.
+/// Output form of one instruction.
 struct Line {
     pc: usize,
-    /// From the destinations to the width, with the opcode.
+    /// Constant part of the line: opcode and all fields from the destinations to the width.
     constant: String,
     written: Written,
     bytes: u64,
     source_line: Option<u32>,
 }
 
-/// A kernel that was looked through.
+/// A surveyed kernel, ready to be written as text.
 struct Text<'k> {
     kernel: &'k KernelTrace,
     lines: BTreeMap<u32, Line>,
-    /// What private offsets count from.
+    /// Base that is subtracted from private offsets when they are written.
     private_base: u64,
-    /// Windows of local and private memory; 0 where no access needs them.
+    /// Base addresses of the local and private memory windows; 0 if no access needs them.
     windows: (u64, u64),
 }
 
-/// The text of the launch of this number in a stream.
+/// Returns the trace text of a launch with the given number and stream.
 pub(super) fn text(
     kernel: &KernelTrace,
     (number, stream): (usize, u32),
@@ -114,11 +114,11 @@ pub(super) fn text(
     Ok(out)
 }
 
-/// Addresses that a kernel touches.
+/// Range of private and global addresses that a kernel touches.
 struct Range {
-    /// First private offset.
+    /// Lowest private offset that any access touches.
     private: u64,
-    /// One past the last global address, at most.
+    /// Upper bound of the global addresses, one past the last.
     global_end: u64,
 }
 
@@ -158,7 +158,7 @@ fn wavefronts(kernel: &KernelTrace) -> impl Iterator<Item = (u32, u32)> {
     groups.flat_map(move |group| (0..wavefronts).map(move |wavefront| (group, wavefront)))
 }
 
-/// Windows above the global memory of a kernel.
+/// Places the local and private windows above the global memory of a kernel.
 fn windows(global_end: u64) -> Option<(u64, u64)> {
     let shared = global_end.checked_next_multiple_of(PRIVATE_WINDOW_BYTES)?;
     let shared = shared.max(SHARED_WINDOW);
@@ -167,7 +167,7 @@ fn windows(global_end: u64) -> Option<(u64, u64)> {
     Some((shared, private))
 }
 
-/// Bytes of each lane.
+/// Returns the access width of each lane, in bytes.
 fn width(instruction: &Instruction, written: &Written, times: u64, losses: &mut Losses) -> u64 {
     if matches!(written.reach, AccessSpace::Nothing | AccessSpace::Other) {
         return 0;
@@ -181,7 +181,7 @@ fn width(instruction: &Instruction, written: &Written, times: u64, losses: &mut 
     if bytes == 0 { 0 } else { wide }
 }
 
-/// Registers as a trace names them: predicates take numbers that no register has.
+/// Register names in the trace; predicates are mapped to numbers that no register uses.
 struct Names(BTreeMap<u16, u8>);
 
 impl Names {
@@ -205,7 +205,7 @@ impl Names {
         Self(named.collect())
     }
 
-    /// How many, and which.
+    /// Writes the number of registers in the set, then their names.
     fn write(&self, set: &RegisterSet, out: &mut String) -> bool {
         let names: Vec<u8> = set.iter().filter_map(|r| self.0.get(&r).copied()).collect();
         let few = &names[..names.len().min(REGISTERS_MAX)];
@@ -358,7 +358,7 @@ impl Text<'_> {
         }
     }
 
-    /// An address as an opcode has it.
+    /// Converts an address to the form that the opcode expects.
     fn address(&self, line: &Line, space: Space, address: u64) -> u64 {
         let (shared, private) = match line.written.reach {
             AccessSpace::Generic => self.windows,
@@ -374,7 +374,7 @@ impl Text<'_> {
     }
 }
 
-/// Mode and addresses, in the shortest form.
+/// Writes the address mode and the addresses in the shortest form.
 fn say_addresses(
     mask: u32,
     addresses: &[u64; LANES],

@@ -1,9 +1,9 @@
-//! What a trace of Accel-Sim cannot say.
+//! Losses of an export: properties that an Accel-Sim trace cannot express.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is lost, and how often.
+/// Lost properties, with the number of occurrences of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Losses(BTreeMap<String, u64>);
 
@@ -20,12 +20,12 @@ impl Losses {
     }
 }
 
-/// Something that an exported trace does not say as ours does.
+/// A property of our trace that the exported trace does not preserve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// What it is.
+    /// Description of the property that is lost.
     pub what: String,
-    /// How often.
+    /// Number of occurrences of the loss in the trace.
     pub times: u64,
 }
 

@@ -1,4 +1,4 @@
-//! From a trace file to a list of kernels and their traces.
+//! Export of a trace file as a kernel list and one trace per kernel.
 
 mod kernel;
 mod losses;
@@ -15,13 +15,14 @@ pub use losses::Loss;
 use crate::AccelSimError;
 use losses::Losses;
 
-/// Writes the trace file at `from` as a new folder at `to`: `kernelslist.g`, and `kernel-N.traceg` for the N-th
-/// launch of the host. Returns what is not said as it was. The text of one kernel is held at a time, and charged
-/// to `ledger`.
+/// Exports the trace file at `from` to a new folder at `to`: `kernelslist.g`, and `kernel-N.traceg`
+/// for the N-th host launch. Returns what the export could not preserve. Holds the text of one
+/// kernel at a time, charged to `ledger`.
 ///
 /// # Errors
-/// [`AccelSimError::Trace`] when the trace cannot be read; [`AccelSimError::Output`] when the folder is there or
-/// cannot be written; [`AccelSimError::Input`] for a kernel that no trace of Accel-Sim can hold.
+/// Returns [`AccelSimError::Trace`] if the trace cannot be read, and [`AccelSimError::Output`] if
+/// the folder exists or cannot be written. Returns [`AccelSimError::Input`] for a kernel that the
+/// Accel-Sim format cannot hold.
 pub fn export(from: &Path, to: &Path, ledger: &Ledger) -> Result<Vec<Loss>, AccelSimError> {
     let mut file = TraceFile::open_within(from, ledger)?;
     let folder = OutputFolder::create(to)?;

@@ -1,14 +1,14 @@
-//! Which opcode stands for an instruction.
+//! Choice of the opcode that represents an instruction.
 
 use warpweave_trace::{CacheOperator, Class, Instruction, ReadPath, Space};
 
 use super::losses::Losses;
 use crate::opcodes::{AccessSpace, Architecture, look_up};
 
-/// Binary versions in the order in which they are tried: the first that has all opcodes of a kernel is named.
+/// Binary versions in order of preference; the first that has all opcodes of a kernel is used.
 const VERSIONS: [u32; 7] = [70, 75, 80, 90, 60, 35, 86];
 
-/// Spaces in which an instruction was seen, a bit each.
+/// Address spaces in which an instruction was observed, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spaces(u8);
 
@@ -32,7 +32,7 @@ impl Spaces {
     }
 }
 
-/// An opcode, and where its addresses count from.
+/// An opcode and the reference point of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) opcode: String,
@@ -40,7 +40,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Whether addresses of this space can be written.
+    /// True if the opcode can carry addresses of this space.
     pub(super) fn takes(&self, space: Space) -> bool {
         match self.reach {
             AccessSpace::In(Space::Const) => matches!(space, Space::Const | Space::Param),
@@ -53,7 +53,7 @@ impl Written {
 
 const GENERIC: [Space; 3] = [Space::Global, Space::Shared, Space::Local];
 
-/// The opcode of an instruction as it stands, if this architecture has it and means the same.
+/// Returns the instruction's own opcode if this architecture has it with the same meaning.
 fn kept(architecture: Architecture, instruction: &Instruction, spaces: Spaces) -> Option<Written> {
     let is_a_word = !instruction.opcode.is_empty()
         && instruction
@@ -74,7 +74,8 @@ fn kept(architecture: Architecture, instruction: &Instruction, spaces: Spaces) -
     })
 }
 
-/// The binary version of a kernel with these instructions, and whether it has all of their opcodes.
+/// Returns the first binary version with all opcodes of these instructions (else the preferred
+/// one), and its architecture.
 pub(super) fn version<'i>(
     instructions: impl Iterator<Item = (&'i Instruction, Spaces)> + Clone,
 ) -> (u32, Architecture) {
@@ -88,7 +89,7 @@ pub(super) fn version<'i>(
     (version, architecture(version))
 }
 
-/// What is written for an instruction that was executed so often.
+/// Returns the opcode to write for an instruction that was executed `times` times.
 pub(super) fn written(
     architecture: Architecture,
     instruction: &Instruction,
@@ -127,7 +128,7 @@ pub(super) fn written(
     Written { opcode, reach }
 }
 
-/// The first part of the opcode.
+/// Returns the opcode's first part, without modifiers.
 fn base(
     instruction: &Instruction,
     spaces: Spaces,

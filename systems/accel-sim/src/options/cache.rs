@@ -1,13 +1,13 @@
-//! Texts that describe caches, such as `S:64:128:8,L:B:m:L:L,A:256:4,4:0,32`.
+//! Parser for cache descriptions such as `S:64:128:8,L:B:m:L:L,A:256:4,4:0,32`.
 
 use warpweave_params::Diagnostic;
 
 use super::fragment::Fragment;
 
-/// What a text says of a cache.
+/// Parameters of a cache, parsed from its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CacheText {
-    /// Lines have sectors of 32 bytes, which are fetched and counted one by one.
+    /// True if lines have sectors of 32 bytes, which are fetched and counted separately.
     pub(super) sectored: bool,
     pub(super) sets: u32,
     pub(super) line_bytes: u32,
@@ -20,44 +20,44 @@ pub(super) struct CacheText {
     pub(super) mshr_entries: u32,
     pub(super) mshr_merges: u32,
     pub(super) miss_queue: u32,
-    /// A queue between tags and data, in which hits wait behind misses: that of `mshr_entries` places; `mshr_merges`
-    /// misses wait to be sent, and `miss_queue` lines are under way.
+    /// True if hits wait behind misses in a FIFO between tags and data. The FIFO has `mshr_entries`
+    /// entries; `mshr_merges` misses wait to be sent, and `miss_queue` lines are in flight.
     pub(super) in_order: bool,
 }
 
-/// What becomes of writes.
+/// Write policy selected by the cache description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Write {
     ReadOnly,
     Back,
     Through,
     Evict,
-    /// Back for private memory, through for global memory.
+    /// Write-back for private memory, write-through for global memory.
     LocalBack,
 }
 
-/// When a miss takes its way.
+/// Time at which a miss allocates its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allocate {
     OnMiss,
     OnFill,
-    /// On fill, with as many misses under way as there are lines.
+    /// Allocates on fill and allows as many outstanding misses as there are lines.
     Streaming,
 }
 
-/// What a write to an absent line does.
+/// Action of a write that misses in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteAllocate {
     No,
-    /// Writes the line and reads it.
+    /// Writes the line and fetches it.
     Allocate,
-    /// Waits for the line.
+    /// Waits until the line has been fetched.
     Fetch,
-    /// Marks what is written; the rest is fetched when it is read.
+    /// Marks the written bytes; the rest is fetched when it is read.
     LazyFetch,
 }
 
-/// How lines are dealt to sets.
+/// Hash function that maps lines to sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
     Linear,
@@ -69,7 +69,7 @@ pub(super) enum Index {
 const GROUPS: &str = "a cache such as `N:64:128:6,L:R:m:N:H,A:64:8,8`, or `none`";
 
 impl CacheText {
-    /// Reads a text; none of it where there is no cache.
+    /// Parses a description; returns `None` if there is no cache.
     pub(super) fn read(value: &Fragment) -> Result<Option<Self>, Diagnostic> {
         if value.text() == "none" {
             return Ok(None);
@@ -122,12 +122,12 @@ impl CacheText {
         }))
     }
 
-    /// Bytes that are looked up, fetched and counted together.
+    /// Returns the granularity of look-up, fetch and counting, in bytes.
     pub(super) fn unit_bytes(&self) -> u32 {
         if self.sectored { 32 } else { self.line_bytes }
     }
 
-    /// Capacity in bytes.
+    /// Returns the capacity of the cache in bytes.
     pub(super) fn bytes(&self) -> u64 {
         u64::from(self.sets) * u64::from(self.line_bytes) * u64::from(self.ways)
     }
@@ -186,7 +186,7 @@ fn port_of_data(port: &Fragment) -> Result<(), Diagnostic> {
     port.number::<u32>("the bytes of the data port").map(|_| ())
 }
 
-/// What a letter stands for.
+/// Returns the meaning of a letter in the description.
 fn letter<T: Copy>(piece: &Fragment, letters: &[(&str, T)]) -> Result<T, Diagnostic> {
     let found = letters.iter().find(|(name, _)| *name == piece.text());
     found.map(|(_, value)| *value).ok_or_else(|| {

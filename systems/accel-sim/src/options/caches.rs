@@ -1,4 +1,4 @@
-//! The caches that options describe, in the words of description files.
+//! Caches described by the options, in terms of our description files.
 
 use warpweave_params::Diagnostic;
 
@@ -9,15 +9,16 @@ use super::machine::{CYCLES_MAX, in_clock};
 use super::option_values::OptionValues;
 use super::shared::Shared;
 
-/// A cache of a system file.
+/// Parameters of a cache in a system file.
 #[derive(Debug)]
 pub(super) struct Cache {
     pub(super) size_bytes: u64,
     pub(super) line_bytes: u32,
-    /// What comes from below at a time. A longer line is asked for in one request if that is `apart`.
+    /// Bytes per reply from the next level. If `apart` is set, a longer line is requested with a
+    /// single request.
     pub(super) below_line_bytes: u32,
     pub(super) apart: bool,
-    /// Bytes of the requests that are taken apart here, if they are.
+    /// Size in bytes of upper-level requests that are split here; `None` if none are split.
     pub(super) above_line_bytes: Option<u32>,
     pub(super) ways: u32,
     pub(super) set_hash: &'static str,
@@ -28,45 +29,45 @@ pub(super) struct Cache {
     pub(super) mshr_entries: u32,
     pub(super) mshr_merges: u32,
     pub(super) miss_queue_entries: u32,
-    /// Before the look-up, in cycles of what sends the requests.
+    /// Delay before the look-up, in clock cycles of the requester.
     pub(super) delay_cycles: u32,
-    /// More than one: that many banks, and as many requests in a cycle.
+    /// Number of banks if more than one; as many requests are accepted per cycle.
     pub(super) banks: u32,
 }
 
-/// What describes the caches of instructions, constants and textures.
+/// Options that describe the instruction, constant and texture caches.
 const INSTRUCTIONS: &str = "-gpgpu_cache:il1";
 const CONSTANTS: &str = "-gpgpu_const_cache:l1";
 const TEXTURES: &str = "-gpgpu_tex_cache:l1";
 
-/// A cache that is read alone, and what waits for its answers.
+/// A read-only cache and the limits on its waiting requests.
 #[derive(Debug)]
 pub(super) struct ReadCache {
     pub(super) cache: Cache,
-    /// Requests that wait for data at most.
+    /// Maximum number of requests that wait for data.
     pub(super) under_way: u32,
-    /// Whether hits wait behind misses.
+    /// True if hits wait in order behind earlier misses.
     pub(super) in_order: bool,
 }
 
-/// The caches of a machine.
+/// All caches of the machine in the system file.
 #[derive(Debug)]
 pub(super) struct Caches {
-    /// None: loads go to the network.
+    /// First-level data cache; `None` if loads go straight to the network.
     pub(super) l1: Option<Cache>,
-    /// The memory that the first level shares with local memory, if it does.
+    /// Memory that the first level shares with local memory, if it does.
     pub(super) shared: Option<Shared>,
-    /// None: instructions come without a cache.
+    /// Instruction cache; `None` if instructions are supplied without a cache.
     pub(super) l1i: Option<Cache>,
-    /// None: constants take a fixed time.
+    /// Constant cache; `None` if constants take a fixed time.
     pub(super) l1c: Option<ReadCache>,
-    /// None: textures go with other loads.
+    /// Texture cache; `None` if textures share the path of other loads.
     pub(super) l1t: Option<ReadCache>,
     pub(super) l2: Cache,
 }
 
 impl Caches {
-    /// With one for instructions, if they are to be fetched through it.
+    /// Builds the caches from the options, with an instruction cache if `fetch` uses one.
     pub(super) fn of(
         given: &OptionValues,
         frequencies: [f64; 4],
@@ -109,7 +110,7 @@ impl Caches {
     }
 }
 
-/// A cache for constants or textures over the second level, if it is there.
+/// Builds a constant or texture cache on top of the second level, if the options have one.
 fn read_cache(
     given: &OptionValues,
     name: &'static str,
@@ -121,7 +122,8 @@ fn read_cache(
     let Some(mut described) = CacheText::read(&text)? else {
         return Ok(None);
     };
-    // All that asks the second level asks for lines of one length: those of the first level, if they are taken apart.
+    // All requesters of the second level use one line length: that of the first level, if its
+    // requests are split.
     let unit = unit_of(&described, &text)?;
     let apart = first.filter(|_| second.above_line_bytes.is_some());
     let own = apart.map_or(unit.max(second.line_bytes), |first| first.line_bytes);
@@ -151,7 +153,7 @@ fn read_cache(
     }))
 }
 
-/// First and second level, which is also below a cache of lines of `beside` bytes.
+/// Builds the first and second level; the second also serves a cache with lines of `beside` bytes.
 fn levels(
     given: &OptionValues,
     frequencies: [f64; 4],
@@ -216,7 +218,7 @@ fn levels(
     Ok((Some(first), shared, second))
 }
 
-/// Bytes that a cache fetches together.
+/// Returns the fetch granularity of a cache in bytes.
 fn unit_of(cache: &CacheText, text: &Fragment) -> Result<u32, Diagnostic> {
     match cache.unit_bytes() {
         bytes @ (32 | 64 | 128) => Ok(bytes),
@@ -224,7 +226,8 @@ fn unit_of(cache: &CacheText, text: &Fragment) -> Result<u32, Diagnostic> {
     }
 }
 
-/// Bytes of the lines of a cache and of those that come from below, and whether one request asks for a line.
+/// Line sizes of a cache and of the next level in bytes, and whether one request fetches a whole
+/// line.
 #[derive(Clone, Copy)]
 struct Lines {
     own: u32,
@@ -233,7 +236,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Those of a cache over lines of the same length.
+    /// Returns the line sizes of a cache whose next level has lines of the same length.
     fn alike(bytes: u32) -> Self {
         Self {
             own: bytes,
@@ -243,15 +246,15 @@ impl Lines {
     }
 }
 
-/// The option that describes a cache.
+/// An option that describes a cache: name and value.
 struct CacheOption<'a> {
     name: &'static str,
     text: &'a Fragment,
 }
 
 impl CacheOption<'_> {
-    /// The cache with lines of `own` bytes over one that gives `down` bytes at a time. Sectors become lines of their
-    /// own, in so many times the sets.
+    /// Builds a cache with lines of `own` bytes over a level that replies with `down` bytes at a
+    /// time. Sectors become separate lines, with the number of sets multiplied accordingly.
     fn cache(
         &self,
         text: &CacheText,

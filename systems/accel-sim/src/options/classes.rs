@@ -1,14 +1,14 @@
-//! Latencies and intervals of instructions.
+//! Latencies and initiation intervals of the instruction classes.
 
 use warpweave_params::Diagnostic;
 
 use super::form::{LATENCY_MAX, PipeTiming, Unit, counts, pair};
 use super::option_values::OptionValues;
 
-/// Latency and interval of each class, as a compute unit names them.
+/// Latency and initiation interval of each class, by its name in a compute unit.
 pub(super) type Classes = Vec<(&'static str, PipeTiming)>;
 
-/// Numbers of execution units, and of the schedulers that share them.
+/// Number of execution units of each kind, and of the schedulers that share them.
 struct Units {
     schedulers: u32,
     int: u32,
@@ -32,7 +32,7 @@ impl Units {
         })
     }
 
-    /// The pace at one scheduler where all share so many units.
+    /// Returns the pace seen by one scheduler if all schedulers share `units` units.
     fn shared(&self, pace: PipeTiming, units: u32) -> PipeTiming {
         let interval = (pace.interval * self.schedulers).div_ceil(units.max(1));
         PipeTiming {
@@ -42,7 +42,7 @@ impl Units {
     }
 }
 
-/// Paces before they are shared.
+/// Paces of execution units before sharing among schedulers.
 struct PipeTimings {
     int: [PipeTiming; 4],
     fp: [PipeTiming; 3],
@@ -50,7 +50,7 @@ struct PipeTimings {
     sfu: PipeTiming,
 }
 
-/// The classes of a compute unit with so many schedulers.
+/// Returns the instruction classes of a compute unit with `schedulers` schedulers.
 pub(super) fn classes(given: &OptionValues, schedulers: u32) -> Result<Classes, Diagnostic> {
     let units = Units::of(given, schedulers)?;
     let traced = of_traces(given);
@@ -98,7 +98,7 @@ pub(super) fn classes(given: &OptionValues, schedulers: u32) -> Result<Classes, 
         ("shuffle", int[3]),
         ("vote", int[0]),
     ];
-    // A warp goes on when it has issued one of these.
+    // A warp continues as soon as it has issued one of these.
     let controls = [("branch", branch), ("barrier", int[0]), ("fence", int[0])];
     let computes = computes.map(|(class, pace)| (class, through(pace)));
     let controls = controls.map(|(class, pace)| (class, at_once(pace)));
@@ -114,27 +114,28 @@ pub(super) fn classes(given: &OptionValues, schedulers: u32) -> Result<Classes, 
     Ok(all)
 }
 
-/// Option with the pace of a class in traces.
+/// Returns the name of the option that sets a class's pace for traces.
 fn of_trace(class: &str) -> String {
     format!("-trace_opcode_latency_initiation_{class}")
 }
 
-/// Whether paces are those of traces.
+/// True if the options give paces for traces.
 pub(super) fn of_traces(given: &OptionValues) -> bool {
     let mut classes = ["int", "sp", "dp", "sfu"].iter();
     classes.any(|class| given.is_given(&of_trace(class)))
 }
 
-/// Cycles that an instruction is in registers before and after its unit, and in that of what is written back.
+/// Cycles that an instruction spends in pipeline registers: before and after its unit, and at
+/// write-back.
 pub(super) const AROUND_UNIT: u32 = 3;
 
-/// From when an access has its operands to its first request: into the unit, and out of it.
+/// Pace of an access from operand read to first request: into the unit, and out of it.
 const ACCESS: PipeTiming = PipeTiming {
     latency: 2,
     interval: 1,
 };
 
-/// Paces of programs in PTX: add, max, mul, mad, div, and shuffle after those.
+/// Reads the paces for PTX programs: add, max, mul, mad, div, followed by shuffle.
 fn of_ptx(given: &OptionValues) -> Result<PipeTimings, Diagnostic> {
     let list = |class: &str, count| -> Result<Vec<PipeTiming>, Diagnostic> {
         let names = ["latency", "initiation"].map(|what| format!("-ptx_opcode_{what}_{class}"));

@@ -1,16 +1,16 @@
-//! Timing and address mapping of DRAM.
+//! DRAM timing parameters and address mapping.
 
 use warpweave_params::{Diagnostic, name_hint};
 
 use super::fragment::Fragment;
 
-/// Numbers of a timing, in cycles of the command clock.
+/// DRAM timing parameters, in cycles of the command clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timing {
     values: [Option<u32>; NAMES.len()],
 }
 
-/// Names of the numbers, in the order in which they stand where they have none.
+/// Parameter names, in positional order for values given without names.
 const NAMES: [&str; 14] = [
     "nbk", "CCD", "RRD", "RCD", "RAS", "RP", "RC", "CL", "WL", "CDLR", "WR", "nbkgrp", "CCDL",
     "RTPL",
@@ -57,12 +57,12 @@ impl Timing {
     }
 }
 
-/// Which bits of an address within a channel are row, bank and column; least significant first.
+/// Address bits within a channel that form row, bank and column; least significant first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) row: Vec<u32>,
     pub(super) bank: Vec<u32>,
-    /// With the bytes of a burst.
+    /// Column bits, including the byte offset within a burst.
     pub(super) column: Vec<u32>,
 }
 
@@ -93,7 +93,8 @@ impl Columns {
     }
 }
 
-/// An expression of the bits of an access number, `shift` bits above those of an address; highest first.
+/// Returns an expression for address bits in terms of the access number, the address shifted right
+/// by `shift`; highest bit first.
 pub(super) fn bits(places: &[u32], shift: u32) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for place in places.iter().map(|place| place - shift) {

@@ -1,4 +1,4 @@
-//! What values of options look like.
+//! Formats of option values and their parsers.
 
 use warpweave_params::{Diagnostic, name_hint};
 
@@ -6,27 +6,27 @@ use super::cache::CacheText;
 use super::dram::{Columns, Timing};
 use super::fragment::Fragment;
 
-/// Form of a value.
+/// Format that the value of an option must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Anything.
+    /// Any text; the value is not checked.
     Text,
-    /// 0 or 1.
+    /// A flag, which is either 0 or 1.
     Flag,
     Integer,
-    /// From 0 on.
+    /// A whole number of at least 0.
     Count,
-    /// Counts between commas; so many, or any number of them.
+    /// Whole numbers separated by commas; the count is fixed, or any if `None`.
     Counts(Option<usize>),
-    /// So many counts between colons.
+    /// A fixed number of counts separated by colons.
     Queues(usize),
-    /// Latency and initiation interval.
+    /// Latency and initiation interval in cycles, separated by a comma.
     Pair,
-    /// A specialized unit.
+    /// Description of a specialized execution unit.
     Unit,
-    /// Frequencies in MHz.
+    /// Clock frequencies in MHz, separated by colons.
     Clocks,
-    /// Threads and the width of a warp.
+    /// Number of threads and warp width, separated by a colon.
     Pipeline,
     Scheduler,
     Cache,
@@ -34,7 +34,7 @@ pub(super) enum Form {
     Mapping,
 }
 
-/// Schedulers, with numbers that they might have.
+/// Scheduler names, with the numbers that may follow them.
 const SCHEDULERS: [&str; 6] = [
     "lrr",
     "gto",
@@ -45,7 +45,7 @@ const SCHEDULERS: [&str; 6] = [
 ];
 
 impl Form {
-    /// The form that the table calls so.
+    /// Returns the format with this name in the option table.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.split_once(' ') {
             Some(("counts", count)) => Self::Counts(Some(count.parse().ok()?)),
@@ -70,7 +70,7 @@ impl Form {
         })
     }
 
-    /// Checks a value.
+    /// Checks that a value has this format.
     pub(super) fn check(self, value: &Fragment) -> Result<(), Diagnostic> {
         match self {
             Self::Text => Ok(()),
@@ -101,7 +101,7 @@ pub(super) fn flag(value: &Fragment) -> Result<bool, Diagnostic> {
     }
 }
 
-/// Numbers between separators.
+/// Parses whole numbers separated by `separator`.
 pub(super) fn counts(
     value: &Fragment,
     separator: char,
@@ -121,7 +121,7 @@ pub(super) struct PipeTiming {
     pub(super) interval: u32,
 }
 
-/// Longest latency and interval of instructions.
+/// Maximum latency and initiation interval of instructions, in cycles.
 pub(super) const LATENCY_MAX: u32 = 1 << 16;
 
 pub(super) fn pair(value: &Fragment) -> Result<PipeTiming, Diagnostic> {
@@ -134,7 +134,7 @@ pub(super) fn pair(value: &Fragment) -> Result<PipeTiming, Diagnostic> {
     })
 }
 
-/// A specialized unit: whether it is there, how many, what runs on it.
+/// A specialized unit: enable flag, number of units, and name of the opcodes that it executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     pub(super) on: bool,
@@ -159,7 +159,7 @@ impl Unit {
     }
 }
 
-/// Frequencies of cores, interconnect, second level and DRAM in MHz.
+/// Parses the frequencies of cores, interconnect, second level and DRAM, in MHz.
 pub(super) fn clocks(value: &Fragment) -> Result<[f64; 4], Diagnostic> {
     let expected = "four frequencies in MHz, as in `700.0:700.0:700.0:924.0`";
     let parts = value.split(':');
@@ -180,7 +180,7 @@ pub(super) fn clocks(value: &Fragment) -> Result<[f64; 4], Diagnostic> {
     Ok(clocks)
 }
 
-/// Warps of a core.
+/// Returns the number of warps per core.
 pub(super) fn pipeline(value: &Fragment) -> Result<u32, Diagnostic> {
     let [threads, width] = &value.split(':')[..] else {
         return Err(value.refuse("threads of a core and of a warp, as in `1536:32`"));
@@ -196,7 +196,7 @@ pub(super) fn pipeline(value: &Fragment) -> Result<u32, Diagnostic> {
     }
 }
 
-/// Name of a scheduler and its numbers.
+/// Parses the name of a scheduler and its numbers.
 pub(super) fn scheduler(value: &Fragment) -> Result<(String, Vec<u32>), Diagnostic> {
     let parts = value.split(':');
     let known = SCHEDULERS.iter().find(|known| {

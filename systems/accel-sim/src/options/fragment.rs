@@ -1,4 +1,4 @@
-//! A part of an option file, and its place.
+//! Part of an option file, with its position.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Span, printable};
 
-/// A text and where it stands, or why it holds where none is given.
+/// A text with its position, or the reason for a default value.
 #[derive(Clone, Debug)]
 pub(super) struct Fragment {
     text: String,
@@ -21,7 +21,7 @@ impl Fragment {
         }
     }
 
-    /// A value that stands nowhere; `reason` says why it holds.
+    /// Creates a value that has no position; `reason` explains it.
     pub(super) fn assumed(text: &str, reason: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -37,13 +37,13 @@ impl Fragment {
         self.place.as_ref().ok()
     }
 
-    /// The text in one line, fit for a comment.
+    /// Returns the text on one line, for use in a comment.
     pub(super) fn in_a_line(&self) -> String {
         let words: Vec<&str> = self.text.split_whitespace().collect();
         printable(&words.join(" ")).into_owned()
     }
 
-    /// What stands between separators, without blanks around it.
+    /// Splits the text at a separator and trims blanks.
     pub(super) fn split(&self, separator: char) -> Vec<Self> {
         let mut start = 0;
         let parts = self.text.split(separator).map(|part| {
@@ -62,12 +62,12 @@ impl Fragment {
         parts.collect()
     }
 
-    /// An error about it.
+    /// Returns an error: expected one thing, found this text.
     pub(super) fn refuse(&self, expected: &str) -> Diagnostic {
         self.blame(&format!("expected {expected}, found `{}`", self.text))
     }
 
-    /// An error at its place.
+    /// Returns an error at the position of this piece.
     pub(super) fn blame(&self, message: &str) -> Diagnostic {
         let problem = Diagnostic::error(message);
         match &self.place {
@@ -83,7 +83,7 @@ impl Fragment {
         }
     }
 
-    /// A number of a range.
+    /// Parses a number and checks that it is within a range.
     pub(super) fn within(&self, range: RangeInclusive<u32>, what: &str) -> Result<u32, Diagnostic> {
         let expected = format!("{} to {} {what}", range.start(), range.end());
         let number = self.number(&expected)?;

@@ -1,4 +1,5 @@
-//! The front end that options describe: how instructions come, how many issue, what they pass before they execute.
+//! Front end described by the options: instruction fetch, issue width, and the pipeline stages
+//! before execution.
 
 use warpweave_params::Diagnostic;
 
@@ -6,50 +7,51 @@ use super::cache::CacheText;
 use super::form::counts;
 use super::option_values::OptionValues;
 
-/// What is in front of the execution units.
+/// Front end of a compute unit, up to the execution units.
 #[derive(Debug)]
 pub(super) struct FrontEnd {
-    /// None: instructions are there when they are needed.
+    /// Instruction fetch; `None` if instructions are always available.
     pub(super) fetch: Option<Fetch>,
-    /// Instructions of one warp that a scheduler issues in a cycle.
+    /// Maximum instructions of one warp that a scheduler issues per cycle.
     pub(super) issues: u32,
     pub(super) issue_together: &'static str,
-    /// Cycles to read operands.
+    /// Latency of the operand read, in cycles.
     pub(super) operand_latency: u32,
-    /// Accesses that all schedulers issue in a cycle.
+    /// Memory accesses issued per cycle by all schedulers together.
     pub(super) accesses: u32,
-    /// Places for accesses whose requests have not been sent.
+    /// Number of entries for accesses whose requests have not been sent.
     pub(super) places: u32,
-    /// Banks of registers, and what each reads in a cycle.
+    /// Number of register banks; each serves `reads_per_cycle` reads per cycle.
     pub(super) banks: u32,
     pub(super) reads_per_cycle: u32,
-    /// Instructions that wait for operands.
+    /// Number of operand collectors, where instructions wait for their operands.
     pub(super) collectors: u32,
-    /// Each scheduler has its part of both.
+    /// True if banks and collectors are partitioned among the schedulers.
     pub(super) sub_cores: bool,
-    /// Results of execution units that are written back in a cycle.
+    /// Results of execution units written back per cycle.
     pub(super) results: u32,
 }
 
-/// How instructions come.
+/// Instruction fetch: line size, latency and cache.
 #[derive(Debug)]
 pub(super) struct Fetch {
     pub(super) line_bytes: u32,
-    /// Cycles until they can issue, where there is no cache.
+    /// Cycles until fetched instructions can issue if there is no cache.
     pub(super) latency: u32,
     pub(super) has_cache: bool,
 }
 
-/// Instructions that are decoded together.
+/// Number of instructions that are decoded in one step.
 const DECODED_TOGETHER: u32 = 2;
 
-/// Steps of a collector for an instruction with one register: it is taken, it reads, its instruction leaves.
+/// Collector steps for an instruction with one register: allocation, read and departure.
 const COLLECTOR_STEPS: u32 = 3;
 
-/// Most that a scheduler issues in a cycle.
+/// Maximum number of instructions that a scheduler issues per cycle.
 const ISSUES_MAX: u32 = 4;
 
-/// Most banks of registers, reads of one in a cycle, collectors, and results in a cycle of a compute unit.
+/// Limits of a compute unit: register banks, reads per bank and cycle, collectors, and results per
+/// cycle.
 const BANKS_MAX: u32 = 64;
 const STEPS_MAX: u32 = 8;
 const COLLECTORS_MAX: u32 = 64;
@@ -88,8 +90,8 @@ impl FrontEnd {
     }
 }
 
-/// Widths of a pipeline that count here: of the registers of accesses before and after collectors, and of those of
-/// what is written back.
+/// Modelled pipeline widths: the access registers before and after the collectors, and the
+/// write-back registers.
 struct Widths {
     before: u32,
     after: u32,
@@ -123,7 +125,7 @@ impl Widths {
     }
 }
 
-/// Collectors of accesses, and of all instructions.
+/// Number of collectors for accesses, and for all instructions.
 struct Collectors {
     of_accesses: u32,
     of_any: u32,
@@ -158,7 +160,7 @@ impl Collectors {
     }
 }
 
-/// Whether each scheduler has its part of banks and collectors, which both must then be dealt evenly.
+/// True if banks and collectors are partitioned among the schedulers; both must then divide evenly.
 fn sub_cores(
     given: &OptionValues,
     schedulers: u32,
@@ -174,7 +176,7 @@ fn sub_cores(
     Ok(sub_cores)
 }
 
-/// How instructions come where up to `issued` of them leave in a cycle.
+/// Reads the instruction fetch options; up to `issued` instructions leave per cycle.
 fn fetch(
     given: &OptionValues,
     issued: u32,

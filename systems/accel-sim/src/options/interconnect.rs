@@ -1,4 +1,4 @@
-//! Files that describe an interconnect in the manner of BookSim: lines such as `vc_buf_size = 64;`.
+//! Parser for BookSim-style interconnect files, with lines such as `vc_buf_size = 64;`.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -9,12 +9,12 @@ use warpweave_params::{Diagnostic, Source, name_hint};
 use super::fragment::Fragment;
 use super::option_values::OptionValues;
 
-/// A router of one crossbar, in the words of description files.
+/// Router of a single crossbar, in terms of our description files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Router {
     pub(super) flit_bytes: u32,
     pub(super) buffer_flits: u32,
-    /// Iterations of iSLIP.
+    /// Number of iSLIP iterations per allocation.
     pub(super) iterations: u32,
     pub(super) internal_speedup: u32,
     pub(super) input_cycles: u32,
@@ -22,20 +22,20 @@ pub(super) struct Router {
     pub(super) credit_cycles: u32,
 }
 
-/// What becomes of a field.
+/// Treatment of an interconnect field on import.
 #[derive(Clone, Copy, Debug)]
 enum Field {
-    /// It is a number of [`Router`], in this range.
+    /// Sets a number of [`Router`]; the two values bound its range.
     Number(u32, u32),
-    /// It has to have this value, as there is nothing else here.
+    /// Must have this value, the only one supported.
     Only(&'static str),
-    /// Another value than this is not modelled.
+    /// Values other than this one are not modelled.
     Unless(&'static str),
-    /// No effect on what is simulated.
+    /// Has no effect on the simulation.
     Idle,
 }
 
-/// The fields there are, with what they say where they are absent.
+/// Known fields, with their defaults.
 const FIELDS: [(&str, Field, &str); 38] = [
     ("topology", Field::Only("fly"), ""),
     ("n", Field::Only("1"), ""),
@@ -77,7 +77,7 @@ const FIELDS: [(&str, Field, &str); 38] = [
     ("print_activity", Field::Idle, ""),
 ];
 
-/// Fields of which there is one for each kind of packet; there is one virtual channel, which has number 0.
+/// Fields that exist for each packet kind; there is a single virtual channel, number 0.
 const CHANNELS: [&str; 8] = [
     "read_request_begin_vc",
     "read_request_end_vc",
@@ -89,11 +89,11 @@ const CHANNELS: [&str; 8] = [
     "write_reply_end_vc",
 ];
 
-/// The option that names the file.
+/// Option that names the interconnect file.
 const FILE: &str = "-inter_config_file";
 
 impl Router {
-    /// That of Fermi in GPGPU-Sim.
+    /// Returns the Fermi router that is used by GPGPU-Sim.
     fn fermi(flit_bytes: u32) -> Self {
         Self {
             flit_bytes,
@@ -106,8 +106,9 @@ impl Router {
         }
     }
 
-    /// The one that the file describes which the options name, beside the options, if it is there; it has to have so many
-    /// ports. Whether the file says how long flits are.
+    /// Returns the router from the interconnect file next to the option file, or the Fermi router
+    /// if there is none. The router must have `ports` ports. The flag is true if the file gives the
+    /// flit size.
     pub(super) fn of(
         given: &OptionValues,
         ports: u32,
@@ -134,7 +135,7 @@ impl Router {
     }
 }
 
-/// The fields of a file.
+/// Fields and values read from an interconnect file.
 struct Described {
     source: Arc<Source>,
     fields: Vec<(&'static str, Fragment)>,
@@ -179,7 +180,7 @@ impl Described {
         found.map(|(_, value)| value)
     }
 
-    /// A number, or what holds where there is none.
+    /// Returns a numeric field or its default.
     fn number(&self, name: &str) -> Result<u32, Diagnostic> {
         match (
             self.value(name),
@@ -196,7 +197,7 @@ impl Described {
         }
     }
 
-    /// Fields with values that are modelled otherwise.
+    /// Returns fields with values that are not modelled as given.
     fn otherwise(&self) -> impl Iterator<Item = String> {
         self.fields.iter().filter_map(|(name, value)| {
             let (_, field, _) = FIELDS.iter().find(|(known, ..)| known == name)?;
@@ -237,7 +238,7 @@ impl Described {
     }
 }
 
-/// A whole number, which may be written with a fraction of nothing.
+/// Parses a whole number, which may have a zero fraction.
 fn number(value: &Fragment, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> {
     let text = value.text();
     let whole = match text.split_once('.') {
@@ -251,7 +252,8 @@ fn number(value: &Fragment, range: RangeInclusive<u32>) -> Result<u32, Diagnosti
     }
 }
 
-/// Names and values of a text: `name = value;` with comments from `//` to the end of a line.
+/// Splits a text into names and values: `name = value;`, with comments from `//` to the end of the
+/// line.
 fn statements(source: &Arc<Source>) -> Result<Vec<(Fragment, Fragment)>, Diagnostic> {
     let text = source.text();
     let piece = |start: usize, end: usize| Fragment::placed(source.span(start, end));
@@ -287,7 +289,7 @@ fn statements(source: &Arc<Source>) -> Result<Vec<(Fragment, Fragment)>, Diagnos
     }
 }
 
-/// Where blanks and comments end.
+/// Returns the offset of the first character after blanks and comments.
 fn after_blanks(text: &str, mut at: usize) -> usize {
     loop {
         at += length(&text[at..], char::is_whitespace);
@@ -298,7 +300,7 @@ fn after_blanks(text: &str, mut at: usize) -> usize {
     }
 }
 
-/// Bytes up to the first character for which `goes_on` is false.
+/// Number of bytes before the first character for which `goes_on` is false.
 fn length(text: &str, goes_on: impl Fn(char) -> bool) -> usize {
     text.find(|c| !goes_on(c)).unwrap_or(text.len())
 }

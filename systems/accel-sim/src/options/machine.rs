@@ -1,4 +1,4 @@
-//! The machine that options describe, in the words of description files.
+//! Machine described by the options, in terms of our description files.
 
 use warpweave_params::Diagnostic;
 
@@ -13,35 +13,35 @@ use super::interconnect::Router;
 use super::memory::Dram;
 use super::option_values::OptionValues;
 
-/// What goes into the system file.
+/// Parameters of the machine that are written to the system file.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) clusters: u32,
     pub(super) units_per_cluster: u32,
     pub(super) channels: u32,
     pub(super) slices_per_channel: u32,
-    /// Core, interconnect, second level, DRAM; as they are written.
+    /// Clock frequencies of core, interconnect, second level and DRAM, as text for the file.
     pub(super) clocks: [String; 4],
     pub(super) unit: Unit,
     pub(super) caches: Caches,
     pub(super) network: Network,
-    /// How granules are dealt to slices, if not in turn.
+    /// Hash that maps granules to slices; `None` if they are interleaved.
     pub(super) slice_hash: Option<String>,
-    /// Bytes that stay together in a slice.
+    /// Interleaving granularity among slices, in bytes.
     pub(super) granule_bytes: u32,
-    /// Entries for responses in the port of a cluster.
+    /// Number of response entries in the port of a cluster.
     pub(super) response_depth: u32,
     pub(super) dram: Dram,
     pub(super) launch_latency: u32,
-    /// What each work-group adds to it.
+    /// Additional launch latency of each work-group, in cycles.
     pub(super) work_group_latency: u32,
     pub(super) kernels: u32,
     pub(super) invalidate: bool,
-    /// Whether the second level drops its lines between kernels.
+    /// True if the second level is invalidated between kernels.
     pub(super) invalidate_l2: bool,
-    /// Values that are modelled otherwise than they say.
+    /// Values that are modelled differently from what they specify.
     pub(super) notes: Vec<String>,
-    /// Options that count for nothing beside others.
+    /// Options that have no effect in combination with others.
     pub(super) unused: Vec<&'static str>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Unit {
     pub(super) scheduler: String,
     pub(super) front_end: FrontEnd,
     pub(super) classes: Classes,
-    /// Bytes, banks, latency.
+    /// Local memory: size in bytes, number of banks, latency in cycles.
     pub(super) local_memory: (u32, u32, u32),
     pub(super) line_bytes: u32,
     pub(super) requests_per_cycle: u32,
@@ -63,9 +63,9 @@ pub(super) struct Unit {
 
 #[derive(Debug)]
 pub(super) enum Network {
-    /// A router that moves flits.
+    /// A router that transfers packets as flits.
     Router(Router),
-    /// One flit for each packet.
+    /// A network in which each packet is one flit.
     Packets {
         arbiter: &'static str,
         buffer_flits: u32,
@@ -73,16 +73,16 @@ pub(super) enum Network {
     },
 }
 
-/// Bytes that stay together in a channel.
+/// Interleaving granularity among channels, in bytes.
 const CHANNEL_BYTES: u32 = 256;
 
-/// Longest line, which stays together.
+/// Maximum line size in bytes; a line is never interleaved.
 const LINE_BYTES_MAX: u32 = 128;
 
-/// Ports of a network on one side, at most.
+/// Maximum number of ports on one side of a network.
 const PORTS_MAX: u32 = 128;
 
-/// Longest latency of a cache or of DRAM.
+/// Maximum latency of a cache or of DRAM, in cycles.
 pub(super) const CYCLES_MAX: u32 = 1 << 16;
 
 impl Machine {
@@ -150,7 +150,7 @@ impl Machine {
     }
 }
 
-/// Options that count for nothing beside others.
+/// Returns the given options that have no effect in combination with others.
 fn unused(given: &OptionValues, front_end: &FrontEnd) -> Result<Vec<&'static str>, Diagnostic> {
     const PTX: [&str; 8] = [
         "-ptx_opcode_latency_int",
@@ -239,7 +239,7 @@ impl Unit {
     }
 }
 
-/// How a scheduler chooses.
+/// Returns the scheduling policy of the schedulers.
 fn policy(given: &OptionValues, notes: &mut Vec<String>) -> Result<String, Diagnostic> {
     let value = given.value("-gpgpu_scheduler")?;
     let (name, numbers) = scheduler(&value)?;
@@ -271,7 +271,7 @@ fn policy(given: &OptionValues, notes: &mut Vec<String>) -> Result<String, Diagn
     Ok(policy)
 }
 
-/// The network of so many ports on both sides together.
+/// Builds a network with the given number of ports, both sides counted together.
 fn network(
     given: &OptionValues,
     ports: u32,
@@ -302,7 +302,7 @@ fn network(
     }
 }
 
-/// Whether the second level drops its lines between kernels.
+/// True if the second level is invalidated between kernels.
 fn flush_l2(given: &OptionValues, notes: &mut Vec<String>) -> Result<bool, Diagnostic> {
     const FLUSH: &str = "-gpgpu_flush_l2_cache";
     let flushes = given.flag(FLUSH)?;
@@ -314,7 +314,8 @@ fn flush_l2(given: &OptionValues, notes: &mut Vec<String>) -> Result<bool, Diagn
     Ok(flushes)
 }
 
-/// How granules are dealt to slices, if not in turn, and their bytes.
+/// Returns the hash that maps granules to slices (`None` if interleaved) and the granule size in
+/// bytes.
 fn slice_hash(
     given: &OptionValues,
     (channels, per_channel): (u32, u32),
@@ -331,7 +332,8 @@ fn slice_hash(
             let hash = format!("Polynomial(per_channel: {per_channel})");
             Ok((Some(hash), CHANNEL_BYTES))
         }
-        // As many bits of the address below those of the channel as tell its slices apart are mixed, too.
+        // Also mixes in the address bits below the channel bits, as many as select a slice within
+        // the channel.
         "4" => {
             let granule = CHANNEL_BYTES >> per_channel.ilog2();
             Ok((Some("Random".to_owned()), granule.max(LINE_BYTES_MAX)))
@@ -351,8 +353,8 @@ fn slice_hash(
     }
 }
 
-/// Notes where the lowest bits of the bank, which tell the slices of a channel apart, are not those above what
-/// stays together in a channel: there they take turns here.
+/// Adds a note if the lowest bank bits, which select the slice of a channel, are not the bits
+/// directly above the channel granule. The model interleaves slices at that granule.
 fn note_turns(
     columns: &Columns,
     text: &Fragment,
@@ -371,14 +373,14 @@ fn note_turns(
     }
 }
 
-/// Cycles of one clock in those of another.
+/// Converts cycles of one clock to cycles of another.
 pub(super) fn in_clock(cycles: u32, from: f64, to: f64) -> u32 {
     (f64::from(cycles) * to / from)
         .round()
         .min(f64::from(CYCLES_MAX)) as u32
 }
 
-/// How a pace is written.
+/// Formats a pace for the system file.
 impl std::fmt::Display for PipeTiming {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(

@@ -1,4 +1,4 @@
-//! The DRAM that options describe, in the words of description files.
+//! DRAM described by the options, in terms of our description files.
 
 use warpweave_params::Diagnostic;
 
@@ -8,7 +8,7 @@ use super::fragment::Fragment;
 use super::machine::{CYCLES_MAX, in_clock};
 use super::option_values::OptionValues;
 
-/// A memory controller of a system file.
+/// Parameters of a memory controller in a system file.
 #[derive(Debug)]
 pub(super) struct Dram {
     pub(super) devices: u32,
@@ -16,7 +16,7 @@ pub(super) struct Dram {
     pub(super) banks_per_group: u32,
     pub(super) rows: u64,
     pub(super) columns: u64,
-    /// Column, bank group, bank, row.
+    /// Address mapping of column, bank group, bank and row, as expressions.
     pub(super) mapping: [String; 4],
     pub(super) burst_cycles: u32,
     pub(super) timing: Timing,
@@ -24,7 +24,7 @@ pub(super) struct Dram {
     pub(super) scheduler: &'static str,
     pub(super) read_queue: u32,
     pub(super) write_queue: u32,
-    /// Watermarks between which writes are drained.
+    /// High and low watermark of the write drain.
     pub(super) drain: (u32, u32),
     pub(super) response_queue: u32,
     pub(super) latency_cycles: u32,
@@ -127,7 +127,7 @@ impl Dram {
     }
 }
 
-/// The number of the bank as an expression.
+/// Returns the bank number as an expression.
 fn hashed_bank(
     given: &OptionValues,
     bank: &[u32],
@@ -151,7 +151,7 @@ fn hashed_bank(
     }
 }
 
-/// Bits `low` to `high` of an expression; nothing where there are none.
+/// Selects bits `low` to `high` of an expression; empty if the range is empty.
 fn slice(text: &str, low: usize, high: usize) -> String {
     match high.saturating_sub(low) {
         0 => String::new(),
@@ -160,7 +160,7 @@ fn slice(text: &str, low: usize, high: usize) -> String {
     }
 }
 
-/// Room for writes, and when they are drained.
+/// Returns the write queue size and the drain watermarks.
 fn writes(
     given: &OptionValues,
     read_queue: u32,

@@ -1,4 +1,4 @@
-//! Option files of GPGPU-Sim and Accel-Sim, read into a system file.
+//! Import of GPGPU-Sim and Accel-Sim option files as a system file.
 //!
 //! ```text
 //!   tokens.rs ──► table.rs, form.rs ──► option_values.rs ──► machine.rs ──► write.rs
@@ -33,12 +33,13 @@ use warpweave_params::{Diagnostics, Source, printable};
 use machine::Machine;
 use option_values::OptionValues;
 
-/// The system file for the machine that option files describe: `gpgpusim.config`, `trace.config` and others,
-/// of which later ones have the last word. Its first lines say what of the options it does not have.
+/// Returns the system file for the machine described by option files: `gpgpusim.config`,
+/// `trace.config` and others. Later files override earlier ones. The first lines of the result list
+/// the options that are not modelled.
 ///
 /// # Errors
-/// Options that are unknown, malformed, or needed and not there, and values that no machine of ours can have,
-/// with their places.
+/// Returns an error with position for options that are unknown, malformed, or required but missing.
+/// The same holds for values that our machines cannot have.
 pub fn system_of(files: &[PathBuf]) -> Result<String, Diagnostics> {
     let mut problems = Diagnostics::new();
     let mut given = OptionValues::default();

@@ -1,4 +1,4 @@
-//! The options that files give, and what of them is lost.
+//! Options given by the files, and those that are not modelled.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -11,18 +11,18 @@ use super::fragment::Fragment;
 use super::table::{OPTIONS, OptionEntry, OptionMapping, known};
 use super::tokens::words;
 
-/// The value of each option, and what was overruled.
+/// Value of each option, and the values that were overridden.
 #[derive(Debug, Default)]
 pub(super) struct OptionValues {
     values: BTreeMap<&'static str, Fragment>,
-    /// Values that a later one of the same option took the place of.
+    /// Values overridden by a later value of the same option.
     overruled: Vec<(&'static str, Fragment)>,
-    /// The files, as messages name them.
+    /// Names of the files as shown in messages.
     files: Vec<String>,
 }
 
 impl OptionValues {
-    /// Adds the options of a file.
+    /// Adds the options of a file and appends its errors to `problems`.
     pub(super) fn read(&mut self, source: &Arc<Source>, problems: &mut Diagnostics) {
         self.files.push(source.name().to_owned());
         let Some(words) = problems.take(words(source)) else {
@@ -50,7 +50,7 @@ impl OptionValues {
         }
     }
 
-    /// The value of an option of the table, or what holds without.
+    /// Returns the value of a known option, or its default.
     pub(super) fn value(&self, name: &str) -> Result<Fragment, Diagnostic> {
         let option = known(name).expect("it is in the table");
         match self.values.get(name) {
@@ -71,7 +71,7 @@ impl OptionValues {
         self.values.contains_key(name)
     }
 
-    /// A number of an option, within what machines may have.
+    /// Returns a numeric option, checked against the range that machines support.
     pub(super) fn count(
         &self,
         name: &str,
@@ -85,7 +85,7 @@ impl OptionValues {
         flag(&self.value(name)?)
     }
 
-    /// Option and value, for those to which `chosen` applies, in the order of the table.
+    /// Returns table text and formatted value of the options selected by `chosen`, in table order.
     fn shown(
         &self,
         chosen: impl Fn(&OptionEntry, &Fragment) -> bool,
@@ -98,25 +98,26 @@ impl OptionValues {
         all.collect()
     }
 
-    /// Options with an effect that is not modelled, after what is not modelled.
+    /// Returns options with unmodelled effects, each preceded by the effect.
     pub(super) fn lost(&self) -> Vec<(&'static str, String)> {
         self.shown(|option, value| !option.fate.loses_nothing(value.text()))
     }
 
-    /// Options without effect on what is simulated, or with values that have none, after what they are about.
+    /// Returns options, or option values, that do not affect the simulation, each preceded by its
+    /// topic.
     pub(super) fn idle(&self) -> Vec<(&'static str, String)> {
         self.shown(|option, value| {
             option.fate != OptionMapping::Mapped && option.fate.loses_nothing(value.text())
         })
     }
 
-    /// Options of these names that are given, with their values.
+    /// Returns the given options among these names, with their values.
     pub(super) fn named(&self, names: &[&str]) -> Vec<String> {
         let named = self.shown(|option, _| names.contains(&option.name));
         named.into_iter().map(|(_, shown)| shown).collect()
     }
 
-    /// Values that do not count, with their places.
+    /// Returns the overridden values with their positions.
     pub(super) fn overruled(&self) -> impl Iterator<Item = String> {
         self.overruled.iter().map(|(name, value)| {
             let line = value.place().map_or(0, |place| place.position().line);

@@ -1,4 +1,4 @@
-//! The memory that the first level and local memory are parts of, where the first level is adaptive.
+//! Memory shared by an adaptive first level and local memory.
 
 use warpweave_params::Diagnostic;
 
@@ -7,17 +7,17 @@ use super::form::counts;
 use super::fragment::Fragment;
 use super::option_values::OptionValues;
 
-/// One memory, and how much of it may be local.
+/// A memory shared by first level and local memory, with its possible splits.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) bytes: u32,
-    /// Bytes of local memory, ascending.
+    /// Possible sizes of local memory in bytes, ascending.
     pub(super) splits: Vec<u32>,
 }
 
 impl Shared {
-    /// What the options say, if the first level is adaptive. That, described by `text`, gets what the smallest local memory
-    /// leaves.
+    /// Reads the shared memory if the first level, described by `text`, is adaptive. That level
+    /// gets what the smallest local memory size leaves over.
     pub(super) fn of(
         given: &OptionValues,
         first: &mut CacheText,

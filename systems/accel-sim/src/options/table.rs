@@ -1,34 +1,34 @@
-//! The options there are: how their values look, and what becomes of them.
+//! Table of known options: value formats and treatment on import.
 
 use std::sync::LazyLock;
 
 use super::form::Form;
 
-/// One option.
+/// A known option, one row of the table.
 #[derive(Debug)]
 pub(super) struct OptionEntry {
-    /// With its minus sign.
+    /// Name of the option, including its leading minus sign.
     pub(super) name: &'static str,
     pub(super) form: Form,
-    /// What holds where it is not given; empty where it is not used, or needed.
+    /// Default value; empty if the option is required, or not used.
     pub(super) assumed: &'static str,
     pub(super) fate: OptionMapping,
-    /// What it becomes, or what is not modelled, or what it is about.
+    /// Result of the mapping, the unmodelled effect, or the topic, depending on `fate`.
     pub(super) text: &'static str,
 }
 
-/// What becomes of an option.
+/// Treatment of an option on import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OptionMapping {
-    /// The machine has it.
+    /// The option is mapped to a parameter of the machine.
     Mapped,
-    /// It has an effect that is not modelled, but for this value.
+    /// Its effect is not modelled; the value `neutral` has no effect.
     Lost { neutral: &'static str },
-    /// It has no effect on what is simulated.
+    /// Has no effect on the simulation.
     Outside,
 }
 
-/// All options.
+/// All known options, in the order of the table file.
 pub(super) static OPTIONS: LazyLock<Vec<OptionEntry>> = LazyLock::new(|| {
     let lines = include_str!("options.txt").lines();
     let lines = lines.filter(|line| !line.starts_with('#'));
@@ -58,13 +58,13 @@ fn row(line: &'static str) -> OptionEntry {
     }
 }
 
-/// The option of this name.
+/// Looks up a known option by its name.
 pub(super) fn known(name: &str) -> Option<&'static OptionEntry> {
     OPTIONS.iter().find(|known| known.name == name)
 }
 
 impl OptionMapping {
-    /// Whether nothing is lost with this value.
+    /// True if no effect is lost with this value.
     pub(super) fn loses_nothing(self, value: &str) -> bool {
         match self {
             Self::Mapped | Self::Outside => true,

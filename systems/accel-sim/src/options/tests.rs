@@ -1,4 +1,4 @@
-//! The table of options, and its page.
+//! Tests of the option table and its documentation page.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +23,7 @@ fn every_option_has_one_row() {
     assert_eq!(names.len(), OPTIONS.len());
 }
 
-/// `UPDATE_PAGES=1` writes the tables anew.
+/// Rewrites the tables of the page if `UPDATE_PAGES=1` is set.
 #[test]
 fn the_page_has_every_option() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/option-files.md");

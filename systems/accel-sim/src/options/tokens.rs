@@ -1,4 +1,5 @@
-//! Words of an option file: separated by blanks, quoted where they hold some, with comments from `#` on.
+//! Tokenizer for option files: words separated by blanks, quoted if they contain blanks, with
+//! comments from `#`.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use warpweave_params::{Diagnostic, Source};
 
 use super::fragment::Fragment;
 
-/// The words of a text. Quotes are no part of a word; what is quoted may go on for several lines.
+/// Splits a text into words. Quotes are not part of a word; a quoted word may span several lines.
 pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Fragment>, Diagnostic> {
     let text = source.text();
     let bytes = text.as_bytes();
@@ -38,7 +39,7 @@ pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Fragment>, Diagnostic> {
     Ok(words)
 }
 
-/// Bytes up to the first for which `goes_on` is false.
+/// Number of bytes before the first for which `goes_on` is false.
 fn length(bytes: &[u8], goes_on: impl Fn(u8) -> bool) -> usize {
     let end = bytes.iter().position(|byte| !goes_on(*byte));
     end.unwrap_or(bytes.len())

@@ -1,4 +1,4 @@
-//! The system file.
+//! Writer for the system file of an imported machine.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::machine::{Machine, Network};
 use super::option_values::OptionValues;
 use super::shared::Shared;
 
-/// The text of the system file for a machine that these files described.
+/// Returns the system file text for a machine described by these files.
 pub(super) fn system(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     let mut text = head(files, given, machine);
     text.push_str(&body(machine));
@@ -62,7 +62,7 @@ fn head(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     text
 }
 
-/// The reasons in the order in which they first come, with what has them.
+/// Groups options by reason, in order of first occurrence.
 fn by_reason(options: Vec<(&'static str, String)>) -> Vec<(&'static str, Vec<String>)> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for (reason, option) in options {
@@ -74,7 +74,7 @@ fn by_reason(options: Vec<(&'static str, String)>) -> Vec<(&'static str, Vec<Str
     reasons
 }
 
-/// Lines of about 100 characters.
+/// Wraps the options into lines of about 100 characters.
 fn wrapped(options: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for option in options {
@@ -240,7 +240,8 @@ fn body(machine: &Machine) -> String {
     )
 }
 
-/// The caches beside that of data, whose wires are added, and how many ports a cluster has.
+/// Returns the caches other than the data cache and the ports per cluster; appends their wires to
+/// `wires`.
 fn read_alone(machine: &Machine, wires: &mut String) -> (String, String) {
     let caches = &machine.caches;
     let (l1c, l1t) = (caches.l1c.as_ref(), caches.l1t.as_ref());
@@ -277,10 +278,10 @@ fn read_alone(machine: &Machine, wires: &mut String) -> (String, String) {
     (parts, ports)
 }
 
-/// Where that simulator has the code of kernels.
+/// Base address of kernel code in GPGPU-Sim.
 const CODE: u64 = 0xf000_0000;
 
-/// Where arguments of kernels are, beyond all other data.
+/// Address of kernel arguments, above all other data.
 const ARGUMENTS: u64 = 1 << 46;
 
 fn unit(machine: &Machine) -> String {
@@ -408,7 +409,7 @@ fn cache(preset: &str, cache: &Cache, indent: &str) -> String {
     text
 }
 
-/// The terms of a wire that takes so many messages in a cycle.
+/// Returns the parameters of a wire that accepts `width` messages per cycle.
 fn wire(latency: u32, width: u32) -> String {
     match width {
         1 => format!("latency: {latency}"),

@@ -1,4 +1,4 @@
-//! What is exported is what was recorded, as far as the format goes.
+//! Tests that an export reproduces the recorded trace, within the limits of the format.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use warpweave_trace::{
 
 use crate::vector;
 
-/// The files of an export, and what it lost.
+/// Files of an export, and its losses.
 type Exported = (BTreeMap<String, String>, Vec<Loss>);
 
 fn exported(trace: &Path) -> Exported {
@@ -35,7 +35,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
     files.collect()
 }
 
-/// The trace that an export is read into.
+/// Imports an export and returns the path of the resulting trace.
 fn read_back(files: &BTreeMap<String, String>, folder: &Path) -> PathBuf {
     for (name, text) in files {
         fs::write(folder.join(name), text).expect("written");
@@ -46,7 +46,7 @@ fn read_back(files: &BTreeMap<String, String>, folder: &Path) -> PathBuf {
     trace
 }
 
-/// What is exported of what is read of an export.
+/// Imports an export and exports the result again.
 fn again(files: &BTreeMap<String, String>) -> Exported {
     let folder = tempfile::tempdir().expect("a temporary folder");
     exported(&read_back(files, folder.path()))
@@ -69,7 +69,8 @@ fn an_export_of_what_was_imported_is_the_same_whenever_it_is_made() {
     }
 }
 
-/// Writes a trace of one kernel of two warps, which execute `records`: instruction, lanes and addresses by space.
+/// Writes a trace of one kernel with two warps that execute `records`: instruction, lanes and
+/// addresses by space.
 fn recorded(path: &Path, code: Code, records: &[(u32, u32, Space, bool, u64, u64)]) {
     let mut writer = TraceWriter::create(path, Storage::default()).expect("it is begun");
     let mut kernel = writer
@@ -119,7 +120,7 @@ fn registers(numbers: &[u16]) -> RegisterSet {
     numbers.iter().copied().collect()
 }
 
-/// Instructions of every kind, as another front end names them.
+/// Returns instructions of every class, named as in another front end.
 fn code() -> Code {
     let plain = |opcode: &str, class| Instruction::new(opcode, class);
     let load = |opcode: &str, space, bytes| plain(opcode, Class::Load).accessing(space, bytes);
@@ -201,7 +202,7 @@ fn an_export_replaces_nothing() {
 }
 
 proptest! {
-    /// Whatever warps do, they do it again, and a second export has the bytes of the first.
+    /// Random programs survive a round trip, and a second export is byte-identical to the first.
     #[test]
     fn random_programs_come_back(
         records in prop::collection::vec(

@@ -1,4 +1,5 @@
-//! Kernels: those of one function share its instructions, and those of many warps are read again.
+//! Tests of kernel import: functions share their instructions, and kernels with many warps are read
+//! again.
 
 use std::fs;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use warpweave_accel_sim::Quirks;
 
 use crate::imported;
 
-/// The trace of a kernel of one warp, which executes the lines.
+/// Returns the trace of a kernel with one warp that executes the lines.
 fn kernel(name: &str, registers: u32, lines: &[&str]) -> String {
     format!(
         "-kernel name = {name}\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n\

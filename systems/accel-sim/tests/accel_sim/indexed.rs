@@ -1,4 +1,4 @@
-//! A trace with an index is the trace of its lines.
+//! Tests that an indexed trace is equivalent to its text form.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,6 @@ use crate::imported;
 const HEADER: &str = "-kernel name = k\n-kernel id = 1\n-grid dim = (2,1,1)\n-block dim = (64,1,1)\n-shmem = 0\n\
                       -nregs = 8\n-binary version = 90\n-cuda stream id = 0\n";
 
-/// Lines of a warp, in series.
 type Series = Vec<Vec<String>>;
 
 fn lines(block: u32, warp: u32) -> Series {
@@ -22,7 +21,7 @@ fn lines(block: u32, warp: u32) -> Series {
     vec![vec![load(0), load(16)], vec![load(32)], vec![exit]]
 }
 
-/// The file with these blocks, each with two warps.
+/// Returns an indexed trace with these blocks of two warps each.
 fn packed(blocks: [u32; 2], dictionary: &[u8]) -> Vec<u8> {
     let mut file = [HEADER.as_bytes(), &[0]].concat();
     let mut index = 2_u32.to_le_bytes().to_vec();

@@ -1,4 +1,5 @@
-//! Foreign traces become the programs they say they are, and are refused with a place where they say nothing.
+//! Tests that foreign traces import correctly, and that malformed ones are rejected with a
+//! position.
 
 mod export;
 mod functions;
@@ -15,13 +16,12 @@ use warpweave_accel_sim::{AccelSimError, Imported, Quirks, import};
 use warpweave_files::Ledger;
 use warpweave_trace::{Program, TraceFile};
 
-/// A file of the folder of vectors.
 fn vector(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/accel_sim/vectors");
     folder.join(name)
 }
 
-/// The program that a foreign trace becomes.
+/// Returns the program imported from a foreign trace.
 fn imported(from: &Path, quirks: Quirks) -> Result<(Program, Imported), AccelSimError> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let to = folder.path().join("it.trace");
@@ -30,7 +30,7 @@ fn imported(from: &Path, quirks: Quirks) -> Result<(Program, Imported), AccelSim
     Ok((program, said))
 }
 
-/// All that is in a program, and what was said of it.
+/// Returns the contents of a program and the import result as text.
 fn shown((program, said): &(Program, Imported)) -> String {
     let mut text = String::new();
     let stays = program.write_summary(&mut text);

@@ -1,4 +1,4 @@
-//! Option files become system files, and are refused with a place where they are wrong.
+//! Tests that option files become system files, and that wrong ones are rejected with a position.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ fn a_machine_with_sectors_becomes_a_system() {
     insta::assert_snapshot!(system(&["volta.config"]));
 }
 
-/// What is said of a text.
+/// Returns the system file or the error messages for a text.
 fn said_of(text: &[u8]) -> Result<String, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("gpgpusim.config");
@@ -42,7 +42,7 @@ fn said_of(text: &[u8]) -> Result<String, String> {
     system.map_err(|problems| problems.to_string().replace(&folder, ""))
 }
 
-/// What is said of the file of this name after `from` became `to` once.
+/// Returns the error for the file with this name after replacing `from` with `to` once.
 fn refusal(name: &str, from: &str, to: &str) -> String {
     let text = fs::read_to_string(file(name)).expect("it is there");
     assert!(text.contains(from), "{from}");
@@ -50,7 +50,7 @@ fn refusal(name: &str, from: &str, to: &str) -> String {
     format!("{}\n\n", said.expect_err(to))
 }
 
-/// A description of an interconnect as that simulator ships them, for 27 ports.
+/// Interconnect description as shipped with GPGPU-Sim, for 27 ports.
 const INTERCONNECT: &str = "// Topology
 topology = fly;
 k = 27;
@@ -81,7 +81,7 @@ read_reply_end_vc = 0;
 read_reply_subnet = 1;
 ";
 
-/// The system of the file for Fermi with this description of its interconnect beside it.
+/// Returns the system of the Fermi file with this interconnect description next to it.
 fn with_interconnect(text: &str) -> Result<String, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let config = folder.path().join("gpgpusim.config");
@@ -356,13 +356,13 @@ fn of_an_option_given_twice_the_last_value_counts_and_the_head_names_the_other()
     assert!(system.contains("-gpgpu_n_clusters 3 of line 3"), "{system}");
 }
 
-/// Whether a system, if it is one, is a description.
+/// True if the system is an error or a valid description.
 fn reads(system: Result<String, String>) -> bool {
     system.is_err() || system.is_ok_and(|text| parse(&Source::new("machine.ron", text)).is_ok())
 }
 
 proptest! {
-    /// Whatever becomes of the bytes of an option file, it is read or refused.
+    /// Mutated option files are either read or rejected.
     #[test]
     fn a_mutated_file_is_refused_or_becomes_a_description(
         which in 0..3_usize,
@@ -388,7 +388,6 @@ proptest! {
         prop_assert!(reads(said_of(&bytes)));
     }
 
-    /// A number anywhere, however large.
     #[test]
     fn a_number_of_any_size_is_refused_or_becomes_a_description(
         which in 0..3_usize, place in any::<prop::sample::Index>(), number in prop_oneof![

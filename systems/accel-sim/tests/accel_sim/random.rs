@@ -1,4 +1,4 @@
-//! What a trace says of random warps in any address mode is what the program holds.
+//! Tests that the program matches the trace for random warps in every address mode.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use warpweave_trace::Lanes;
 
 use crate::imported;
 
-/// An instruction of a warp: pc, active lanes, the addresses of all lanes, how they are written.
+/// A warp instruction: pc, active lanes, addresses of all lanes, and the address mode.
 #[derive(Clone, Debug)]
 struct Said {
     pc: u64,
@@ -47,7 +47,7 @@ impl Said {
             .collect()
     }
 
-    /// The line, in the mode if the addresses can be written so.
+    /// Returns the line, in the address mode if it can express the addresses.
     fn line(&self) -> String {
         let active = self.active();
         let mut text = format!("{:04x} {:08x} 1 R4 LDG.E 1 R2 4 ", self.pc, self.active);

@@ -1,4 +1,4 @@
-//! Every malformed field is refused where it stands, with what was expected.
+//! Tests that each malformed field is rejected at its position, with the expected form.
 
 use std::fs;
 
@@ -6,14 +6,14 @@ use warpweave_accel_sim::Quirks;
 
 use crate::{imported, vector};
 
-/// What is said of the vector `kernel-modes.traceg` after `from` became `to` once.
+/// Returns the error for `kernel-modes.traceg` after replacing `from` with `to` once.
 fn refusal(from: &str, to: &str) -> String {
     let text = fs::read_to_string(vector("kernel-modes.traceg")).expect("it is there");
     assert!(text.contains(from), "{from}");
     refused("kernel.traceg", text.replacen(from, to, 1).as_bytes())
 }
 
-/// What is said of a file with these bytes.
+/// Returns the error for a file with these bytes.
 fn refused(name: &str, bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join(name);

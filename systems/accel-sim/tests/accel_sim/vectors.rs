@@ -1,4 +1,4 @@
-//! Small traces with each address mode, class, space and quirk.
+//! Tests with small traces of each address mode, class, space and quirk.
 
 use warpweave_accel_sim::{Quirks, is_accel_sim};
 use warpweave_trace::HostCommand;

@@ -1,16 +1,17 @@
-//! Citation-like graphs by a copying model (Kumar et al., "Stochastic models for the web graph", FOCS 2000): papers
-//! cite earlier ones, often those that another paper cites.
+//! Citation-like graphs by a copying model (Kumar et al., "Stochastic models for the web graph",
+//! FOCS 2000). Papers cite earlier ones, often those that another paper cites.
 
 use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
 use crate::error::InputError;
 use crate::random::Random;
 
-/// An undirected graph, an arc either way: each vertex in turn cites `references` earlier ones. Half of them are drawn
-/// from all earlier vertices, the others from what one of those cites. Loops and repeated citations are dropped, so there
-/// are fewer in the end.
+/// Generates an undirected graph, with both arcs of each edge. Each vertex in turn cites
+/// `references` earlier ones. Half of them are drawn from all earlier vertices, the others from the
+/// references of one of those. Loops and repeated citations are dropped, so the final number is
+/// smaller.
 ///
 /// # Errors
-/// A graph above the limits [`MAX_VERTICES`] and [`MAX_EDGES`].
+/// Returns an error if the graph exceeds the limits [`MAX_VERTICES`] and [`MAX_EDGES`].
 pub fn citation(vertices: u32, references: u32, seed: u64) -> Result<Csr, InputError> {
     InputError::in_range("Citation", "vertices", vertices, ..=MAX_VERTICES)?;
     let most = MAX_EDGES / 2 / vertices.max(1);
@@ -39,10 +40,10 @@ pub fn citation(vertices: u32, references: u32, seed: u64) -> Result<Csr, InputE
     Ok(Csr::from_arcs(vertices, &arcs, None)?)
 }
 
-/// The graph with every arc turned round too; arcs that are then there twice are dropped, and so are weights.
+/// Adds the reverse of every arc to a graph. Duplicate arcs and all weights are dropped.
 ///
 /// # Errors
-/// More arcs than a graph can have.
+/// Returns an error if there are more arcs than a graph can have.
 pub fn symmetric(graph: &Csr) -> Result<Csr, InputError> {
     let arcs = (0..graph.vertices()).flat_map(|from| {
         let neighbours = graph.neighbours(from).iter();

@@ -1,12 +1,12 @@
-//! Complete directed graphs.
+//! Generator of complete directed graphs.
 
 use crate::csr::{Csr, MAX_EDGES};
 use crate::error::InputError;
 
-/// Every vertex with an arc to every other.
+/// Generates the graph with an arc from every vertex to every other.
 ///
 /// # Errors
-/// More arcs than [`MAX_EDGES`].
+/// Returns an error for more arcs than [`MAX_EDGES`].
 pub fn complete(vertices: u32) -> Result<Csr, InputError> {
     // The largest number whose pairs stay within the limit.
     let most = MAX_EDGES.isqrt();

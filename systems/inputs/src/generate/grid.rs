@@ -1,13 +1,13 @@
-//! Rectangular grid, every cell joined to its four neighbours: regular, degree 2 to 4, diameter
-//! `width + height - 2`.
+//! Rectangular grid in which every cell is connected to its four neighbours: regular, degree 2 to
+//! 4, diameter `width + height - 2`.
 
 use crate::csr::{Csr, MAX_VERTICES};
 use crate::error::InputError;
 
-/// The undirected grid (both arcs of each edge). Cell `(x, y)` is vertex `y * width + x`.
+/// Generates the undirected grid (both arcs of each edge). Cell `(x, y)` is vertex `y * width + x`.
 ///
 /// # Errors
-/// A side is zero, or the grid has more than [`MAX_VERTICES`] cells.
+/// Returns an error if a side is zero, or the grid has more than [`MAX_VERTICES`] cells.
 pub fn grid(width: u32, height: u32) -> Result<Csr, InputError> {
     let cells = u64::from(width) * u64::from(height);
     if cells == 0 || cells > u64::from(MAX_VERTICES) {

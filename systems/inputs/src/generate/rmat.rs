@@ -7,28 +7,28 @@ use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
 use crate::error::InputError;
 use crate::random::Random;
 
-/// What an R-MAT graph looks like.
+/// Parameters of an R-MAT graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RmatShape {
     /// log2 of the number of vertices.
     pub scale: u32,
-    /// Arcs drawn per vertex.
+    /// Number of arcs drawn per vertex.
     pub edge_factor: u32,
     /// Probability of the quadrant "low to low".
     pub a: f64,
     /// Probability of the quadrant "low to high".
     pub b: f64,
-    /// Probability of the quadrant "high to low"; "high to high" has the rest.
+    /// Probability of the quadrant "high to low"; "high to high" has the remainder.
     pub c: f64,
 }
 
-/// A directed R-MAT graph with `2^scale` vertices. `edge_factor * 2^scale` arcs are drawn; loops and
-/// repeated arcs are then dropped, so there are fewer in the end. Vertices are not renumbered: the
-/// hubs have low numbers (and numbers with few one bits).
+/// Generates a directed R-MAT graph with `2^scale` vertices. `edge_factor * 2^scale` arcs are
+/// drawn. Loops and repeated arcs are then dropped, so the final number is smaller. Vertices are
+/// not renumbered: the hubs have low numbers (and numbers with few one bits).
 ///
 /// # Errors
-/// Probabilities that are negative, not numbers or sum to more than 1, or a graph above the limits
-/// [`MAX_VERTICES`] and [`MAX_EDGES`].
+/// Returns an error if probabilities are negative, not numbers or sum to more than 1. Also fails
+/// for a graph above the limits [`MAX_VERTICES`] and [`MAX_EDGES`].
 pub fn rmat(shape: RmatShape, seed: u64) -> Result<Csr, InputError> {
     let (vertices, draws) = check(&shape)?;
     // Compared as integers, so that no rounding of a running sum can differ between machines.
@@ -61,7 +61,7 @@ pub fn rmat(shape: RmatShape, seed: u64) -> Result<Csr, InputError> {
     Ok(Csr::from_arcs(vertices, &arcs, None)?)
 }
 
-/// Vertices and arcs to draw of a shape that makes sense.
+/// Checks a shape and returns the numbers of vertices and arcs to draw.
 fn check(shape: &RmatShape) -> Result<(u32, u32), InputError> {
     InputError::in_range("Rmat", "scale", shape.scale, ..=MAX_VERTICES.ilog2())?;
     let vertices = 1_u32 << shape.scale;
@@ -106,7 +106,7 @@ mod tests {
         assert!(largest > 15 * graph.arcs() / 1024, "{largest}");
     }
 
-    /// With a = 1 every arc is the loop at vertex 0; with b = 1 every arc is 0 -> n - 1.
+    /// With a = 1 every arc is the loop at vertex 0. With b = 1 every arc is 0 -> n - 1.
     #[test]
     fn quadrants_are_rows_and_columns() {
         let all = |a, b, c| {

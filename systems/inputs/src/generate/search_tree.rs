@@ -1,26 +1,26 @@
-//! Search trees of many keys for each node, packed.
+//! Packed search trees with many keys per node.
 
 use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// A tree in which every node has `order` entries, filled from the left; levels lie one after another,
-/// the root first. Key i, from 0, is 2 i or 2 i + 1, and its record is i. An entry of an inner node has the
-/// first key below it. Unused entries have the key 2^32 - 1 and the child 0.
+/// Tree in which every node has `order` entries, filled from the left. Levels are stored one after
+/// another, the root first. Key i, from 0, is 2 i or 2 i + 1, and its record is i. An entry of an
+/// inner node has the first key below it. Unused entries have the key 2^32 - 1 and the child 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchTree {
-    /// Entries of a node, at least 2.
+    /// Number of entries per node, at least 2.
     pub order: u32,
-    /// Keys of the tree, at least 1.
+    /// Number of keys in the tree, at least 1.
     pub keys: u32,
 }
 
-/// Key of an entry that is not used.
+/// Key of unused entries in a node.
 const UNUSED: u32 = u32::MAX;
 
 impl SearchTree {
-    /// Nodes of each level, the root first.
+    /// Returns the number of nodes in each level, the root first.
     fn levels(self) -> Vec<usize> {
         let order = self.order as usize;
         let mut levels = vec![(self.keys as usize).div_ceil(order)];
@@ -33,12 +33,12 @@ impl SearchTree {
         levels
     }
 
-    /// Entries of all nodes.
+    /// Returns the number of entries in all nodes.
     pub(crate) fn entries(self) -> usize {
         self.levels().iter().sum::<usize>() * self.order as usize
     }
 
-    /// Keys of all entries; of none if `length` is 0.
+    /// Returns the keys of all entries, or none if `length` is 0.
     pub(crate) fn keys(self, seed: u64, length: usize) -> Vec<u32> {
         let mut random = Random::new(seed, 0);
         let keys = (0..self.keys).map(|i| 2 * i + (random.word() & 1));
@@ -58,7 +58,7 @@ impl SearchTree {
         entries
     }
 
-    /// Children of all entries; of none if `length` is 0.
+    /// Returns the children of all entries, or none if `length` is 0.
     pub(crate) fn children(self, length: usize) -> Vec<u32> {
         let levels = self.levels();
         let mut entries = Vec::with_capacity(length);

@@ -1,4 +1,4 @@
-//! Uniform random directed graph, the Erdos-Renyi model G(n, m).
+//! Uniform random directed graphs, the Erdos-Renyi model G(n, m).
 
 use warpweave_params::out_of_range;
 
@@ -6,11 +6,12 @@ use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
 use crate::error::InputError;
 use crate::random::Random;
 
-/// A graph drawn uniformly from all directed graphs with this many vertices and arcs, without loops
+/// Draws a graph uniformly from all directed graphs with this many vertices and arcs, without loops
 /// and parallel arcs.
 ///
 /// # Errors
-/// More vertices than [`MAX_VERTICES`], more arcs than [`MAX_EDGES`] or than such a graph can have.
+/// Returns an error for more vertices than [`MAX_VERTICES`], or more arcs than [`MAX_EDGES`] or
+/// than such a graph can have.
 pub fn uniform(vertices: u32, edges: u32, seed: u64) -> Result<Csr, InputError> {
     InputError::in_range("Uniform", "vertices", vertices, ..=MAX_VERTICES)?;
     let possible = u64::from(vertices) * u64::from(vertices.saturating_sub(1));
@@ -43,8 +44,8 @@ pub fn uniform(vertices: u32, edges: u32, seed: u64) -> Result<Csr, InputError> 
     Ok(Csr::from_arcs(vertices, &arcs, None)?)
 }
 
-/// `count` distinct numbers below `bound`, sorted; every set is equally likely. `count` must not be
-/// much above half of `bound`.
+/// Draws `count` distinct numbers below `bound`, sorted. Every set is equally likely. `count` must
+/// not be much above half of `bound`.
 fn draw_distinct(count: u64, bound: u64, random: &mut Random) -> Vec<u64> {
     let mut drawn: Vec<u64> = Vec::with_capacity(count as usize);
     while (drawn.len() as u64) < count {
@@ -59,7 +60,7 @@ fn draw_distinct(count: u64, bound: u64, random: &mut Random) -> Vec<u64> {
     drawn
 }
 
-/// The numbers below `bound` that are not in the sorted list.
+/// Returns the numbers below `bound` that are not in the sorted list.
 fn complement(sorted: &[u64], bound: u64) -> Vec<u64> {
     let mut absent = sorted.iter().copied().peekable();
     (0..bound)
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(uniform(1, 0, 1).unwrap().vertices(), 1);
     }
 
-    /// Over many seeds each of the 6 arcs of 3 vertices is in a 2-arc graph one time in three.
+    /// Over many seeds, each of the 6 arcs of 3 vertices is in a 2-arc graph one time in three.
     #[test]
     fn every_arc_is_equally_likely() {
         let mut counts = [[0_u32; 3]; 3];

@@ -1,16 +1,17 @@
-//! Uniform random weights for a graph that has none, or has others.
+//! Uniform random weights for a graph, replacing existing ones.
 
 use crate::csr::Csr;
 use crate::error::InputError;
 use crate::random::Random;
 
-/// The graph with weights drawn uniformly from `low..high`.
+/// Sets weights drawn uniformly from `low..high`.
 ///
-/// The weight of an arc is a function of the seed and the unordered pair of its ends: both arcs of
-/// an undirected edge weigh the same, and an arc keeps its weight when others are added.
+/// The weight of an arc is a function of the seed and the unordered pair of its ends. Both arcs of
+/// an undirected edge therefore have the same weight, and an arc keeps its weight when others are
+/// added.
 ///
 /// # Errors
-/// `low` is not below `high`.
+/// Returns an error if `low` is not below `high`.
 pub fn uniform_weights(graph: Csr, low: u32, high: u32, seed: u64) -> Result<Csr, InputError> {
     if low >= high {
         return Err(InputError::Description {

@@ -1,4 +1,4 @@
-//! Edge lists: `from to [weight]`, one arc a line.
+//! Reader for edge lists: `from to [weight]`, one arc per line.
 
 use std::io::BufRead;
 

@@ -1,4 +1,4 @@
-//! Lines and words of a text with their places, the ground both readers stand on.
+//! Lines and words of a text with their positions, used by both graph readers.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::RangeInclusive;
@@ -6,43 +6,44 @@ use std::ops::RangeInclusive;
 use super::Reading;
 use crate::error::{InputError, Place};
 
-/// Longest line accepted. A limit, so that a file without line ends is an error and not read
-/// into memory whole.
+/// Maximum line length. Because of the limit, a file without line ends is an error instead of being
+/// read into memory as a whole.
 const MAX_LINE_BYTES: usize = 1 << 16;
 
-/// So many digits are a number of 32 bits for sure.
+/// Number of digits that always fit in 32 bits.
 const SHORT_DIGITS: usize = 9;
 
-/// Longest piece of the file quoted in a message.
+/// Maximum length of text quoted in a message.
 const MAX_QUOTE_BYTES: usize = 32;
 
-/// A text read line by line; knows where it is.
+/// A text read line by line, which tracks its position.
 pub(super) struct Lines<R> {
     file: String,
     input: R,
     zipped: bool,
     number: u64,
     buffer: Vec<u8>,
-    /// Bytes that messages may still quote; more once the file is known to be what it is named for.
+    /// Bytes that messages may still quote. The limit is raised once the file is known to be of the
+    /// expected format.
     quoted: u64,
 }
 
-/// A line without its end.
+/// Line of the text without its line end.
 pub(super) struct Line<'a> {
     file: &'a str,
     number: u64,
     text: &'a [u8],
-    /// Bytes of it that messages may quote.
+    /// Number of its bytes that messages may quote.
     quoted: usize,
 }
 
-/// The words of a line, one after the other.
+/// Words of a line, consumed one after the other.
 pub(super) struct Words<'a> {
     line: &'a Line<'a>,
     next: usize,
 }
 
-/// A word and where it begins (bytes from the start of the line).
+/// A word and its byte offset from the start of the line.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a [u8],
@@ -61,12 +62,12 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The file has shown itself to be what it is named for: messages may quote it from now on.
+    /// Marks the file as being of the expected format. Messages may quote it from now on.
     pub(super) fn is_known(&mut self) {
         self.quoted = u64::MAX;
     }
 
-    /// The next line, or `None` at the end of the text.
+    /// Reads the next line, or returns `None` at the end of the text.
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, InputError> {
         if self.quoted != u64::MAX && self.number > 0 {
             // The line break too.
@@ -106,7 +107,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(line))
     }
 
-    /// The next line that is neither blank nor begins with one of the comment signs.
+    /// Reads the next line that is neither blank nor begins with one of the comment signs.
     pub(super) fn next_data(&mut self, comment: &[u8]) -> Result<Option<Line<'_>>, InputError> {
         loop {
             let Some(line) = self.next()? else {
@@ -127,7 +128,7 @@ impl<R: BufRead> Lines<R> {
         }))
     }
 
-    /// The text ended where something else was expected.
+    /// Returns an error that the text ended where `expected` should be.
     pub(super) fn ended(&self, expected: &str) -> InputError {
         InputError::Text {
             place: Place {
@@ -164,12 +165,12 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// An error at the start of the line that quotes all of it.
+    /// Returns an error at the start of the line that quotes the whole line.
     pub(super) fn unexpected(&self, expected: &str) -> InputError {
         self.error(0, expected, self.quote(0, self.text))
     }
 
-    /// What a message says of a piece that begins at a byte of the line.
+    /// Returns the quotation of a piece that begins at a byte of the line.
     fn quote(&self, at: usize, piece: &[u8]) -> String {
         match self.quoted.saturating_sub(at).min(piece.len()) {
             0 if !piece.is_empty() => "something else".to_string(),
@@ -192,7 +193,7 @@ impl<'a> Line<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The next word, if there is one.
+    /// Takes the next word, if there is one.
     pub(super) fn take(&mut self) -> Option<Word<'a>> {
         let rest = &self.line.text[self.next..];
         let blank = rest.iter().take_while(|byte| is_blank(**byte)).count();
@@ -209,12 +210,12 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// How many words are left.
+    /// Returns the number of words left on the line.
     pub(super) fn count(mut self) -> usize {
         std::iter::from_fn(|| self.take()).count()
     }
 
-    /// A whole number within a range; `what` begins the message if it is not there.
+    /// Parses a whole number within a range. `what` is the beginning of the error message.
     pub(super) fn whole(
         &mut self,
         what: &str,
@@ -229,7 +230,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The value of the next word and its end, if it is one of at most [`SHORT_DIGITS`] digits, as nearly always.
+    /// Returns the value of the next word and its end, if it has at most [`SHORT_DIGITS`] digits.
+    /// This is the common case.
     fn short_number(&self) -> Option<(u32, usize)> {
         let text = self.line.text;
         let rest = &text[self.next..];
@@ -247,7 +249,7 @@ impl<'a> Words<'a> {
         Some((value, text.len()))
     }
 
-    /// A number that is a weight: whole, perhaps written as a decimal fraction.
+    /// Parses a weight: a whole number, possibly written as a decimal fraction.
     pub(super) fn weight(&mut self) -> Result<u32, InputError> {
         let parse = |word: Word<'_>| {
             word.whole().or_else(|| {
@@ -259,7 +261,7 @@ impl<'a> Words<'a> {
         self.number("a whole weight", &(0..=u32::MAX), parse)
     }
 
-    /// Any finite number.
+    /// Skips a word that must be any finite number.
     pub(super) fn ignored(&mut self) -> Result<(), InputError> {
         let parse = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
         match self.take() {
@@ -268,7 +270,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Nothing but blanks up to the end of the line.
+    /// Checks that only blanks are left on the line.
     pub(super) fn end(&mut self) -> Result<(), InputError> {
         if self.next == self.line.text.len() {
             return Ok(());
@@ -279,7 +281,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// An error at a word, or at the end of the line if there is none.
+    /// Returns an error at a word, or at the end of the line if there is none.
     pub(super) fn unexpected(&self, word: Option<Word<'_>>, expected: &str) -> InputError {
         match word {
             Some(word) => {
@@ -318,7 +320,7 @@ impl<'a> Word<'a> {
         self.text.eq_ignore_ascii_case(text.as_bytes())
     }
 
-    /// A whole number of 32 bits.
+    /// Parses the word as a whole number of 32 bits.
     fn whole(self) -> Option<u32> {
         self.as_text()?.parse().ok()
     }
@@ -328,7 +330,8 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Puts the first line of `text` into `line`, if all of it is there, as nearly always: the bytes taken.
+/// Moves the first line of `text` into `line` if it is complete, which is the common case. Returns
+/// the bytes taken.
 fn take_line(text: &[u8], line: &mut Vec<u8>) -> Option<usize> {
     let text = &text[..text.len().min(MAX_LINE_BYTES)];
     let length = text.iter().position(|byte| *byte == b'\n')?;
@@ -336,14 +339,14 @@ fn take_line(text: &[u8], line: &mut Vec<u8>) -> Option<usize> {
     Some(length + 1)
 }
 
-/// Whether a byte separates words.
+/// True if a byte separates words.
 #[inline]
 fn is_blank(byte: u8) -> bool {
     // Most bytes are above all that do.
     byte <= b' ' && byte.is_ascii_whitespace()
 }
 
-/// A piece of the file, made safe and short for a message.
+/// Returns a piece of the file, escaped and shortened for a message.
 fn quote(text: &[u8]) -> String {
     let shown = &text[..text.len().min(MAX_QUOTE_BYTES)];
     let dots = if text.len() > MAX_QUOTE_BYTES {

@@ -1,4 +1,4 @@
-//! Matrix Market coordinate files (Boisvert, Pozo and Remington, NISTIR 5935, 1996).
+//! Reader for Matrix Market coordinate files (Boisvert, Pozo and Remington, NISTIR 5935, 1996).
 
 use std::io::BufRead;
 
@@ -12,13 +12,13 @@ use crate::error::InputError;
 const BANNER: &str = "`%%MatrixMarket matrix coordinate <pattern|integer|real> \
                       <general|symmetric>`";
 
-/// What the banner says.
+/// Contents of the banner line of a file.
 struct Banner {
     has_values: bool,
     symmetric: bool,
 }
 
-/// What the size line says.
+/// Contents of the size line of a file.
 struct Sizes {
     vertices: u32,
     entries: u32,

@@ -1,4 +1,4 @@
-//! Readers of graph files, plain or gzip-compressed, and of files of arrays (`array/`).
+//! Readers for graph files, plain or gzip-compressed, and for files of arrays (`array/`).
 
 mod array;
 mod edge_list;
@@ -19,36 +19,39 @@ pub(crate) use array::npy_name;
 pub use array::{ColumnChoice, FileArray, FileFormat, FileReading, read_array};
 use lines::Lines;
 
-/// The format of a graph file. Compression is not part of it: gzip is recognised by its first bytes.
+/// Format of a graph file. Compression is independent of it, because gzip is recognised by its
+/// first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GraphFormat {
-    /// Matrix Market coordinate format: a square matrix, entry (r, c) is the arc r -> c.
+    /// Matrix Market coordinate format: a square matrix in which entry (r, c) is the arc r -> c.
     ///
-    /// Fields `pattern`, `integer` and `real`; symmetries `general` and `symmetric`. A symmetric file
-    /// stores the lower triangle; the mirror arc of each entry off the diagonal is added. Repeated
-    /// entries become parallel arcs, diagonal entries loops.
+    /// Supports the fields `pattern`, `integer` and `real`, and the symmetries `general` and
+    /// `symmetric`. A symmetric file stores the lower triangle, and the mirror arc of each
+    /// off-diagonal entry is added. Repeated entries become parallel arcs, diagonal entries loops.
     MatrixMarket,
-    /// One arc a line, `from to` or `from to weight`, vertices numbered from 0, all lines alike.
+    /// One arc per line, `from to` or `from to weight`, with vertices numbered from 0 and all lines
+    /// of the same form.
     ///
-    /// Text from `#` or `%` at the start of a line is a comment. The largest number named decides
-    /// how many vertices there are. Nothing is mirrored; repeated lines become parallel arcs.
+    /// Text from `#` or `%` at the start of a line is a comment. The highest vertex number
+    /// determines the number of vertices. Nothing is mirrored, and repeated lines become parallel
+    /// arcs.
     EdgeList,
 }
 
-/// What becomes of the numbers stored with the entries of a file.
+/// Use of the numbers stored with the entries of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryValues {
-    /// They are arc weights and must be whole numbers from 0 to 4294967295 (`3.0` is one).
+    /// Entry values are arc weights and must be whole numbers from 0 to 4294967295 (`3.0` is one).
     Weights,
-    /// They must be numbers and are dropped.
+    /// Entry values must be numbers and are dropped.
     Ignored,
 }
 
-/// The graph in a file.
+/// Reads the graph in a file.
 ///
 /// # Errors
-/// The file cannot be opened or read, or is not what the format asks for; the message names the
-/// place, what was expected and what is there.
+/// Returns an error if the file cannot be opened or read, or does not match the format. The message
+/// includes the position, the expected and the actual text.
 pub fn read_graph(
     path: &Path,
     files: &Files,
@@ -74,14 +77,14 @@ pub fn read_graph(
     parse(&reading, input, stored, format, values)
 }
 
-/// The graph in a stream of bytes; `name` stands for the file in error messages.
+/// Reads the graph in a stream of bytes. `name` is used for the file in error messages.
 ///
-/// Memory use is bounded by the data actually there and by the limits
+/// Memory use is bounded by the data actually present and by the limits
 /// [`MAX_VERTICES`](crate::MAX_VERTICES) and [`MAX_EDGES`](crate::MAX_EDGES), whatever sizes the
-/// data claims.
+/// data state.
 ///
 /// # Errors
-/// As [`read_graph`].
+/// Same as [`read_graph`].
 pub fn parse_graph(
     name: &str,
     input: impl Read,
@@ -96,19 +99,19 @@ pub fn parse_graph(
     parse(&reading, input, u64::MAX, format, values)
 }
 
-/// Bytes that a message may quote of a file before it is known to be a graph.
+/// Bytes that a message may quote before a file is known to be a graph.
 const STRANGER_QUOTED: u64 = 80;
 
-/// How a graph is read.
+/// Settings for reading a graph.
 struct Reading<'n> {
-    /// Stands for the file in messages.
+    /// Name of the file for messages.
     name: &'n str,
     /// Bytes that a message may quote before the file is known to be a graph.
     quoted: u64,
     budget: Budget,
 }
 
-/// The graph in a stream of `stored` bytes.
+/// Parses the graph in a stream of `stored` bytes.
 fn parse(
     reading: &Reading<'_>,
     mut input: impl Read,
@@ -150,23 +153,23 @@ fn parse_lines(
     }
 }
 
-/// Arcs as they come from a file, with a weight each or none at all.
+/// Arcs read from a file, all with a weight or all without.
 struct Arcs {
     ends: Vec<(u32, u32)>,
     weights: Option<Vec<u32>>,
     charge: Charge,
-    /// Arcs that are charged.
+    /// Number of arcs charged to the budget so far.
     charged: usize,
 }
 
-/// Bytes of an arc while it is read, and in the graph that becomes of it; a vector that grows is twice
-/// as large for a moment.
+/// Memory per arc while it is read, and in the resulting graph, in bytes. A growing vector is
+/// temporarily twice as large.
 const ARC_BYTES: u64 = 40;
 
-/// Bytes of a vertex in a graph and while it is built.
+/// Memory per vertex in a graph and while it is built, in bytes.
 const VERTEX_BYTES: u64 = 12;
 
-/// Arcs charged at once.
+/// Number of arcs charged in one step.
 const ARCS_CHARGED: usize = 1 << 12;
 
 impl Arcs {

@@ -1,4 +1,4 @@
-//! Both formats through the public entry, well-formed, ill-formed and hostile.
+//! Tests of both formats through the public entry point: well-formed, malformed and hostile files.
 
 use std::io::Write as _;
 
@@ -92,7 +92,7 @@ fn edge_lists_count_from_zero() {
     assert_eq!(edges("").unwrap().vertices(), 0);
 }
 
-/// Each line: the text after the banner, and what the reader says.
+/// Each line: the text after the banner, and the reader's message.
 #[test]
 fn matrix_market_mistakes_are_named_with_their_place() {
     let cases = [
@@ -228,7 +228,8 @@ fn edge_list_mistakes_are_named_with_their_place() {
     }
 }
 
-/// Would take terabytes, or all of the machine's memory, if the sizes were believed.
+/// These files would need terabytes, or all of the machine's memory, if the stated sizes were
+/// trusted.
 #[test]
 fn absurd_sizes_are_refused_or_not_believed() {
     let rows = message(market(&format!(
@@ -314,7 +315,7 @@ fn a_damaged_gzip_checksum_is_an_error() {
 
 #[test]
 fn a_failing_device_is_not_an_empty_file() {
-    /// Fails once, after its text.
+    /// Reader that fails once, after its text.
     struct Failing(&'static [u8]);
     impl Read for Failing {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -351,7 +352,7 @@ fn a_directory_is_not_a_graph() {
     );
 }
 
-/// Any graph whose last vertex has an arc (an edge list cannot say otherwise).
+/// Generates graphs whose last vertex has an arc, because an edge list cannot represent others.
 fn graphs() -> impl Strategy<Value = Csr> {
     (1_u32..30, any::<bool>()).prop_flat_map(|(vertices, weighted)| {
         let arc = ((0..vertices, 0..vertices), any::<u32>());
@@ -388,7 +389,7 @@ proptest! {
         prop_assert_eq!(bare, graph.without_weights());
     }
 
-    /// A Matrix Market file says how long it is, so no loss of a whole line goes unnoticed.
+    /// A Matrix Market file states its length, so the loss of a whole line is always noticed.
     #[test]
     fn a_matrix_market_file_cut_before_its_last_entry_is_an_error(
         graph in graphs(), cut: prop::sample::Index,
@@ -400,7 +401,7 @@ proptest! {
         prop_assert!(parse_graph("g", shorter, GraphFormat::MatrixMarket, KEEP).is_err());
     }
 
-    /// Whatever is done to a file, the answer is a valid graph or an error.
+    /// Any modification of a file gives a valid graph or an error.
     #[test]
     fn mutated_files_never_panic(
         graph in graphs(),
@@ -441,7 +442,7 @@ proptest! {
     }
 }
 
-/// Bytes that mean something to the formats, and any others.
+/// Generates bytes that are significant in the formats, and arbitrary ones.
 fn mutation() -> impl Strategy<Value = u8> {
     prop_oneof![
         prop::sample::select(&b"0123456789 \n\t-+.eE%#"[..]),
@@ -449,7 +450,7 @@ fn mutation() -> impl Strategy<Value = u8> {
     ]
 }
 
-/// What a message says of `text`, a file beside the folder of the scenario if it is `outside`.
+/// Returns the error message for `text`. The file is next to the scenario's folder if `outside`.
 fn refusal(text: &[u8], format: GraphFormat, outside: bool) -> String {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("inner");
@@ -476,7 +477,7 @@ fn what_is_no_graph_is_quoted_at_its_beginning_and_outside_the_scenario_not_at_a
         message.contains("graph:11:1:") && !message.contains("root"),
         "{message}"
     );
-    // A graph with a mistake is one all the same.
+    // A graph with an error is still recognised as a graph.
     let graph = format!("{}0 x\n", "0 1\n".repeat(40));
     let message = refusal(graph.as_bytes(), GraphFormat::EdgeList, true);
     assert!(message.ends_with("found \"x\""), "{message}");

@@ -1,4 +1,4 @@
-//! Places of reads in a reference sequence.
+//! Positions of reads in a reference sequence.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,14 +7,15 @@ use super::{Question, Reference, Shape};
 use crate::element::ElementType::U32;
 use crate::{Name, Value};
 
-/// Of each read the most bases that equal those of the reference at one place, without gaps, and the first such place.
+/// Result for each read: the maximum number of bases that match the reference at one position
+/// without gaps, and the first such position.
 #[derive(Debug, Deserialize)]
 pub struct Alignments {
-    /// Bases of the reference.
+    /// Buffer with the bases of the reference sequence.
     pub reference: Name,
-    /// Bases of the reads, one read after the other.
+    /// Buffer with the bases of the reads, one read after the other.
     pub reads: Name,
-    /// Bases of a read.
+    /// Number of bases in each read.
     pub length: Value,
 }
 
@@ -42,7 +43,8 @@ impl Reference for Alignments {
     }
 }
 
-/// The most bases that equal at one place, and the first such place; nothing where none equals.
+/// Returns the maximum number of matching bases at one position, and the first such position.
+/// Returns zeros if no base matches.
 pub fn alignment(reference: &[u32], read: &[u32]) -> (u32, u32) {
     let places = (0_u32..).zip(reference.windows(read.len()));
     let scored = places.map(|(place, window)| {

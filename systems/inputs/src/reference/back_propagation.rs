@@ -1,4 +1,4 @@
-//! Training of one layer of a perceptron with 16 hidden units.
+//! Training of one perceptron layer with 16 hidden units.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,34 +7,34 @@ use super::{Question, Reference, Shape, bits};
 use crate::Name;
 use crate::element::ElementType::F32;
 
-/// Hidden units, and inputs that one work-group sums up.
+/// Number of hidden units, and of inputs that one work-group sums.
 const HIDDEN: usize = 16;
-/// Weights of an input: a bias, then one for each hidden unit.
+/// Weights per input: a bias, then one for each hidden unit.
 const PITCH: usize = HIDDEN + 1;
 
-/// Sums of each 16 inputs, as [`layer_forward`] makes them.
+/// Sums over each 16 inputs, as computed by [`layer_forward`].
 #[derive(Debug, Deserialize)]
 pub struct LayerForward {
-    /// A bias, then the inputs, a multiple of 16.
+    /// Buffer with a bias, then the inputs, a multiple of 16.
     pub input: Name,
-    /// For each of them a row of 17 weights.
+    /// Buffer with a row of 17 weights for each of them.
     pub weights: Name,
 }
 
-/// Weights after training, as [`adjusted_weights`] makes them.
+/// Weights after training, as computed by [`adjusted_weights`].
 #[derive(Debug, Deserialize)]
 pub struct AdjustedWeights {
-    /// A bias, then the errors of the 16 hidden units.
+    /// Buffer with a bias, then the errors of the 16 hidden units.
     pub delta: Name,
-    /// A bias, then the inputs, a multiple of 16.
+    /// Buffer with a bias, then the inputs, a multiple of 16.
     pub input: Name,
-    /// For each of them a row of 17 weights.
+    /// Buffer with a row of 17 weights for each of them.
     pub weights: Name,
-    /// How they changed last time.
+    /// Buffer with the previous changes of the weights.
     pub changes: Name,
 }
 
-/// The number of inputs without the bias.
+/// Returns the number of inputs without the bias.
 fn inputs(question: &Question<'_>, input: &Name, weights: &Name) -> Result<usize, Diagnostic> {
     let length = question.length(input, F32)?;
     if length % HIDDEN != 1 {
@@ -76,11 +76,12 @@ impl Reference for AdjustedWeights {
     }
 }
 
-/// For each 16 inputs and each hidden unit the sum of `weight * input`, by halves at distance 1, 2, 4 and
-/// 8. Row 0 of the weights and column 0 are the bias and have no part in it. The kernel gives the same bits.
+/// Computes the sum of `weight * input` for each 16 inputs and each hidden unit, by halves at
+/// distance 1, 2, 4 and 8, in this order. Row 0 of the weights and column 0 are the bias and are
+/// not included. The kernel gives the same bits.
 ///
 /// # Panics
-/// If there are fewer weights than inputs ask for.
+/// Panics if there are fewer weights than the inputs need.
 pub fn layer_forward(input: &[f32], weights: &[f32]) -> Vec<f32> {
     let groups = (input.len() - 1) / HIDDEN;
     let sum = |at: usize| {
@@ -99,11 +100,11 @@ fn pairwise(values: &[f32]) -> f32 {
     pairwise(left) + pairwise(right)
 }
 
-/// Adds to every weight `0.3 * delta * input + 0.3 * change`, to those of row 0 `0.3 * delta + 0.3 *
-/// change`; column 0 stays as it is. The kernel gives the same bits.
+/// Adds `0.3 * delta * input + 0.3 * change` to every weight, and `0.3 * delta + 0.3 * change` to
+/// those of row 0. Column 0 is unchanged. The kernel gives the same bits.
 ///
 /// # Panics
-/// If there are fewer numbers than weights ask for.
+/// Panics if another array is too short for the weights.
 pub fn adjusted_weights(delta: &[f32], input: &[f32], weights: &mut [f32], changes: &[f32]) {
     for (at, weight) in weights.iter_mut().enumerate() {
         let (row, unit) = (at / PITCH, at % PITCH);

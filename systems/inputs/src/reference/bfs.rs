@@ -1,4 +1,4 @@
-//! Breadth-first levels, by a queue.
+//! Breadth-first search levels, computed with a queue.
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,12 @@ use super::{Question, Reference, Shape, UNREACHED};
 use crate::csr::Csr;
 use crate::{Name, Value};
 
-/// Breadth-first levels, [`UNREACHED`] for vertices out of reach.
+/// Breadth-first search levels, [`UNREACHED`] for unreachable vertices.
 #[derive(Debug, Deserialize)]
 pub struct BfsLevels {
-    /// The graph.
+    /// Name of the graph to search.
     pub graph: Name,
-    /// The vertex of level 0.
+    /// Source vertex of the search, at level 0.
     pub source: Value,
 }
 
@@ -32,11 +32,11 @@ impl Reference for BfsLevels {
     }
 }
 
-/// The number of arcs on the shortest path from `source` to each vertex, [`UNREACHED`] if there is
-/// no path.
+/// Computes the number of arcs on the shortest path from `source` to each vertex, or [`UNREACHED`]
+/// if there is no path.
 ///
 /// # Panics
-/// If the source does not exist; see [`Csr::check_vertex`].
+/// Panics if the source does not exist; see [`Csr::check_vertex`].
 pub fn bfs_levels(graph: &Csr, source: u32) -> Vec<u32> {
     let mut level = vec![UNREACHED; graph.vertices() as usize];
     level[source as usize] = 0;
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(bfs_levels(&graph, 0), [0, 1, 2, UNREACHED]);
     }
 
-    /// Relaxes every arc until nothing changes.
+    /// Relaxes all arcs until there is no change.
     fn by_relaxation(graph: &Csr, source: u32) -> Vec<u32> {
         let mut level = vec![UNREACHED; graph.vertices() as usize];
         level[source as usize] = 0;

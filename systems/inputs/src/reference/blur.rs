@@ -1,4 +1,4 @@
-//! A blur with a window of 3 x 3.
+//! Blur with a window of 3 x 3.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -6,12 +6,12 @@ use warpweave_params::Diagnostic;
 use super::{Question, Reference, Shape, bits};
 use crate::{Name, Value};
 
-/// A blur, as [`binomial_blur`] makes it.
+/// Blurred matrix, as computed by [`binomial_blur`].
 #[derive(Debug, Deserialize)]
 pub struct BinomialBlur {
-    /// The matrix.
+    /// Buffer with the matrix, row by row.
     pub input: Name,
-    /// Cells in a row.
+    /// Number of cells in each row.
     pub width: Value,
 }
 
@@ -29,13 +29,14 @@ impl Reference for BinomialBlur {
     }
 }
 
-/// The mean of the means around the four corners of each cell of a row-major matrix with `width` cells a
-/// row: weights 1 2 1 / 2 4 2 / 1 2 1 in sixteenths. Cells beyond the edge are those at the edge. Each mean
-/// is rounded to single precision once, as a filtered texture gives it; the four are added left to right,
-/// above first, and each sum is rounded. The kernel gives the same bits.
+/// Computes the mean of the means around the four corners of each cell of a row-major matrix with
+/// `width` cells per row. The weights are 1 2 1 / 2 4 2 / 1 2 1 in sixteenths. Cells outside the
+/// matrix equal the nearest edge cell. Each mean is rounded to single precision once, as in a
+/// filtered texture fetch. The four are added left to right, upper row first, and each sum is
+/// rounded. The kernel gives the same bits.
 ///
 /// # Panics
-/// If the cells do not fill whole rows.
+/// Panics if the cells do not fill whole rows.
 pub fn binomial_blur(input: &[f32], width: usize) -> Vec<f32> {
     assert!(width > 0 && input.len().is_multiple_of(width), "whole rows");
     let height = input.len() / width;

@@ -1,4 +1,5 @@
-//! Colours by independent sets (Jones and Plassmann, "A parallel graph coloring heuristic", 1993).
+//! Graph colouring by independent sets (Jones and Plassmann, "A parallel graph coloring heuristic",
+//! 1993).
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,12 +8,12 @@ use super::{Question, Reference, Shape};
 use crate::csr::Csr;
 use crate::{Name, Value};
 
-/// The colour of each vertex, as [`independent_set_colours`] gives it.
+/// Colour of each vertex, as computed by [`independent_set_colours`].
 #[derive(Debug, Deserialize)]
 pub struct IndependentSetColours {
-    /// The graph, whose arcs should go both ways.
+    /// Name of the graph, whose arcs should go both ways.
     pub graph: Name,
-    /// Seed of the priorities.
+    /// Seed of the random priorities of vertices.
     pub seed: Value,
 }
 
@@ -30,9 +31,11 @@ impl Reference for IndependentSetColours {
     }
 }
 
-/// In each round, every vertex that has no colour yet and no such neighbour of higher priority gets the number of the
-/// round. So a vertex comes one round after the last of its neighbours of higher priority: vertices are gone through in
-/// the order of their priorities. Priorities are MurmurHash3's mixed bits of vertex and seed, then the vertex.
+/// Computes the colour of each vertex. In each round, every uncoloured vertex without an uncoloured
+/// neighbour of higher priority gets the number of the round. A vertex is therefore coloured one
+/// round after the last of its neighbours of higher priority. Vertices are processed in the order
+/// of their priorities. Priorities are MurmurHash3's mixed bits of vertex and seed, then the
+/// vertex.
 pub fn independent_set_colours(graph: &Csr, seed: u32) -> Vec<u32> {
     let priority = |vertex: u32| {
         let bits = vertex ^ seed;

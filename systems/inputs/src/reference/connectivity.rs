@@ -1,10 +1,10 @@
-//! Which vertices hang together.
+//! Connectivity of graphs: components and reachable vertices.
 
 use super::{UNREACHED, bfs_levels};
 use crate::csr::Csr;
 
-/// The weakly connected component of each vertex (arcs count both ways), named by its lowest
-/// vertex. By union-find with path halving.
+/// Computes the weakly connected component of each vertex (arcs count both ways), numbered by its
+/// lowest vertex. Uses union-find with path halving.
 pub fn components(graph: &Csr) -> Vec<u32> {
     let mut parent: Vec<u32> = (0..graph.vertices()).collect();
     for from in 0..graph.vertices() {
@@ -19,15 +19,15 @@ pub fn components(graph: &Csr) -> Vec<u32> {
         .collect()
 }
 
-/// Whether all vertices are in one weakly connected component; true for an empty graph.
+/// True if all vertices are in one weakly connected component, or the graph is empty.
 pub fn is_connected(graph: &Csr) -> bool {
     components(graph).iter().all(|&component| component == 0)
 }
 
-/// How many vertices a search from `source` reaches along the arcs, itself included.
+/// Returns the number of vertices reachable from `source` along the arcs, including itself.
 ///
 /// # Panics
-/// If the source does not exist; see [`Csr::check_vertex`].
+/// Panics if the source does not exist; see [`Csr::check_vertex`].
 pub fn reachable(graph: &Csr, source: u32) -> u32 {
     bfs_levels(graph, source)
         .iter()
@@ -63,7 +63,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Against a search of the undirected graph from every vertex.
+        /// Compares with a search of the undirected graph from every vertex.
         #[test]
         fn agrees_with_searches_of_the_undirected_graph(vertices in 2_u32..30, seed: u64) {
             let graph = uniform(vertices, vertices / 2, seed).unwrap();

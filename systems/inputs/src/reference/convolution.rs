@@ -1,4 +1,4 @@
-//! A convolution with a window of 3 x 3.
+//! Convolution with a window of 3 x 3.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -6,12 +6,12 @@ use warpweave_params::Diagnostic;
 use super::{Question, Reference, Shape, bits};
 use crate::{Name, Value};
 
-/// A convolution, as [`convolution_2d`] makes it.
+/// Convolved matrix, as computed by [`convolution_2d`].
 #[derive(Debug, Deserialize)]
 pub struct Convolution2d {
-    /// The matrix.
+    /// Buffer with the matrix, row by row.
     pub input: Name,
-    /// Cells in a row.
+    /// Number of cells in each row.
     pub width: Value,
 }
 
@@ -29,19 +29,19 @@ impl Reference for Convolution2d {
     }
 }
 
-/// The weights of the window, row by row.
+/// Weights of the window, row by row.
 const WEIGHTS: [[f32; 3]; 3] = [
     [0.25, -0.5, 0.75],
     [0.375, 0.625, -0.875],
     [-0.125, 0.9, 0.1],
 ];
 
-/// Weighted sums over windows of 3 x 3 of a row-major matrix with `width` cells a row; the outermost
-/// ring is zero. The products are added row by row, left to right, each rounded to single precision
-/// before it is added. The kernel gives the same bits.
+/// Computes weighted sums over windows of 3 x 3 of a row-major matrix with `width` cells per row.
+/// The outermost ring is zero. The products are added row by row, left to right, each rounded to
+/// single precision before the addition. The kernel gives the same bits.
 ///
 /// # Panics
-/// If the cells do not fill whole rows.
+/// Panics if the cells do not fill whole rows.
 pub fn convolution_2d(input: &[f32], width: usize) -> Vec<f32> {
     assert!(width > 0 && input.len().is_multiple_of(width), "whole rows");
     let height = input.len() / width;

@@ -1,4 +1,4 @@
-//! The discrete cosine transform of squares of 8 x 8 pixels, with quantisation.
+//! Discrete cosine transform of squares of 8 x 8 pixels, with quantisation.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -6,25 +6,25 @@ use warpweave_params::Diagnostic;
 use super::{Question, Reference, Shape, bits};
 use crate::{Name, Value};
 
-/// Quantised coefficients, as [`dct_quantised`] makes them.
+/// Quantised coefficients, as computed by [`dct_quantised`].
 #[derive(Debug, Deserialize)]
 pub struct DctQuantised {
-    /// The pixels.
+    /// Buffer with the pixels, row by row.
     pub image: Name,
-    /// Pixels in a row.
+    /// Number of pixels in each row.
     pub width: Value,
 }
 
-/// Pixels that quantised coefficients give, as [`dct_inverse`] makes them.
+/// Pixels restored from quantised coefficients, as computed by [`dct_inverse`].
 #[derive(Debug, Deserialize)]
 pub struct DctRestored {
-    /// The pixels at the start.
+    /// Buffer with the original pixels, row by row.
     pub image: Name,
-    /// Pixels in a row.
+    /// Number of pixels in each row.
     pub width: Value,
 }
 
-/// The number of pixels and those of a row, of an image made of whole squares.
+/// Returns the number of pixels and the row length of an image that consists of whole squares.
 fn image_of(
     question: &Question<'_>,
     image: &Name,
@@ -70,7 +70,7 @@ impl Reference for DctRestored {
 
 type Square = [[f32; 8]; 8];
 
-/// sqrt(1/8), then cos(j pi / 16) / 2 for j = 1..=7: the digits of the kernel.
+/// sqrt(1/8), then cos(j pi / 16) / 2 for j = 1..=7, with the digits used in the kernel.
 #[expect(
     clippy::excessive_precision,
     reason = "the same digits as in the kernel"
@@ -86,7 +86,7 @@ const HALF_COSINES: [f32; 8] = [
     0.097_545_161_0,
 ];
 
-/// Entry (k, i) is weight(k) * cos((2 i + 1) k pi / 16).
+/// Returns the matrix with entry (k, i) equal to weight(k) * cos((2 i + 1) k pi / 16).
 fn cosines() -> Square {
     let entry = |k: usize, i: usize| match (2 * i + 1) * k % 32 {
         _ if k == 0 => HALF_COSINES[0],
@@ -102,7 +102,8 @@ fn transposed(square: &Square) -> Square {
     std::array::from_fn(|row| std::array::from_fn(|column| square[column][row]))
 }
 
-/// Terms in ascending order from zero, each product rounded before it is added.
+/// Multiplies two squares, adding terms in ascending order from zero. Each product is rounded
+/// before the addition.
 fn product(left: &Square, right: &Square) -> Square {
     let entry = |row: usize, column: usize| {
         (0..8).fold(0.0, |sum, k| sum + left[row][k] * right[k][column])
@@ -110,7 +111,7 @@ fn product(left: &Square, right: &Square) -> Square {
     std::array::from_fn(|row| std::array::from_fn(|column| entry(row, column)))
 }
 
-/// Changes every square of an image.
+/// Applies a function to every square of an image.
 fn by_squares(pixels: &[f32], width: usize, change: impl Fn(&Square) -> Square) -> Vec<f32> {
     assert!(
         width.is_multiple_of(8) && pixels.len().is_multiple_of(8 * width),
@@ -130,11 +131,12 @@ fn by_squares(pixels: &[f32], width: usize, change: impl Fn(&Square) -> Square) 
     output
 }
 
-/// The transform of every square of 8 x 8 pixels of a row-major image, each coefficient rounded to the
-/// nearest multiple of its step, 4 + 2 (u + v) for row v and column u. The kernels give the same bits.
+/// Transforms every square of 8 x 8 pixels of a row-major image. Each coefficient is rounded to the
+/// nearest multiple of its step, 4 + 2 (u + v) for row v and column u. The kernels give the same
+/// bits.
 ///
 /// # Panics
-/// If the pixels do not fill whole squares.
+/// Panics if the pixels do not fill whole squares.
 pub fn dct_quantised(pixels: &[f32], width: usize) -> Vec<f32> {
     let forward = cosines();
     let back = transposed(&forward);
@@ -152,10 +154,10 @@ pub fn dct_quantised(pixels: &[f32], width: usize) -> Vec<f32> {
     })
 }
 
-/// The transform back. The kernel gives the same bits.
+/// Computes the inverse transform. The kernel gives the same bits.
 ///
 /// # Panics
-/// If the coefficients do not fill whole squares.
+/// Panics if the coefficients do not fill whole squares.
 pub fn dct_inverse(coefficients: &[f32], width: usize) -> Vec<f32> {
     let forward = cosines();
     let back = transposed(&forward);

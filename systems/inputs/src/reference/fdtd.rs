@@ -1,4 +1,4 @@
-//! A 3-D finite-difference stencil of radius 4.
+//! 3-D finite-difference stencil of radius 4.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,21 +7,21 @@ use super::{Question, Reference, Shape, bits};
 use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
-/// Cells of padding on each side.
+/// Number of padding cells on each side.
 const RADIUS: usize = 4;
 
-/// A volume after some steps, as [`fdtd_3d`] makes it.
+/// Volume after some steps, as computed by [`fdtd_3d`].
 #[derive(Debug, Deserialize)]
 pub struct Fdtd3d {
-    /// The volume before the first step, with its padding.
+    /// Buffer with the volume before the first step, including its padding.
     pub input: Name,
-    /// Cells along x, without padding.
+    /// Number of cells along x, without padding.
     pub nx: Value,
-    /// Cells along y.
+    /// Number of cells along y, without padding.
     pub ny: Value,
-    /// Cells along z.
+    /// Number of cells along z, without padding.
     pub nz: Value,
-    /// Number of steps.
+    /// Number of time steps to compute.
     pub steps: Value,
     /// Factors of the cell and of those at distance 1, 2, 3 and 4.
     pub factors: [Value; RADIUS + 1],
@@ -65,12 +65,13 @@ impl Reference for Fdtd3d {
     }
 }
 
-/// One step on a volume of `[nx, ny, nz]` cells with 4 cells of padding on each side, which stays as it
-/// is: `f0 * cell`, then for r = 1..=4 `+ f[r] * (((((north + south) + west) + east) + above) + below)`,
-/// every operation rounded to single precision. The kernel gives the same bits.
+/// Computes one step on a volume of `[nx, ny, nz]` cells with 4 cells of padding on each side,
+/// which is unchanged. The result is `f0 * cell`, then for r = 1..=4
+/// `+ f[r] * (((((north + south) + west) + east) + above) + below)`. Every operation is rounded to
+/// single precision. The kernel gives the same bits.
 ///
 /// # Panics
-/// If the volume with its padding has another number of cells.
+/// Panics if the number of cells does not match the volume with its padding.
 pub fn fdtd_3d(input: &[f32], [nx, ny, nz]: [usize; 3], factors: [f32; 5]) -> Vec<f32> {
     let row = nx + 2 * RADIUS;
     let plane = row * (ny + 2 * RADIUS);

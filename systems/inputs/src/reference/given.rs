@@ -1,4 +1,4 @@
-//! Answers that are given and not computed.
+//! Expected results stated in the description instead of computed.
 
 use std::path::PathBuf;
 
@@ -9,25 +9,25 @@ use super::{Question, Reference, Shape};
 use crate::Value;
 use crate::read::{ColumnChoice, FileFormat, FileReading};
 
-/// The same value everywhere.
+/// Expected value that is the same for all elements.
 #[derive(Debug, Deserialize)]
 pub struct Constant(pub Value);
 
-/// The values in order.
+/// Expected values of all elements, in order.
 #[derive(Debug, Deserialize)]
 pub struct Values(pub Vec<Value>);
 
-/// The elements of a file, of the buffer's element type, in the format that [`FileFormat`] recognises; a relative
-/// path starts at the folder of the description.
+/// Elements of a file, of the buffer's element type, in the format that [`FileFormat`] derives from
+/// its name. A relative path starts at the folder of the description.
 #[derive(Debug, Deserialize)]
 pub struct File(pub Placed<PathBuf>);
 
-/// A column of a file of comma-separated values.
+/// Column of a file of comma-separated values.
 #[derive(Debug, Deserialize)]
 pub struct Column {
-    /// The file; a relative path starts at the folder of the description.
+    /// Path of the file. A relative path starts at the folder of the description.
     pub path: Placed<PathBuf>,
-    /// Its name, or its number from 0.
+    /// Name of the column, or its number from 0.
     pub column: ColumnChoice,
 }
 

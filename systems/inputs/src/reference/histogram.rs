@@ -1,4 +1,4 @@
-//! Histogram with 256 bins.
+//! Histogram of values with 256 bins.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,7 +7,7 @@ use super::{Question, Reference, Shape};
 use crate::Name;
 use crate::element::ElementType::U32;
 
-/// Counts of the values 0 to 254 and of all above.
+/// Counts of the values 0 to 254, and of all higher values.
 #[derive(Debug, Deserialize)]
 pub struct Histogram(pub Name);
 
@@ -24,10 +24,9 @@ impl Reference for Histogram {
     }
 }
 
-/// Bins of the histogram.
 pub const HISTOGRAM_BINS: usize = 256;
 
-/// How many values are 0, 1, ... 254, and how many are 255 or more.
+/// Counts the values equal to 0, 1, ... 254, and those that are 255 or more.
 pub fn histogram(values: &[u32]) -> [u32; HISTOGRAM_BINS] {
     let mut bins = [0; HISTOGRAM_BINS];
     for &value in values {

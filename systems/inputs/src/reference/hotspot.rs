@@ -1,4 +1,4 @@
-//! Steps of heat conduction on a chip.
+//! Heat conduction on a chip, computed in time steps.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,26 +7,26 @@ use super::{Question, Reference, Shape, bits};
 use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
-/// Temperatures after some steps, as [`hotspot`] makes them.
+/// Temperatures after some steps, as computed by [`hotspot`].
 #[derive(Debug, Deserialize)]
 pub struct Hotspot {
-    /// Temperatures before the first step.
+    /// Buffer with the temperatures before the first step.
     pub temperature: Name,
-    /// Power of each cell.
+    /// Buffer with the power of each cell.
     pub power: Name,
-    /// Cells in a row.
+    /// Number of cells in each row.
     pub width: Value,
-    /// Number of steps.
+    /// Number of time steps to compute.
     pub steps: Value,
-    /// Length of a step over the heat capacity of a cell.
+    /// Length of a step divided by the heat capacity of a cell.
     pub step: Value,
     /// Conductance between neighbours in a row.
     pub rx: Value,
     /// Conductance between neighbours in a column.
     pub ry: Value,
-    /// Conductance to the air.
+    /// Conductance between a cell and the air.
     pub rz: Value,
-    /// Temperature of the air.
+    /// Temperature of the air around the chip.
     pub ambient: Value,
 }
 
@@ -66,27 +66,28 @@ impl Reference for Hotspot {
     }
 }
 
-/// What a chip conducts.
+/// Thermal parameters of a chip and its environment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chip {
-    /// Length of a step over the heat capacity of a cell.
+    /// Length of a step divided by the heat capacity of a cell.
     pub step: f32,
     /// Conductance between neighbours in a row.
     pub rx: f32,
     /// Conductance between neighbours in a column.
     pub ry: f32,
-    /// Conductance to the air.
+    /// Conductance between a cell and the air.
     pub rz: f32,
-    /// Temperature of the air.
+    /// Temperature of the air around the chip.
     pub ambient: f32,
 }
 
-/// One step on a row-major grid with `width` cells a row: `cell + step * (((power + vertical) +
-/// horizontal) + to_air)`, every operation rounded to single precision; beyond the edge a cell sees
-/// itself. The kernel gives the same bits.
+/// Computes one step on a row-major grid with `width` cells per row:
+/// `cell + step * (((power + vertical) + horizontal) + to_air)`. Every operation is rounded to
+/// single precision. Neighbours outside the grid equal the cell itself. The kernel gives the same
+/// bits.
 ///
 /// # Panics
-/// If the cells do not fill whole rows, or power is given for another number of cells.
+/// Panics if the cells do not fill whole rows, or `power` has another number of cells.
 pub fn hotspot(cells: &[f32], power: &[f32], width: usize, chip: Chip) -> Vec<f32> {
     assert_eq!(cells.len(), power.len(), "power of every cell");
     assert!(width > 0 && cells.len().is_multiple_of(width), "whole rows");

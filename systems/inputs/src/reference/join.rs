@@ -1,4 +1,4 @@
-//! Joins of two relations.
+//! Join of two relations by their keys.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::{Question, Reference, Shape};
 use crate::Name;
 use crate::element::ElementType::U32;
 
-/// For each key on the left, how many on the right equal it.
+/// Number of equal right keys for each left key.
 #[derive(Debug, Deserialize)]
 pub struct JoinMatches {
-    /// Keys of the left relation.
+    /// Buffer with the keys of the left relation.
     pub left: Name,
-    /// Keys of the right one.
+    /// Buffer with the keys of the right relation.
     pub right: Name,
 }
 
@@ -34,7 +34,7 @@ impl Reference for JoinMatches {
     }
 }
 
-/// For each key on the left, how many on the right equal it.
+/// Computes the number of equal right keys for each left key.
 pub fn join_matches(left: &[u32], right: &[u32]) -> Vec<u32> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for key in right {

@@ -1,4 +1,4 @@
-//! LU decomposition without pivoting.
+//! LU decomposition of a matrix without pivoting.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,12 +7,12 @@ use super::{Question, Reference, Shape, bits};
 use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
-/// An LU decomposition in place, as [`lu_decomposition`] makes it.
+/// LU decomposition in place, as computed by [`lu_decomposition`].
 #[derive(Debug, Deserialize)]
 pub struct LuDecomposition {
-    /// The matrix.
+    /// Buffer with the matrix, row by row.
     pub matrix: Name,
-    /// Its rows and columns.
+    /// Number of rows and of columns.
     pub n: Value,
 }
 
@@ -33,12 +33,12 @@ impl Reference for LuDecomposition {
     }
 }
 
-/// Decomposes a row-major n x n matrix without pivoting, in place: L below the diagonal, of which the
-/// ones are not stored, and U. Step by step, each product rounded to single precision before it is
-/// subtracted. The kernels give the same bits.
+/// Decomposes a row-major n x n matrix without pivoting, in place. L is stored below the diagonal
+/// without its ones, and U in the rest. Each product is rounded to single precision before the
+/// subtraction. The kernels give the same bits.
 ///
 /// # Panics
-/// If the matrix has not n rows and columns.
+/// Panics if the matrix does not have n rows and columns.
 pub fn lu_decomposition(matrix: &mut [f32], n: usize) {
     assert_eq!(matrix.len(), n * n, "a square matrix");
     for step in 0..n {

@@ -1,4 +1,4 @@
-//! The Mandelbrot set by subdivision (Mariani and Silver).
+//! Mandelbrot set computed by subdivision (Mariani and Silver).
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -6,22 +6,22 @@ use warpweave_params::Diagnostic;
 use super::{Question, Reference, Shape};
 use crate::Value;
 
-/// Steps after which each pixel of a square picture escapes, as [`mandelbrot`] gives it.
+/// Iterations after which each pixel of a square picture escapes, as computed by [`mandelbrot`].
 #[derive(Debug, Deserialize)]
 pub struct Mandelbrot {
-    /// Pixels of a side, a power of two.
+    /// Number of pixels per side, a power of two.
     pub width: Value,
-    /// Real part at the left edge.
+    /// Real part at the left edge of the picture.
     pub left: Value,
-    /// Imaginary part at the top.
+    /// Imaginary part at the top edge of the picture.
     pub top: Value,
-    /// From a pixel to the next.
+    /// Distance from one pixel to the next.
     pub step: Value,
-    /// Most steps.
+    /// Maximum number of iterations for a pixel.
     pub limit: Value,
-    /// Pixels a side of squares that are not divided any more.
+    /// Side length in pixels of squares that are not divided further.
     pub threshold: Value,
-    /// Divisions within one another.
+    /// Maximum depth of nested divisions of squares.
     pub depth: Value,
 }
 
@@ -57,27 +57,28 @@ impl Reference for Mandelbrot {
     }
 }
 
-/// A square picture.
+/// Square section of the complex plane, with iteration limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture {
-    /// Pixels of a side.
+    /// Number of pixels per side, a power of two.
     pub width: usize,
-    /// Real part at the left edge.
+    /// Real part at the left edge of the picture.
     pub left: f32,
-    /// Imaginary part at the top.
+    /// Imaginary part at the top edge of the picture.
     pub top: f32,
-    /// From a pixel to the next.
+    /// Distance from one pixel to the next.
     pub step: f32,
-    /// Most steps.
+    /// Maximum number of iterations for a pixel.
     pub limit: u32,
-    /// Pixels a side of squares that are not divided any more.
+    /// Side length in pixels of squares that are not divided further.
     pub threshold: usize,
-    /// Divisions within one another.
+    /// Maximum depth of nested divisions of squares.
     pub depth: u32,
 }
 
 impl Picture {
-    /// Steps of z² + c from 0 before |z| exceeds 2, in single precision without fused operations.
+    /// Returns the iterations of z² + c from 0 before |z| exceeds 2, in single precision without
+    /// fused operations.
     fn dwell(&self, x: usize, y: usize) -> u32 {
         let cx = self.left + x as f32 * self.step;
         let cy = self.top + y as f32 * self.step;
@@ -96,8 +97,9 @@ impl Picture {
     }
 }
 
-/// Steps of each pixel, row after row. The inside of a square whose border escapes after as many steps everywhere is
-/// taken to do the same; other squares are divided into quarters, down to the threshold and the depth.
+/// Computes the iterations of each pixel, row by row. If all border pixels of a square have the
+/// same count, its inside is assumed to have it as well. Other squares are divided into quarters,
+/// down to the threshold and the depth.
 pub fn mandelbrot(picture: &Picture) -> Vec<u32> {
     let mut dwells = vec![0; picture.width * picture.width];
     let mut open = vec![(0, 0, picture.width, picture.depth)];

@@ -1,4 +1,4 @@
-//! Product of square row-major matrices.
+//! Product of two square row-major matrices.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,14 +7,14 @@ use super::{Question, Reference, Shape, bits};
 use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
-/// Product of square row-major matrices, as [`matrix_multiply`] gives it.
+/// Product of square row-major matrices, as computed by [`matrix_multiply`].
 #[derive(Debug, Deserialize)]
 pub struct MatrixMultiply {
-    /// Left matrix.
+    /// Buffer with the left matrix, row by row.
     pub a: Name,
-    /// Right matrix.
+    /// Buffer with the right matrix, row by row.
     pub b: Name,
-    /// Rows of a matrix.
+    /// Number of rows and columns of each matrix.
     pub n: Value,
 }
 
@@ -41,11 +41,11 @@ impl Reference for MatrixMultiply {
     }
 }
 
-/// `a * b` in single precision: for each element the products are rounded and added one by one with
-/// the inner index ascending, starting at +0. The tiled kernels give the same bits.
+/// Computes `a * b` in single precision. For each element the products are rounded and added one by
+/// one with the inner index ascending, starting at +0. The tiled kernels give the same bits.
 ///
 /// # Panics
-/// If a matrix has not `n * n` elements.
+/// Panics if a matrix does not have `n * n` elements.
 pub fn matrix_multiply(a: &[f32], b: &[f32], n: usize) -> Vec<f32> {
     check(a, b, n);
     let mut product = vec![0.0; n * n];
@@ -61,11 +61,11 @@ pub fn matrix_multiply(a: &[f32], b: &[f32], n: usize) -> Vec<f32> {
     product
 }
 
-/// `a * b` with every sum carried in double precision: what a kernel of any order must come close to
-/// (within `n` times the single-precision epsilon of the sum of the absolute products).
+/// Computes `a * b` with every sum in double precision. A kernel of any order must agree within `n`
+/// times the single-precision epsilon of the sum of the absolute products.
 ///
 /// # Panics
-/// If a matrix has not `n * n` elements.
+/// Panics if a matrix does not have `n * n` elements.
 pub fn matrix_multiply_f64(a: &[f32], b: &[f32], n: usize) -> Vec<f64> {
     check(a, b, n);
     let product = |row: usize, k: usize, column: usize| {
@@ -98,7 +98,7 @@ mod tests {
         assert!(matrix_multiply(&[], &[], 0).is_empty());
     }
 
-    /// (1 + 2^-12)^2 needs 25 bits; a fused multiply-add would keep the last one.
+    /// (1 + 2^-12)^2 needs 25 bits. A fused multiply-add would keep the last one.
     #[test]
     fn products_are_rounded_before_they_are_added() {
         let x = 1.0 + 2.0_f32.powi(-12);

@@ -1,4 +1,4 @@
-//! Meshes refined where a field changes much.
+//! Meshes that are refined in regions of strong field variation.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,23 +7,23 @@ use super::{Question, Reference, Shape};
 use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
-/// Samples along a side of a square.
+/// Number of samples along a side of a square.
 const SAMPLES: usize = 8;
 
-/// The level of each cell of a square mesh, as [`refined_mesh`] gives it.
+/// Refinement level of each cell of a square mesh, as computed by [`refined_mesh`].
 #[derive(Debug, Deserialize)]
 pub struct RefinedMesh {
-    /// Heat sources: x and y as parts of the width, strength.
+    /// Buffer with the heat sources: x and y as fractions of the width, strength.
     pub sources: Name,
-    /// Cells of a side, a power of two.
+    /// Number of cells per side, a power of two.
     pub width: Value,
-    /// Difference of the field within a square above which it is divided.
+    /// Field difference within a square above which it is divided.
     pub tolerance: Value,
-    /// Factor of the squared distance.
+    /// Factor of the squared distance in the field formula.
     pub focus: Value,
-    /// Cells a side of squares that are not divided any more.
+    /// Side length in cells of squares that are not divided further.
     pub threshold: Value,
-    /// Divisions within one another.
+    /// Maximum depth of nested divisions of squares.
     pub depth: Value,
 }
 
@@ -63,23 +63,24 @@ impl Reference for RefinedMesh {
     }
 }
 
-/// A square mesh.
+/// Square mesh with its refinement parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Mesh {
-    /// Cells of a side.
+    /// Number of cells per side, a power of two.
     pub width: usize,
-    /// Difference of the field within a square above which it is divided.
+    /// Field difference within a square above which it is divided.
     pub tolerance: f32,
-    /// Factor of the squared distance.
+    /// Factor of the squared distance in the field formula.
     pub focus: f32,
-    /// Cells a side of squares that are not divided any more.
+    /// Side length in cells of squares that are not divided further.
     pub threshold: usize,
-    /// Divisions within one another.
+    /// Maximum depth of nested divisions of squares.
     pub depth: u32,
 }
 
 impl Mesh {
-    /// The field: of each source strength / (1 + squared distance × focus), added up in their order in single precision.
+    /// Computes the field: the sum over all sources of strength / (1 + squared distance × focus),
+    /// in their order in single precision.
     fn field(&self, sources: &[f32], x: f32, y: f32) -> f32 {
         let width = self.width as f32;
         let mut value = 0.0_f32;
@@ -91,8 +92,8 @@ impl Mesh {
     }
 }
 
-/// The level of each cell, row after row: how many times the square around it was divided. A square is divided if its
-/// samples, 8 x 8 of them, differ by more than the tolerance.
+/// Computes the level of each cell, row by row: the number of times the square around it was
+/// divided. A square is divided if its 8 x 8 samples differ by more than the tolerance.
 pub fn refined_mesh(mesh: &Mesh, sources: &[f32]) -> Vec<u32> {
     let mut levels = vec![0; mesh.width * mesh.width];
     let mut open = vec![(0, 0, mesh.width, 0)];

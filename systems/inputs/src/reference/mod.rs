@@ -1,4 +1,4 @@
-//! Right answers, computed on the host: what the kernels must leave behind.
+//! Expected results, computed on the host, that the kernels must produce.
 //!
 //! ```text
 //!  BfsLevels(graph: "g", source: 0) --References--> Answer --shape, words--> what a buffer must hold
@@ -6,16 +6,16 @@
 //!                            Question: buffers and graphs of the program, by name
 //! ```
 //!
-//! A reference is one file: its parameters as a description writes them ([`Reference`]) and the
-//! algorithm. `registry.rs` finds it by name, `question.rs` is what it may ask of the program whose
-//! results it judges. A new one is a file here, or a type of another crate, and a line that
-//! registers it: in [`standard_references`], or with [`References::register`]. Where many answers are right,
-//! a [`Property`] (`property.rs`) says what holds of each of them.
+//! A reference is one file with its parameters as written in a description ([`Reference`]) and the
+//! algorithm. `registry.rs` finds it by name. `question.rs` is its interface to the program under
+//! test. A new reference is a file here, or a type of another crate, and a line that registers it
+//! in [`standard_references`] or with [`References::register`]. If many results are correct, a
+//! [`Property`] (`property.rs`) states a condition that all of them meet.
 //!
-//! The algorithms are written for plainness and are others than those of the kernels where there is
-//! a choice (a queue for breadth-first search, a heap for shortest paths). Single-precision results
-//! are exact where the order of the operations is part of the kernel's contract; fused multiply-add
-//! is never used.
+//! The algorithms are written for simplicity and differ from those of the kernels if possible (a
+//! queue for breadth-first search, a heap for shortest paths). Single-precision results are exact
+//! if the order of the operations is part of the kernel's contract. Fused multiply-add is never
+//! used.
 
 mod alignment;
 mod back_propagation;
@@ -88,40 +88,41 @@ pub use sum::{SumF32, SumF32ByBlocks, SumU32, sum_f32_by_blocks, sum_f64, sum_u3
 pub use tree_search::{TreeSearch, tree_search};
 pub use vector::{VectorAdd, vector_add};
 
-/// Level or distance of a vertex that no path reaches.
+/// Level or distance of a vertex that cannot be reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// A right answer that a description can name. Its fields are the parameters there; buffers named
-/// in them stand for their contents before the program runs.
+/// Expected result that a description can refer to. Its fields are the parameters in the
+/// description. A buffer name in them refers to the contents before the program runs.
 pub trait Reference: DeserializeOwned + fmt::Debug + Send + Sync + 'static {
     /// Name in description files and reports, such as `BfsLevels`.
     const NAME: &'static str;
 
-    /// Checks the parameters; tells what the answer looks like.
+    /// Checks the parameters. Returns the element type and length of the result.
     ///
     /// # Errors
-    /// What is wrong with the parameters, with its place.
+    /// Returns the error in the parameters, with its position.
     fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic>;
 
-    /// The answer as the words of a memory that holds it ([`ElementType::pack`]). Asked only when [`Reference::shape`] has found nothing wrong.
+    /// Computes the result as the words of its memory ([`ElementType::pack`]). Called only if
+    /// [`Reference::shape`] succeeded.
     ///
     /// # Errors
-    /// An input that has changed since.
+    /// Returns an error if an input has changed since the check.
     fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic>;
 }
 
-/// What an answer looks like, as far as the reference decides it; the rest is as in the buffer under
-/// test.
+/// Element type and length of a result, if the reference determines them. Otherwise those of the
+/// buffer under test apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Type of the elements.
+    /// Element type, if the reference determines it.
     pub element: Option<ElementType>,
-    /// Number of elements.
+    /// Number of elements, if the reference determines it.
     pub length: Option<usize>,
 }
 
 impl Shape {
-    /// So many integers.
+    /// Creates the shape of an array of `length` unsigned 32-bit integers.
     pub fn u32s(length: usize) -> Self {
         Self {
             element: Some(ElementType::U32),
@@ -129,7 +130,7 @@ impl Shape {
         }
     }
 
-    /// So many numbers in single precision.
+    /// Creates the shape of an array of `length` single-precision numbers.
     pub fn f32s(length: usize) -> Self {
         Self {
             element: Some(ElementType::F32),
@@ -138,7 +139,7 @@ impl Shape {
     }
 }
 
-/// Every reference and every property of this crate, by the name that descriptions use.
+/// Returns all references and properties of this crate, by the names that descriptions use.
 pub fn standard_references() -> References {
     let mut references = References::new();
     references.register::<AdjustedWeights>();
@@ -180,7 +181,7 @@ pub fn standard_references() -> References {
     references
 }
 
-/// Bit patterns of numbers in single precision.
+/// Returns the bit patterns of single-precision numbers.
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }

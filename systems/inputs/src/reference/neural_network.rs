@@ -1,4 +1,4 @@
-//! Inference of a small convolutional network.
+//! Inference with a small convolutional neural network.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,19 +7,20 @@ use super::{Question, Reference, Shape, bits};
 use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
-/// Pixels along a side of an image, cells along a side after the first and the second layer.
+/// Side length of an image in pixels, and of the first and second layer in cells.
 const SIDES: [usize; 3] = [29, 13, 5];
-/// Cells of a window.
+/// Number of cells in a window, 5 x 5.
 const WINDOW: usize = 25;
 
-/// What the last layer says of each image, as [`neural_network`] makes it.
+/// Outputs of the last layer for each image, as computed by [`neural_network`].
 #[derive(Debug, Deserialize)]
 pub struct NeuralNetwork {
-    /// Images of 29 x 29 pixels.
+    /// Buffer with images of 29 x 29 pixels.
     pub images: Name,
-    /// Weights of each layer; of each map or neuron the bias comes first.
+    /// Buffers with the weights of each layer. The bias of each map or neuron comes first.
     pub weights: [Name; 4],
-    /// Maps of the first and the second layer, neurons of the third and the fourth.
+    /// Number of maps in the first and the second layer, and of neurons in the third and the
+    /// fourth.
     pub layers: [Value; 4],
 }
 
@@ -62,12 +63,13 @@ impl Reference for NeuralNetwork {
     }
 }
 
-/// The outputs of the last layer, image after image. Two layers of windows of 5 x 5 at every second cell,
-/// two that see every cell. A neuron gives `x / (1 + |x|)` of bias and `weight * input`, added in ascending
-/// order, each operation rounded to single precision. The kernels give the same bits.
+/// Computes the outputs of the last layer, image by image. Two layers have windows of 5 x 5 at
+/// every second cell, and two are fully connected. The output of a neuron is `x / (1 + |x|)` of the
+/// bias and `weight * input`, added in ascending order. Each operation is rounded to single
+/// precision. The kernels give the same bits.
 ///
 /// # Panics
-/// If there are fewer weights than the layers ask for.
+/// Panics if there are fewer weights than the layers need.
 pub fn neural_network(images: &[f32], weights: &[Vec<f32>; 4], neurons: [usize; 4]) -> Vec<f32> {
     let of_image = |image: &[f32]| {
         let first = windows(image, 1, SIDES[0], SIDES[1], &weights[0], neurons[0]);

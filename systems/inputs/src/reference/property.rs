@@ -1,4 +1,4 @@
-//! Properties of results: what holds of every right answer where there are many.
+//! Properties of results: conditions that every correct result meets if there are many.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,48 +11,49 @@ use super::{Question, Shape};
 use crate::Name;
 use crate::element::ElementType;
 
-/// What a description can ask of a buffer without knowing its contents. Its fields are the parameters there.
+/// Condition on a buffer that a description can require without stating its contents. Its fields
+/// are the parameters in the description.
 pub trait Property: DeserializeOwned + fmt::Debug + Send + Sync + 'static {
     /// Name in description files and reports, such as `ProperColouring`.
     const NAME: &'static str;
 
-    /// Checks the parameters; tells what a buffer must look like.
+    /// Checks the parameters. Returns the element type and length that the buffer must have.
     ///
     /// # Errors
-    /// What is wrong with the parameters, with its place.
+    /// Returns the error in the parameters, with its position.
     fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic>;
 
-    /// Whether `found`, the words of the buffer under test, has the property; with it what to say of the buffer.
-    /// Asked only when [`Property::shape`] has found nothing wrong.
+    /// Checks the property on `found`, the words of the buffer under test, and returns a judgement
+    /// with a message. Called only if [`Property::shape`] succeeded.
     ///
     /// # Errors
-    /// An input that has changed since.
+    /// Returns an error if an input has changed since the check.
     fn judge(&self, question: &Question<'_>, found: &[u32]) -> Result<Judgement, Diagnostic>;
 }
 
-/// What is said of a buffer that has a property, or of one that has not: where it fails first.
+/// Message about a buffer that has a property, or about the first violation in one that does not.
 pub type Judgement = Result<String, String>;
 
-/// Every vertex has another colour than those to which it has arcs; loops count for nothing.
+/// Every vertex has a different colour from those it has arcs to. Loops are ignored.
 #[derive(Debug, Deserialize)]
 pub struct ProperColouring {
-    /// The graph; the buffer holds a colour for each vertex.
+    /// Name of the graph. The buffer holds a colour for each vertex.
     pub graph: Name,
 }
 
-/// The vertices whose element is not zero have no arcs among each other, and every other vertex has an arc to
-/// one of them or from one.
+/// The vertices with a nonzero element have no arcs among each other. Every other vertex has an arc
+/// to or from one of them.
 #[derive(Debug, Deserialize)]
 pub struct MaximalIndependentSet {
-    /// The graph; the buffer holds an element for each vertex.
+    /// Name of the graph. The buffer holds an element for each vertex.
     pub graph: Name,
 }
 
-/// The elements are those that a buffer holds before the program runs, each as often, in any order.
+/// The elements are a permutation of those in this buffer before the program runs.
 #[derive(Debug, Deserialize)]
 pub struct Permutation(pub Name);
 
-/// No element is less than the one before; none is NaN.
+/// No element is less than the previous one, and none is NaN.
 #[derive(Debug, Deserialize)]
 pub struct Ascending;
 
@@ -207,7 +208,7 @@ mod tests {
     use crate::generate::{grid, symmetric, uniform};
     use crate::reference::independent_set_colours;
 
-    /// A host with one graph and one buffer.
+    /// Host with one graph and one buffer.
     struct Host {
         graph: Csr,
         given: Vec<u32>,
@@ -304,8 +305,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Colours by independent sets are proper; taking every vertex that has no neighbour in the set yet gives a
-        /// maximal independent set.
+        /// Colours by independent sets are proper. Taking every vertex without a neighbour in the
+        /// set so far gives a maximal independent set.
         #[test]
         fn what_is_made_to_have_a_property_has_it(vertices in 2_u32..40, seed: u32) {
             let graph = symmetric(&uniform(vertices, vertices.min(vertices * (vertices - 1)), seed.into()).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What a reference may ask of the program whose results it judges.
+//! Interface of references to the program whose results they check.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -10,57 +10,56 @@ use crate::element::ElementType;
 use crate::read::{FileArray, FileReading, read_array};
 use crate::{Name, Value};
 
-/// Most rows, columns, work-groups or steps a reference accepts: as many as a program can have.
+/// Maximum number of rows, columns, work-groups or steps, equal to the largest that a program can
+/// have.
 const COUNT_MAX: i128 = 1 << 24;
 
-/// What a buffer looks like.
+/// Element type and length of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Type of the elements.
     pub element: ElementType,
-    /// Number of elements.
     pub length: usize,
 }
 
-/// What a host holds before its program runs.
+/// Buffers, graphs and parameters of a host program before it runs.
 pub trait Inputs {
-    /// What a buffer looks like.
+    /// Returns the element type and length of a buffer.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if there is no buffer of this name.
     fn layout(&self, buffer: &Name) -> Result<Layout, Diagnostic>;
 
-    /// The initial contents of a buffer as the words of its memory.
+    /// Returns the initial contents of a buffer as the words of its memory.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if there is no buffer of this name.
     fn contents(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic>;
 
-    /// A graph.
+    /// Returns the graph of this name.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if there is no graph of this name.
     fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic>;
 
-    /// What expressions may use.
+    /// Returns the names and values that expressions may use.
     fn env(&self) -> &Env;
 
-    /// How files are read.
+    /// Returns the access rules for reading input files.
     fn reading(&self) -> &Files;
 }
 
-/// A reference at work: the program it looks into, and the buffer it is to judge.
+/// Context for evaluating a reference: the program's inputs, and the buffer under test.
 pub struct Question<'p> {
     /// Name of the reference, for messages.
     reference: &'static str,
     host: &'p dyn Inputs,
     tested: Layout,
-    /// Files that were read for the answer.
+    /// Files read so far for computing the result.
     files: RefCell<Vec<PathBuf>>,
 }
 
 impl<'p> Question<'p> {
-    /// What `reference` says of a buffer that looks like `tested`.
+    /// Creates the context for `reference` and a buffer with the layout `tested`.
     pub fn new(reference: &'static str, host: &'p dyn Inputs, tested: Layout) -> Self {
         Self {
             reference,
@@ -70,15 +69,15 @@ impl<'p> Question<'p> {
         }
     }
 
-    /// What the buffer under test looks like.
+    /// Returns the layout of the buffer under test.
     pub fn tested(&self) -> Layout {
         self.tested
     }
 
-    /// The number of elements of a buffer, which must be of a type.
+    /// Returns the number of elements of a buffer, which must have this type.
     ///
     /// # Errors
-    /// There is no such buffer, or its elements are of another type.
+    /// Returns an error if there is no such buffer, or its elements are of another type.
     pub fn length(&self, buffer: &Name, element: ElementType) -> Result<usize, Diagnostic> {
         let layout = self.host.layout(buffer)?;
         if layout.element == element {
@@ -90,10 +89,10 @@ impl<'p> Question<'p> {
         )))
     }
 
-    /// Checks that a buffer has so many elements of a type.
+    /// Checks that a buffer has this many elements of a type.
     ///
     /// # Errors
-    /// There is no such buffer, or it has others.
+    /// Returns an error if there is no such buffer, or its layout differs.
     pub fn expect_length(
         &self,
         buffer: &Name,
@@ -110,10 +109,11 @@ impl<'p> Question<'p> {
         )))
     }
 
-    /// The number of cells of a matrix of numbers, row after row, and how many a row of it has.
+    /// Returns the number of cells in a row-major matrix of numbers, and in each of its rows.
     ///
     /// # Errors
-    /// There is no such buffer, its elements are of another type, or they fill no whole rows.
+    /// Returns an error if there is no such buffer, its elements are of another type, or they do
+    /// not fill whole rows.
     pub fn rows_of(&self, cells: &Name, width: &Value) -> Result<(usize, usize), Diagnostic> {
         let number = self.length(cells, ElementType::F32)?;
         let columns = self.count(width, "the width", 1)?;
@@ -124,37 +124,37 @@ impl<'p> Question<'p> {
         Ok((number, columns))
     }
 
-    /// The contents of a buffer of any type, as the words of its memory.
+    /// Returns the contents of a buffer of any type, as the words of its memory.
     ///
     /// # Errors
-    /// There is no such buffer.
+    /// Returns an error if there is no such buffer.
     pub fn contents(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
         self.host.contents(buffer)
     }
 
-    /// The contents of a buffer of integers.
+    /// Returns the contents of a buffer of integers.
     ///
     /// # Errors
-    /// There is no such buffer, or its elements are of another type.
+    /// Returns an error if there is no such buffer, or its elements are of another type.
     pub fn u32s(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
         self.length(buffer, ElementType::U32)?;
         self.host.contents(buffer)
     }
 
-    /// The contents of a buffer of numbers.
+    /// Returns the contents of a buffer of single-precision numbers.
     ///
     /// # Errors
-    /// There is no such buffer, or its elements are of another type.
+    /// Returns an error if there is no such buffer, or its elements are of another type.
     pub fn f32s(&self, buffer: &Name) -> Result<Vec<f32>, Diagnostic> {
         self.length(buffer, ElementType::F32)?;
         let words = self.host.contents(buffer)?;
         Ok(words.into_iter().map(f32::from_bits).collect())
     }
 
-    /// A graph, and the vertex from which a search of it starts.
+    /// Returns a graph, and the source vertex of a search.
     ///
     /// # Errors
-    /// There is none of this name, or it has no such vertex.
+    /// Returns an error if there is no graph of this name, or it has no such vertex.
     pub fn search(&self, graph: &Name, source: &Value) -> Result<(&'p Csr, u32), Diagnostic> {
         let graph = self.host.graph(graph)?;
         let last = i128::from(graph.vertices()) - 1;
@@ -162,51 +162,51 @@ impl<'p> Question<'p> {
         Ok((graph, source as u32))
     }
 
-    /// A graph.
+    /// Returns the graph of this name.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if there is no graph of this name.
     pub fn graph(&self, graph: &Name) -> Result<&'p Csr, Diagnostic> {
         self.host.graph(graph)
     }
 
-    /// An unsigned number of 32 bits; `what` begins the message.
+    /// Evaluates an unsigned number of 32 bits. `what` is the beginning of error messages.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if it is not an unsigned number of 32 bits.
     pub fn word(&self, value: &Value, what: &str) -> Result<u32, Diagnostic> {
         Ok(value.integer(self.host.env(), what, 0..=u32::MAX.into())? as u32)
     }
 
-    /// A number of things, at least `min`; `what` begins the message.
+    /// Evaluates a count of at least `min`. `what` is the beginning of error messages.
     ///
     /// # Errors
-    /// It is no whole number of a program's size.
+    /// Returns an error if it is not a whole number, or exceeds the size of a program.
     pub fn count(&self, value: &Value, what: &str, min: u32) -> Result<usize, Diagnostic> {
         Ok(value.integer(self.host.env(), what, min.into()..=COUNT_MAX)? as usize)
     }
 
-    /// A number in single precision; `what` begins the message.
+    /// Evaluates a number in single precision. `what` is the beginning of error messages.
     ///
     /// # Errors
-    /// It is beyond the range.
+    /// Returns an error if it is out of range.
     pub fn single(&self, value: &Value, what: &str) -> Result<f32, Diagnostic> {
         value.single(self.host.env(), what)
     }
 
-    /// The bit pattern of an element of the buffer under test.
+    /// Returns the bit pattern of a value for the buffer under test.
     ///
     /// # Errors
-    /// It is no number of that type.
+    /// Returns an error if it is not a number of that type.
     pub fn element(&self, value: &Value) -> Result<u64, Diagnostic> {
         let element = self.tested.element;
         element.bits(value, self.host.env(), "the expected value")
     }
 
-    /// The elements of a file, of the type of the buffer under test.
+    /// Reads the elements of a file, of the type of the buffer under test.
     ///
     /// # Errors
-    /// The file cannot be read or holds no such elements.
+    /// Returns an error if the file cannot be read or does not contain such elements.
     pub fn file(&self, path: &Placed<PathBuf>, how: &FileReading) -> Result<FileArray, Diagnostic> {
         let element = self.tested.element;
         let array = read_array(&path.value, self.host.reading(), element, how);
@@ -216,7 +216,7 @@ impl<'p> Question<'p> {
         Ok(array)
     }
 
-    /// The files that were read for the answer so far.
+    /// Returns the files that were read for the result so far.
     pub fn files(self) -> Vec<PathBuf> {
         self.files.into_inner()
     }

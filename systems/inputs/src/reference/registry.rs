@@ -1,4 +1,4 @@
-//! References and properties by name.
+//! Registry of references and properties by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,21 +8,21 @@ use warpweave_params::{Diagnostic, Diagnostics, Node, Placed, from_node, name_hi
 
 use super::{Judgement, Property, Question, Reference, Shape};
 
-/// The references that descriptions may name.
+/// References and properties that descriptions may refer to.
 #[derive(Clone, Debug, Default)]
 pub struct References {
     kinds: BTreeMap<&'static str, fn(&Node) -> Result<Answer, Diagnostics>>,
     properties: BTreeMap<&'static str, fn(&Node) -> Result<Claim, Diagnostics>>,
 }
 
-/// A property of any kind, with its parameters.
+/// Property of any kind, with its parameters.
 #[derive(Clone)]
 pub struct Claim {
     name: &'static str,
     property: Arc<dyn AnyProperty>,
 }
 
-/// A property whose kind is forgotten.
+/// Type-erased property, for dynamic dispatch.
 trait AnyProperty: fmt::Debug + Send + Sync {
     fn shape_of(&self, question: &Question<'_>) -> Result<Shape, Diagnostic>;
     fn judge_of(&self, question: &Question<'_>, found: &[u32]) -> Result<Judgement, Diagnostic>;
@@ -54,36 +54,36 @@ impl fmt::Debug for Claim {
 }
 
 impl Claim {
-    /// Name of the property in description files and reports.
+    /// Returns the property's name in description files and reports.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// See [`Property::shape`].
+    /// Checks the parameters. See [`Property::shape`].
     ///
     /// # Errors
-    /// What is wrong with the parameters, with its place.
+    /// Returns the error in the parameters, with its position.
     pub fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
         self.property.shape_of(question)
     }
 
-    /// See [`Property::judge`].
+    /// Checks the property on a buffer. See [`Property::judge`].
     ///
     /// # Errors
-    /// An input that has changed since the parameters were checked.
+    /// Returns an error if an input has changed since the parameters were checked.
     pub fn judge(&self, question: &Question<'_>, found: &[u32]) -> Result<Judgement, Diagnostic> {
         self.property.judge_of(question, found)
     }
 }
 
-/// A reference of any kind, with its parameters.
+/// Reference of any kind, with its parameters.
 #[derive(Clone)]
 pub struct Answer {
     name: &'static str,
     reference: Arc<dyn AnyReference>,
 }
 
-/// A reference whose kind is forgotten.
+/// Type-erased reference, for dynamic dispatch.
 trait AnyReference: fmt::Debug + Send + Sync {
     fn shape_of(&self, question: &Question<'_>) -> Result<Shape, Diagnostic>;
     fn words_of(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic>;
@@ -115,38 +115,39 @@ impl fmt::Debug for Answer {
 }
 
 impl Answer {
-    /// Name of the reference in description files and reports.
+    /// Returns the reference's name in description files and reports.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// See [`Reference::shape`].
+    /// Checks the parameters. See [`Reference::shape`].
     ///
     /// # Errors
-    /// What is wrong with the parameters, with its place.
+    /// Returns the error in the parameters, with its position.
     pub fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
         self.reference.shape_of(question)
     }
 
-    /// See [`Reference::words`].
+    /// Computes the expected result. See [`Reference::words`].
     ///
     /// # Errors
-    /// An input that has changed since the parameters were checked.
+    /// Returns an error if an input has changed since the parameters were checked.
     pub fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
         self.reference.words_of(question)
     }
 }
 
 impl References {
-    /// No references.
+    /// Creates a registry without references or properties.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a reference.
+    /// Adds a reference under its name.
     ///
     /// # Panics
-    /// When another one of this name was added before: a mistake of the program, not of its user.
+    /// Panics if another one of this name was added before. This is a programming error, not a user
+    /// error.
     pub fn register<R: Reference>(&mut self) {
         let read = |node: &Node| from_node::<R>(node).map(Answer::from);
         let before = self.kinds.insert(R::NAME, read);
@@ -157,10 +158,11 @@ impl References {
         );
     }
 
-    /// Adds a property.
+    /// Adds a property under its name.
     ///
     /// # Panics
-    /// When another one of this name was added before: a mistake of the program, not of its user.
+    /// Panics if another one of this name was added before. This is a programming error, not a user
+    /// error.
     pub fn register_property<P: Property>(&mut self) {
         let read = |node: &Node| from_node::<P>(node).map(Claim::from);
         let before = self.properties.insert(P::NAME, read);
@@ -171,29 +173,29 @@ impl References {
         );
     }
 
-    /// The names of the references in alphabetical order.
+    /// Iterates over the names of the references in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.kinds.keys().copied()
     }
 
-    /// The names of the properties in alphabetical order.
+    /// Iterates over the names of the properties in alphabetical order.
     pub fn property_names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.properties.keys().copied()
     }
 
-    /// Reads `Name(parameters)`.
+    /// Parses a reference written as `Name(parameters)`.
     ///
     /// # Errors
-    /// A name that is none, with the nearest that is; parameters that are unknown, missing or of
-    /// the wrong type. Each with its place.
+    /// Returns an error for an unknown name, with the nearest existing one. Parameters that are
+    /// unknown, missing or of the wrong type are errors, too. Each has its position.
     pub fn read(&self, node: &Node) -> Result<Placed<Answer>, Diagnostics> {
         read(node, "reference", &self.kinds)
     }
 
-    /// Reads `Name(parameters)` of a property.
+    /// Parses a property written as `Name(parameters)`.
     ///
     /// # Errors
-    /// As [`References::read`].
+    /// Same as [`References::read`].
     pub fn read_property(&self, node: &Node) -> Result<Placed<Claim>, Diagnostics> {
         read(node, "property", &self.properties)
     }

@@ -1,4 +1,4 @@
-//! Values in ascending order.
+//! Contents of a buffer in ascending order.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,7 +7,7 @@ use super::{Question, Reference, Shape};
 use crate::Name;
 use crate::element::ElementType::U32;
 
-/// The values of a buffer in ascending order.
+/// Values of the named buffer in ascending order.
 #[derive(Debug, Deserialize)]
 pub struct Sorted(pub Name);
 

@@ -1,4 +1,4 @@
-//! Products of a sparse matrix with a dense one, in whole numbers.
+//! Product of a sparse matrix and a dense one, in whole numbers.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -8,14 +8,15 @@ use crate::csr::Csr;
 use crate::element::ElementType::U32;
 use crate::{Name, Value};
 
-/// A graph, taken as the matrix of its weights, times a row-major matrix; as [`sparse_times_dense`] gives it.
+/// Product of a graph, taken as the matrix of its weights, and a row-major matrix. Computed by
+/// [`sparse_times_dense`].
 #[derive(Debug, Deserialize)]
 pub struct SparseTimesDense {
-    /// The sparse matrix.
+    /// Name of the graph used as sparse matrix.
     pub graph: Name,
-    /// The dense one, a row for each vertex.
+    /// Buffer with the dense matrix, one row per vertex.
     pub dense: Name,
-    /// Its columns.
+    /// Number of columns of the dense matrix.
     pub width: Value,
 }
 
@@ -45,10 +46,10 @@ impl Reference for SparseTimesDense {
     }
 }
 
-/// The product modulo 2^32, row after row. A graph without weights has weight 1 everywhere.
+/// Computes the product modulo 2^32, row by row. A graph without weights has weight 1 everywhere.
 ///
 /// # Panics
-/// If `dense` has not `width` elements for each vertex.
+/// Panics if `dense` does not have `width` elements for each vertex.
 pub fn sparse_times_dense(graph: &Csr, dense: &[u32], width: usize) -> Vec<u32> {
     assert_eq!(dense.len(), graph.vertices() as usize * width);
     let mut result = vec![0_u32; dense.len()];

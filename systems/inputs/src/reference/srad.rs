@@ -6,18 +6,18 @@ use warpweave_params::Diagnostic;
 use super::{Question, Reference, Shape, bits};
 use crate::{Name, Value};
 
-/// An image after some steps, as [`srad`] makes them.
+/// Image after some steps, as computed by [`srad`].
 #[derive(Debug, Deserialize)]
 pub struct Srad {
-    /// The image before the first step.
+    /// Buffer with the image before the first step.
     pub image: Name,
-    /// Pixels in a row.
+    /// Number of pixels in each row.
     pub width: Value,
-    /// Number of steps.
+    /// Number of diffusion steps to compute.
     pub steps: Value,
     /// Squared coefficient of variation of the speckle.
     pub q0_squared: Value,
-    /// How far a step goes.
+    /// Update rate, which scales the change in each step.
     pub rate: Value,
 }
 
@@ -49,12 +49,12 @@ impl Reference for Srad {
     }
 }
 
-/// One step on a row-major image with `width` pixels a row, every operation rounded to single precision,
-/// sums in the order north, south, west, east; beyond the edge a pixel sees itself. The kernels give the
-/// same bits.
+/// Computes one step on a row-major image with `width` pixels per row. Every operation is rounded
+/// to single precision, and sums are in the order north, south, west, east. Neighbours outside the
+/// image equal the pixel itself. The kernels give the same bits.
 ///
 /// # Panics
-/// If the pixels do not fill whole rows.
+/// Panics if the pixels do not fill whole rows.
 pub fn srad(image: &[f32], width: usize, q0_squared: f32, rate: f32) -> Vec<f32> {
     assert!(width > 0 && image.len().is_multiple_of(width), "whole rows");
     let height = image.len() / width;

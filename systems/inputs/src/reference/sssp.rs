@@ -1,4 +1,4 @@
-//! Shortest paths from one vertex, by Dijkstra's algorithm with a heap.
+//! Shortest paths from one vertex by Dijkstra's algorithm with a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,12 +10,12 @@ use super::{Question, Reference, Shape, UNREACHED};
 use crate::csr::Csr;
 use crate::{Name, Value};
 
-/// Lengths of shortest paths, [`UNREACHED`] for vertices out of reach.
+/// Lengths of shortest paths, [`UNREACHED`] for unreachable vertices.
 #[derive(Debug, Deserialize)]
 pub struct ShortestPaths {
-    /// The graph; without weights every arc has length 1.
+    /// Name of the graph. Without weights every arc has length 1.
     pub graph: Name,
-    /// The vertex of distance 0.
+    /// Source vertex of the search, at distance 0.
     pub source: Value,
 }
 
@@ -33,11 +33,12 @@ impl Reference for ShortestPaths {
     }
 }
 
-/// The least sum of weights on a path from `source` to each vertex, [`UNREACHED`] if there is no
-/// path or every path sums to 2^32 - 1 or more. A graph without weights has weight 1 everywhere.
+/// Computes the smallest sum of weights on a path from `source` to each vertex. Gives [`UNREACHED`]
+/// if there is no path or every path sums to 2^32 - 1 or more. A graph without weights has weight 1
+/// everywhere.
 ///
 /// # Panics
-/// If the source does not exist; see [`Csr::check_vertex`].
+/// Panics if the source does not exist; see [`Csr::check_vertex`].
 pub fn sssp_distances(graph: &Csr, source: u32) -> Vec<u32> {
     let mut distance = vec![UNREACHED; graph.vertices() as usize];
     distance[source as usize] = 0;
@@ -84,7 +85,7 @@ mod tests {
         );
     }
 
-    /// Bellman-Ford in 64 bits.
+    /// Computes distances by the Bellman-Ford algorithm in 64 bits.
     fn by_bellman_ford(graph: &Csr, source: u32) -> Vec<u32> {
         let mut distance = vec![u64::MAX; graph.vertices() as usize];
         distance[source as usize] = 0;

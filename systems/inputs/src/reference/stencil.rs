@@ -1,4 +1,4 @@
-//! Steps of a 5-point stencil.
+//! Five-point stencil on a grid, computed in steps.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,17 +7,17 @@ use super::{Question, Reference, Shape, bits};
 use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
-/// Steps of a five-point stencil, as [`stencil_2d`] makes them.
+/// Grid after some steps of a five-point stencil, as computed by [`stencil_2d`].
 #[derive(Debug, Deserialize)]
 pub struct Stencil2d {
-    /// The cells before the first step.
+    /// Buffer with the cells before the first step.
     pub input: Name,
-    /// Cells in a row.
+    /// Number of cells in each row.
     pub width: Value,
-    /// Number of steps.
+    /// Number of stencil steps to compute.
     #[serde(default = "one")]
     pub steps: Value,
-    /// Factor of the cell itself.
+    /// Factor of the centre cell in the sum.
     pub centre: Value,
     /// Factor of the sum of the four neighbours.
     pub neighbour: Value,
@@ -69,21 +69,21 @@ impl Reference for Stencil2d {
     }
 }
 
-/// Factors of a 5-point stencil.
+/// Factors of a five-point stencil: centre and neighbours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StencilWeights {
-    /// Factor of the cell itself.
+    /// Factor of the centre cell in the sum.
     pub centre: f32,
     /// Factor of the sum of the four neighbours.
     pub neighbour: f32,
 }
 
-/// One step on a row-major grid with `width` cells a row: `centre * cell + neighbour * (((north +
-/// south) + west) + east)`, every operation rounded to single precision; the outermost ring of cells
-/// stays as it is. The kernel gives the same bits.
+/// Computes one step on a row-major grid with `width` cells per row:
+/// `centre * cell + neighbour * (((north + south) + west) + east)`. Every operation is rounded to
+/// single precision. The outermost ring of cells is unchanged. The kernel gives the same bits.
 ///
 /// # Panics
-/// If the cells do not fill whole rows.
+/// Panics if the cells do not fill whole rows.
 pub fn stencil_2d(input: &[f32], width: usize, weights: StencilWeights) -> Vec<f32> {
     if input.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Sums.
+//! Sums of buffers in integers and floating point.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,7 +7,7 @@ use super::{Question, Reference, Shape, bits};
 use crate::element::ElementType::{F32, U32};
 use crate::{Name, Value};
 
-/// One integer: the sum modulo 2^32.
+/// Sum of integers modulo 2^32, a single element.
 #[derive(Debug, Deserialize)]
 pub struct SumU32(pub Name);
 
@@ -24,7 +24,7 @@ impl Reference for SumU32 {
     }
 }
 
-/// One number: the sum in double precision, rounded; to be met within a tolerance.
+/// Sum in double precision, rounded, a single element. Must be compared with a tolerance.
 #[derive(Debug, Deserialize)]
 pub struct SumF32(pub Name);
 
@@ -41,12 +41,12 @@ impl Reference for SumF32 {
     }
 }
 
-/// The sum of each work-group of the kernel `reduction_f32`, bit for bit.
+/// Sum of each work-group of the kernel `reduction_f32`, bit for bit.
 #[derive(Debug, Deserialize)]
 pub struct SumF32ByBlocks {
-    /// The addends.
+    /// Buffer with the values to add.
     pub values: Name,
-    /// Number of work-groups.
+    /// Number of work-groups of the kernel.
     pub blocks: Value,
 }
 
@@ -73,30 +73,28 @@ impl Reference for SumF32ByBlocks {
     }
 }
 
-/// The sum modulo 2^32.
+/// Computes the sum of integers modulo 2^32.
 pub fn sum_u32(values: &[u32]) -> u32 {
     values.iter().fold(0, |sum, &value| sum.wrapping_add(value))
 }
 
-/// The sum carried in double precision: what a single-precision sum of any order must come close
-/// to.
+/// Computes the sum in double precision. A single-precision sum of any order must be close to it.
 pub fn sum_f64(values: &[f32]) -> f64 {
     values.iter().map(|&value| f64::from(value)).sum()
 }
 
-/// Threads of a block of the single-precision reduction.
+/// Number of threads per block in the single-precision reduction.
 const BLOCK: usize = 256;
-/// Lanes of a warp.
 const WARP: usize = 32;
 
-/// The single-precision sum of each of `blocks` blocks of 256 threads, in the order the kernel
-/// `reduction_f32` adds: each thread strides over the grid, then each warp of 32 folds its upper half
-/// onto its lower half until one value is left, then the eight warp sums (padded with zeros to 32)
-/// are folded the same way. Bit-exact; the total is the one partial sum of another call over the
-/// partial sums with one block.
+/// Computes the single-precision sum of each of `blocks` blocks of 256 threads, in the order of the
+/// kernel `reduction_f32`. Each thread strides over the grid. Then each warp of 32 folds its upper
+/// half onto its lower half until one value is left. The eight warp sums (padded with zeros to 32)
+/// are folded the same way. The result is bit-exact. The total is the one partial sum of another
+/// call over the partial sums with one block.
 ///
 /// # Panics
-/// If there are no blocks.
+/// Panics if there are no blocks.
 pub fn sum_f32_by_blocks(values: &[f32], blocks: usize) -> Vec<f32> {
     assert!(blocks > 0, "a grid has at least one block");
     let thread_sum = |thread: usize| {
@@ -157,7 +155,7 @@ mod tests {
         assert_eq!(sum_f32_by_blocks(&[], 1), [0.0]);
     }
 
-    /// 2^24 absorbs a 1 added to it, not a 2: lanes 0 and 16 meet first, so only the order
+    /// 2^24 absorbs a 1 added to it, but not a 2. Lanes 0 and 16 are added first, so only the order
     /// (2^24 + 0) + (1 + 1) keeps the ones.
     #[test]
     fn lanes_sixteen_apart_are_added_first() {

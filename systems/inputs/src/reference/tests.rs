@@ -1,4 +1,4 @@
-//! The list of references is open, and every one that is not there is answered with the nearest.
+//! Tests that other crates can add references, and that an unknown name gives the nearest one.
 
 use serde::Deserialize;
 use warpweave_params::{Diagnostic, Env, Files, Source, parse};
@@ -6,7 +6,7 @@ use warpweave_params::{Diagnostic, Env, Files, Source, parse};
 use super::*;
 use crate::{Csr, Name, Value};
 
-/// A host with one buffer of three integers.
+/// Host with one buffer of three integers.
 #[derive(Default)]
 struct ThreeIntegers(Env, Files);
 
@@ -40,7 +40,7 @@ const INTEGERS: Layout = Layout {
     length: 3,
 };
 
-/// A reference that this crate does not have.
+/// Reference that is defined outside this crate.
 #[derive(Debug, Deserialize)]
 struct Multiples {
     of: Name,

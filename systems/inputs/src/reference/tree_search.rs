@@ -1,4 +1,4 @@
-//! Records of keys in a search tree.
+//! Look-up of keys in a search tree.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,16 @@ use super::{Question, Reference, Shape, UNREACHED};
 use crate::Name;
 use crate::element::ElementType::U32;
 
-/// The record of every key asked for, [`UNREACHED`] for keys that the tree does not have. The tree is one
-/// as [`SearchTree`](crate::SearchTree) lays it out: every key of an inner node is also one of the last level.
+/// Record of every queried key, [`UNREACHED`] for keys that are not in the tree. The tree has the
+/// layout of [`SearchTree`](crate::SearchTree): every key of an inner node is also in the last
+/// level.
 #[derive(Debug, Deserialize)]
 pub struct TreeSearch {
-    /// Keys of all nodes, the root first.
+    /// Buffer with the keys of all nodes, the root first.
     pub keys: Name,
-    /// Children of all nodes, in those of the last level records.
+    /// Buffer with the children of all nodes; in the last level, records.
     pub children: Name,
-    /// The keys asked for.
+    /// Buffer with the keys to look up.
     pub queries: Name,
 }
 
@@ -40,7 +41,8 @@ impl Reference for TreeSearch {
     }
 }
 
-/// The record of every key asked for. A key that stands in several levels counts where it stands last.
+/// Returns the record of every queried key. A key that occurs in several levels counts at its last
+/// occurrence.
 pub fn tree_search(keys: &[u32], children: &[u32], queries: &[u32]) -> Vec<u32> {
     let entries = keys
         .iter()

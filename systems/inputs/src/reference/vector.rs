@@ -1,4 +1,4 @@
-//! Element-wise addition.
+//! Element-wise addition of two buffers.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -7,12 +7,12 @@ use super::{Question, Reference, Shape, bits};
 use crate::Name;
 use crate::element::ElementType::F32;
 
-/// Element-wise sum.
+/// Element-wise sum of two buffers in single precision.
 #[derive(Debug, Deserialize)]
 pub struct VectorAdd {
-    /// One addend.
+    /// Name of the buffer with the first addend.
     pub a: Name,
-    /// The other.
+    /// Name of the buffer with the second addend.
     pub b: Name,
 }
 
@@ -31,10 +31,10 @@ impl Reference for VectorAdd {
     }
 }
 
-/// `a[i] + b[i]` in single precision.
+/// Computes `a[i] + b[i]` in single precision.
 ///
 /// # Panics
-/// If the lengths differ.
+/// Panics if the lengths differ.
 pub fn vector_add(a: &[f32], b: &[f32]) -> Vec<f32> {
     assert_eq!(a.len(), b.len(), "vectors of different lengths have no sum");
     a.iter().zip(b).map(|(x, y)| x + y).collect()

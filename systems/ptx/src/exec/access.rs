@@ -1,4 +1,4 @@
-//! Loads and stores: address computation, bounds, spaces, trace records.
+//! Loads and stores: address computation, bounds checks, address spaces and trace records.
 
 use warpweave_trace::Space;
 
@@ -10,16 +10,16 @@ use crate::exec::wavefront::Wavefront;
 use crate::memory::{DEVICE_BASE, DeviceMemory, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{Access, Address, NO_REGISTER, Region};
 
-/// Lanes of an access that fall in one space, with addresses in that space.
+/// Lanes of an access that target one space, with addresses in that space.
 pub(super) struct Part {
     pub(super) region: Region,
     pub(super) mask: u32,
 }
 
-/// One part for each space that an access may reach.
+/// One part for each space that an access can reach.
 pub(super) type Parts = [Part; 4];
 
-/// Lanes in `mask`, ascending.
+/// Iterates over the lanes in `mask` in ascending order.
 #[inline(always)]
 pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -30,7 +30,7 @@ pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// Lane addresses as the instruction names them.
+    /// Returns the lane addresses as the instruction computes them.
     pub(super) fn addresses(&self, wavefront: &Wavefront, address: &Address) -> [u64; 32] {
         let frame = if address.in_frame {
             u64::from(wavefront.frame_base())
@@ -49,8 +49,9 @@ impl<O: Observer> Machine<'_, O> {
         lanes
     }
 
-    /// The only memory that an access reaches, as far as that is seen at a glance; none as well when somebody
-    /// watches, who is told by the general path, and of accesses that are recorded without addresses.
+    /// Returns the only space that an access reaches, if a quick check can tell. Returns `None` if
+    /// an observer is active, since the general path notifies it, and for accesses recorded without
+    /// addresses.
     #[inline(always)]
     fn one_region(access: &Access, addresses: &[u64; 32]) -> Option<Region> {
         let is_global = |address: &u64| *address >= DEVICE_BASE;
@@ -62,7 +63,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Splits a generic access by space, turning its addresses into those of the spaces.
+    /// Splits a generic access by space and converts its addresses to those spaces.
     pub(super) fn parts(
         region: Region,
         mask: u32,
@@ -106,7 +107,7 @@ impl<O: Observer> Machine<'_, O> {
         std::array::from_fn(part)
     }
 
-    /// Tells the observer of an access that is about to happen.
+    /// Notifies the observer of an access that is about to execute.
     #[inline(always)]
     pub(super) fn reach(
         &mut self,
@@ -132,7 +133,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Writes one record per part that has lanes.
+    /// Writes one trace record for each part that has lanes.
     pub(super) fn record(wavefront: &mut Wavefront, pc: u32, parts: &Parts, addresses: &[u64; 32]) {
         let mut left = parts.iter().filter(|part| part.mask != 0).count();
         for part in parts.iter().filter(|part| part.mask != 0) {
@@ -143,7 +144,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Index into device memory of an access, checked.
+    /// Returns the checked index of an access into device memory.
     #[inline(always)]
     pub(super) fn device_index(
         &mut self,
@@ -161,7 +162,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok((address - DEVICE_BASE) as usize)
     }
 
-    /// Whether an access lies in the allocation that was looked up last.
+    /// True if an access is inside the most recently used allocation.
     #[inline(always)]
     pub(super) fn is_cached(&self, address: u64, bytes: u32) -> bool {
         let (start, end) = self.cached;
@@ -243,7 +244,8 @@ impl<O: Observer> Machine<'_, O> {
         Ok(())
     }
 
-    /// Records the lanes that point into an allocation: a prefetch of anything else does nothing.
+    /// Records the lanes that point into an allocation; a prefetch of any other address has no
+    /// effect.
     pub(super) fn prefetch(&mut self, wavefront: &mut Wavefront, pc: u32, mask: u32, number: u32) {
         let access = &self.kernel.tables.accesses[number as usize];
         let addresses = self.addresses(wavefront, &access.address);
@@ -436,7 +438,7 @@ impl Wavefront {
     }
 }
 
-/// Makes `cached` the allocation in which an access lies.
+/// Finds the allocation that contains an access and stores it in `cached`.
 #[cold]
 pub(super) fn look_up(
     memory: &DeviceMemory,
@@ -456,7 +458,7 @@ fn extend(value: u64, bytes: u32) -> u64 {
     ((value << unused) as i64 >> unused) as u64
 }
 
-/// One, two, four or eight bytes, least significant first.
+/// Reads one, two, four or eight bytes as a little-endian number.
 #[inline(always)]
 pub(super) fn read_bytes(bytes: &[u8]) -> u64 {
     match *bytes {

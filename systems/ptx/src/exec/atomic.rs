@@ -1,4 +1,4 @@
-//! Atomic read-modify-write, lane after lane in ascending order.
+//! Atomic read-modify-write operations, executed lane by lane in ascending order.
 
 use crate::exec::Machine;
 use crate::exec::access::{lanes, read_bytes, write_bytes};
@@ -88,7 +88,7 @@ impl<O: Observer> Machine<'_, O> {
     }
 }
 
-/// The operands of an atomic in a lane.
+/// Reads the operands of an atomic in one lane.
 pub(super) fn operands(
     registers: &Registers,
     (constants32, constants64): (&[Lanes32], &[Lanes64]),
@@ -104,7 +104,7 @@ pub(super) fn operands(
     }
 }
 
-/// What an atomic of 16 bytes, whose operands are registers, leaves where `old` was.
+/// Returns the new value of a 16-byte atomic with register operands, given the value `old`.
 pub(super) fn swapped(registers: &Registers, atomic: &Atomic, lane: usize, old: u128) -> u128 {
     let read = |Src(low): Src| {
         let half = |at: u16| u128::from(registers.get64(&[], Src(at))[lane]);

@@ -1,7 +1,7 @@
-//! Work-group memory and the 16 barriers of a work-group (PTX ISA, "barrier").
+//! Local memory and the 16 barriers of a work-group (PTX ISA, "barrier").
 //!
-//! Arrival counts whole wavefronts, as the ISA states for hardware before Volta: a wavefront whose
-//! lanes have parted arrives once per path.
+//! Arrivals count whole wavefronts, as the ISA states for hardware before Volta: a divergent
+//! wavefront arrives once per path.
 
 use crate::exec::access::lanes;
 use crate::exec::error::{Fault, FaultKind};
@@ -11,21 +11,21 @@ use crate::ops::{Barrier, BarrierKind};
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
     wavefronts: u32,
-    /// Wavefronts expected, if the instruction says so.
+    /// Number of wavefronts expected, if the instruction gives one.
     expected: Option<u32>,
-    /// Threads whose predicate held.
+    /// Number of arrived threads whose predicate is true.
     held: u32,
-    /// Some thread's predicate did not.
+    /// True if the predicate of any arrived thread is false.
     failed: bool,
 }
 
-/// What the wavefronts of a work-group share.
+/// State shared by the wavefronts of a work-group.
 pub(super) struct Shared {
     pub(super) bytes: Vec<u8>,
     barriers: [Arrivals; 16],
-    /// Barriers that may have become complete, by bit.
+    /// Bit set of barriers that may have become complete.
     touched: u32,
-    /// Wavefronts that have not ended.
+    /// Number of wavefronts that have not ended.
     running: u32,
 }
 
@@ -39,7 +39,7 @@ impl Shared {
         }
     }
 
-    /// A wavefront has ended.
+    /// Removes an ended wavefront from the barrier counts.
     pub(super) fn leave(&mut self) {
         self.running -= 1;
         for (number, barrier) in self.barriers.iter().enumerate() {
@@ -48,7 +48,7 @@ impl Shared {
         }
     }
 
-    /// Counts an arrival of `lanes`; `held` are those whose predicate holds.
+    /// Counts an arrival of `lanes`; `held` are those with a true predicate.
     pub(super) fn arrive(
         &mut self,
         number: u32,
@@ -72,7 +72,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Opens the barriers that are complete; their numbers as bits.
+    /// Opens the complete barriers and returns their numbers as a bit set.
     pub(super) fn release(&mut self, wavefronts: &mut [Wavefront]) -> u32 {
         let mut opened = 0;
         for number in lanes(std::mem::take(&mut self.touched)) {

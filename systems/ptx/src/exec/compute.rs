@@ -1,4 +1,4 @@
-//! What the interpreter computes lane by lane by itself, where lowering has chosen no function.
+//! Lane-by-lane computation for instructions without a lane function chosen by lowering.
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
@@ -8,7 +8,7 @@ use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{Carry, CarryKind, Compare32, Lanes32, Lanes64, Parts, Region, Src};
 
 impl<O: Observer> Machine<'_, O> {
-    /// The largest value that a lane has.
+    /// Returns the largest value of any lane in `mask`.
     pub(super) fn most(&self, wavefront: &Wavefront, source: Src, wide: bool, mask: u32) -> u64 {
         let registers = &wavefront.registers;
         let value = |lane: usize| {
@@ -129,7 +129,7 @@ pub(super) fn lop3(table: u8, [a, b, c]: [&Lanes32; 3], out: &mut Lanes32) {
     }
 }
 
-/// The outcome of comparing the lower and the upper halves of two pairs.
+/// Compares the lower and upper halves of two packed pairs, and returns both results.
 pub(super) fn halves(f: Compare32, a: &Lanes32, b: &Lanes32) -> [u32; 2] {
     let high = |pair: &Lanes32| pair.map(|word| word >> 16);
     [f(a, b), f(&high(a), &high(b))]
@@ -165,7 +165,7 @@ pub(super) fn lanes_where<T: Copy>(values: &[T; 32], test: impl Fn(T) -> bool) -
     })
 }
 
-/// `isspacep`: constants live in device memory, so the two are not told apart.
+/// Evaluates `isspacep`; constants are in device memory, so the two spaces are not distinguished.
 pub(super) fn in_region(region: Region, address: u64) -> bool {
     match region {
         Region::Shared => SHARED_WINDOW.contains(&address),

@@ -1,10 +1,10 @@
-//! `cvt` forms without a lane function of their own, one lane at a time.
+//! Conversion for `cvt` forms without a dedicated lane function, one lane at a time.
 
 use super::soft;
 use crate::ops::{Convert, FloatFormat, Rounding};
 use crate::types::ScalarType;
 
-/// Converts the bits of a source register into those of the destination register.
+/// Converts source register bits to destination register bits.
 pub(super) fn convert(spec: &Convert, raw: u64) -> u64 {
     let bits = match (spec.from.is_float(), spec.to.is_float()) {
         (false, false) => from_integer(spec, integer(spec.from, raw)),
@@ -15,7 +15,7 @@ pub(super) fn convert(spec: &Convert, raw: u64) -> u64 {
     fill_register(spec, bits)
 }
 
-/// A result narrower than its register is extended by its own sign.
+/// Extends a result that is narrower than its register, according to its sign.
 fn fill_register(spec: &Convert, bits: u64) -> u64 {
     let width = spec.to.bits();
     let extended = if spec.to.is_signed() && width < spec.to_bits {
@@ -92,8 +92,8 @@ fn round_to_integral(value: f64, rounding: Rounding) -> f64 {
     }
 }
 
-/// Float to integer always clamps. NaN is zero, except that conversions from or to 64 bits give
-/// the most negative number (PTX ISA, "cvt").
+/// Converts float to integer, always clamping. NaN becomes zero, except that conversions from or to
+/// 64 bits give the most negative number (PTX ISA, "cvt").
 fn integer_from_float(spec: &Convert, value: f64) -> u64 {
     if value.is_nan() {
         let wide = spec.from == ScalarType::F64 || spec.to.bits() == 64;
@@ -123,8 +123,8 @@ fn float_from_integer(spec: &Convert, value: i128) -> u64 {
     }
 }
 
-/// Moves a value rounded to nearest to the neighbour the rounding asks for; `order` compares it
-/// with the exact value.
+/// Adjusts a value rounded to nearest for another rounding mode; `order` compares it with the exact
+/// value.
 fn steer(nearest: f32, order: std::cmp::Ordering, negative: bool, rounding: Rounding) -> f32 {
     let down = match rounding {
         Rounding::Nearest => return nearest,
@@ -176,7 +176,7 @@ fn float_from_float(spec: &Convert, value: f64) -> u64 {
     }
 }
 
-/// Half precision to single, exact.
+/// Converts half precision to single precision, which is exact.
 pub(crate) fn half_to_single(bits: u16) -> f32 {
     let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
     let magnitude = match exponent {

@@ -1,4 +1,4 @@
-//! What can go wrong while a kernel runs.
+//! Errors that can occur while a kernel runs.
 
 use std::fmt;
 
@@ -10,20 +10,15 @@ use crate::module::{NoKernel, RefusedKernel};
 use crate::ops::Region;
 use crate::types::ScalarType;
 
-/// Where in the program, and which thread.
+/// Instruction and thread at which an error occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Kernel launched.
     pub kernel: String,
-    /// PTX file.
     pub file: String,
-    /// Line of the instruction.
+    /// Line of the instruction in the PTX file, counted from one.
     pub line: u32,
-    /// Full opcode of the instruction.
     pub opcode: String,
-    /// Work-group coordinates.
     pub work_group: [u32; 3],
-    /// Thread coordinates in the work-group.
     pub thread: [u32; 3],
 }
 
@@ -38,30 +33,30 @@ impl fmt::Display for Place {
     }
 }
 
-/// Who could end a wait in a loop.
+/// Party whose progress could end a wait in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
-    /// Lanes of the same wavefront, which wait for the loop to end.
+    /// Lanes of the same wavefront, which are waiting for the loop to end.
     LockStep {
-        /// How many.
+        /// Number of lanes that wait for the loop to end.
         lanes: u32,
     },
-    /// Work-groups that start when one of those ends that wait.
+    /// Work-groups that cannot start until a waiting work-group ends.
     NotStarted {
-        /// How many.
+        /// Number of work-groups that have not started.
         work_groups: usize,
     },
-    /// A work-group did that started after the one that waits.
+    /// A work-group that started later than the waiting one, and did end the wait.
     Later {
-        /// Its coordinates.
+        /// Grid coordinates of the work-group that ended the wait.
         work_group: [u32; 3],
     },
-    /// Nobody: all wavefronts that run wait.
+    /// No party can end it: all running wavefronts wait.
     Nobody,
 }
 
-/// What to do about a barrier of the whole grid.
+/// Advice on grid-wide barriers for the error message.
 const GRID_BARRIER: &str = "such a barrier of the whole grid passes only where all work-groups are resident, \
                             which no system promises; end the kernel there and launch another";
 
@@ -92,157 +87,138 @@ impl fmt::Display for Wait {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulationError {
-    /// The module has no such kernel, or it reaches what is not supported.
+    /// The module has no such kernel, or the kernel needs unsupported features.
     #[error(transparent)]
     NoKernel(#[from] NoKernel),
-    /// A kernel launched one that reaches what is not supported.
+    /// A kernel launched another kernel that needs unsupported features.
     #[error("{place}: {refused}")]
     LaunchRefused {
-        /// Instruction and thread that launched it.
+        /// Instruction and thread that performed the launch.
         place: Box<Place>,
-        /// What was launched.
+        /// Kernel whose launch was refused, with the reason.
         refused: Box<RefusedKernel>,
     },
-    /// Too few or too many arguments.
+    /// The number of arguments differs from the number of parameters.
     #[error("kernel `{kernel}` takes {wanted} arguments, {found} were given")]
     ArgumentCount {
-        /// Kernel launched.
         kernel: String,
-        /// Parameters of the kernel.
+        /// Number of parameters that the kernel declares.
         wanted: usize,
-        /// Arguments given.
+        /// Number of arguments that the launch passed.
         found: usize,
     },
-    /// An argument of the wrong size.
+    /// The size of an argument does not match its parameter.
     #[error(
         "kernel `{kernel}`: argument {index} (`{parameter}`, {ty}) takes {wanted} bytes, {found} \
          were given"
     )]
     ArgumentSize {
-        /// Kernel launched.
         kernel: String,
-        /// Position of the argument, from zero.
+        /// Position of the argument, counted from zero.
         index: usize,
-        /// Name of the parameter.
         parameter: String,
-        /// Its element type.
+        /// Element type of the parameter as declared.
         ty: ScalarType,
-        /// Its size in bytes.
+        /// Size of the parameter in bytes.
         wanted: u32,
-        /// Bytes of the argument given.
+        /// Size of the argument passed, in bytes.
         found: usize,
     },
-    /// An impossible shape.
+    /// The launch has a grid or work-group shape that is not allowed.
     #[error("kernel `{kernel}`: {problem}")]
     Launch {
-        /// Kernel launched.
         kernel: String,
-        /// What is impossible about it.
+        /// Description of the limit that the launch violates.
         problem: String,
     },
-    /// An `.extern` variable that nobody defined.
+    /// An `.extern` variable has no definition in any module.
     #[error("kernel `{kernel}`: no module defines the external variable `{variable}`")]
-    UndefinedVariable {
-        /// Kernel launched.
-        kernel: String,
-        /// Name of the variable.
-        variable: String,
-    },
-    /// An access outside memory, or misaligned, or through what is no texture for it; a call or branch
-    /// to where nothing is.
+    UndefinedVariable { kernel: String, variable: String },
+    /// A memory access is outside its memory, misaligned, or uses an invalid texture; or a call or
+    /// branch has no valid target.
     #[error("{place}: {problem}")]
     Memory {
-        /// Instruction and thread.
         place: Box<Place>,
-        /// Address, or number of a texture, as the instruction computed it.
+        /// Address, or texture number, as computed by the instruction.
         address: u64,
-        /// What is wrong with the address, and what lies near it.
+        /// Description of the fault and of nearby allocations.
         problem: String,
     },
-    /// The program executed `trap`.
+    /// The program executed a `trap` instruction.
     #[error("{place}: the program trapped")]
-    Trap {
-        /// Instruction and thread.
-        place: Box<Place>,
-    },
-    /// An assertion of the program does not hold.
+    Trap { place: Box<Place> },
+    /// An assertion in the program failed.
     #[error("{place}: assertion failed: {said}")]
     Assertion {
-        /// Instruction and thread.
         place: Box<Place>,
-        /// File, line, function and expression, as the program says.
+        /// File, line, function and expression, as reported by the program.
         said: String,
     },
-    /// Recursion deeper than allowed.
+    /// The call depth of a thread exceeds the limit.
     #[error("{place}: more than {depth} nested calls; raise `call_depth` if this is intended")]
     CallDepth {
-        /// Instruction and thread.
         place: Box<Place>,
-        /// The limit.
+        /// Maximum number of nested calls allowed.
         depth: u32,
     },
-    /// Every resident wavefront waits at a barrier that others do not reach.
+    /// All resident wavefronts wait at a barrier that others do not reach.
     #[error("{file}: kernel `{kernel}` is stuck at barriers: {}", .waiting.join("; "))]
     Deadlock {
-        /// PTX file.
         file: String,
-        /// Kernel launched.
         kernel: String,
-        /// One line per waiting wavefront.
+        /// Description of each waiting wavefront, one line each.
         waiting: Vec<String>,
     },
-    /// A wavefront waits in a loop for what does not come, or comes only as residency has it.
+    /// A wavefront spins for a change that never occurs, or that depends on work-group residency.
     #[error("{place}: waits in a loop for memory to change ({word}), {wait}")]
     Spin {
         /// An instruction of the loop, and a thread that waits.
         place: Box<Place>,
-        /// What it reads, by the allocation.
+        /// Description of the word read, relative to its allocation.
         word: String,
-        /// Who could end the wait.
+        /// Party that could end the wait.
         wait: Wait,
     },
-    /// Wavefronts run but nothing changes.
+    /// Wavefronts execute instructions, but no state changes.
     #[error(
         "{place}: no store, successful atomic, barrier or exit in {steps} wavefront instructions; \
          a spin loop whose partner cannot run? (lanes of a wavefront run in lock step, and only \
          resident work-groups run)"
     )]
     NoProgress {
-        /// Where one of the spinning wavefronts is.
+        /// Position of one of the spinning wavefronts.
         place: Box<Place>,
-        /// Instructions executed without effect.
+        /// Number of wavefront instructions executed without effect.
         steps: u64,
     },
-    /// The launch is longer than allowed.
+    /// The launch exceeds the instruction limit.
     #[error("{place}: stopped after {steps} wavefront instructions; raise `step_limit` to go on")]
     StepLimit {
-        /// Where one of the wavefronts is.
+        /// Position of one of the running wavefronts.
         place: Box<Place>,
-        /// Instructions executed.
+        /// Number of wavefront instructions executed so far.
         steps: u64,
     },
-    /// The records of the launch take more room than allowed.
+    /// The trace records of the launch exceed the size limit.
     #[error(
         "{file}: kernel `{kernel}` has written {written} bytes of records, more than the {limit} \
          allowed; raise `emulation.stream_bytes` if this is intended"
     )]
     StreamBytes {
-        /// Kernel launched.
         kernel: String,
-        /// PTX file.
         file: String,
-        /// Bytes written when it was stopped.
+        /// Bytes of records written when the launch was stopped.
         written: u64,
-        /// The limit.
+        /// Maximum size of the records, in bytes.
         limit: u64,
     },
-    /// The launch takes more memory than there may be.
+    /// The launch exceeds the memory budget.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// The temporary file of a launch with many records cannot be written.
+    /// The temporary file for a launch with many records cannot be written.
     #[error("the records of a launch go to a temporary file: {0}")]
     Disk(String),
-    /// The trace refused what was written.
+    /// The trace writer rejected the records.
     #[error("trace of a launch: {0}")]
     Trace(String),
 }
@@ -257,7 +233,7 @@ impl From<warpweave_trace::TraceError> for EmulationError {
     }
 }
 
-/// What went wrong in the current instruction.
+/// Kind of fault in the current instruction.
 #[derive(Debug)]
 pub(super) enum FaultKind {
     Misaligned {
@@ -268,7 +244,7 @@ pub(super) enum FaultKind {
         address: u64,
         bytes: u32,
     },
-    /// Of a memory of `size` bytes that starts at zero.
+    /// Access outside a memory of `size` bytes that starts at zero.
     Outside {
         region: Region,
         address: u64,
@@ -284,7 +260,7 @@ pub(super) enum FaultKind {
     BarrierNumber {
         number: u32,
     },
-    /// Of the texture that `value` names.
+    /// Invalid use of the texture with number `value`.
     Texture {
         value: u64,
         problem: String,
@@ -293,25 +269,25 @@ pub(super) enum FaultKind {
     Assertion {
         said: String,
     },
-    /// Memory given back to the heap that was not taken from it.
+    /// A `free` of memory that is not allocated from the heap.
     NotTaken {
         address: u64,
     },
     CallDepth,
-    /// `alloca` of more than a thread has.
+    /// `alloca` exceeds the stack of a thread.
     StackFull {
         bytes: u64,
     },
-    /// A call through a register that holds no function of the prototype.
+    /// Indirect call through a register that holds no function of the prototype.
     CallTarget {
         address: u64,
     },
-    /// A number that `.branchtargets` does not have.
+    /// Branch index outside the `.branchtargets` list.
     BranchIndex {
         index: u32,
         targets: usize,
     },
-    /// A launch of a kernel that reaches what is not supported.
+    /// Launch of a kernel that needs unsupported features.
     LaunchRefused(Box<RefusedKernel>),
 }
 

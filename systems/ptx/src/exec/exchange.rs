@@ -149,7 +149,7 @@ impl<O: Observer> Machine<'_, O> {
         registers.put_predicate(p, mask, 1 << leader);
     }
 
-    /// Executing lanes among those named by the first of them.
+    /// Returns the executing lanes within the member mask of the first executing lane.
     fn members(&self, wavefront: &Wavefront, members: Src, mask: u32) -> u32 {
         let named = wavefront.registers.get32(&self.constants32, members);
         named[mask.trailing_zeros() as usize & 31] & mask

@@ -1,4 +1,4 @@
-//! Functions of the device's runtime: launches, streams, errors, output, assertions, the heap.
+//! Device runtime functions: launches, streams, errors, output, assertions and the heap.
 
 use warpweave_trace::Parent;
 
@@ -14,32 +14,32 @@ use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::module::Kernel;
 use crate::ops::{External, ExternalSite, Region};
 
-/// Error codes of the CUDA runtime that a program is given.
+/// CUDA runtime error codes that are returned to programs.
 mod code {
     pub(super) const SUCCESS: u32 = 0;
-    /// `cudaErrorInvalidValue`
+    /// CUDA runtime error code `cudaErrorInvalidValue`.
     pub(super) const INVALID_VALUE: u32 = 1;
-    /// `cudaErrorInvalidConfiguration`
+    /// CUDA runtime error code `cudaErrorInvalidConfiguration`.
     pub(super) const INVALID_CONFIGURATION: u32 = 9;
-    /// `cudaErrorLaunchMaxDepthExceeded`
+    /// CUDA runtime error code `cudaErrorLaunchMaxDepthExceeded`.
     pub(super) const DEPTH_EXCEEDED: u32 = 65;
-    /// `cudaErrorInvalidDeviceFunction`
+    /// CUDA runtime error code `cudaErrorInvalidDeviceFunction`.
     pub(super) const INVALID_FUNCTION: u32 = 98;
 }
 
-/// The longest text that is read for output.
+/// Maximum length in bytes of a text that is read for output.
 const TEXT_MAX: usize = 4096;
 
-/// A call by one lane.
+/// Runtime call made by a single lane.
 struct Call<'c> {
     site: &'c ExternalSite,
     lane: usize,
-    /// Where the caller's frame lies in private memory.
+    /// Offset of the caller's frame in private memory.
     frame: u32,
 }
 
 impl Call<'_> {
-    /// Bytes `at` of an argument.
+    /// Reads `bytes` bytes of an argument, from byte `at`.
     fn part(&self, wavefront: &Wavefront, argument: usize, at: u32, bytes: u32) -> u64 {
         let place = self.frame + self.site.arguments[argument] + at;
         wavefront.private.read(self.lane, place as usize, bytes)
@@ -53,14 +53,14 @@ impl Call<'_> {
         self.part(wavefront, argument, 0, 4) as u32
     }
 
-    /// A `dim3`.
+    /// Reads an argument of type `dim3`.
     fn axes(&self, wavefront: &Wavefront, argument: usize) -> [u32; 3] {
         [0, 4, 8].map(|at| self.part(wavefront, argument, at, 4) as u32)
     }
 }
 
 impl<'l, O: Observer> Machine<'l, O> {
-    /// Calls a function of the runtime, lane by lane, and records the call.
+    /// Executes a runtime function lane by lane, and records the call.
     pub(super) fn external(
         &mut self,
         wavefront: &mut Wavefront,
@@ -111,7 +111,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         Ok(())
     }
 
-    /// What every function but the launches gives back.
+    /// Executes a runtime function other than a launch and returns its result.
     fn plain_external(
         &mut self,
         wavefront: &mut Wavefront,
@@ -196,7 +196,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         })
     }
 
-    /// Counts a launch record of a wavefront.
+    /// Counts a launch record of a wavefront and returns its number.
     fn next_record(&mut self, wavefront: &Wavefront) -> u32 {
         let place = (wavefront.group, wavefront.index);
         let records = self.runtime.records.entry(place).or_default();
@@ -212,7 +212,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         }
     }
 
-    /// Memory for arguments; of nothing, a byte.
+    /// Allocates memory for arguments; an empty buffer takes one byte.
     fn argument_buffer(&mut self, buffer: ArgumentBuffer) -> u64 {
         let bytes = buffer.bytes.clamp(1, ARGUMENTS_MAX);
         let spare = self.runtime.spare_buffers.get_mut(&bytes);
@@ -225,7 +225,8 @@ impl<'l, O: Observer> Machine<'l, O> {
         address
     }
 
-    /// The kernel with this address, if there is one; a fault if it reaches what is not supported.
+    /// Returns the kernel at this address, if there is one; faults if it needs unsupported
+    /// features.
     fn launchable(&self, function: u64, lane: usize) -> Result<Option<&'l Kernel>, Fault> {
         match self.module.refused_at(function) {
             None => Ok(self.module.kernel_at(function)),
@@ -236,7 +237,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         }
     }
 
-    /// Launches a kernel; the error code.
+    /// Launches a kernel and returns the runtime's error code.
     fn launch_from(
         &mut self,
         wavefront: &Wavefront,
@@ -311,7 +312,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         Ok(code::SUCCESS)
     }
 
-    /// The stream of a work-group's launches that name none.
+    /// Returns the stream for launches of a work-group that name no stream.
     fn default_stream(&mut self, group: u32) -> u32 {
         if let Some(&stream) = self.runtime.default_streams.get(&group) {
             return stream;
@@ -321,7 +322,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         stream
     }
 
-    /// Up to eight bytes at a generic address.
+    /// Reads up to eight bytes at a generic address.
     fn read_generic(
         &mut self,
         wavefront: &Wavefront,
@@ -375,7 +376,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         Ok(())
     }
 
-    /// The text at a generic address, up to the zero at its end.
+    /// Reads the zero-terminated text at a generic address.
     fn text(
         &mut self,
         wavefront: &Wavefront,
@@ -395,12 +396,12 @@ impl<'l, O: Observer> Machine<'l, O> {
     }
 }
 
-/// Most bytes of arguments (CUDA C++ Programming Guide, "Function Parameters").
+/// Maximum size of the arguments in bytes (CUDA C++ Programming Guide, "Function Parameters").
 const ARGUMENTS_MAX: u64 = 32_764;
-/// Most work-groups of a launch, as for launches of the host.
+/// Maximum number of work-groups in a launch; same as for host launches.
 const GRID_MAX: u64 = 1 << 24;
 
-/// Work-group and number of a thread.
+/// Returns the work-group and linear index of a thread.
 fn thread(wavefront: &Wavefront, lane: usize) -> (u32, u32) {
     (wavefront.group, wavefront.index * 32 + lane as u32)
 }
@@ -411,7 +412,7 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(whole)
 }
 
-/// Arguments of formatted output in memory.
+/// Reader for the arguments of formatted output in memory.
 struct VariadicArguments<'m, 'l, O: Observer> {
     machine: &'m mut Machine<'l, O>,
     wavefront: &'m Wavefront,

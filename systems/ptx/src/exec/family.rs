@@ -1,9 +1,9 @@
-//! A launch with all kernels that it launches from the device.
+//! Emulation of a host launch and all of its child kernels.
 //!
-//! A kernel is emulated to its end before those it launched, which follow in the order of their launches,
-//! each with all of its own descendants before the next: work-groups and wavefronts in the order in which the
-//! emulation comes to them, then records, then lanes. A stream of the device runs kernel after kernel with
-//! all their descendants, so this order is one that the program's streams allow.
+//! A kernel is emulated to its end before the kernels it launched. These follow in launch order,
+//! each with all its descendants before the next. Launch order is the order of emulation of
+//! work-groups and wavefronts, then of records, then of lanes. A device stream runs kernels in
+//! sequence with all their descendants, so the streams of the program allow this order.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,33 @@ use warpweave_trace::{KernelTrace, Parent};
 use crate::exec::heap::Heap;
 use crate::exec::print::Printed;
 
-/// Levels of launches below the host's (CUDA C++ Programming Guide, "Nesting Depth").
+/// Maximum nesting depth of device launches below the host launch (CUDA C++ Programming Guide,
+/// "Nesting Depth").
 pub(super) const DEPTH_MAX: u32 = 24;
 
-/// What a launch led to.
+/// Result of a launch: kernel traces and output.
 #[derive(Debug)]
 pub struct Family {
-    /// The kernel launched, and its descendants in the order of their emulation. Each says who launched it.
+    /// Launched kernel followed by its descendants in order of emulation. Each names its parent.
     pub kernels: Vec<KernelTrace>,
-    /// What the kernels printed.
+    /// Text printed by the kernels of the launch.
     pub printed: Printed,
-    /// Launches from the device that were refused, with an error code for the program: too deep, or of an
-    /// impossible shape.
+    /// Number of device launches that were refused with an error code: too deep, or with an invalid
+    /// shape.
     pub refused: u64,
 }
 
-/// Numbers of a program that are given next.
+/// Next kernel and stream numbers to be assigned in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// Of a kernel.
+    /// Number of the next kernel to be launched.
     pub kernel: u32,
-    /// Of a stream made on the device.
+    /// Number of the next stream created on the device.
     pub stream: u32,
 }
 
 impl Default for Numbers {
-    /// Nothing was launched. Streams of the device have numbers that no host gives.
+    /// Starts numbering with no launches. Device streams have numbers that the host never assigns.
     fn default() -> Self {
         Self {
             kernel: 0,
@@ -46,10 +47,10 @@ impl Default for Numbers {
     }
 }
 
-/// A kernel launched from the device that was not emulated yet.
+/// A child kernel that has not been emulated yet.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// Address of the kernel, as data.
+    /// Function address of the kernel, as a data value.
     pub(super) function: u64,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
@@ -58,33 +59,33 @@ pub(super) struct Pending {
     pub(super) parent: Parent,
 }
 
-/// Memory for the arguments of a launch to come.
+/// Argument buffer of a launch that has not been made yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ArgumentBuffer {
     pub(super) bytes: u64,
-    /// Function, grid, block and dynamic local bytes, where they were told.
+    /// Function, grid, block and dynamic local memory bytes, if already given.
     pub(super) shape: Option<(u64, [u32; 3], [u32; 3], u32)>,
 }
 
-/// What kernels of a family leave to one another, beside device memory.
+/// State that the kernels of a family share, apart from device memory.
 #[derive(Debug)]
 pub(super) struct Runtime {
-    /// Number of the next stream.
+    /// Number of the next stream created on the device.
     pub(super) next_stream: u32,
-    /// Number of the kernel that runs, and how many launches lie above it.
+    /// Number of the running kernel, and its nesting depth.
     pub(super) kernel: u32,
     pub(super) depth: u32,
-    /// Default stream of each work-group of the kernel that runs.
+    /// Default stream of each work-group of the running kernel.
     pub(super) default_streams: BTreeMap<u32, u32>,
-    /// Launch records so far, by work-group and wavefront.
+    /// Number of launch records so far, by work-group and wavefront.
     pub(super) records: BTreeMap<(u32, u32), u32>,
-    /// Last error of threads that have one, by work-group and thread.
+    /// Last runtime error of each thread that has one, by work-group and thread.
     pub(super) errors: BTreeMap<(u32, u32), u32>,
-    /// What the kernel that runs has launched, in order.
+    /// Child kernels launched by the running kernel, in order.
     pub(super) pending: Vec<Pending>,
-    /// Memory for arguments that is taken, by address.
+    /// Allocated argument buffers, by address.
     pub(super) buffers: BTreeMap<u64, ArgumentBuffer>,
-    /// Memory for arguments that is not, by size.
+    /// Free argument buffers, by size in bytes.
     pub(super) spare_buffers: BTreeMap<u64, Vec<u64>>,
     pub(super) heap: Heap,
     pub(super) printed: Printed,
@@ -109,7 +110,7 @@ impl Runtime {
         }
     }
 
-    /// Another kernel begins.
+    /// Resets the per-kernel state for the next kernel.
     pub(super) fn kernel_begins(&mut self, kernel: u32, depth: u32) {
         (self.kernel, self.depth) = (kernel, depth);
         self.default_streams.clear();

@@ -1,11 +1,12 @@
-//! Loads and stores of one word or double word per lane by a whole wavefront in one memory: what most of a kernel does.
+//! Fast path for loads and stores of one word or double word per lane by a whole wavefront in one
+//! memory, the most common accesses.
 //!
-//! How the addresses lie is known from the base register. In a grid (all the same, in one stride, or in rows) they are gone
-//! through row by row; without order, each lane has the number of its element.
+//! The base register determines the address pattern. In a grid (uniform, strided, or in rows) lanes
+//! are processed row by row. For scattered addresses, each lane has an element index.
 //!
-//! Anything else (a lane that is not active, an end of an allocation in between, an address that is not aligned) makes
-//! them give up without any effect on registers; the general path in `access` then does the work and finds the words for
-//! what is wrong.
+//! Anything else makes them fail without effect on registers: inactive lanes, an allocation
+//! boundary, or misaligned addresses. The general path in `access` then executes the access and
+//! reports any error.
 
 use std::ops::Range;
 
@@ -20,25 +21,25 @@ use crate::exec::wavefront::Wavefront;
 use crate::memory::{DEVICE_BASE, SHARED_WINDOW};
 use crate::ops::{Access, Address, Lanes32, Lanes64, Region, Src, for_this_machine};
 
-/// A memory that an access reaches.
+/// A memory region that an access reaches.
 struct Place {
     memory: Memory,
-    /// As the trace calls it.
+    /// Address space recorded in the trace for the access.
     space: Space,
-    /// Address at which it begins.
+    /// First address of the memory region in its space.
     start: u64,
 }
 
-/// Where its bytes are.
+/// Backing storage of the memory region.
 enum Memory {
     WorkGroup,
     Arguments,
-    /// So many bytes of device memory, an allocation.
+    /// Range of bytes of device memory that holds one allocation.
     Device(Range<usize>),
 }
 
 impl Place {
-    /// All of what a work-group or a kernel has.
+    /// Returns the whole local memory of the work-group, or the whole argument block.
     #[inline(always)]
     fn all_of(space: Space) -> Self {
         let memory = match space {
@@ -52,7 +53,7 @@ impl Place {
         }
     }
 
-    /// An allocation, given the first and the last plus one of its addresses.
+    /// Returns the region of an allocation, given its first address and one past its last.
     #[inline(always)]
     fn allocation(space: Space, (start, end): (u64, u64)) -> Self {
         let range = (start - DEVICE_BASE) as usize..(end - DEVICE_BASE) as usize;
@@ -64,16 +65,17 @@ impl Place {
     }
 }
 
-/// Where the lanes of an access lie.
+/// Address pattern of the lanes of an access.
 enum LaneAddresses {
-    /// In a grid, of which lane 0 has this address.
+    /// A grid pattern; the last value is the address of lane 0.
     Grid(Grid, Place, u64),
-    /// At the machine's `numbers`, which have no other bits than these.
+    /// Scattered elements at the machine's `numbers`; the last value is the bitwise OR of those
+    /// numbers.
     Scattered(Place, usize),
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// Loads and records an access of all lanes for which this is made; `false` if the general path must do it.
+    /// Executes and records a load of all lanes; returns `false` if the general path is needed.
     #[inline(never)]
     pub(super) fn load_full_wavefront(
         &mut self,
@@ -127,8 +129,8 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Stores and records an access of all lanes for which this is made; `false` if the general path must do it. Lanes
-    /// stored before giving up are stored again, with the same values.
+    /// Executes and records a store of all lanes; returns `false` if the general path is needed.
+    /// Lanes already stored are then stored again with the same values.
     #[inline(never)]
     pub(super) fn store_full_wavefront(
         &mut self,
@@ -183,7 +185,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Where all lanes lie.
+    /// Returns the address pattern of all lanes, if the fast path applies.
     #[inline(always)]
     fn reached(
         &mut self,
@@ -193,7 +195,7 @@ impl<O: Observer> Machine<'_, O> {
     ) -> Option<LaneAddresses> {
         let Address { wide, base, .. } = access.address;
         let at = usize::from(base.0);
-        // How the base lies is kept beside it if it is a register that kernels write.
+        // Registers that kernels write cache the pattern of their values.
         let pattern = match (wide, base.0 < Src::CONSTANT) {
             (true, true) => {
                 let register = &mut registers.doubles[registers.double + at];
@@ -219,8 +221,8 @@ impl<O: Observer> Machine<'_, O> {
         Some(LaneAddresses::Grid(grid, place, base))
     }
 
-    /// Where all lanes of a plain access lie whose base is a grid, and the address of lane 0 there; none unless all
-    /// are inside and aligned.
+    /// Returns the memory region and the address of lane 0 for an access with a grid base. Returns
+    /// `None` unless all lanes are in range and aligned.
     #[inline(always)]
     fn place_of_grid(
         &mut self,
@@ -269,27 +271,29 @@ impl<O: Observer> Machine<'_, O> {
         (high < end && end - high >= bytes).then_some((place, base))
     }
 
-    /// Where an access lies whose base, of 32 bits, lies in no order: the machine's `numbers` become those of elements.
-    /// None unless all are aligned and have a number.
+    /// Resolves an access with a scattered 32-bit base and writes element indices to the machine's
+    /// `numbers`. Returns `None` unless all lanes are aligned and have an index.
     #[inline(always)]
     fn place_of_words(&mut self, base: &Lanes32, access: &Access) -> Option<LaneAddresses> {
         let Address { region, offset, .. } = access.address;
         let is_offset = matches!(region, Region::Shared | Region::Param);
         let shift = element_bits(access);
         let all = (self.numbering.narrow)(base, offset as u32, shift, &mut self.numbers);
-        // Where neither base nor sum is this large no sum has wrapped around, which would make another pattern.
+        // If neither the bases nor the sums reach this value, no sum has wrapped around, which
+        // would change the pattern.
         let beyond = 1 << 31 | (access.bytes - 1);
         let place = Place::all_of(access.space);
         (is_offset && all & beyond == 0)
             .then_some(LaneAddresses::Scattered(place, (all >> shift) as usize))
     }
 
-    /// As [`Self::place_of_words`], for a base of 64 bits.
+    /// Same as [`Self::place_of_words`], for a 64-bit base.
     #[inline(always)]
     fn place_of_doubles(&mut self, base: &Lanes64, access: &Access) -> Option<LaneAddresses> {
         let Address { region, offset, .. } = access.address;
         let first = base[0].wrapping_add(offset as u64);
-        // The address at which the memory begins, as the instruction names it, is not always that in its space.
+        // The start address of the memory in the instruction's terms can differ from the one in its
+        // space.
         let (place, named) = match region {
             Region::Local => return None,
             Region::Shared | Region::Param => (Place::all_of(access.space), 0),
@@ -331,18 +335,18 @@ fn record_grid(wavefront: &mut Wavefront, pc: u32, (grid, base): (&Grid, u64), s
     wavefront.writer.access_regular(pc, space, shape);
 }
 
-/// Binary logarithm of the bytes of an element, which fills its register.
+/// Binary logarithm of the element size in bytes; the element fills its register.
 #[inline(always)]
 fn element_bits(access: &Access) -> u32 {
     2 + u32::from(access.wide)
 }
 
-/// Functions from base and offset to numbers of elements of `1 << bits` bytes.
+/// Functions that convert base and offset to indices of elements of `1 << bits` bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Numbering {
-    /// Gives bits that the sums have; the numbers are right if these are no more than 32.
+    /// Returns the OR of the sums; the indices are valid if it fits in 32 bits.
     wide: fn(&Lanes64, u64, u32, &mut Places) -> u64,
-    /// Gives bits that bases and sums have.
+    /// Returns the OR of the bases and sums.
     narrow: fn(&Lanes32, u32, u32, &mut Places) -> u32,
 }
 
@@ -377,8 +381,8 @@ impl Numbering {
     }
 }
 
-/// Loads the element of each lane, given the bits that the numbers have; `false` if one lies outside. Out of line, where
-/// compilers see more of it.
+/// Loads the element of each lane, given the OR of the indices; `false` if any is out of bounds.
+/// Kept out of line, which compiles to better code.
 #[inline(never)]
 fn load_all<T: Element<BYTES>, const BYTES: usize>(
     memory: &[u8],
@@ -387,7 +391,8 @@ fn load_all<T: Element<BYTES>, const BYTES: usize>(
 ) -> bool {
     let elements = memory.as_chunks::<BYTES>().0;
     if bits < elements.len() {
-        // Masks that change nothing: what they give is seen to lie inside without looking at each.
+        // These masks change no value; they let the compiler remove the bounds check of each
+        // element.
         for (value, number) in values.iter_mut().zip(numbers) {
             *value = T::from_bytes(elements[*number as usize & bits]);
         }
@@ -402,7 +407,8 @@ fn load_all<T: Element<BYTES>, const BYTES: usize>(
     true
 }
 
-/// As [`load_all`], to store. Elements of lanes before one that lies outside are stored.
+/// Stores the element of each lane, like [`load_all`]. Lanes before the first out-of-bounds element
+/// have been stored.
 #[inline(never)]
 fn store_all<T: Element<BYTES>, const BYTES: usize>(
     memory: &mut [u8],
@@ -425,7 +431,7 @@ fn store_all<T: Element<BYTES>, const BYTES: usize>(
     true
 }
 
-/// The place of the first lane of each row, given that of lane 0, and the row's lanes.
+/// Returns the offset of each row's first lane, given that of lane 0, and the lanes of the row.
 #[inline(always)]
 fn rows(grid: &Grid, first: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
     let (length, pitch) = (1_usize << grid.row_bits, grid.pitch as isize);
@@ -437,7 +443,7 @@ fn rows(grid: &Grid, first: usize) -> impl Iterator<Item = (Range<usize>, usize)
     })
 }
 
-/// Loads all lanes, of which lane 0 lies at `at`. All lie inside.
+/// Loads all lanes of a grid with lane 0 at `at`; the caller has checked the bounds.
 #[inline(always)]
 fn load_grid<T: Element<BYTES>, const BYTES: usize>(
     grid: &Grid,
@@ -468,7 +474,7 @@ fn load_grid<T: Element<BYTES>, const BYTES: usize>(
     }
 }
 
-/// Loads the lanes of one row, which lie inside.
+/// Loads the lanes of one row; the caller has checked the bounds.
 #[inline(always)]
 fn load_row<T: Element<BYTES>, const BYTES: usize>(
     grid: &Grid,
@@ -500,7 +506,8 @@ fn load_row<T: Element<BYTES>, const BYTES: usize>(
     }
 }
 
-/// Stores all lanes, of which lane 0 lies at `at`. All lie inside. Of lanes that write one address the highest wins.
+/// Stores all lanes of a grid with lane 0 at `at`; the caller has checked the bounds. If several
+/// lanes write one address, the highest lane wins.
 #[inline(always)]
 fn store_grid<T: Element<BYTES>, const BYTES: usize>(
     grid: &Grid,
@@ -518,7 +525,7 @@ fn store_grid<T: Element<BYTES>, const BYTES: usize>(
     }
 }
 
-/// Stores the lanes of one row, which lie inside.
+/// Stores the lanes of one row; the caller has checked the bounds.
 #[inline(always)]
 fn store_row<T: Element<BYTES>, const BYTES: usize>(
     grid: &Grid,

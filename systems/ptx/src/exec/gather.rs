@@ -1,8 +1,8 @@
-//! Short loops for loads and stores of one word or double word per lane by some lanes in one memory.
+//! Fast paths for loads and stores of one word or double word per lane in a single memory.
 //!
-//! They cover what compilers emit most. Anything unusual, such as a lane in another allocation or
-//! outside all of them, makes them give up without effect on registers; the general path in
-//! `access` then does the work and finds the words for what is wrong.
+//! They cover the forms that compilers emit most. Anything unusual, such as a lane in another
+//! allocation or outside all of them, makes them fail without effect on registers. The general path
+//! in `access` then executes the access and reports any error.
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
@@ -13,7 +13,7 @@ use crate::exec::wavefront::Wavefront;
 use crate::memory::DEVICE_BASE;
 use crate::ops::{Access, Lanes32, Lanes64, NO_REGISTER, Region, for_this_machine};
 
-/// Functions from base and offset to addresses.
+/// Functions that compute addresses from base and offset.
 #[derive(Clone, Copy)]
 pub(super) struct Addressing {
     pub(super) wide: fn(&Lanes64, u64, &mut Lanes64),
@@ -41,7 +41,8 @@ impl Addressing {
     }
 }
 
-/// Loads the elements of some lanes from a memory that starts at an address; `false` if one lies outside.
+/// Loads the elements of some lanes from a memory that starts at an address; `false` if any is out
+/// of bounds.
 #[inline(always)]
 fn load_some<T: Element<BYTES>, const BYTES: usize>(
     memory: &[u8],
@@ -60,7 +61,8 @@ fn load_some<T: Element<BYTES>, const BYTES: usize>(
     })
 }
 
-/// Stores the elements of some lanes to a memory that starts at an address; `false` if one lies outside.
+/// Stores the elements of some lanes to a memory that starts at an address; `false` if any is out
+/// of bounds.
 #[inline(always)]
 fn store_some<T: Element<BYTES>, const BYTES: usize>(
     memory: &mut [u8],
@@ -80,7 +82,7 @@ fn store_some<T: Element<BYTES>, const BYTES: usize>(
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// Loads into the register of a plain access; `false` if the general path must do it.
+    /// Executes a plain load; returns `false` if the general path is needed.
     #[inline(always)]
     pub(super) fn gather(
         &mut self,
@@ -119,8 +121,8 @@ impl<O: Observer> Machine<'_, O> {
         true
     }
 
-    /// Stores a plain access; `false` if the general path must do it. Lanes stored before giving
-    /// up are stored again, with the same values.
+    /// Executes a plain store; returns `false` if the general path is needed. Lanes already stored
+    /// are then stored again with the same values.
     #[inline(always)]
     pub(super) fn scatter(
         &mut self,
@@ -156,7 +158,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Range of device memory of the allocation the first active lane accesses.
+    /// Returns the device memory range of the allocation that the first active lane accesses.
     #[inline(always)]
     fn allocation_of_first(
         &mut self,

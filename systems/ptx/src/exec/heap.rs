@@ -1,18 +1,18 @@
-//! The heap of a device: `malloc` and `free`.
+//! Device heap for `malloc` and `free`.
 
 use std::collections::BTreeMap;
 
 use crate::memory::DeviceMemory;
 
-/// Memory that kernels took.
+/// Device heap: allocated blocks and free lists.
 #[derive(Debug)]
 pub(super) struct Heap {
-    /// Bytes that may be taken at a time.
+    /// Maximum number of bytes allocated at one time.
     limit: u64,
     taken: u64,
-    /// Bytes of each block that is taken, by address.
+    /// Size in bytes of each allocated block, by address.
     blocks: BTreeMap<u64, u64>,
-    /// Blocks that were given back, by size.
+    /// Addresses of free blocks, by size in bytes.
     spare: BTreeMap<u64, Vec<u64>>,
 }
 
@@ -26,7 +26,7 @@ impl Heap {
         }
     }
 
-    /// A block of `bytes`, with what was there before; 0 when the heap is full.
+    /// Allocates a block of `bytes` bytes without clearing it; returns 0 if the heap is full.
     pub(super) fn take(&mut self, memory: &mut DeviceMemory, bytes: u64) -> u64 {
         if bytes == 0 || bytes > self.limit - self.taken {
             return 0;
@@ -38,7 +38,7 @@ impl Heap {
         address
     }
 
-    /// Gives a block back; false when there is none at the address.
+    /// Frees a block; returns false if no block starts at the address.
     pub(super) fn give_back(&mut self, address: u64) -> bool {
         let Some(bytes) = self.blocks.remove(&address) else {
             return address == 0;

@@ -1,4 +1,4 @@
-//! Execution: launches a kernel, interleaves its work-groups and writes the trace.
+//! Functional execution: launches a kernel, interleaves its work-groups and writes the trace.
 
 mod access;
 mod atomic;
@@ -52,23 +52,24 @@ pub use crate::exec::family::{Family, Numbers};
 pub use crate::exec::print::Printed;
 pub(crate) use crate::exec::texture::RECORDED_BYTES;
 
-/// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
+/// Maximum number of threads in a work-group (CUDA C++ Programming Guide, compute capability 2.0
+/// and up).
 const THREADS_MAX: u64 = 1024;
 
-/// Shape and arguments of a launch.
+/// Shape and arguments of a kernel launch.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchConfig<'a> {
-    /// Work-groups per axis.
+    /// Number of work-groups along each axis.
     pub grid: [u32; 3],
-    /// Threads per axis of a work-group.
+    /// Number of threads of a work-group along each axis.
     pub block: [u32; 3],
-    /// Bytes behind `extern .shared` arrays.
+    /// Dynamic local memory in bytes, used by `extern .shared` arrays.
     pub dynamic_local_bytes: u32,
-    /// One argument per parameter.
+    /// Kernel arguments, one for each parameter in order.
     pub args: &'a [KernelArgument],
 }
 
-/// One kernel argument; its size must be that of the parameter.
+/// One kernel argument; its size must match the parameter.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // The variants name their types.
 pub enum KernelArgument {
@@ -80,14 +81,14 @@ pub enum KernelArgument {
     S64(i64),
     F32(f32),
     F64(f64),
-    /// A device address; fills a 32- or 64-bit parameter.
+    /// Device address; fills a 32- or 64-bit parameter.
     Pointer(u64),
-    /// A structure passed by value.
+    /// Bytes of a value or of a structure passed by value.
     Bytes(Vec<u8>),
 }
 
 impl KernelArgument {
-    /// The address, of a pointer.
+    /// Returns the address if the argument is a pointer.
     fn pointer(&self) -> Option<u64> {
         match self {
             Self::Pointer(address) => Some(*address),
@@ -95,7 +96,8 @@ impl KernelArgument {
         }
     }
 
-    /// As it lies in the argument block; a pointer takes the `wanted` bytes of its parameter.
+    /// Returns the argument's bytes in the argument block; a pointer takes the `wanted` bytes of
+    /// its parameter.
     pub fn bytes(&self, wanted: u32) -> Vec<u8> {
         match self {
             Self::U8(value) => value.to_le_bytes().to_vec(),
@@ -114,37 +116,37 @@ impl KernelArgument {
     }
 }
 
-/// In which order work-groups start, and wavefronts take turns within a work-group.
+/// Start order of work-groups, and turn order of wavefronts within a work-group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Ascending.
+    /// Ascending order of their linear numbers.
     #[default]
     Linear,
-    /// Descending.
+    /// Descending order of their linear numbers.
     Reversed,
-    /// A permutation that follows from the seed.
+    /// Pseudo-random permutation derived from the seed.
     Shuffled(u64),
 }
 
-/// How emulation interleaves work and when it gives up.
+/// Interleaving and limits of the emulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmulationOptions {
-    /// Work-groups in flight at a time.
+    /// Maximum number of work-groups in flight.
     pub resident_work_groups: u32,
-    /// Instructions a wavefront executes before the next one's turn.
+    /// Number of instructions that a wavefront executes before the next one runs.
     pub quantum: u32,
-    /// Order of work-groups and wavefronts.
+    /// Order in which work-groups and wavefronts run.
     pub order: Order,
-    /// Wavefront instructions a launch may execute.
+    /// Maximum number of wavefront instructions in a launch.
     pub step_limit: u64,
-    /// Wavefront instructions without any change to memory, barrier or exit before the launch
-    /// counts as stuck in a spin loop.
+    /// Maximum number of wavefront instructions without a memory change, barrier or exit. Beyond
+    /// it, the launch counts as stuck in a spin loop.
     pub stall_limit: u64,
-    /// Nested calls of device functions a thread may have open.
+    /// Maximum number of nested device function calls of a thread.
     pub call_depth: u32,
-    /// Bytes the records of a launch may take.
+    /// Maximum size of the trace records of a launch, in bytes.
     pub stream_bytes: u64,
-    /// Bytes of the heap from which kernels take memory.
+    /// Size in bytes of the device heap for kernel allocations.
     pub heap_bytes: u64,
 }
 
@@ -165,10 +167,10 @@ impl Default for EmulationOptions {
     }
 }
 
-/// Executes a kernel over `memory` and returns what every wavefront did.
+/// Executes a kernel on `memory` and returns its trace.
 ///
 /// # Errors
-/// See [`EmulationError`]. Memory keeps what was written before the error.
+/// Fails as described at [`EmulationError`]. Memory keeps everything written before the error.
 pub fn launch(
     module: &Module,
     kernel: &str,
@@ -191,20 +193,21 @@ pub fn launch(
     }
 }
 
-/// Who looks at a launch while it is emulated.
+/// Observers of a launch while it is being emulated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchWatch<'w> {
-    /// Gets one for every work-group that has ended.
+    /// Counter incremented for every work-group that has ended.
     pub ended: Option<&'w AtomicU64>,
-    /// The launch as [`foresee`] gave it, whose streams may be simulated already; only for one that launches nothing
-    /// from the device.
+    /// Trace from [`foresee`] whose streams may already be in simulation; only for kernels that
+    /// launch no child kernels.
     pub foreseen: Option<&'w KernelTrace>,
 }
 
-/// A launch without its streams, which come while they are simulated ([`LaunchWatch::foreseen`]).
+/// Returns a launch without its streams, which are filled in during simulation
+/// ([`LaunchWatch::foreseen`]).
 ///
 /// # Errors
-/// Those of [`launch`] that are known before anything is executed.
+/// Returns the errors of [`launch`] that can be detected before execution.
 pub fn foresee(
     module: &Module,
     kernel: &str,
@@ -223,11 +226,11 @@ pub fn foresee(
     )?)
 }
 
-/// As [`launch`], with all that the kernel launches from the device, numbered from `numbers` on, and told to whoever
-/// watches.
+/// Executes a kernel like [`launch`], together with its child kernels, numbered from `numbers` on.
+/// Notifies the observers in `watch`.
 ///
 /// # Errors
-/// As [`launch`].
+/// Fails under the same conditions as [`launch`].
 pub fn launch_family(
     module: &Module,
     kernel: &str,
@@ -250,7 +253,7 @@ pub fn launch_family(
     )
 }
 
-/// A kernel and its descendants, one after the other.
+/// Emulates a kernel and then its descendants, one after another.
 fn family(
     module: &Module,
     kernel: &str,
@@ -310,7 +313,8 @@ fn family(
     })
 }
 
-/// An argument block cut into the arguments. What is an address inside an allocation is taken for a pointer.
+/// Splits an argument block into arguments. A value that is an address inside an allocation is
+/// assumed to be a pointer.
 fn pieces(kernel: &Kernel, block: &[u8], memory: &DeviceMemory) -> Vec<KernelArgument> {
     let piece = |parameter: &Parameter| {
         let start = parameter.offset as usize;
@@ -324,14 +328,14 @@ fn pieces(kernel: &Kernel, block: &[u8], memory: &DeviceMemory) -> Vec<KernelArg
     kernel.parameters().iter().map(piece).collect()
 }
 
-/// One kernel of a family.
+/// Launch of one kernel of a family.
 struct Grid<'g> {
     kernel: &'g Kernel,
     config: LaunchConfig<'g>,
     parent: Option<Parent>,
 }
 
-/// Emulates one kernel; its trace, and its wavefront instructions.
+/// Emulates one kernel; returns its trace and its number of wavefront instructions.
 fn emulate(
     module: &Module,
     grid: &Grid<'_>,
@@ -487,7 +491,7 @@ fn check_shape(
     Ok(())
 }
 
-/// Bytes that the work-groups take which are emulated side by side, and the list of all.
+/// Returns the bytes needed by the resident work-groups and by the list of all work-groups.
 fn resident_bytes(kernel: &Kernel, config: &LaunchConfig<'_>, options: &EmulationOptions) -> u64 {
     let product = |axes: [u32; 3]| {
         let axes = axes.iter().map(|axis| u64::from(*axis));
@@ -506,10 +510,10 @@ fn resident_bytes(kernel: &Kernel, config: &LaunchConfig<'_>, options: &Emulatio
     group.saturating_mul(resident).saturating_add(list)
 }
 
-/// Bytes of a wavefront beside its registers and private memory.
+/// Bytes of a wavefront apart from its registers and private memory.
 const WAVEFRONT_BYTES: u64 = 1 << 10;
 
-/// A launch in progress.
+/// State of a launch in progress: memory, limits and records.
 struct Machine<'l, O> {
     observer: &'l mut O,
     module: &'l Module,
@@ -521,34 +525,35 @@ struct Machine<'l, O> {
     block: [u32; 3],
     dynamic_local_bytes: u32,
     memory: &'l mut DeviceMemory,
-    /// First and last-plus-one address of the allocation accessed last.
+    /// Bounds of the most recently accessed allocation: first address, and one past the last.
     cached: (u64, u64),
-    /// Functions over addresses, and those that write some lanes of a register.
+    /// Vectorised functions for addresses and for masked register writes.
     addressing: Addressing,
     numbering: Numbering,
     blend: Blend,
     options: EmulationOptions,
     steps: u64,
-    /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.
+    /// Value of `steps` at the last change of memory, a barrier or the number of running
+    /// wavefronts.
     last_progress: u64,
-    /// Words for which wavefronts wait in loops.
+    /// Memory words on which wavefronts spin.
     watches: Vec<WatchedWord>,
-    /// Bytes of all records written.
+    /// Total size of all records written, in bytes.
     stream_bytes: u64,
-    /// Where results are computed before they become registers.
+    /// Scratch registers in which results are computed before they are swapped in.
     word: Box<Register<u32>>,
     double: Box<Register<u64>>,
-    /// Numbers of the elements that the lanes of an access reach.
+    /// Element indices that the lanes of an access reach.
     numbers: Box<Places>,
-    /// Registers of wavefronts that have ended.
+    /// Registers of ended wavefronts, kept for reuse.
     spare: Vec<Registers>,
-    /// What the kernels of a family share.
+    /// Runtime state that the kernels of a family share.
     runtime: &'l mut Runtime,
-    /// What the launch needs while it runs.
+    /// Memory charge of the launch while it runs.
     charge: Charge,
-    /// Bytes of the records of wavefronts that have not ended.
+    /// Size in bytes of the records of wavefronts that have not ended.
     records: u64,
-    /// How many of them are charged.
+    /// Number of those bytes that are already charged.
     records_charged: u64,
 }
 

@@ -1,7 +1,7 @@
-//! What the interpreter tells somebody who watches a launch.
+//! Observer interface of the interpreter.
 //!
-//! The interpreter is compiled once for each observer. [`Unobserved`] watches no instruction, so that its
-//! copy contains no call for one.
+//! The interpreter is compiled separately for each observer. [`Unobserved`] observes no
+//! instructions, so its instance contains no calls to an observer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ use crate::memory::DeviceMemory;
 use crate::module::{Kernel, Module};
 use crate::ops::{CallSite, Lanes32, Lanes64};
 
-/// A launch about to begin.
+/// Launch that is about to begin.
 pub(super) struct Start<'s> {
     pub(super) module: &'s Module,
     pub(super) kernel: &'s Kernel,
@@ -24,20 +24,20 @@ pub(super) struct Start<'s> {
     pub(super) memory: &'s DeviceMemory,
 }
 
-/// An instruction about to be executed.
+/// Instruction that is about to execute.
 pub(super) struct Step<'s> {
     pub(super) kernel: &'s Kernel,
     pub(super) wavefront: &'s Wavefront,
     pub(super) constants32: &'s [Lanes32],
     pub(super) constants64: &'s [Lanes64],
     pub(super) pc: u32,
-    /// Lanes that came here.
+    /// Active lanes of the current path.
     pub(super) active: u32,
-    /// Those of them whose guard holds.
+    /// Active lanes whose guard predicate is true.
     pub(super) mask: u32,
 }
 
-/// What an access does to memory.
+/// Kind of effect that an access has on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessKind {
     Load,
@@ -45,7 +45,7 @@ pub(super) enum AccessKind {
     Atomic,
 }
 
-/// An access about to happen; nothing says yet that its addresses are inside anything.
+/// Access that is about to execute; its addresses have not been bounds-checked.
 pub(super) struct PendingAccess<'s> {
     pub(super) kernel: &'s Kernel,
     pub(super) wavefront: &'s Wavefront,
@@ -55,35 +55,36 @@ pub(super) struct PendingAccess<'s> {
     pub(super) shared: &'s Shared,
     pub(super) pc: u32,
     pub(super) touch: AccessKind,
-    /// Number of the access, or of the atomic, in the kernel's table.
+    /// Index of the access or atomic in the kernel's table.
     pub(super) number: u32,
     pub(super) parts: &'s Parts,
-    /// Addresses in the space of each lane's part.
+    /// Lane addresses, each in the space of its part.
     pub(super) addresses: &'s [u64; 32],
 }
 
-/// Somebody who watches a launch.
+/// Observer that is notified of events during a launch.
 pub(super) trait Observer {
-    /// Whether it does; `false` leaves no trace in the interpreter.
+    /// Enables observation of instructions; `false` removes the calls from the interpreter.
     const WATCHES: bool;
 
-    /// The first kernel of the launch, if its streams are simulated while it is emulated.
+    /// Returns the first kernel of the launch, if its streams are simulated during emulation.
     fn foreseen(&self) -> Option<&KernelTrace> {
         None
     }
-    /// Memory holds the module's variables.
+    /// Called at the start of a launch, once memory holds the module's variables.
     fn launch_starts(&mut self, _start: &Start<'_>) {}
-    /// All work-groups have ended.
+    /// Called when all work-groups of a launch have ended.
     fn launch_ends(&mut self) {}
-    /// A wavefront is about to begin.
+    /// Called when a wavefront is about to begin.
     fn wavefront_starts(&mut self, _kernel: &Kernel, _wavefront: &Wavefront) {}
     fn step(&mut self, _step: &Step<'_>) {}
     fn reach(&mut self, _reach: &PendingAccess<'_>) {}
-    /// The callee's frame is open, its arguments are passed.
+    /// Called once the callee's frame is open and its arguments are passed.
     fn call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
-    /// A call has ended; the observer passes on what it knows of the results.
+    /// Called at the end of a call; the observer propagates its state of the results.
     fn end_call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
-    /// The runtime wrote private memory, as the result of a call: first byte and number of bytes.
+    /// Called when the runtime writes private memory as a call result: first byte and number of
+    /// bytes.
     fn runtime_wrote(
         &mut self,
         _wavefront: &Wavefront,
@@ -92,37 +93,40 @@ pub(super) trait Observer {
         _mask: u32,
     ) {
     }
-    /// The runtime hands out memory: first address and number of bytes. Whoever had it before is done with it.
+    /// Called when the runtime allocates memory: first address and number of bytes. Any previous
+    /// owner has released it.
     fn handed_out(&mut self, _address: u64, _bytes: u64) {}
-    /// Lanes of a wavefront arrive at a barrier; `waits` unless they go on at once.
+    /// Called when lanes of a wavefront arrive at a barrier; `waits` is false if they continue
+    /// immediately.
     fn arrive(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _arrival: Arrival) {}
-    /// Barriers of a work-group, by bit, open.
+    /// Called when barriers of a work-group open; `barriers` is a bit set.
     fn release(&mut self, _kernel: &Kernel, _group: u32, _barriers: u32) {}
-    /// All wavefronts of a work-group have ended.
+    /// Called when all wavefronts of a work-group have ended.
     fn group_ends(&mut self, _group: u32) {}
 }
 
-/// Both sides of a call.
+/// Caller and callee frame of a call.
 pub(super) struct Frames<'s> {
-    /// Instruction of the call.
+    /// Index of the call instruction in the caller.
     pub(super) pc: u32,
     pub(super) site: &'s CallSite,
     pub(super) caller: &'s Activation,
     pub(super) callee: &'s Activation,
 }
 
-/// An arrival at a barrier.
+/// Arrival of lanes at a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) pc: u32,
     pub(super) number: u32,
-    /// Whether the instruction says how many threads take part.
+    /// True if the instruction gives the number of participating threads.
     pub(super) counted: bool,
     pub(super) mask: u32,
     pub(super) waits: bool,
 }
 
-/// Nobody, but for a count of the work-groups that have ended, if one is kept, and whoever simulates them already.
+/// Observer that ignores instructions. It only updates an optional count of ended work-groups and
+/// supports simulation during emulation.
 pub(super) struct Unobserved<'c> {
     pub(super) ended: Option<&'c AtomicU64>,
     pub(super) foreseen: Option<&'c KernelTrace>,

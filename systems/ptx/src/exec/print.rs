@@ -1,19 +1,20 @@
 //! Formatted output of kernels: `vprintf`.
 //!
-//! The arguments lie one after the other as C passes them to a function without prototype: integers and
-//! pointers in 4 or 8 bytes, every floating-point number as a double, each aligned to its size.
+//! The arguments are stored consecutively, as C passes them to a function without a prototype.
+//! Integers and pointers take 4 or 8 bytes, and every floating-point number is a double. Each is
+//! aligned to its size.
 
 use std::fmt::Write as _;
 
-/// Bytes of output that are kept.
+/// Maximum number of output bytes that are kept.
 const KEPT: usize = 1 << 20;
 
-/// What kernels printed.
+/// Output printed by the kernels of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// The text, in the order of the emulation; what is beyond a MiB is left out.
+    /// Printed text in order of emulation, limited to one MiB.
     pub text: String,
-    /// Bytes left out.
+    /// Number of bytes beyond the limit that were dropped.
     pub cut: u64,
 }
 
@@ -26,25 +27,25 @@ impl Printed {
         }
     }
 
-    /// Adds what a later launch printed.
+    /// Appends the output of a later launch.
     pub fn append(&mut self, later: &Self) {
         self.add(&later.text);
         self.cut += later.cut;
     }
 }
 
-/// Where the arguments come from.
+/// Source of the arguments of a format.
 pub(super) trait Arguments {
     type Error;
 
-    /// The next argument, of 4 or 8 bytes.
+    /// Returns the next argument, of 4 or 8 bytes.
     fn next(&mut self, bytes: u32) -> Result<u64, Self::Error>;
 
-    /// The text at an address, up to its end.
+    /// Returns the zero-terminated text at an address.
     fn text(&mut self, address: u64) -> Result<Vec<u8>, Self::Error>;
 }
 
-/// A conversion: `%-08.3lld`.
+/// A conversion specification such as `%-08.3lld`.
 #[derive(Default)]
 struct Conversion {
     left: bool,
@@ -58,10 +59,10 @@ struct Conversion {
     letter: u8,
 }
 
-/// Widths and precisions beyond this are taken for this.
+/// Maximum width and precision; larger values are clamped.
 const WIDTH_MAX: usize = 1024;
 
-/// The output of a format and its arguments. What no conversion is stands as it is.
+/// Formats the arguments according to `format`. Text that is not a conversion is copied unchanged.
 pub(super) fn format<A: Arguments>(format: &[u8], arguments: &mut A) -> Result<String, A::Error> {
     let mut out = Vec::new();
     let mut rest = format;
@@ -217,7 +218,7 @@ fn convert<A: Arguments>(conversion: &Conversion, arguments: &mut A) -> Result<V
     Ok(padded(conversion, prefix, body.into_bytes(), zero))
 }
 
-/// Fills up to the width; with zeros, if they are asked for and `zero` allows them.
+/// Pads to the width; with zeros if requested and `zero` allows it.
 fn padded(conversion: &Conversion, prefix: &str, body: Vec<u8>, zero: bool) -> Vec<u8> {
     let fill = conversion.width.saturating_sub(prefix.len() + body.len());
     let mut out = Vec::new();
@@ -236,7 +237,7 @@ fn padded(conversion: &Conversion, prefix: &str, body: Vec<u8>, zero: bool) -> V
     out
 }
 
-/// `1.500000e+00`
+/// Formats a number with an exponent, as in `1.500000e+00`.
 fn exponent(magnitude: f64, precision: usize) -> String {
     let text = format!("{magnitude:.precision$e}");
     let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
@@ -247,7 +248,7 @@ fn exponent(magnitude: f64, precision: usize) -> String {
     out
 }
 
-/// The shorter of both forms, with `precision` digits that count.
+/// Returns the shorter of both forms, with `precision` significant digits.
 fn general(magnitude: f64, precision: usize, keeps_zeros: bool) -> String {
     let scientific = exponent(magnitude, precision - 1);
     let power: i32 = scientific

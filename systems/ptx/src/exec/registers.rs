@@ -1,4 +1,4 @@
-//! Registers of a wavefront: values of 32 lanes, and what is known of how they lie.
+//! Registers of a wavefront: values of 32 lanes and the cached shape of those values.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,39 +7,39 @@ use warpweave_trace::Shape;
 use crate::module::Frame;
 use crate::ops::{Lanes32, Lanes64, NO_REGISTER, Pred, Src, for_this_machine};
 
-/// How the values of a register lie from lane to lane.
+/// Pattern of a register's values across lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LanePattern {
-    /// Nobody has asked since it was written.
+    /// Not analysed since the register was last written.
     Unknown,
     Grid(Grid),
-    /// In no order.
+    /// The values follow no regular pattern.
     Scattered,
-    /// In an order whose steps are too large to reckon with.
+    /// Regular pattern whose steps are too large for safe arithmetic.
     Wide,
 }
 
-/// Values that form rows of `2^row_bits` lanes which are `step` apart, the rows `pitch`.
+/// Values that form rows of `2^row_bits` lanes, `step` apart within a row, with rows `pitch` apart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
-    /// The value of lane 0.
+    /// Value of lane 0 in the grid.
     pub(super) base: u64,
     pub(super) step: i64,
     pub(super) pitch: i64,
-    /// From lane 0 to the lowest and to the highest value.
+    /// Differences from lane 0 to the lowest and to the highest value.
     pub(super) below: i64,
     pub(super) above: i64,
-    /// That of all lanes for one row.
+    /// Binary logarithm of the row length; `ALL_BITS` if all lanes form one row.
     pub(super) row_bits: u8,
 }
 
 impl Grid {
-    /// Binary logarithm of the lanes.
+    /// Binary logarithm of the number of lanes, 32.
     pub(super) const ALL_BITS: u8 = 5;
-    /// Largest step in either direction: sums of them do not wrap around.
+    /// Maximum step in either direction; sums of such steps do not overflow.
     const MOST_STEP: u64 = 1 << 40;
 
-    /// The shape of values of which lane 0 has this one.
+    /// Returns the shape for values whose lane 0 has the value `base`.
     #[inline(always)]
     pub(super) fn shape(&self, base: u64) -> Shape {
         let Self {
@@ -64,7 +64,7 @@ impl Grid {
 }
 
 impl LanePattern {
-    /// How these values lie.
+    /// Analyses the pattern of 64-bit lane values.
     #[inline(never)]
     pub(super) fn of(lanes: &Lanes64) -> Self {
         let (base, step, pitch, row_bits) = match Shape::of(u32::MAX, lanes) {
@@ -93,14 +93,14 @@ impl LanePattern {
         })
     }
 
-    /// As [`Self::of`] words, which are numbers without a sign.
+    /// Same as [`Self::of`] for 32-bit words, which are unsigned.
     pub(super) fn of_words(lanes: &Lanes32) -> Self {
         Self::of(&lanes.map(u64::from))
     }
 }
 
-/// A register, and how its values lie once somebody has asked: many addresses of a kernel have one
-/// base. What changes a lane forgets it.
+/// A register with its cached value pattern, computed on demand since many addresses of a kernel
+/// share a base. Any lane write invalidates the pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Register<T> {
     lanes: [T; 32],
@@ -115,7 +115,7 @@ impl<T: Copy + Default> Register<T> {
         }
     }
 
-    /// Writes some lanes.
+    /// Writes the lanes in `mask` and leaves the others unchanged.
     #[inline(always)]
     fn put(&mut self, blend: BlendLanes<T>, mask: u32, value: &[T; 32]) {
         if mask == u32::MAX {
@@ -126,7 +126,7 @@ impl<T: Copy + Default> Register<T> {
     }
 }
 
-/// Writes some lanes of a register; what is left of `value` is not defined.
+/// Writes some lanes of a register; `value` is left undefined.
 #[inline(always)]
 #[allow(clippy::borrowed_box)] // All lanes are written by exchanging the boxes.
 fn swap<T: Copy>(
@@ -166,7 +166,7 @@ impl<T: PartialEq> PartialEq for Register<T> {
 }
 
 impl Register<u64> {
-    /// How the values lie.
+    /// Returns the pattern of the values, analysing it on first use.
     #[inline(always)]
     pub(super) fn pattern(&mut self) -> &LanePattern {
         if let LanePattern::Unknown = self.pattern {
@@ -177,7 +177,7 @@ impl Register<u64> {
 }
 
 impl Register<u32> {
-    /// How the values lie.
+    /// Returns the pattern of the values, analysing it on first use.
     #[inline(always)]
     pub(super) fn pattern(&mut self) -> &LanePattern {
         if let LanePattern::Unknown = self.pattern {
@@ -187,7 +187,7 @@ impl Register<u32> {
     }
 }
 
-/// A value of a lane as it lies in memory.
+/// Value of a lane, with its representation in memory.
 pub(super) trait Element<const BYTES: usize>: Copy {
     fn from_bytes(bytes: [u8; BYTES]) -> Self;
     fn to_bytes(self) -> [u8; BYTES];
@@ -217,8 +217,8 @@ impl Element<8> for u64 {
     }
 }
 
-/// Registers of all open calls, one after the other. Each is a box of its own, so that a result computed
-/// elsewhere becomes the register without a copy.
+/// Registers of all open calls, one after another. Each is boxed separately, so that a result
+/// computed elsewhere becomes the register without a copy.
 #[allow(clippy::vec_box)] // See above.
 pub(super) struct Registers {
     pub(super) words: Vec<Box<Register<u32>>>,
@@ -226,14 +226,14 @@ pub(super) struct Registers {
     pub(super) predicates: Vec<u32>,
     specials: Vec<Lanes32>,
     blend: Blend,
-    /// Start of the current function's registers.
+    /// Index of the first register of the current function.
     pub(super) word: usize,
     pub(super) double: usize,
     pub(super) predicate: usize,
 }
 
 impl Registers {
-    /// No registers.
+    /// Creates an empty register file without any frame.
     pub(super) fn new(blend: Blend) -> Self {
         Self {
             words: Vec::new(),
@@ -247,7 +247,7 @@ impl Registers {
         }
     }
 
-    /// Makes them those of a frame, all zero, and sets the values of special ones.
+    /// Reuses the storage for a new frame: clears all registers and sets the special ones.
     pub(super) fn renew(&mut self, frame: Frame, specials: impl Iterator<Item = Lanes32>) {
         self.words.truncate(frame.words);
         self.words.iter_mut().for_each(|word| ***word = [0; 32]);
@@ -288,13 +288,13 @@ impl Registers {
         }
     }
 
-    /// A register that is written whole.
+    /// Returns a 32-bit register to be written in all lanes.
     #[inline(always)]
     pub(super) fn word32(&mut self, d: u16) -> &mut Lanes32 {
         &mut self.words[self.word + usize::from(d)]
     }
 
-    /// A 64-bit register that is written whole.
+    /// Returns a 64-bit register to be written in all lanes.
     #[inline(always)]
     pub(super) fn word64(&mut self, d: u16) -> &mut Lanes64 {
         &mut self.doubles[self.double + usize::from(d)]
@@ -312,21 +312,21 @@ impl Registers {
         register.put(self.blend.doubles, mask, value);
     }
 
-    /// As [`Self::put32`]; what is left of `value` is not defined.
+    /// Same as [`Self::put32`], but leaves `value` undefined.
     #[inline(always)]
     pub(super) fn swap32(&mut self, d: u16, mask: u32, value: &mut Box<Register<u32>>) {
         let register = &mut self.words[self.word + usize::from(d)];
         swap(register, self.blend.words, mask, value);
     }
 
-    /// As [`Self::put64`]; what is left of `value` is not defined.
+    /// Same as [`Self::put64`], but leaves `value` undefined.
     #[inline(always)]
     pub(super) fn swap64(&mut self, d: u16, mask: u32, value: &mut Box<Register<u64>>) {
         let register = &mut self.doubles[self.double + usize::from(d)];
         swap(register, self.blend.doubles, mask, value);
     }
 
-    /// Writes a word unless the destination is thrown away.
+    /// Writes a word unless the destination is the discard register.
     pub(super) fn put32_unless_discarded(&mut self, d: u16, mask: u32, value: &Lanes32) {
         if d != NO_REGISTER {
             self.put32(d, mask, value);
@@ -357,10 +357,10 @@ impl Registers {
     }
 }
 
-/// Writes the lanes of a mask into a register.
+/// Function that writes the lanes of a mask into a register.
 type BlendLanes<T> = fn(&mut [T; 32], u32, &[T; 32]);
 
-/// Functions that write some lanes of a register.
+/// Functions that write selected lanes of a register.
 #[derive(Clone, Copy)]
 pub(super) struct Blend {
     words: BlendLanes<u32>,
@@ -384,7 +384,7 @@ impl Blend {
     }
 }
 
-/// [`BlendLanes`], to be part of functions for the vectors of this machine.
+/// Implements [`BlendLanes`]; inlined into functions compiled for the host's vector extensions.
 #[inline(always)]
 fn blend<T: Copy>(register: &mut [T; 32], mask: u32, value: &[T; 32]) {
     for lane in 0..32 {

@@ -1,4 +1,4 @@
-//! The interpreter loop: one decoded instruction after another for one wavefront.
+//! Interpreter loop: executes the decoded instructions of one wavefront.
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
@@ -11,18 +11,18 @@ use crate::exec::scalar::scalar;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::ops::{Barrier, BarrierKind, NO_REGISTER, Op, Outcome, Src};
 
-/// Why a wavefront stopped executing.
+/// Reason for which a wavefront stopped executing.
 pub(super) enum Pause {
-    /// Its turn is over.
+    /// The instruction quantum of its turn is used up.
     Quantum,
-    /// It waits for others.
+    /// The wavefront waits for others at a barrier.
     Barrier,
-    /// All its threads have ended.
+    /// All threads of the wavefront have ended.
     Done,
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// Executes up to `quantum` instructions.
+    /// Executes up to `quantum` instructions of a wavefront.
     pub(super) fn run(
         &mut self,
         wavefront: &mut Wavefront,
@@ -37,8 +37,8 @@ impl<O: Observer> Machine<'_, O> {
                 wavefront.state = State::Done;
                 return Ok(Pause::Done);
             };
-            // Where the path is, and how far the launch: kept here as long as one instruction after the other only
-            // changes registers.
+            // Local copies of the path's pc and the launch's progress, valid while instructions
+            // only change registers.
             let mut pc = path.pc;
             macro_rules! put_back {
                 () => {
@@ -507,7 +507,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok(Pause::Quantum)
     }
 
-    /// Tells the observer of the call that was just opened.
+    /// Notifies the observer of a call that has just been opened.
     #[inline(always)]
     fn observe_call(&mut self, wavefront: &Wavefront) {
         if O::WATCHES
@@ -523,7 +523,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Tells the observer of calls that ended with the last instruction.
+    /// Notifies the observer of calls that ended with the last instruction.
     fn observe_ended_calls(&mut self, wavefront: &mut Wavefront) {
         for (caller, callee) in std::mem::take(&mut wavefront.ended) {
             let frames = Frames {
@@ -536,7 +536,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// To the next instruction, joining the path below if that is the meeting point.
+    /// Advances to the next instruction, and merges with the path below at the reconvergence point.
     #[inline(always)]
     fn advance(&self, wavefront: &mut Wavefront) {
         if let Some(top) = wavefront.paths.last_mut() {

@@ -1,26 +1,26 @@
-//! Which texels a coordinate selects, and with which weights (CUDA C++ Programming Guide, "Texture
-//! Fetching": nearest-point sampling, linear filtering, addressing modes).
+//! Texel selection and weights for a coordinate (CUDA C++ Programming Guide, "Texture Fetching":
+//! nearest-point sampling, linear filtering, addressing modes).
 //!
-//! The guide gives weights nine bits, eight of them a fraction, and does not say how they are rounded:
-//! here to the nearest, halves up. A clamp acts on the numbers of texels, which is what clamping
-//! coordinates means where values between texels are asked for. All functions are total: coordinates that
-//! are no numbers select texel 0.
+//! The guide gives weights nine bits, eight of them fractional, but does not specify rounding;
+//! weights here round to nearest, halves up. Clamping is applied to texel indices, which is
+//! equivalent to clamping coordinates for linear filtering. All functions are total: NaN
+//! coordinates select texel 0.
 
 use crate::texture::{AddressMode, Texture};
 
-/// Steps of a weight.
+/// Fixed-point representation of the weight one.
 pub(super) const WEIGHT_ONE: u32 = 256;
 
-/// Two neighbours along an axis.
+/// Two neighbouring texels along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Neighbours {
-    /// Their numbers; `None` beyond the border.
+    /// Indices of the two texels; `None` beyond the border.
     pub(super) texels: [Option<u32>; 2],
-    /// Weight of the second one in 256ths; the first has the rest.
+    /// Weight of the second texel in 256ths; the first has the remainder.
     pub(super) weight: u32,
 }
 
-/// An axis of a texture.
+/// Length and addressing mode of one texture axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     pub(super) length: u32,
@@ -42,7 +42,7 @@ impl Axis {
         }
     }
 
-    /// The texel at a number, which may lie beyond the ends.
+    /// Returns the texel for an index that may be out of range.
     pub(super) fn texel(self, number: i64) -> Option<u32> {
         let length = i64::from(self.length);
         let inside = match self.mode {
@@ -58,12 +58,12 @@ impl Axis {
         Some(inside as u32)
     }
 
-    /// The texel that holds a coordinate.
+    /// Returns the texel that contains a coordinate.
     pub(super) fn nearest(self, coordinate: f32) -> Option<u32> {
         self.texel(self.position(coordinate).floor() as i64)
     }
 
-    /// The texels whose centres a coordinate lies between.
+    /// Returns the two texels whose centres enclose a coordinate.
     pub(super) fn neighbours(self, coordinate: f32) -> Neighbours {
         let position = self.position(coordinate) - 0.5;
         let first = position.floor();
@@ -76,7 +76,7 @@ impl Axis {
         }
     }
 
-    /// A coordinate in texels. Products with the length are exact in double precision.
+    /// Converts a coordinate to texels. Products with the length are exact in double precision.
     fn position(self, coordinate: f32) -> f64 {
         let coordinate = f64::from(coordinate);
         if !self.is_normalized {

@@ -1,9 +1,9 @@
-//! Instructions that are done one lane at a time.
+//! Instructions that are executed one lane at a time.
 
 use super::soft;
 use crate::ops::{PairOp, Scalar, ScalarKind};
 
-/// The result in one lane.
+/// Returns the result of an instruction in one lane.
 pub(super) fn scalar(spec: &Scalar, operands: [u64; 3]) -> u64 {
     let [a, b, c] = operands;
     match spec.kind {
@@ -50,7 +50,7 @@ fn pair(op: PairOp, signed: bool, relu: bool, a: u64, b: u64) -> u64 {
     u64::from(value as u16)
 }
 
-/// `high` takes the upper two bytes of `b`.
+/// Computes a two-way dot product; `high` selects the upper two bytes of `b`.
 fn dot2(a: u32, b: u32, c: u32, signed: [bool; 2], high: bool) -> u32 {
     let start = if high { 2 } else { 0 };
     (0..2).fold(c, |sum, at| {
@@ -69,8 +69,8 @@ fn dot2(a: u32, b: u32, c: u32, signed: [bool; 2], high: bool) -> u32 {
     })
 }
 
-/// `fns` as the PTX ISA's pseudo-code has it: from `base`, upwards for a positive `offset`,
-/// downwards for a negative one; zero asks whether the bit at `base` is a one.
+/// Implements `fns` as in the pseudo-code of the PTX ISA. Searches from `base`, upwards for a
+/// positive `offset` and downwards for a negative one; zero tests the bit at `base`.
 fn find_nth(mask: u32, base: u32, offset: i32) -> u32 {
     let Ok(base) = i32::try_from(base & 31) else {
         return u32::MAX;
@@ -93,7 +93,7 @@ fn find_nth(mask: u32, base: u32, offset: i32) -> u32 {
     u32::MAX
 }
 
-/// A width of 32 or more keeps the value, unless it wraps.
+/// Extends a value from `width` bits; a width of 32 or more keeps the value, unless it wraps.
 fn extend(a: u32, width: u32, signed: bool, wrap: bool) -> u32 {
     let width = if wrap { width & 31 } else { width.min(32) };
     match (width, signed) {

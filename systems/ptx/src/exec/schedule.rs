@@ -1,4 +1,4 @@
-//! Work-groups in flight: which run when, and what follows when none can.
+//! Scheduling of work-groups in flight, and deadlock detection.
 
 use warpweave_files::OverBudget;
 use warpweave_random::{GAMMA, nth};
@@ -12,21 +12,21 @@ use crate::exec::spin::TouchedWords;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::exec::{Machine, Order};
 
-/// Bytes of unfinished records that are charged at once.
+/// Granularity in bytes at which unfinished records are charged.
 const RECORDS_CHARGED: u64 = 1 << 20;
 
-/// A work-group in flight.
+/// Work-group in flight, with its wavefronts and shared state.
 pub(super) struct Group {
     pub(super) number: u32,
-    /// How many work-groups started before it.
+    /// Number of work-groups that started before this one.
     pub(super) order: u32,
-    /// In the order of their turns.
+    /// Wavefronts in the order of their turns.
     pub(super) wavefronts: Vec<Wavefront>,
     pub(super) shared: Shared,
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// Charges the unfinished records before they become many.
+    /// Charges the unfinished records before they grow large.
     fn charge_records(&mut self) -> Result<(), OverBudget> {
         if self.records <= self.records_charged {
             return Ok(());
@@ -58,7 +58,7 @@ impl<O: Observer> Machine<'_, O> {
     }
 }
 
-/// Runs all work-groups: the resident ones take turns, wavefront by wavefront.
+/// Runs all work-groups; the resident ones are interleaved wavefront by wavefront.
 pub(super) fn schedule(
     machine: &mut Machine<'_, impl Observer>,
     mut writer: KernelWriter,
@@ -202,7 +202,7 @@ fn deadlock(machine: &Machine<'_, impl Observer>, resident: &[Group]) -> Emulati
     }
 }
 
-/// `0..count` in the order asked for; `salt` makes different shuffles from one seed.
+/// Returns `0..count` in the given order; `salt` derives different shuffles from one seed.
 fn sequence(count: u32, order: Order, salt: u64) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count).collect();
     match order {

@@ -1,7 +1,8 @@
-//! Floating-point arithmetic in any format and rounding, one number at a time.
+//! Software floating point for any format and rounding mode, one number at a time.
 //!
-//! Every result is the exact one rounded once. NaN results are the canonical NaN of the format
-//! (PTX ISA, "Floating Point Instructions"). Approximate functions go through double precision.
+//! Every result is the exact one, rounded once. NaN results are the canonical NaN of the format
+//! (PTX ISA, "Floating Point Instructions"). Approximate functions are computed in double
+//! precision.
 
 use std::cmp::Ordering;
 
@@ -27,7 +28,7 @@ fn canonical(format: FloatFormat) -> u64 {
     }
 }
 
-/// The result of an instruction, of both halves of a pair.
+/// Returns the result of an instruction; both halves for a packed pair.
 pub(super) fn evaluate(spec: &FloatSpec, operands: [u64; 3]) -> u64 {
     if spec.pair {
         let low = one(spec, operands.map(|bits| bits & 0xffff));
@@ -46,7 +47,7 @@ fn one(spec: &FloatSpec, operands: [u64; 3]) -> u64 {
     }
 }
 
-/// Bits of a double rounded to another format.
+/// Rounds a double to another format and returns its bits.
 pub(super) fn narrow(format: FloatFormat, value: f64, rounding: Rounding) -> u64 {
     let value = Double::from_bits(u128::from(value.to_bits()));
     match format {
@@ -68,7 +69,7 @@ where
     result.to_bits() as u64
 }
 
-/// Bits of an integer rounded to a format.
+/// Rounds an integer to a floating-point format and returns its bits.
 pub(super) fn from_integer(format: FloatFormat, value: i128, rounding: Rounding) -> u64 {
     let round = direction(rounding);
     let bits = match format {
@@ -80,7 +81,7 @@ pub(super) fn from_integer(format: FloatFormat, value: i128, rounding: Rounding)
     bits as u64
 }
 
-/// A result made finite: `.relu`, `.satfinite`.
+/// Applies `.relu` and `.satfinite` to a result.
 pub(super) fn restrict(format: FloatFormat, bits: u64, relu: bool, finite: bool) -> u64 {
     let (sign, infinity) = match format {
         FloatFormat::Half => (0x8000, 0x7c00),
@@ -159,8 +160,8 @@ where
         .value
 }
 
-/// Square root of a single or double: the root to nearest of the host, moved to the neighbour
-/// where its square is on the wrong side of the operand.
+/// Computes the square root of a single or double. Starts from the host's root rounded to nearest,
+/// and corrects it if its square is on the wrong side of the operand.
 fn square_root<F: Float + FloatConvert<Double>>(a: F, round: Round) -> F
 where
     Double: FloatConvert<F>,
@@ -191,7 +192,7 @@ where
     root.scalbn(-scale)
 }
 
-/// Minimum or maximum; -0 is smaller than +0, a NaN loses unless `.NaN`.
+/// Returns the minimum or maximum; -0 is smaller than +0, and a NaN loses unless `.NaN` is set.
 fn extreme<F: Float>(spec: &FloatSpec, a: F, b: F, wanted: Ordering) -> F {
     let negative = a.is_negative() != b.is_negative();
     let [a, b] = if spec.xorsign {

@@ -1,13 +1,14 @@
-//! Loops that wait for memory to change: which wavefronts are in one, and whether anyone can end it.
+//! Detection of spin loops: wavefronts that wait for memory to change, and parties that can end the
+//! wait.
 //!
-//! A wavefront that has had no effect for long is watched for a while: when it comes back to the head of a loop
-//! with the registers and paths it had there before, it goes on for ever unless a word that it read changes. What
-//! can change it is known from what others do. If all wavefronts that run wait like this, nobody can. And if the
-//! word is changed by a work-group that started later and had not touched it before, the loop waited for
-//! that work-group to come this far: a barrier of the whole grid, which passes only where all work-groups are
-//! resident. The holder of a lock, in contrast, has touched the lock before.
+//! A wavefront without effect for a long time is watched for a while. If it returns to a loop head
+//! with the same registers and paths, it spins until a word that it read changes. If all running
+//! wavefronts spin like this, the launch is stuck. The word may also be changed by a work-group
+//! that started later and had not touched it before. Then the loop is a grid-wide barrier, which
+//! passes only if all work-groups are resident. The holder of a lock, in contrast, has touched the
+//! lock before.
 //!
-//! On "residency" and what it decides see the CUDA C++ Programming Guide, "Grid Synchronization".
+//! For "residency" and its effects see the CUDA C++ Programming Guide, "Grid Synchronization".
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
@@ -22,44 +23,46 @@ use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::DEVICE_BASE;
 use crate::ops::Op;
 
-/// Instructions without effect after which a wavefront is watched first; then after four times as many, and so on.
+/// Instructions without effect before a wavefront is watched for the first time; each further
+/// interval is four times longer.
 const QUIET: u64 = 1 << 12;
-/// Instructions for which it is watched: a longer way round is not found.
+/// Number of instructions for which a wavefront is watched; longer loops are not detected.
 const WATCHED: u64 = 1 << 9;
-/// As many for one that does the same access again.
+/// Number of instructions without effect for a wavefront that repeats the same access.
 const SUSPECT: u32 = 1 << 7;
-/// Words of a loop that are kept.
+/// Maximum number of words tracked per loop.
 const WORDS_MAX: usize = 8;
-/// Words of bits that say what a wavefront has touched.
+/// Size of the Bloom filter of touched addresses, in 64-bit words.
 const TOUCHED: usize = 8;
 
-/// What is known of a wavefront's way to a spin loop.
+/// Spin loop detection state of a wavefront.
 #[derive(Default)]
 pub(super) struct Spin {
-    /// Instructions since its last effect.
+    /// Number of instructions since its last effect.
     quiet: u64,
-    /// How many of them there are when it is watched next.
+    /// Value of `quiet` at which the wavefront is watched next.
     next: u64,
-    /// Where it was at the head of a loop, and when.
+    /// Saved state at a loop head, with its time.
     saved: Option<(Box<Saved>, u64)>,
-    /// Words of device memory that it has read since.
+    /// Device memory words read since the state was saved.
     words: Vec<u64>,
-    /// An atomic among them: it tries to take a lock.
+    /// True if one of the reads was an atomic, as in a lock attempt.
     tries: bool,
-    /// The last access that may wait: instruction, lanes, address of the lowest, and the launch's last effect.
+    /// Last access that may be a wait: instruction, lanes, lowest lane's address, and time of the
+    /// launch's last effect.
     last: (u32, u32, u64, u64),
-    /// It did the same one again without an effect in between.
+    /// True if the wavefront repeated the same access with no effect in between.
     is_suspect: bool,
-    /// Instructions without effect from which on that is looked at.
+    /// Instructions without effect after which a suspect is examined.
     patience: u64,
-    /// When it was found to spin, in instructions of the launch.
+    /// Time at which a spin was detected, in instructions of the launch.
     found: Option<u64>,
-    /// Atomics and strong loads, as a Bloom filter of addresses.
+    /// Bloom filter of the addresses of atomics and strong loads.
     touched: [u64; TOUCHED],
 }
 
 #[allow(clippy::vec_box)] // As the registers are.
-/// What decides how a wavefront goes on, besides memory.
+/// State that determines the further execution of a wavefront, apart from memory.
 struct Saved {
     words: Vec<Box<Register<u32>>>,
     doubles: Vec<Box<Register<u64>>>,
@@ -69,9 +72,9 @@ struct Saved {
     carry: u32,
 }
 
-/// A word for which a wavefront waits.
+/// A memory word on which a wavefront spins.
 pub(super) struct WatchedWord {
-    /// Place of the waiting work-group in the order of starts.
+    /// Start order of the waiting work-group.
     order: u32,
     place: Place,
     address: u64,
@@ -84,7 +87,8 @@ fn bit(address: u64) -> (usize, u64) {
 }
 
 impl Spin {
-    /// Notes an access that a lock may be taken by, or that may wait. `effect` is when the launch had its last.
+    /// Records an access that may take a lock or wait. `effect` is the time of the launch's last
+    /// effect.
     #[inline]
     pub(super) fn touch(&mut self, (pc, mask): (u32, u32), addresses: &[u64; 32], effect: u64) {
         let lane = mask.trailing_zeros() as usize & 31;
@@ -97,13 +101,13 @@ impl Spin {
         }
     }
 
-    /// Whether the next turn is to be watched.
+    /// True if the next turn is to be watched.
     #[inline]
     fn is_due(&self) -> bool {
         self.quiet >= self.next.max(QUIET)
     }
 
-    /// A turn of so many instructions is over, in which the wavefront had an effect or not.
+    /// Ends a turn of `instructions` instructions; `effect` is true if the wavefront had an effect.
     #[inline]
     fn turn(&mut self, instructions: u64, effect: bool) {
         if !effect {
@@ -155,7 +159,7 @@ impl Saved {
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// A wavefront's turn; also whether it had an effect.
+    /// Executes a turn of a wavefront; also returns true if the turn had an effect.
     pub(super) fn turn(
         &mut self,
         wavefront: &mut Wavefront,
@@ -189,7 +193,7 @@ impl<O: Observer> Machine<'_, O> {
         paused
     }
 
-    /// A turn of a wavefront that may be in a spin loop.
+    /// Executes a turn of a wavefront that may be in a spin loop.
     fn run_watched(
         &mut self,
         wavefront: &mut Wavefront,
@@ -210,7 +214,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok(Pause::Quantum)
     }
 
-    /// Makes sure of a suspicion before others have their turn.
+    /// Confirms or rejects a suspected spin before other wavefronts run.
     fn run_suspect(
         &mut self,
         wavefront: &mut Wavefront,
@@ -235,7 +239,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok(Pause::Quantum)
     }
 
-    /// Looks at the instruction that comes next.
+    /// Examines the next instruction of a watched wavefront.
     fn watch(&self, wavefront: &mut Wavefront) {
         match wavefront.spin.found {
             Some(at) if at > self.last_progress => return,
@@ -290,7 +294,7 @@ impl<O: Observer> Machine<'_, O> {
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
     }
 
-    /// Keeps in view what a wavefront of `group` waits for that has just been found to spin.
+    /// Watches the words for which a wavefront of `group` spins, after the spin was detected.
     pub(super) fn keep_in_view(&mut self, group: u32, order: u32, wavefront: &Wavefront) {
         if wavefront.spin.found.is_none() || self.watches.iter().any(|watch| watch.order == order) {
             return;
@@ -308,8 +312,8 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Refuses a wait that a work-group ended which had not touched the word before its turn. `touched` says
-    /// what it had.
+    /// Rejects a wait ended by a work-group that had not touched the word before its turn.
+    /// `touched` holds its earlier accesses.
     pub(super) fn check_waits(
         &mut self,
         number: u32,
@@ -338,7 +342,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok(())
     }
 
-    /// Why nothing goes on any more, if all wavefronts that run wait in loops.
+    /// Returns the error if all running wavefronts wait in loops.
     pub(super) fn stuck(&self, resident: &[Group], not_started: usize) -> Option<EmulationError> {
         let running = |group: &&Group| {
             let mut running = group.wavefronts.iter();
@@ -378,7 +382,7 @@ impl<O: Observer> Machine<'_, O> {
     }
 }
 
-/// What a work-group had touched before a turn.
+/// Bloom filter of the addresses that a work-group touched before a turn.
 pub(super) struct TouchedWords([u64; TOUCHED]);
 
 impl TouchedWords {

@@ -1,8 +1,8 @@
-//! Paths of a wavefront: the stack of parted lanes and the calls they are in.
+//! Reconvergence stack of a wavefront: divergent paths and the calls they are in.
 //!
-//! The top path executes. A branch whose lanes disagree leaves a path waiting at the meeting
-//! point and pushes one path per side; a path that reaches its meeting point is dropped, its lanes
-//! being in the one below. Each call opens its own section of the stack.
+//! The top path executes. A divergent branch leaves a path waiting at the reconvergence point and
+//! pushes one path per side. A path that reaches its reconvergence point is dropped, since its
+//! lanes are also in the path below. Each call opens its own section of the stack.
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
@@ -12,41 +12,41 @@ use crate::exec::registers::Register;
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{CallSite, NO_PC, NO_REGISTER, Transfer};
 
-/// Most bytes of private memory that a thread has (CUDA C++ Programming Guide, "Technical Specifications per
-/// Compute Capability", local memory per thread).
+/// Maximum private memory per thread in bytes (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability", local memory per thread).
 const PRIVATE_MAX: u64 = 512 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     pub(super) pc: u32,
-    /// Where the lanes join those below; [`NO_PC`] at the bottom of a call.
+    /// Reconvergence point at which the lanes join those below; [`NO_PC`] at the bottom of a call.
     pub(super) meet: u32,
     pub(super) mask: u32,
 }
 
-/// An open call.
+/// Activation record of an open call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Activation {
-    /// Place in the kernel's frame table.
+    /// Index of the function in the kernel's frame table.
     pub(super) function: usize,
-    /// Call site in the caller.
+    /// Index of the call site in the caller.
     pub(super) site: usize,
-    /// Instruction of the call.
+    /// Index of the call instruction in the kernel.
     pub(super) pc: u32,
-    /// Lanes that made the call.
+    /// Mask of the lanes that made the call.
     pub(super) mask: u32,
-    /// Starts of its registers, private memory and paths.
+    /// Start indices of the call's registers, private memory and paths.
     pub(super) words: usize,
     pub(super) doubles: usize,
     pub(super) predicates: usize,
     pub(super) private: u32,
-    /// End of its private memory, which `alloca` moves up.
+    /// End of the call's private memory, which `alloca` advances.
     pub(super) private_end: u32,
     pub(super) paths: usize,
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// Moves past a branch; `taken` is a subset of the active lanes.
+    /// Executes a branch; `taken` is a subset of the active lanes.
     pub(super) fn branch(&self, wavefront: &mut Wavefront, taken: u32, target: u32, meet: u32) {
         let Some(top) = wavefront.paths.last_mut() else {
             return;
@@ -72,7 +72,7 @@ impl<O: Observer> Machine<'_, O> {
         self.settle(wavefront);
     }
 
-    /// Moves to the instructions that `brx.idx` names; the lanes with the lowest one's target go first.
+    /// Executes a `brx.idx` branch; the lanes with the target of the lowest lane run first.
     pub(super) fn branch_indexed(
         &self,
         wavefront: &mut Wavefront,
@@ -120,8 +120,9 @@ impl<O: Observer> Machine<'_, O> {
         Ok(())
     }
 
-    /// The call site of a call through a register, if all lanes call the same function. If not, they are
-    /// parted: lanes that call the same function as the lowest one go first, and meet behind the call.
+    /// Returns the call site of an indirect call if all lanes call the same function. If not, the
+    /// lanes diverge: those with the lowest lane's target run first, and all reconverge after the
+    /// call.
     pub(super) fn called(
         &self,
         wavefront: &mut Wavefront,
@@ -164,7 +165,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok(None)
     }
 
-    /// Ends `lanes` of the current call (`ret`) or of the thread (`exit`).
+    /// Ends the current call (`ret`) or the thread (`exit`) for `lanes`.
     pub(super) fn leave(&self, wavefront: &mut Wavefront, lanes: u32, whole_thread: bool) {
         let first = match wavefront.activations.last() {
             Some(activation) if !whole_thread => activation.paths,
@@ -179,7 +180,7 @@ impl<O: Observer> Machine<'_, O> {
         self.settle(wavefront);
     }
 
-    /// Drops finished paths and calls until the top path has something to do.
+    /// Drops finished paths and calls until the top path has an instruction to execute.
     pub(super) fn settle(&self, wavefront: &mut Wavefront) {
         while let Some(activation) = wavefront.activations.last() {
             if wavefront.paths.len() == activation.paths {
@@ -198,7 +199,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Opens a call; the caller's path moves behind it.
+    /// Opens a call; the caller's path advances past the call instruction.
     pub(super) fn call(
         &self,
         wavefront: &mut Wavefront,
@@ -303,7 +304,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Closes the innermost call and hands over its results.
+    /// Closes the innermost call and copies its results to the caller.
     fn end_call(&self, wavefront: &mut Wavefront) {
         let Some(callee) = wavefront.activations.pop() else {
             return;
@@ -360,15 +361,15 @@ impl<O: Observer> Machine<'_, O> {
 }
 
 impl Wavefront {
-    /// Makes a call's registers the current ones.
+    /// Makes the registers of a call the current ones.
     fn enter(&mut self, activation: &Activation) {
         self.registers.word = activation.words;
         self.registers.double = activation.doubles;
         self.registers.predicate = activation.predicates;
     }
 
-    /// Takes private memory of every lane to the end of the innermost call: where it starts. `None` where a
-    /// thread has no such memory.
+    /// Allocates private memory for every lane until the end of the innermost call, and returns its
+    /// start. Returns `None` if a thread does not have that much.
     pub(super) fn allocate(&mut self, bytes: u64, align: u32) -> Option<u32> {
         let call = self
             .activations
@@ -384,13 +385,13 @@ impl Wavefront {
         Some(start)
     }
 
-    /// End of the innermost call's private memory.
+    /// Returns the end of the innermost call's private memory.
     pub(super) fn stack_top(&self) -> u32 {
         self.activations.last().map_or(0, |call| call.private_end)
     }
 
-    /// Gives back private memory from `top` on, once all lanes of the call do so together: others may still
-    /// use theirs.
+    /// Frees private memory from `top` on if all lanes of the call do so together; otherwise other
+    /// lanes may still use it.
     pub(super) fn restore_stack(&mut self, top: u64, mask: u32) {
         let call = self
             .activations

@@ -1,10 +1,11 @@
 //! Texture reads and queries.
 //!
-//! A read loads the texels that it needs one after another: one for the nearest point or a whole number,
-//! two, four or eight for values between texels, in the order of x, then y, then z. Each is a record of a
-//! load from global memory by the lanes for which that texel lies inside the texture, and all but the last
-//! `continue`. The address recorded is that of the 32-bit word in which the texel begins: texels are
-//! aligned to their size, so that sectors and lines are those of the whole texel whatever its size is.
+//! A read loads its texels one after another: one for nearest-point sampling or an integer
+//! coordinate. Linear filtering loads two, four or eight, in the order of x, then y, then z. Each
+//! texel is recorded as a load from global memory by the lanes for which it is inside the texture.
+//! All records but the last are marked `continues`. The recorded address is that of the 32-bit word
+//! in which the texel begins. Texels are aligned to their size, so sectors and lines match those of
+//! the whole texel.
 
 use warpweave_trace::Space;
 
@@ -18,25 +19,25 @@ use crate::exec::wavefront::Wavefront;
 use crate::ops::{NO_REGISTER, Src, TextureQuery, TextureRead};
 use crate::texture::{TexelType, Texture, TextureFilter, TextureShape};
 
-/// Most texels of a read: two along each of three axes.
+/// Maximum number of texels of a read: two along each of three axes.
 const TEXELS_MAX: usize = 8;
 
-/// Bytes of the word that a trace says a texel was loaded with.
+/// Access size in bytes recorded in the trace for a texel load.
 pub(crate) const RECORDED_BYTES: u8 = 4;
 
-/// Not a number, as all arithmetic gives it.
+/// Canonical single-precision NaN produced by all arithmetic.
 const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
-/// A texel of a read, with its weight.
+/// A texel of a read with its filter weight.
 #[derive(Clone, Copy, Debug)]
 struct Tap {
-    /// `None` outside the texture.
+    /// Texel address; `None` if it is outside the texture.
     address: Option<u64>,
-    /// Products of 256ths, one for each axis.
+    /// Filter weight, the product of one factor in 256ths per axis.
     weight: f64,
 }
 
-/// The texels of a read by one lane.
+/// Texels that one lane needs for a read.
 struct Footprint {
     taps: [Tap; TEXELS_MAX],
     count: usize,
@@ -131,7 +132,7 @@ impl<O: Observer> Machine<'_, O> {
         found.map_err(|problem| Fault::at(lane, FaultKind::Texture { value, problem }))
     }
 
-    /// The texture that a lane reads, which is one that the instruction can read.
+    /// Returns the texture that a lane reads; fails if the instruction cannot read it.
     fn texture_for(
         &self,
         wavefront: &Wavefront,
@@ -159,7 +160,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok(*texture)
     }
 
-    /// The texels that a lane reads.
+    /// Computes the texels and weights for one lane.
     fn footprint(
         &self,
         wavefront: &Wavefront,
@@ -236,7 +237,8 @@ fn coordinates_in_words(shape: TextureShape) -> &'static str {
     }
 }
 
-/// The sum of weighted texels, each product exact, rounded once to single precision.
+/// Returns the weighted sum of the texels; products are exact, and the sum is rounded once to
+/// single precision.
 fn mix(taps: &[Tap], texels: &[[u32; 4]; TEXELS_MAX], channel: usize) -> u32 {
     let weighted = taps.iter().zip(texels);
     let products =
@@ -249,7 +251,7 @@ fn mix(taps: &[Tap], texels: &[[u32; 4]; TEXELS_MAX], channel: usize) -> u32 {
     }
 }
 
-/// The four channels of a texel, `None` outside the texture, as bits of what a read gives.
+/// Returns the four channels of a texel as result bits; `None` is a texel outside the texture.
 fn channels(texture: &Texture, bytes: Option<&[u8]>) -> [u32; 4] {
     let one = if texture.gives_floats() {
         1_f32.to_bits()
@@ -272,7 +274,7 @@ fn channels(texture: &Texture, bytes: Option<&[u8]>) -> [u32; 4] {
     values
 }
 
-/// A channel from its bits.
+/// Converts the stored bits of a channel to result bits.
 fn channel(texture: &Texture, bits: u32) -> u32 {
     let fraction = |value: i32, most: i32| {
         let value = f64::from(value) / f64::from(most);

@@ -17,22 +17,23 @@ pub(super) enum State {
 }
 
 pub(super) struct Wavefront {
-    /// Its work-group.
+    /// Linear number of the wavefront's work-group.
     pub(super) group: u32,
-    /// Number in the work-group.
+    /// Index of the wavefront in its work-group.
     pub(super) index: u32,
     pub(super) registers: Registers,
     pub(super) private: Private,
     pub(super) activations: Vec<Activation>,
     pub(super) paths: Vec<Path>,
-    /// Carry flag of each lane.
+    /// Carry flags, one bit per lane.
     pub(super) carry: u32,
     pub(super) state: State,
     pub(super) writer: StreamWriter,
-    /// Calls that ended since the observer looked: (caller, callee). Nobody looks, nothing is kept.
+    /// Calls that ended since the observer last checked: (caller, callee). Stays empty if there is
+    /// no observer.
     pub(super) ended: Vec<(Activation, Activation)>,
     pub(super) spin: Spin,
-    /// What the barrier it waits at will write: (destination, lanes).
+    /// Pending result of the barrier at which the wavefront waits: (destination, lanes).
     pub(super) barrier_result: Option<(crate::ops::Barrier, u32)>,
 }
 
@@ -93,7 +94,7 @@ impl Wavefront {
         }
     }
 
-    /// The next instruction.
+    /// Returns the index of the next instruction.
     pub(super) fn pc(&self) -> u32 {
         self.paths.last().map_or(0, |path| path.pc)
     }
@@ -102,7 +103,7 @@ impl Wavefront {
         self.paths.last().map_or(0, |path| path.mask)
     }
 
-    /// Start of the current frame in private memory.
+    /// Returns the start of the current frame in private memory.
     pub(super) fn frame_base(&self) -> u32 {
         self.activations
             .last()
@@ -110,11 +111,11 @@ impl Wavefront {
     }
 }
 
-/// Private memory of 32 threads, interleaved word by word as hardware does it, so that it can grow
-/// with the depth of calls.
+/// Private memory of 32 threads. It is interleaved word by word as in hardware, so that it can grow
+/// with the call depth.
 pub(super) struct Private {
     words: Vec<u32>,
-    /// Bytes per thread.
+    /// Current size in bytes for each thread.
     pub(super) bytes: u32,
 }
 

@@ -6,7 +6,7 @@ use crate::ops::{Binary32, Extract64, Insert32, Insert64, Narrow, Op, Ternary32,
 use crate::types::ScalarType;
 
 impl Encoder<'_, '_> {
-    /// Results are 32 bits wide whatever the type of the source.
+    /// Encodes `popc`, `clz` and the like; results are 32 bits wide for any source type.
     pub(crate) fn bit_count(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let shift_amount = form.take("shiftamt");
         let ty = form.take_type()?;
@@ -130,7 +130,7 @@ impl Encoder<'_, '_> {
     }
 }
 
-/// Number of the most significant one, all ones if there is none.
+/// Returns the index of the most significant one bit, or all ones if there is none.
 fn top_bit32(a: u32) -> u32 {
     31u32.wrapping_sub(a.leading_zeros())
 }
@@ -139,7 +139,8 @@ fn top_bit64(a: u64) -> u32 {
     63u32.wrapping_sub(a.leading_zeros())
 }
 
-/// Signed `bfind` looks for the most significant bit that differs from the sign.
+/// Complements negative values, since signed `bfind` finds the most significant bit that differs
+/// from the sign.
 fn positive32(a: u32) -> u32 {
     if (a as i32) < 0 { !a } else { a }
 }
@@ -148,7 +149,7 @@ fn positive64(a: u64) -> u64 {
     if (a as i64) < 0 { !a } else { a }
 }
 
-/// `.shiftamt`: how far to shift left to bring the bit to the top.
+/// Implements `.shiftamt`: left shift distance that moves the bit to the top.
 fn to_shift(bit: u32, top: u32) -> u32 {
     if bit == u32::MAX { bit } else { top - bit }
 }
@@ -162,7 +163,7 @@ fn bit_mask(start: u32, width: u32) -> u32 {
     ones.checked_shl(start).unwrap_or(0)
 }
 
-/// `bfe` as the PTX ISA's pseudo-code has it.
+/// Implements `bfe` as in the pseudo-code of the PTX ISA.
 fn extract(a: u64, position: u32, length: u32, bits: u32, signed: bool) -> u64 {
     let (position, length) = (position & 0xff, length & 0xff);
     let top = bits - 1;
@@ -220,7 +221,7 @@ fn join(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Selects byte `n` of eight; bit 3 of the selector replicates its sign.
+/// Selects byte `n` of eight; bit 3 of the selector replicates its sign bit.
 fn select_byte(both: u64, selector: u32) -> u32 {
     let byte = (both >> (8 * (selector & 7))) as u32 & 0xff;
     if selector & 8 == 0 {

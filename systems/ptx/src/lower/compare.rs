@@ -18,7 +18,7 @@ const COMPARISONS: [&str; 18] = [
 enum Comparison {
     Words(Compare32, Src, Src),
     Doubles(Compare64, Src, Src),
-    /// The function compares the lower halves of two pairs.
+    /// Compares packed pairs; the function handles their lower halves.
     Pairs(Compare32, Src, Src),
 }
 
@@ -157,7 +157,7 @@ impl Encoder<'_, '_> {
         })
     }
 
-    /// `slct`: the first value where the third operand is not negative.
+    /// Encodes `slct`, which selects the first value if the third operand is not negative.
     fn select_by_sign(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let ftz = form.take("ftz");
         let (ty, by) = (form.take_type()?, form.take_type()?);
@@ -215,7 +215,8 @@ impl Encoder<'_, '_> {
     }
 }
 
-/// What `set` gives where a comparison of `ty` holds, in each half of a pair; `None`: it gives no `to`.
+/// Returns the `set` result for a true comparison of `ty`, in each half of a pair. Returns `None`
+/// if `set` has no result type `to` for `ty`.
 fn one(to: ScalarType, ty: ScalarType) -> Option<u32> {
     use ScalarType::{BF16, BF16X2, F16, F16X2, F32, S16, S32, U16, U32};
     let exists = match to {
@@ -280,7 +281,7 @@ fn integer64(name: &str, signed: bool) -> Option<Compare64> {
     })
 }
 
-/// Float comparisons: the ordered ones fail on NaN, the `u` ones hold.
+/// Builds float comparisons: ordered ones are false for NaN, and the `u` ones are true.
 macro_rules! float_comparison {
     ($name:expr, $t:ty, $read:expr) => {
         match $name {

@@ -1,4 +1,4 @@
-//! Control flow, calls, barriers and exchange between lanes.
+//! Encoding of control flow, calls, barriers and exchange between lanes.
 
 use crate::alloc::File;
 use crate::diagnostics::{Span, SpannedError};
@@ -234,7 +234,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Shuffle(self.tables.shuffles.len() as u32 - 1))
     }
 
-    /// `vote.sync.ballot.b32`, `vote.ballot.sync.b32` and the old `vote.ballot.b32`.
+    /// Encodes `vote.sync.ballot.b32`, `vote.ballot.sync.b32` and the older `vote.ballot.b32`.
     pub(crate) fn vote(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let sync = form.take("sync");
         let mode = form
@@ -307,7 +307,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Call(site))
     }
 
-    /// A call through a register: a site for each function that it may reach.
+    /// Encodes a call through a register, with one call site for each possible target.
     fn indirect_call(
         &mut self,
         form: &Form<'_>,
@@ -352,7 +352,7 @@ impl Encoder<'_, '_> {
         ))
     }
 
-    /// What a call of `function` copies, by number in the table.
+    /// Builds the call site for `function`, a number in the table, and returns its index.
     fn call_site(
         &mut self,
         function: usize,
@@ -385,7 +385,7 @@ impl Encoder<'_, '_> {
             self.transfer(operand, formal, function, &mut site.arguments)?;
         }
         for (operand, &formal) in results.iter().zip(returned) {
-            // Nobody wants this value.
+            // The caller discards this value.
             if !matches!(operand.value, Value::Nowhere) {
                 self.transfer(operand, formal, function, &mut site.results)?;
             }
@@ -394,7 +394,7 @@ impl Encoder<'_, '_> {
         Ok(self.tables.calls.len() as u32 - 1)
     }
 
-    /// Adds how one value moves between this function's frame and the callee's.
+    /// Adds the transfer of one value between the caller's and the callee's frame.
     fn transfer(
         &mut self,
         operand: &Operand,
@@ -424,7 +424,7 @@ impl Encoder<'_, '_> {
             (Formal::Register(register), value) => {
                 let ty = callee.body.registers[register as usize].ty;
                 let number = callee.allocation.numbers[register as usize];
-                // A parameter nobody uses has no register.
+                // An unused parameter has no register.
                 let is_used = number != u16::MAX;
                 let number = if is_used { number } else { NO_REGISTER };
                 let half = |at: u16| {

@@ -1,4 +1,4 @@
-//! Conversion and data movement: `cvt`, `cvta`, `mov`, `isspacep`.
+//! Encoding of conversion and data movement: `cvt`, `cvta`, `mov`, `isspacep`.
 
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Operand, Symbol, Value};
@@ -66,7 +66,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Convert(self.tables.converts.len() as u32 - 1))
     }
 
-    /// Formats of numbers that exist for the tensor cores only.
+    /// Rejects number formats that only tensor cores support.
     fn refuse_formats(form: &Form<'_>) -> Encoded<()> {
         let formats = [
             "tf32", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2", "e4m3x4",
@@ -81,7 +81,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Two singles to a pair, the first in the upper half.
+    /// Encodes the conversion of two singles to a pair, the first in the upper half.
     fn pack_pair(
         &mut self,
         form: &mut Form<'_>,
@@ -108,7 +108,7 @@ impl Encoder<'_, '_> {
         self.scalar(form, kind, (to, from))
     }
 
-    /// The source may sit in a wider register.
+    /// Returns the source of a conversion, which may be in a wider register.
     fn convert_source(&mut self, operand: &Operand, from: ScalarType) -> Encoded<(Src, bool)> {
         match operand.value {
             Value::Register(register) => {
@@ -123,8 +123,8 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Global and constant addresses are generic addresses already; shared and private memory and the
-    /// arguments of the kernel sit in windows.
+    /// Encodes `cvta`. Global and constant addresses are generic addresses already. Local and
+    /// private memory and the kernel arguments have windows.
     pub(crate) fn convert_address(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let to_space = form.take("to");
         let space = form
@@ -139,7 +139,7 @@ impl Encoder<'_, '_> {
         );
         let window = match space {
             StateSpace::Global | StateSpace::Const => 0,
-            // A parameter of a function, or outside of functions, lies in private memory.
+            // A parameter of a function, or outside functions, is in private memory.
             StateSpace::Param if !is_private => PARAM_WINDOW.start,
             StateSpace::Argument => PARAM_WINDOW.start,
             StateSpace::Shared => SHARED_WINDOW.start,
@@ -260,7 +260,7 @@ impl Encoder<'_, '_> {
         })
     }
 
-    /// 128 bits from or to two registers.
+    /// Encodes a 128-bit `mov` from or to two registers.
     fn mov_quad(&mut self, form: &Form<'_>, d: &Operand, a: &Operand) -> Encoded<Op> {
         let (whole, half) = (ScalarType::B128, ScalarType::B64);
         match (&d.value, &a.value) {
@@ -349,7 +349,7 @@ impl Encoder<'_, '_> {
     }
 }
 
-/// The conversions compilers use most, as lane functions of their own. Sources that are constants
+/// Returns a dedicated lane function for the most frequent conversions. Sources that are constants
 /// or special registers are never wide.
 fn fast(
     to: ScalarType,

@@ -1,4 +1,4 @@
-//! The trace's view of an instruction: class, registers, operands, hints, control flow.
+//! Trace description of an instruction: class, registers, operands, hints and control flow.
 
 use warpweave_trace::{
     CacheOperator, Class, Hints, Instruction, Operand as TraceOperand, ReadPath, RegisterSet, Space,
@@ -13,7 +13,7 @@ use crate::lower::names::{self, Operand, Value};
 use crate::lower::opcodes;
 use crate::ops::{NO_PC, Op};
 
-/// Describes the instruction at `index` of the encoder's function.
+/// Describes the instruction at `index` of the encoder's function for the trace.
 pub(crate) fn instruction(
     encoder: &Encoder<'_, '_>,
     index: usize,

@@ -1,5 +1,6 @@
-//! The encoder: turns resolved instructions into decoded operations of one kernel. The families
-//! live in the neighbouring files; here are the operand and modifier rules they share.
+//! Encoder: converts resolved instructions to the decoded operations of one kernel. The instruction
+//! families are in the neighbouring files; this file has the shared rules for operands and
+//! modifiers.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +18,17 @@ use crate::types::ScalarType;
 
 pub(crate) type Encoded<T> = Result<T, SpannedError>;
 
-/// Addresses of functions as data: distinct, and outside every memory window.
+/// Base of function addresses as data: distinct, and outside every memory window.
 const FUNCTION_ADDRESS_BASE: u64 = 0x0080_0000;
-/// Distance between two function addresses.
+/// Distance in bytes between the addresses of two functions.
 const FUNCTION_ADDRESS_STEP: u64 = 16;
 
-/// Address of a function as data, by its number in the module.
+/// Returns the address of a function as data, from its index in the module.
 pub(crate) fn function_address(function: usize) -> u64 {
     FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
 }
 
-/// What the operations of a kernel refer to by number.
+/// Tables that the operations of a kernel reference by index.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) constants32: Vec<Constant>,
@@ -51,7 +52,7 @@ pub(crate) struct Tables {
     seen64: BTreeMap<Constant, u16>,
 }
 
-/// A function with its registers numbered.
+/// A function after register allocation, ready to be encoded.
 pub(crate) struct NumberedFunction<'a> {
     pub(crate) body: Body<'a>,
     pub(crate) graph: Graph,
@@ -60,16 +61,16 @@ pub(crate) struct NumberedFunction<'a> {
 
 /// Encodes one function as part of one kernel.
 pub(crate) struct Encoder<'k, 'a> {
-    /// All functions of the module by number; `None` for declarations.
+    /// All functions of the module by index; `None` for declarations.
     pub(crate) functions: &'k [Option<NumberedFunction<'a>>],
-    /// Their names.
+    /// Names of all functions of the module, by index.
     pub(crate) function_names: &'k [&'a str],
     pub(crate) function: &'k NumberedFunction<'a>,
     pub(crate) is_entry: bool,
     pub(crate) tables: &'k mut Tables,
-    /// Offset of each shared variable of the module, where the kernel has it.
+    /// Local memory offset of each shared variable that the kernel uses, by index in the module.
     pub(crate) shared_offsets: &'k BTreeMap<usize, u32>,
-    /// Place of each function in the kernel's function table.
+    /// Index of each function in the kernel's function table.
     pub(crate) places: &'k BTreeMap<usize, usize>,
     /// Index of the function's first instruction in the kernel.
     pub(crate) start: u32,
@@ -120,7 +121,7 @@ impl Encoder<'_, '_> {
         Ok(Decoded { op, guard })
     }
 
-    /// Add, subtract and friends: floats and integers share opcodes.
+    /// Encodes addition, subtraction and similar opcodes, which floats and integers share.
     fn arithmetic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         if form.has("cc") {
             return self.carry(form);
@@ -131,7 +132,8 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Slot of a virtual register in its file; of 128 bits that of the lower half, which the upper one follows.
+    /// Returns the slot of a virtual register in its file. For 128 bits it is the slot of the lower
+    /// half, and the upper half is next.
     pub(crate) fn number(&self, register: u32) -> u16 {
         let number = self.function.allocation.numbers[register as usize];
         if matches!(self.file(register), File::Double | File::Quad) && number != u16::MAX {
@@ -171,7 +173,7 @@ impl Encoder<'_, '_> {
         Src(Src::SPECIAL + at as u16)
     }
 
-    /// A source of type `ty`, up to 32 bits wide, in a register of exactly that width.
+    /// Encodes a source of type `ty`, up to 32 bits wide, in a register of exactly that width.
     pub(crate) fn word(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
         if let Value::Register(register) = operand.value {
             self.expect_bits(register, ty, operand.span)?;
@@ -179,7 +181,7 @@ impl Encoder<'_, '_> {
         self.any_word(operand, ty)
     }
 
-    /// A source in any register of the word file.
+    /// Encodes a source in any register of the word file.
     pub(crate) fn any_word(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
         match operand.value {
             Value::Register(register) if self.file(register) == File::Word => {
@@ -194,7 +196,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// A 64-bit source.
+    /// Encodes a source in a register of 64 bits.
     pub(crate) fn double(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
         match operand.value {
             Value::Register(register) if self.file(register) == File::Double => {
@@ -212,7 +214,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// A 128-bit source: the slot of its lower half.
+    /// Returns the slot of the lower half of a 128-bit source.
     fn quad(&self, operand: &Operand) -> Encoded<Src> {
         let ty = ScalarType::B128;
         match operand.value {
@@ -224,7 +226,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// A source of any width, by type.
+    /// Encodes a source of any width, according to its type.
     pub(crate) fn source(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
         match ty.bits() {
             128 => self.quad(operand),
@@ -233,7 +235,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// A constant operand's value as the bits of `ty`.
+    /// Returns the value of a constant operand as the bits of `ty`.
     pub(crate) fn constant(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Constant> {
         let mask = if ty.bits() < 64 {
             (1 << ty.bits()) - 1
@@ -263,7 +265,7 @@ impl Encoder<'_, '_> {
         Ok(Constant::Value(value))
     }
 
-    /// Address of a variable in its own space, where it is the same in all threads.
+    /// Returns the address of a variable in its own space, if it is the same for all threads.
     pub(crate) fn symbol(&self, symbol: Symbol, offset: i64, span: Span) -> Encoded<Constant> {
         match symbol {
             Symbol::Module(index) => Ok(Constant::Variable { index, offset }),
@@ -306,14 +308,14 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Destination register of exactly `ty`'s width.
+    /// Returns a destination register of exactly `ty`'s width.
     pub(crate) fn destination(&self, operand: &Operand, ty: ScalarType) -> Encoded<u16> {
         let register = Self::destination_register(operand)?;
         self.expect_bits(register, ty, operand.span)?;
         Ok(self.number(register))
     }
 
-    /// Destination register at least as wide as `ty`, with its width in bits, which is at most 64.
+    /// Returns a destination register at least as wide as `ty`, with its width of at most 64 bits.
     pub(crate) fn wide_destination(
         &self,
         operand: &Operand,
@@ -327,7 +329,7 @@ impl Encoder<'_, '_> {
         Ok((self.number(register), bits))
     }
 
-    /// A predicate destination; `_` gives [`Pred::NONE`].
+    /// Returns a predicate destination; `_` is [`Pred::NONE`].
     pub(crate) fn predicate_destination(&self, operand: &Operand) -> Encoded<u16> {
         match operand.value {
             Value::Nowhere => Ok(Pred::NONE),
@@ -341,7 +343,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// A predicate source: register, negated register or constant.
+    /// Encodes a predicate source: register, negated register or constant.
     pub(crate) fn predicate(&self, operand: &Operand) -> Encoded<Pred> {
         match operand.value {
             Value::Register(register) if self.file(register) == File::Predicate => {
@@ -359,7 +361,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Destination that may be `_`.
+    /// Returns a destination register, or the discard register for `_`.
     pub(crate) fn optional_destination(&self, operand: &Operand, ty: ScalarType) -> Encoded<u16> {
         match operand.value {
             Value::Nowhere => Ok(NO_REGISTER),
@@ -380,7 +382,7 @@ fn wrong_constant(span: Span, ty: ScalarType) -> SpannedError {
     SpannedError::new(span, format!("expected an operand of type {ty}"))
 }
 
-/// The opcode taken apart: base, modifiers not yet understood, operands.
+/// A split opcode: base, modifiers not yet consumed, and operands.
 pub(crate) struct Form<'i> {
     pub(crate) base: &'i str,
     opcode: &'i str,
@@ -406,13 +408,13 @@ impl<'i> Form<'i> {
         self.modifiers.contains(&modifier)
     }
 
-    /// Consumes a modifier if it is there.
+    /// Consumes a modifier if it is present.
     pub(crate) fn take(&mut self, modifier: &str) -> bool {
         let at = self.modifiers.iter().position(|&found| found == modifier);
         at.map(|at| self.modifiers.remove(at)).is_some()
     }
 
-    /// Consumes the first modifier for which `find` has a meaning.
+    /// Consumes the first modifier that `find` recognizes.
     pub(crate) fn take_one<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (at, found) = self
             .modifiers
@@ -423,7 +425,7 @@ impl<'i> Form<'i> {
         Some(found)
     }
 
-    /// Consumes the next type.
+    /// Consumes the next type modifier; fails if there is none.
     pub(crate) fn take_type(&mut self) -> Encoded<ScalarType> {
         self.take_one(ScalarType::from_name)
             .ok_or_else(|| self.unsupported("it has no known type"))
@@ -455,7 +457,7 @@ impl<'i> Form<'i> {
         )
     }
 
-    /// Complains about modifiers nobody understood.
+    /// Fails if any modifier has not been consumed.
     fn finish(&self) -> Encoded<()> {
         match self.modifiers.first() {
             None => Ok(()),

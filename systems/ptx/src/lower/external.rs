@@ -1,4 +1,4 @@
-//! Calls of functions that the device's runtime defines.
+//! Encoding of calls to device runtime functions.
 
 use crate::diagnostics::{Span, SpannedError};
 use crate::lower::encode::{Encoded, Encoder};
@@ -6,7 +6,8 @@ use crate::lower::names::{Operand, Symbol, Value};
 use crate::ops::{External, ExternalSite, Op, WAITING};
 
 impl Encoder<'_, '_> {
-    /// A call of a function without a body; its arguments and results are `.param` variables.
+    /// Encodes a call of a runtime function, which has no body; arguments and results are `.param`
+    /// variables.
     pub(super) fn external(
         &mut self,
         name: &str,
@@ -55,7 +56,7 @@ impl Encoder<'_, '_> {
         Ok(Op::External(self.tables.externals.len() as u32 - 1))
     }
 
-    /// Where a variable of the frame lies that must have so many bytes.
+    /// Returns the frame offset of a variable, which must have `bytes` bytes.
     fn place(&self, name: &str, operand: &Operand, bytes: u32) -> Encoded<u32> {
         match operand.value {
             Value::Symbol(Symbol::Frame(index), 0)

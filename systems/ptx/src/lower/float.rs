@@ -1,9 +1,9 @@
-//! Floating-point arithmetic (PTX ISA, "Floating Point Instructions").
+//! Encoding of floating-point arithmetic (PTX ISA, "Floating Point Instructions").
 //!
-//! Results are those of IEEE 754. Singles and doubles rounded to nearest even have lane functions;
-//! other roundings and half precision are computed one lane at a time. Approximate instructions give the correctly rounded result, which lies within every
-//! error bound the ISA states. NaN results are the ISA's canonical NaN, so that no bit depends on
-//! the host.
+//! Results follow IEEE 754. Singles and doubles rounded to nearest even have lane functions; other
+//! roundings and half precision are computed one lane at a time. Approximate instructions return
+//! the correctly rounded result, which is within every error bound of the ISA. NaN results are the
+//! ISA's canonical NaN, so no bit depends on the host.
 
 #![allow(clippy::float_cmp)] // Minimum and maximum compare exactly.
 
@@ -35,7 +35,7 @@ fn bits64(value: f64) -> u64 {
     }
 }
 
-/// `.ftz`: subnormal numbers become zero of the same sign.
+/// Implements `.ftz`: subnormal numbers become zero with the same sign.
 #[inline(always)]
 pub(crate) fn flush(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 {
@@ -45,7 +45,7 @@ pub(crate) fn flush(bits: u32) -> u32 {
     }
 }
 
-/// `.ftz` of a double, which only approximate instructions have.
+/// Implements `.ftz` for doubles, which only approximate instructions have.
 fn flush64(bits: u64) -> u64 {
     if bits & 0x7ff0_0000_0000_0000 == 0 {
         bits & 1 << 63
@@ -64,7 +64,7 @@ fn g(bits: u64) -> f64 {
     f64::from_bits(bits)
 }
 
-/// `.sat`: clamps to 0..1, NaN becomes 0.
+/// Implements `.sat`: clamps to 0..1, and NaN becomes 0.
 #[inline(always)]
 pub(crate) fn saturate(value: f32) -> f32 {
     if value >= 1.0 {
@@ -76,7 +76,7 @@ pub(crate) fn saturate(value: f32) -> f32 {
     }
 }
 
-/// The four combinations of `.ftz` and `.sat` of an operation on singles.
+/// Builds the four combinations of `.ftz` and `.sat` for a single-precision operation.
 macro_rules! single {
     ($ftz:expr, $sat:expr, |$a:ident| $e:expr) => {
         match ($ftz, $sat) {
@@ -224,7 +224,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Arithmetic that is done one lane at a time.
+    /// Encodes arithmetic that is executed one lane at a time.
     fn float_scalar(
         &mut self,
         form: &mut Form<'_>,
@@ -295,7 +295,8 @@ impl Encoder<'_, '_> {
         self.scalar(form, kind, (ty, ty))
     }
 
-    /// An instruction done one lane at a time: a destination and up to three sources.
+    /// Encodes an instruction that is executed one lane at a time, with one destination and up to
+    /// three sources.
     pub(crate) fn scalar(
         &mut self,
         form: &Form<'_>,
@@ -374,7 +375,7 @@ impl Encoder<'_, '_> {
     }
 }
 
-/// Format of the numbers of a type.
+/// Returns the floating-point format of a type.
 pub(crate) fn format_of(ty: ScalarType) -> FloatFormat {
     match ty {
         ScalarType::F16 | ScalarType::F16X2 => FloatFormat::Half,
@@ -384,8 +385,8 @@ pub(crate) fn format_of(ty: ScalarType) -> FloatFormat {
     }
 }
 
-/// Through double precision: rounding twice is harmless at these error bounds, and the result does
-/// not depend on the host's single-precision library.
+/// Computes `f` in double precision. Double rounding is harmless at these error bounds, and the
+/// result does not depend on the host's single-precision library.
 #[inline(always)]
 fn through_double(a: f32, f: impl Fn(f64) -> f64) -> f32 {
     f(f64::from(a)) as f32
@@ -446,7 +447,7 @@ fn single(name: &str, ftz: bool, sat: bool, nan: bool) -> Option<Binary32> {
     })
 }
 
-/// The smaller; -0 is smaller than +0; a NaN loses against a number (`a` against `b`).
+/// Returns the smaller number; -0 is smaller than +0, and a number wins over NaN (`a` against `b`).
 #[inline(always)]
 fn least(a: f32, b: f32) -> f32 {
     if a < b || b.is_nan() || (a == b && a.is_sign_negative()) {

@@ -1,8 +1,8 @@
-//! Which types and modifiers each instruction takes that computes a value or touches memory: what is not here is no
-//! PTX, or not supported, even where lowering could make something of it.
+//! Types and modifiers accepted by each instruction that computes a value or accesses memory.
+//! Anything else is invalid PTX or unsupported, even if lowering could handle it.
 
-/// Opcode, its types, its other modifiers, in the order of the alphabet. Which of them go together is said where the
-/// instruction is lowered.
+/// Opcodes in alphabetical order, with their types and other modifiers. Lowering checks which
+/// combinations are valid.
 const FORMS: [(&str, &str, &str); 70] = [
     ("abs", "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64", "ftz"),
     ("activemask", "b32", ""),
@@ -160,7 +160,7 @@ const FORMS: [(&str, &str, &str); 70] = [
     ("xor", "b16 b32 b64 pred", ""),
 ];
 
-/// Types and modifiers of an opcode, apart by spaces; none of those that control.
+/// Returns types and modifiers of an opcode, separated by spaces; `None` for control instructions.
 fn words(opcode: &str) -> Option<(&'static str, &'static str)> {
     let at = FORMS
         .binary_search_by_key(&opcode, |(known, ..)| known)
@@ -168,7 +168,7 @@ fn words(opcode: &str) -> Option<(&'static str, &'static str)> {
     Some((FORMS[at].1, FORMS[at].2))
 }
 
-/// The first word of an opcode that its instruction does not have.
+/// Returns the first part of an opcode that its instruction does not accept.
 pub(crate) fn foreign_word(opcode: &str) -> Option<&str> {
     let mut parts = opcode.split('.').filter(|word| !word.is_empty());
     let (types, modifiers) = words(parts.next()?)?;
@@ -178,7 +178,8 @@ pub(crate) fn foreign_word(opcode: &str) -> Option<&str> {
     })
 }
 
-/// Opcode, types and modifiers of the instructions that compute a value or touch memory, words apart by spaces.
+/// Returns opcode, types and modifiers of all instructions that compute a value or access memory.
+/// Lists are separated by spaces.
 pub fn forms() -> &'static [(&'static str, &'static str, &'static str)] {
     &FORMS
 }

@@ -1,5 +1,5 @@
-//! Instructions in which the lanes of a wavefront compare and combine values (PTX ISA, "Parallel
-//! Synchronization"): `match`, `redux`, `elect`.
+//! Encoding of instructions that combine values across lanes (PTX ISA, "Parallel Synchronization"):
+//! `match`, `redux`, `elect`.
 
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Operand, Value};
@@ -43,7 +43,7 @@ impl Encoder<'_, '_> {
         })
     }
 
-    /// `d|p`, both optional.
+    /// Returns the destinations of `d|p`, both optional.
     fn word_and_predicate(&mut self, operand: &Operand) -> Encoded<(u16, u16)> {
         let word = ScalarType::B32;
         Ok(match &operand.value {
@@ -101,7 +101,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Elect { d, p, members })
     }
 
-    /// A policy is a hint, so that any value does.
+    /// Encodes `createpolicy`; a policy is only a hint, so any value is correct.
     pub(crate) fn create_policy(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let words = [
             "fractional",

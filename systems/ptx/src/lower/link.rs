@@ -1,4 +1,4 @@
-//! Linking: puts a kernel and the functions it reaches into one instruction table.
+//! Linker: combines a kernel and the functions it reaches into one instruction table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) struct Linker<'l, 'a> {
     pub(crate) prepared: &'l [Option<NumberedFunction<'a>>],
 }
 
-/// Where a function's registers and frames begin, given the functions above it.
+/// First register and frame offset of a function, after those of its callers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Base {
     pub(crate) registers: u32,
@@ -31,8 +31,9 @@ pub(crate) struct Base {
 }
 
 impl Linker<'_, '_> {
-    /// All kernels, and those that reach what is not supported; functions no kernel reaches are encoded
-    /// once to be checked. `unsupported` says for each function what of it is not supported.
+    /// Links all kernels and returns them, along with those that need unsupported features.
+    /// Functions that no kernel reaches are encoded once as a check. `unsupported` holds the
+    /// unsupported features of each function.
     pub(crate) fn kernels(
         &self,
         unsupported: &mut [Vec<SpannedError>],
@@ -74,7 +75,7 @@ impl Linker<'_, '_> {
         (kernels, refused)
     }
 
-    /// The kernel `root` with what it reaches and is not supported.
+    /// Returns the refusal of kernel `root`, with the unsupported features that it reaches.
     fn refused<'c>(
         &self,
         root: usize,
@@ -92,7 +93,7 @@ impl Linker<'_, '_> {
         }
     }
 
-    /// The root and all functions reachable from it by calls, root first.
+    /// Returns the root and all functions reachable from it by calls, root first.
     fn members(&self, root: usize) -> Vec<usize> {
         let mut members = vec![root];
         let mut at = 0;
@@ -109,8 +110,8 @@ impl Linker<'_, '_> {
         members
     }
 
-    /// Registers of a callee lie above those of all its callers; a call back to a function that is
-    /// being called moves nothing.
+    /// Places a callee's registers after those of all its callers; a recursive call does not move
+    /// them.
     fn bases(&self, members: &[usize]) -> BTreeMap<usize, Base> {
         let order = self.callers_first(members[0]);
         let places: BTreeMap<usize, usize> = order
@@ -142,8 +143,8 @@ impl Linker<'_, '_> {
         bases
     }
 
-    /// The functions that `root` reaches, each before those it calls, but for calls back: the reverse
-    /// of the order in which a search in depth leaves them.
+    /// Returns the functions that `root` reaches, each before those it calls, except for recursive
+    /// calls. This is the reverse postorder of a depth-first search.
     fn callers_first(&self, root: usize) -> Vec<usize> {
         let calls = |function: usize| match &self.prepared[function] {
             Some(prepared) => prepared.body.calls.as_slice(),
@@ -307,7 +308,8 @@ impl Linker<'_, '_> {
         offsets.iter().map(range).collect()
     }
 
-    /// Static shared variables one after the other, then the start of the open ones.
+    /// Lays out static shared variables consecutively; the second result is the start of the open
+    /// arrays.
     fn lay_out_shared(&self, members: &[usize]) -> (BTreeMap<usize, u32>, u32) {
         let mut offsets = BTreeMap::new();
         let mut used: Vec<usize> = members
@@ -342,7 +344,7 @@ impl Linker<'_, '_> {
     }
 }
 
-/// Parameters of a kernel; `read` says through which of them memory may be read.
+/// Returns the parameters of a kernel; `read` marks those through which memory may be read.
 fn parameters(function: &Function<'_>, read: &[bool]) -> Vec<Parameter> {
     let offsets = argument_offsets(&function.parameters);
     let parameters = function.parameters.iter().zip(offsets).zip(read);
@@ -358,7 +360,7 @@ fn parameters(function: &Function<'_>, read: &[bool]) -> Vec<Parameter> {
         .collect()
 }
 
-/// The name of a file without its folders: a trace is the same wherever its module lies.
+/// Strips the directory from a file name, so that a trace does not depend on the module's location.
 fn base_name(file: &str) -> String {
     let name = Path::new(file).file_name();
     name.map_or_else(

@@ -1,4 +1,4 @@
-//! Loads, stores and atomics (PTX ISA, "Data Movement", "Parallel Synchronization").
+//! Encoding of loads, stores and atomics (PTX ISA, "Data Movement", "Parallel Synchronization").
 
 use crate::diagnostics::SpannedError;
 use crate::lower::encode::{Encoded, Encoder, Form};
@@ -6,7 +6,7 @@ use crate::lower::names::{Base, Operand, Symbol, Value};
 use crate::ops::{Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src};
 use crate::types::{ScalarType, StateSpace};
 
-/// Modifiers of memory instructions that change nothing functionally, in groups of which one word is taken at most.
+/// Memory modifiers without functional effect, in groups of which at most one word may appear.
 const QUIET: [&[&str]; 7] = [
     &ORDERS,
     &SCOPES,
@@ -29,11 +29,11 @@ const QUIET: [&[&str]; 7] = [
         "L2::evict_first",
     ],
 ];
-/// What an access promises to other threads.
+/// Memory ordering modifiers of an access.
 const ORDERS: [&str; 6] = [
     "weak", "volatile", "relaxed", "acquire", "release", "acq_rel",
 ];
-/// To which threads.
+/// Scope modifiers: threads to which the ordering applies.
 const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
 impl Encoder<'_, '_> {
@@ -76,7 +76,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
     }
 
-    /// `prefetch{.space}.level`: of private memory it does nothing.
+    /// Encodes `prefetch{.space}.level`; for private memory it has no effect.
     pub(crate) fn prefetch(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let is_private = form.take("local");
         let space = if form.take("global") {
@@ -146,7 +146,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Store(self.tables.accesses.len() as u32 - 1))
     }
 
-    /// Adds an access of 128 bits, which is one of two double words.
+    /// Adds a 128-bit access, which is encoded as two double words.
     fn halves(&mut self, form: &Form<'_>, access: Access) -> Encoded<u32> {
         if access.count != 1 {
             return Err(form.unsupported("there are no vectors of .b128"));
@@ -160,7 +160,8 @@ impl Encoder<'_, '_> {
         Ok(self.tables.accesses.len() as u32 - 1)
     }
 
-    /// The operand of `.L2::cache_hint`: a hint changes no value, and no cache here follows it.
+    /// Consumes the operand of `.L2::cache_hint`; the hint changes no value, and no modelled cache
+    /// uses it.
     fn take_policy(&mut self, form: &mut Form<'_>) -> Encoded<()> {
         if form.take("L2::cache_hint")
             && let [rest @ .., policy] = form.operands
@@ -171,7 +172,7 @@ impl Encoder<'_, '_> {
         Ok(())
     }
 
-    /// A kernel's own parameter (rather than one of a call it makes).
+    /// True if the operand is a parameter of the kernel itself, not of a call it makes.
     fn is_entry_address(operand: &Operand) -> bool {
         matches!(
             operand.value,
@@ -179,7 +180,7 @@ impl Encoder<'_, '_> {
         )
     }
 
-    /// Parameter passing between functions, addressed by name.
+    /// True if the operand is a function parameter that is addressed by name.
     fn is_parameter(&self, operand: &Operand) -> bool {
         match operand.value {
             Value::Address(Base::Symbol(Symbol::Frame(index)), _) => {
@@ -327,7 +328,7 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
     })
 }
 
-/// The space an opcode names; words that do not matter functionally are consumed.
+/// Returns the state space of an opcode and consumes modifiers without functional effect.
 fn space(form: &mut Form<'_>) -> Encoded<StateSpace> {
     let mut taken: [Option<&str>; QUIET.len()] = [None; QUIET.len()];
     loop {
@@ -358,7 +359,7 @@ fn space(form: &mut Form<'_>) -> Encoded<StateSpace> {
     Ok(space.unwrap_or(StateSpace::Generic))
 }
 
-/// Space, elements and type.
+/// Returns state space, number of elements and element type.
 fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> {
     let space = space(form)?;
     let count = form.take_one(|name| match name {

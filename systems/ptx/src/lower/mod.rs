@@ -1,4 +1,5 @@
-//! From syntax tree to kernels: name resolution, control flow, register allocation, encoding.
+//! Lowering from syntax tree to kernels: name resolution, control flow, register allocation and
+//! encoding.
 
 mod bits;
 mod compare;
@@ -33,17 +34,17 @@ use crate::lower::names::{Formal, ModuleNames, Symbol, has_storage};
 use crate::module::{Kernel, Patch, RefusedKernel, Storage};
 use crate::types::ScalarType;
 
-/// Everything a module becomes.
+/// Result of lowering a module: kernels, variables and files.
 pub(crate) struct Lowered {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) refused: Vec<RefusedKernel>,
     pub(crate) variables: Vec<Storage>,
-    /// Source files by the number that `.loc` names them by.
+    /// Source files, keyed by the number used in `.loc`.
     pub(crate) files: BTreeMap<u64, String>,
 }
 
-/// Lowers all functions of a module; unused ones are checked too. Kernels that reach what is not supported are
-/// apart.
+/// Lowers all functions of a module and also checks unused ones. Kernels that need unsupported
+/// features are returned separately.
 pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec<SpannedError>> {
     let mut names = ModuleNames::default();
     let mut complaints = Vec::new();
@@ -113,7 +114,7 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
     }
 }
 
-/// Functions with a body whose address the program takes, in the order of the text.
+/// Returns the defined functions whose address the program takes, in text order.
 fn address_taken(
     prepared: &[Option<NumberedFunction<'_>>],
     tree: &Tree<'_>,
@@ -145,8 +146,8 @@ fn address_taken(
     taken
 }
 
-/// An indirect call reaches every function whose address is taken and that takes and returns values of
-/// the sizes of its prototype, or those that it lists.
+/// Resolves the targets of indirect calls. They are the listed ones, or every address-taken
+/// function whose parameter and result sizes match the prototype.
 fn link_indirect_calls(
     prepared: &mut [Option<NumberedFunction<'_>>],
     functions: &[&Function<'_>],
@@ -189,10 +190,10 @@ fn link_indirect_calls(
     }
 }
 
-/// Most bytes that the variables of a module may take.
+/// Maximum total size of the variables of a module, in bytes.
 const STORAGE_MAX: u64 = 256 << 20;
 
-/// One entry per name: the definition, if there is one.
+/// Returns one entry per name, preferring the definition over declarations.
 fn unique_functions<'t, 'a>(
     tree: &'t Tree<'a>,
     names: &mut ModuleNames<'a>,
@@ -250,7 +251,7 @@ fn prepare<'a>(
     })
 }
 
-/// Refuses variables that take more memory than a module may have.
+/// Rejects variables that exceed the memory limit of a module.
 fn check_storage(names: &ModuleNames<'_>) -> Result<(), SpannedError> {
     let mut sum = u64::from(names.private_bytes);
     for variable in &names.variables {
@@ -297,7 +298,7 @@ fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<SpannedError>) -> Vec<
         .collect()
 }
 
-/// Writes an initialiser from byte `at` on; nested lists fill one extent each.
+/// Writes an initializer starting at byte `at`; each nested list fills one extent.
 fn fill(
     names: &ModuleNames<'_>,
     variable: &Variable<'_>,

@@ -1,8 +1,8 @@
-//! The opcodes the emulator knows, and how they use their first operand.
+//! Opcodes known to the emulator, and the role of their first operand.
 
 use crate::diagnostics::{Span, SpannedError};
 
-/// Opcodes, without modifiers, of which the emulator takes at least one form.
+/// Opcodes, without modifiers, for which the emulator supports at least one form.
 const KNOWN: [&str; 89] = [
     "abs",
     "activemask",
@@ -95,7 +95,7 @@ const KNOWN: [&str; 89] = [
     "xor",
 ];
 
-/// Opcodes of PTX that are refused on purpose, with the reason.
+/// PTX opcodes that are deliberately rejected, with the reason.
 const REFUSED: [(&str, &str); 43] = [
     ("suld", "surfaces are not supported"),
     ("sust", "surfaces are not supported"),
@@ -151,17 +151,18 @@ const REFUSED: [(&str, &str); 43] = [
     ("vset4", "video instructions are not supported"),
 ];
 
-/// Opcodes, without modifiers, of which the emulator takes at least one form, in the order of the alphabet.
+/// Returns the opcodes, without modifiers, for which the emulator supports at least one form. The
+/// order is alphabetical.
 pub fn opcodes() -> &'static [&'static str] {
     &KNOWN
 }
 
-/// The opcode without modifiers.
+/// Returns the opcode without its modifiers, up to the first dot.
 pub(crate) fn base(opcode: &str) -> &str {
     opcode.split('.').next().unwrap_or(opcode)
 }
 
-/// Complains about an opcode that is unknown or refused.
+/// Returns an error for an opcode that is unknown or rejected.
 pub(crate) fn check(opcode: &str, span: Span) -> Result<(), SpannedError> {
     let name = base(opcode);
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
@@ -176,7 +177,7 @@ pub(crate) fn check(opcode: &str, span: Span) -> Result<(), SpannedError> {
     Err(SpannedError::new(span, format!("unknown instruction `{opcode}`")).nearest(name, KNOWN))
 }
 
-/// Whether the first operand is the destination.
+/// True if the first operand is the destination.
 pub(crate) fn writes_first(opcode: &str) -> bool {
     match base(opcode) {
         "st" | "red" | "bra" | "brx" | "stackrestore" | "call" | "ret" | "exit" | "trap"

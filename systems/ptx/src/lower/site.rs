@@ -1,8 +1,8 @@
-//! The checker's view of an instruction: where it stands, which values it takes and gives in the
-//! names of the program, and what becomes of pointers in it.
+//! Checker's view of an instruction: its position, its source and result values by program name,
+//! and its effect on pointers.
 //!
-//! Registers are those of the text. Values that share an architectural register are different
-//! values here, so that an uninitialised one is not taken for the one before it.
+//! Registers are the virtual registers of the text. Values that share an architectural register are
+//! distinct here, so an uninitialised value is not mistaken for its predecessor.
 
 use crate::ast::Location;
 use crate::diagnostics::Source;
@@ -12,76 +12,76 @@ use crate::lower::opcodes;
 use crate::ops::Op;
 use crate::types::ScalarType;
 
-/// An instruction.
+/// An instruction as the checker sees it.
 #[derive(Debug)]
 pub(crate) struct Site {
-    /// Column of the instruction, from one.
+    /// Column of the instruction, counted from one.
     pub(crate) column: u32,
-    /// What `.loc` says.
+    /// Source location given by the last `.loc` directive.
     pub(crate) location: Option<Location>,
-    /// Register of the guard.
+    /// Register of the guard predicate, if the instruction has one.
     pub(crate) guard: Option<u32>,
-    /// Values taken, without the address of an access.
+    /// Source values, except for the address of an access.
     pub(crate) sources: Vec<Origin>,
-    /// Registers written, element by element; `None` for `_`.
+    /// Destination registers, one per element; `None` for `_`.
     pub(crate) results: Vec<Option<u32>>,
-    /// What the address of an access starts from.
+    /// Base value of an access's address.
     pub(crate) address: Origin,
     pub(crate) rule: Rule,
     pub(crate) order: Order,
-    /// Nobody wrote it: control runs off the end here.
+    /// True for the implicit return added where control reaches the end of a function.
     pub(crate) is_implied: bool,
 }
 
-/// Where a value comes from.
+/// Origin of a source value in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Register(u32),
-    /// Address of a variable.
+    /// Address of a variable, which is a pointer.
     Symbol(Symbol),
-    /// A number.
+    /// A number, which never is a pointer.
     Number,
 }
 
-/// What the results have from the sources.
+/// Propagation of initialisation and pointer tags from sources to results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// The value itself, perhaps in parts; copying is no use of it.
+    /// Copies the value, possibly in parts; this does not count as a use.
     Copy,
-    /// The value in another form.
+    /// Converts the value to another representation.
     Convert,
-    /// The second source or the third, as the predicate says; `selp` has it last.
+    /// Selects the second or the third source by a predicate, which is the last source of `selp`.
     Select,
     Add,
     Subtract,
-    /// The last source moved by the others.
+    /// Adds the product of the other sources to the last source.
     MultiplyAdd,
-    /// A pointer whose low bits are cut off or set stays one.
+    /// Clears or sets low bits; a pointer remains a pointer.
     Mask,
-    /// The smaller or the larger one.
+    /// Returns the smaller or the larger source.
     Either,
-    /// A pointer loses its meaning.
+    /// Computes a number from which no pointer can be recovered.
     Scramble,
-    /// No number a pointer could be made of.
+    /// Produces a number that cannot be used as a pointer.
     Plain,
-    /// Division of integers, as `Scramble`.
+    /// Integer division; otherwise the same as `Scramble`.
     Divide,
     Load,
     Store,
     Atomic,
     Call,
     Return,
-    /// `bar.warp.sync`
+    /// Wavefront barrier, written `bar.warp.sync` in PTX.
     WavefrontBarrier,
     Fence,
 }
 
-/// What an access or fence says about other threads.
+/// Ordering of an access or fence with respect to other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// Between whom it is no data race with others of its kind.
+    /// Scope within which the access does not race with others of its kind.
     pub(crate) strength: SyncScope,
-    /// What was written before is visible to those who see this.
+    /// True if earlier writes become visible to threads that observe this access.
     pub(crate) releases: bool,
 }
 
@@ -89,27 +89,27 @@ pub(crate) struct Order {
 /// "morally strong").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SyncScope {
-    /// None: it must not meet another one.
+    /// No synchronisation: races with any conflicting access.
     #[default]
     Weak,
-    /// Between threads of one work-group.
+    /// Synchronises threads of the same work-group only.
     Group,
-    /// Between all threads.
+    /// Synchronises all threads of the device.
     Device,
 }
 
-/// A function's registers and variables.
+/// Registers and frame variables of a function, by name.
 #[derive(Debug)]
 pub(crate) struct FunctionShape {
     pub(crate) registers: usize,
-    /// Declarations: the first register, the name, and whether numbers follow it.
+    /// Register declarations: first register, name, and true if numbers follow the name.
     names: Vec<(u32, String, bool)>,
     pub(crate) parameters: Vec<Option<u32>>,
     pub(crate) returns: Vec<Option<u32>>,
     pub(crate) frame: Vec<FrameRange>,
 }
 
-/// A variable of a function's frame.
+/// Byte range of a variable in a function's frame.
 #[derive(Debug)]
 pub(crate) struct FrameRange {
     pub(crate) name: String,
@@ -117,14 +117,14 @@ pub(crate) struct FrameRange {
     pub(crate) bytes: u32,
 }
 
-/// A variable in work-group memory.
+/// Byte range of a variable in local memory.
 #[derive(Debug)]
 pub(crate) struct SharedRange {
-    /// Its number in the module.
+    /// Index of the variable in the module.
     pub(crate) number: usize,
     pub(crate) name: String,
     pub(crate) start: u32,
-    /// `None`: to the end of the memory.
+    /// Size in bytes; `None` extends to the end of the memory.
     pub(crate) bytes: Option<u32>,
 }
 
@@ -151,7 +151,7 @@ impl FunctionShape {
         }
     }
 
-    /// Name of a register in the text.
+    /// Returns the name of a register in the text.
     pub(crate) fn register_name(&self, register: u32) -> String {
         let after = self.names.partition_point(|(first, ..)| *first <= register);
         match after.checked_sub(1).map(|at| &self.names[at]) {
@@ -162,7 +162,7 @@ impl FunctionShape {
     }
 }
 
-/// Describes the instruction at `index` of a function.
+/// Describes the instruction at `index` of a function for the checker.
 pub(crate) fn describe(
     prepared: &NumberedFunction<'_>,
     index: usize,
@@ -230,8 +230,9 @@ pub(crate) fn describe(
     site
 }
 
-/// Through which parameters, given by their offsets, a kernel may read memory: those whose values
-/// reach the address of a load or atomic, a call, or memory, and those whose own address is taken.
+/// Returns the parameters, given by offset, through which a kernel may read memory. These are
+/// parameters whose value reaches the address of a load or atomic, a call, or memory. Parameters
+/// whose own address is taken are included.
 pub(crate) fn read_through(sites: &[Site], registers: usize, offsets: &[u32]) -> Vec<bool> {
     let mut read = vec![false; offsets.len()];
     for (parameter, &offset) in offsets.iter().enumerate() {

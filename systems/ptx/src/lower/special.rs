@@ -2,8 +2,8 @@
 
 use crate::ops::Special;
 
-/// Registers whose value depends on where and when the work-group runs. Emulation comes before
-/// timing, so they have no value that timing could not contradict.
+/// Special registers whose value depends on the time and place of execution. Emulation precedes
+/// timing, so any value could contradict the timing model.
 const PLACED: [&str; 18] = [
     "%warpid",
     "%nwarpid",
@@ -25,8 +25,8 @@ const PLACED: [&str; 18] = [
     "%reserved_smem_offset_begin",
 ];
 
-/// The special register with this name, a reason why it is refused, or `None` if the name is not
-/// one of a special register.
+/// Looks up a special register by name. Returns it, or the reason for its rejection, or `None` if
+/// it is not a special register.
 pub(crate) fn find(name: &str) -> Option<Result<Special, String>> {
     if PLACED.contains(&name) || name.starts_with("%pm") || name.starts_with("%envreg") {
         return Some(Err(format!(

@@ -7,7 +7,7 @@ use crate::ops::{Constant, NO_REGISTER, Op, Src, TextureQuery, TextureRead};
 use crate::types::ScalarType;
 
 impl Encoder<'_, '_> {
-    /// `tex` and `tld4`.
+    /// Encodes the texture reads `tex` and `tld4`.
     pub(crate) fn texture_read(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let gathers = match form.base {
             "tld4" => Some(
@@ -103,7 +103,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Texture(self.tables.textures.len() as u32 - 1))
     }
 
-    /// `txq`
+    /// Encodes the texture query instruction `txq`.
     pub(crate) fn texture_query(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let query = form
             .take_one(|name| match name {
@@ -130,7 +130,7 @@ impl Encoder<'_, '_> {
         Ok(Op::TextureQuery { query, d, texture })
     }
 
-    /// Where the number of a texture comes from.
+    /// Returns the source of a texture's number.
     fn texture(&mut self, base: Base, span: Span) -> Encoded<Src> {
         match base {
             Base::Register(register) if self.ty(register).bits() == 64 => {

@@ -1,13 +1,13 @@
-//! Arithmetic that has no lane function of its own: carries, conversions, packing.
+//! Operands of arithmetic without dedicated lane functions: carries, conversions, packing.
 
 use super::Src;
 use crate::types::ScalarType;
 
-/// Extended-precision arithmetic on the carry flag.
+/// Extended-precision arithmetic that uses the carry flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carry {
     pub(crate) kind: CarryKind,
-    /// 64-bit operands.
+    /// True if the operands are 64 bits wide.
     pub(crate) wide: bool,
     pub(crate) signed: bool,
     pub(crate) takes: bool,
@@ -26,38 +26,38 @@ pub(crate) enum CarryKind {
     MadHi,
 }
 
-/// A pack or unpack `mov` between a register and a vector of parts.
+/// A packing or unpacking `mov` between a register and a vector of parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
-    /// Bits of one part: 8, 16 or 32.
+    /// Width of one part in bits: 8, 16 or 32.
     pub(crate) bits: u32,
     pub(crate) count: usize,
-    /// Register of each part when unpacking; [`NO_REGISTER`](super::NO_REGISTER) throws it away.
+    /// Register of each part for unpacking; [`NO_REGISTER`](super::NO_REGISTER) discards it.
     pub(crate) registers: [u16; 4],
-    /// Source of each part when packing.
+    /// Source of each part for packing.
     pub(crate) sources: [Src; 4],
-    /// The whole value.
+    /// Source of the whole value for unpacking.
     pub(crate) whole: Src,
-    /// The whole value is 64 bits wide.
+    /// True if the whole value is 64 bits wide.
     pub(crate) wide: bool,
 }
 
-/// A conversion that has no lane function of its own.
+/// A conversion without a dedicated lane function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Convert {
     pub(crate) to: ScalarType,
     pub(crate) from: ScalarType,
     pub(crate) rounding: Rounding,
-    /// Float to float, rounded to an integral value.
+    /// True for float to float, rounded to an integral value.
     pub(crate) integral: bool,
     pub(crate) saturate: bool,
     pub(crate) flush: bool,
-    /// `.relu`: negative results become zero.
+    /// True for `.relu`: negative results become zero.
     pub(crate) relu: bool,
-    /// `.satfinite`: infinite results become the largest finite number.
+    /// True for `.satfinite`: infinite results become the largest finite number.
     pub(crate) finite: bool,
     pub(crate) from_wide: bool,
-    /// Bits of the destination register.
+    /// Width of the destination register in bits.
     pub(crate) to_bits: u32,
     pub(crate) d: u16,
     pub(crate) a: Src,

@@ -1,8 +1,8 @@
-//! Calls of device functions.
+//! Operands of calls to device functions, and of indexed branches.
 
 use super::Src;
 
-/// What a call copies, in lanes of the caller.
+/// Values that a call copies for the active lanes of the caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallSite {
     /// Index of the callee in the kernel's function table.
@@ -11,31 +11,31 @@ pub(crate) struct CallSite {
     pub(crate) results: Vec<Transfer>,
 }
 
-/// A call through a register.
+/// A call through a register, with its possible targets.
 #[derive(Clone, Debug)]
 pub(crate) struct IndirectCall {
-    /// Where the address of the function is.
+    /// Source of the address of the function.
     pub(crate) pointer: Src,
-    /// It is a 64-bit register.
+    /// True if the pointer is a 64-bit register.
     pub(crate) wide: bool,
-    /// Address of each function that may be called, and its call site.
+    /// Address and call site of each possible target.
     pub(crate) sites: Vec<(u64, u32)>,
 }
 
-/// A branch by number.
+/// A branch that selects its target by index.
 #[derive(Clone, Debug)]
 pub(crate) struct Jump {
     pub(crate) index: Src,
-    /// Instructions.
+    /// Target instructions, by index in the kernel.
     pub(crate) targets: Vec<u32>,
-    /// The reconvergence point.
+    /// Reconvergence point of the branch, as an instruction index.
     pub(crate) meet: u32,
 }
 
-/// One value between caller and callee.
+/// Transfer of one value between caller and callee.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Transfer {
-    /// Bytes between frames: (caller's offset, callee's offset, bytes).
+    /// Copies bytes between frames: (caller's offset, callee's offset, bytes).
     Memory {
         caller: u32,
         callee: u32,

@@ -1,8 +1,8 @@
-//! Instructions in which lanes or wavefronts meet: exchanges, votes, barriers.
+//! Operands of instructions that synchronise lanes or wavefronts: exchanges, votes, barriers.
 
 use super::{Pred, Src};
 
-/// Which way a value's lanes are exchanged.
+/// Lane exchange pattern of a shuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShuffleMode {
     Up,
@@ -32,24 +32,24 @@ pub(crate) enum VoteMode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vote {
     pub(crate) mode: VoteMode,
-    /// Predicate register, or general register for a ballot.
+    /// Destination: predicate register, or general register for a ballot.
     pub(crate) d: u16,
     pub(crate) a: Pred,
-    /// Lanes named by `.sync`; `None` for the old form.
+    /// Lane mask of `.sync`; `None` for the old form.
     pub(crate) members: Option<Src>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BarrierKind {
-    /// Wait for the others.
+    /// Waits until the other threads arrive.
     Wait,
-    /// Announce arrival and go on.
+    /// Announces arrival and continues without waiting.
     Arrive,
-    /// Wait, then receive how many threads' predicates held.
+    /// Waits, and then returns the number of threads with a true predicate.
     Count,
-    /// Wait, then receive whether all did.
+    /// Waits, and then returns true if all predicates are true.
     All,
-    /// Wait, then receive whether any did.
+    /// Waits, and then returns true if any predicate is true.
     Any,
 }
 
@@ -57,9 +57,9 @@ pub(crate) enum BarrierKind {
 pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,
     pub(crate) id: Src,
-    /// Threads that take part; `None` for all of the work-group.
+    /// Number of participating threads; `None` for the whole work-group.
     pub(crate) threads: Option<Src>,
-    /// Register of the count, or predicate.
+    /// Destination: register of the count, or predicate.
     pub(crate) d: u16,
     pub(crate) p: Pred,
 }

@@ -1,13 +1,14 @@
-//! Functions over all 32 lanes.
+//! Lane functions, which operate on all 32 lanes.
 //!
-//! They compute all lanes whatever the mask says; the result is blended into the destination
-//! afterwards. They are therefore total: no input makes them panic.
+//! They compute all lanes regardless of the mask; the result is then blended into the destination.
+//! Therefore they are total: no input causes a panic.
 //!
-//! Each is compiled twice, since most machines have wider vectors than a program for all of them may use.
+//! Each is compiled twice, since most hosts support wider vectors than the baseline instruction
+//! set.
 
-/// One 32-bit value per lane. Narrower values are kept zero-extended.
+/// One 32-bit value per lane; narrower values are zero-extended.
 pub(crate) type Lanes32 = [u32; 32];
-/// One 64-bit value per lane.
+/// One 64-bit value for each of the 32 lanes.
 pub(crate) type Lanes64 = [u64; 32];
 
 pub(crate) type Unary32 = fn(&Lanes32, &mut Lanes32);
@@ -31,7 +32,7 @@ pub(crate) type Compare64 = fn(&Lanes64, &Lanes64) -> u32;
 
 pub(crate) use warpweave_trace::for_this_machine;
 
-/// Builds a function over lanes from an expression over one lane.
+/// Builds a function over all lanes from an expression for one lane.
 macro_rules! lanes {
     (|$a:ident: $ta:ty| -> $r:ty $body:block) => {
         $crate::ops::for_this_machine!(fn(x: &[$ta; 32], out: &mut [$r; 32]) -> () {
@@ -81,7 +82,7 @@ macro_rules! lanes {
 }
 pub(crate) use lanes;
 
-/// Builds a comparison: bit `i` of the result is the outcome of lane `i`.
+/// Builds a comparison: bit `i` of the result is the outcome in lane `i`.
 macro_rules! compare {
     (|$a:ident, $b:ident: $t:ty| $body:expr) => {
         $crate::ops::for_this_machine!(fn(x: &[$t; 32], y: &[$t; 32]) -> u32 {

@@ -1,25 +1,25 @@
-//! Accesses to memory.
+//! Operands of memory accesses: regions, loads, stores and atomics.
 
 use warpweave_trace::Space;
 
 use super::{NO_REGISTER, Src};
 
-/// Where an access goes, as far as the opcode says.
+/// Memory region of an access, to the extent that the opcode gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Region {
     Global,
     Const,
     Shared,
-    /// Private memory and parameters of functions: offsets into the frame or, from a register,
-    /// into the thread's private memory.
+    /// Private memory and function parameters. Offsets are relative to the frame or, for a register
+    /// base, to the thread's private memory.
     Local,
-    /// The kernel's arguments.
+    /// Argument block of the kernel, in parameter space.
     Param,
     Generic,
 }
 
 impl Region {
-    /// As the trace calls it; what a generic access reaches unless it turns out otherwise.
+    /// Returns the space for trace records; a generic access counts as global until it is resolved.
     pub(crate) fn space(self) -> Space {
         match self {
             Self::Global | Self::Generic => Space::Global,
@@ -35,11 +35,11 @@ impl Region {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address {
     pub(crate) region: Region,
-    /// Base in a 64-bit slot, else in a 32-bit one.
+    /// True if the base is in a 64-bit slot, false for a 32-bit slot.
     pub(crate) wide: bool,
     pub(crate) base: Src,
     pub(crate) offset: i64,
-    /// Add the start of the current frame.
+    /// True if the start of the current frame is added.
     pub(crate) in_frame: bool,
 }
 
@@ -47,32 +47,32 @@ pub(crate) struct Address {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) address: Address,
-    /// That of the address's region.
+    /// Address space of the address's region, for trace records.
     pub(crate) space: Space,
-    /// Bytes of one element.
+    /// Size of one element in bytes.
     pub(crate) bytes: u32,
     pub(crate) signed: bool,
     pub(crate) count: usize,
-    /// The registers are 64 bits wide.
+    /// True if the registers are 64 bits wide.
     pub(crate) wide: bool,
-    /// The registers are 16 bits wide.
+    /// True if the registers are 16 bits wide.
     pub(crate) short: bool,
     pub(crate) registers: [u16; 4],
     pub(crate) sources: [Src; 4],
-    /// It takes part in synchronisation: `.volatile`, `.relaxed`, `.acquire`, `.mmio`.
+    /// True if the access synchronises: `.volatile`, `.relaxed`, `.acquire`, `.mmio`.
     pub(crate) strong: bool,
-    /// Parameter passing between functions: hardware does it in registers, so the trace shows a
-    /// step without addresses.
+    /// True for function parameters, which hardware passes in registers. The trace records a step
+    /// without addresses.
     pub(crate) silent: bool,
-    /// One element that fills its register: the common case, for which there are short loops.
+    /// True if one element fills its register, the common case that has fast paths.
     pub(crate) plain: bool,
-    /// One that is tried for all lanes at once before anything else: [`Access::suits_full_wavefront`], and not strong if it is a
-    /// load.
+    /// True if the whole-wavefront path is tried first: [`Access::suits_full_wavefront`], and not a
+    /// strong load.
     pub(crate) whole: bool,
 }
 
 impl Access {
-    /// The same load, which says whether there are short loops for it.
+    /// Returns the load with the flags for its fast paths set.
     pub(crate) fn load(self) -> Self {
         let mut access = self.classified();
         access.whole =
@@ -80,7 +80,7 @@ impl Access {
         access
     }
 
-    /// As [`Self::load`], for a store.
+    /// Returns the store with the flags for its fast paths set, like [`Self::load`].
     pub(crate) fn store(self) -> Self {
         let mut access = self.classified();
         access.whole = access.suits_full_wavefront();
@@ -93,7 +93,7 @@ impl Access {
         self
     }
 
-    /// A plain one with addresses in the trace, which do not depend on the frame.
+    /// True for a plain access with recorded addresses that do not depend on the frame.
     pub(crate) fn suits_full_wavefront(&self) -> bool {
         self.plain && !self.silent && !self.address.in_frame
     }
@@ -104,20 +104,20 @@ pub(crate) enum AtomicKind {
     Add,
     AddF32,
     AddF64,
-    /// One half-precision number, or a pair of them.
+    /// Adds one half-precision number, or a pair of them.
     AddF16,
-    /// One number of type bf16, or a pair of them.
+    /// Adds one number of type bf16, or a pair of them.
     AddBF16,
     MinU,
     MinS,
     MaxU,
     MaxS,
-    /// The smaller single, of their sizes with `abs`; a NaN loses unless `nan`.
+    /// Minimum of two singles, compared by magnitude with `abs`; a NaN loses unless `nan` is set.
     MinF32 {
         abs: bool,
         nan: bool,
     },
-    /// The larger single.
+    /// Maximum of two singles, with the same flags as `MinF32`.
     MaxF32 {
         abs: bool,
         nan: bool,
@@ -135,10 +135,10 @@ pub(crate) enum AtomicKind {
 pub(crate) struct Atomic {
     pub(crate) kind: AtomicKind,
     pub(crate) address: Address,
-    /// 2, 4, 8 or 16.
+    /// Operand size in bytes: 2, 4, 8 or 16.
     pub(crate) bytes: u32,
-    /// Destination or [`NO_REGISTER`](super::NO_REGISTER). Of 16 bytes it is the slot of the lower half, as those of
-    /// the sources are.
+    /// Destination or [`NO_REGISTER`](super::NO_REGISTER). For 16 bytes, destination and sources
+    /// are the slots of the lower halves.
     pub(crate) d: u16,
     pub(crate) b: Src,
     pub(crate) c: Src,

@@ -1,8 +1,8 @@
-//! The decoded form of an instruction: operands are slot numbers, the arithmetic is a function
-//! over all 32 lanes chosen once, when the kernel is lowered.
+//! Decoded form of an instruction. Operands are slot numbers; the arithmetic is a function over all
+//! 32 lanes, chosen once when the kernel is lowered.
 //!
-//! [`Op`] is here; `lanes.rs` are the functions, the other files the operands of instructions that
-//! need more than a few words. Lowering makes them, `exec/` runs them.
+//! [`Op`] is defined here, and the lane functions in `lanes.rs`. The other files hold operands of
+//! instructions that need more than a few words. Lowering creates them, and `exec/` executes them.
 
 mod arithmetic;
 mod call;
@@ -28,7 +28,7 @@ pub(crate) use self::operands::{Logic, NO_REGISTER, Outcome, Pred, Src};
 pub(crate) use self::scalar::{FloatFormat, FloatOp, FloatSpec, PairOp, Scalar, ScalarKind};
 pub(crate) use self::texture::{TextureQuery, TextureRead};
 
-/// What an instruction does.
+/// Operation of a decoded instruction, with its operands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Move32 {
@@ -158,7 +158,7 @@ pub(crate) enum Op {
         b: Src,
         outcome: Outcome,
     },
-    /// `set`: like a comparison, the outcome as a number.
+    /// Executes `set`: like a comparison, but returns the outcome as a number.
     Set32 {
         f: Compare32,
         d: u16,
@@ -177,14 +177,15 @@ pub(crate) enum Op {
         logic: Logic,
         with: Pred,
     },
-    /// `setp` of two pairs: `f` compares lower halves; `q` of the outcome is that of the upper ones.
+    /// Executes `setp` on two pairs: `f` compares the lower halves for `p` and the upper halves for
+    /// `q` of the outcome.
     ComparePair {
         f: Compare32,
         a: Src,
         b: Src,
         outcome: Outcome,
     },
-    /// `set` of two pairs: each half of the result is `one` or zero.
+    /// Executes `set` on two pairs: each half of the result is `one` or zero.
     SetPair {
         f: Compare32,
         d: u16,
@@ -206,13 +207,13 @@ pub(crate) enum Op {
         b: Src,
         p: Pred,
     },
-    /// A register of 128 bits from two of 64, the lower one first.
+    /// Joins two 64-bit registers to one of 128 bits, the lower half first.
     Join {
         d: u16,
         low: Src,
         high: Src,
     },
-    /// Two registers of 64 bits from one of 128; [`NO_REGISTER`] throws one away.
+    /// Splits a 128-bit register into two of 64 bits; [`NO_REGISTER`] discards a half.
     Part {
         low: u16,
         high: u16,
@@ -224,30 +225,30 @@ pub(crate) enum Op {
         a: Pred,
         b: Pred,
     },
-    /// Address of a variable in the frame; `window` is added for a generic address.
+    /// Computes the address of a frame variable; `window` is added for a generic address.
     FrameAddress {
         d: u16,
         offset: u32,
         wide: bool,
     },
-    /// `alloca`: takes private memory to the end of the call.
+    /// Executes `alloca`: allocates private memory until the end of the call.
     Allocate {
         d: u16,
         bytes: Src,
         align: u32,
         wide: bool,
     },
-    /// `stacksave`
+    /// Executes `stacksave`: returns the end of private memory.
     SaveStack {
         d: u16,
         wide: bool,
     },
-    /// `stackrestore`
+    /// Executes `stackrestore`: frees private memory from an address on.
     RestoreStack {
         a: Src,
         wide: bool,
     },
-    /// `isspacep`
+    /// Executes `isspacep`: tests if an address is in a space.
     IsSpace {
         region: Region,
         d: u16,
@@ -260,7 +261,7 @@ pub(crate) enum Op {
     Convert(u32),
     Scalar(u32),
     Load(u32),
-    /// Of an access of one byte.
+    /// Executes a prefetch, as an access of one byte.
     Prefetch(u32),
     Store(u32),
     Atomic(u32),
@@ -278,7 +279,7 @@ pub(crate) enum Op {
         wide: bool,
         members: Src,
     },
-    /// `match.all`: the members and a predicate where all have one value.
+    /// Executes `match.all`: returns the members and a true predicate if all have the same value.
     MatchAll {
         d: u16,
         p: u16,
@@ -286,14 +287,14 @@ pub(crate) enum Op {
         wide: bool,
         members: Src,
     },
-    /// `redux.sync`
+    /// Executes `redux.sync`: reduces a value over the members.
     Reduce {
         kind: AtomicKind,
         d: u16,
         a: Src,
         members: Src,
     },
-    /// `elect.sync`: the lowest of the members.
+    /// Executes `elect.sync`: elects the lowest member.
     Elect {
         d: u16,
         p: u16,
@@ -303,36 +304,37 @@ pub(crate) enum Op {
         d: u16,
     },
     Barrier(u32),
-    /// `uniform` is `.uni`; `meet` is the reconvergence point, [`NO_PC`] at the function's end.
+    /// Branches to a target. `uniform` is set for `.uni`; `meet` is the reconvergence point,
+    /// [`NO_PC`] at the end of the function.
     Branch {
         target: u32,
         meet: u32,
     },
-    /// `brx.idx`
+    /// Executes `brx.idx`, with the index of its target table.
     BranchIndexed(u32),
     Call(u32),
-    /// Call through a register.
+    /// Calls a function through a register, with the index of the indirect call.
     CallIndirect(u32),
-    /// Call of a function of the runtime.
+    /// Calls a function of the device runtime.
     External(u32),
     Return,
     Exit,
     Trap,
-    /// Fences, wavefront barriers, sleeps: nothing to do functionally.
+    /// Fences, wavefront barriers and sleeps, which have no functional effect.
     Nothing,
 }
 
-/// No instruction.
+/// Instruction index that refers to no instruction.
 pub(crate) const NO_PC: u32 = u32::MAX;
 
-/// An instruction ready to run.
+/// A decoded instruction with its guard, ready to execute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decoded {
     pub(crate) op: Op,
     pub(crate) guard: Pred,
 }
 
-/// Special registers whose value follows from the launch alone.
+/// Special registers whose value depends only on the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     ThreadId(usize),
@@ -349,11 +351,11 @@ pub(crate) enum Special {
     TotalSharedBytes,
 }
 
-/// A constant of the kernel; those that depend on the launch are filled in then.
+/// A constant of the kernel; launch-dependent constants are filled in at launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Constant {
     Value(u64),
-    /// Address of a module variable plus an offset.
+    /// Address of a module variable plus a byte offset.
     Variable {
         index: usize,
         offset: i64,

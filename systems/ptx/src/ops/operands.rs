@@ -1,28 +1,28 @@
-//! Operands, and what comparisons write.
+//! Operands of instructions, and destinations of comparisons.
 
-/// A value operand: a register of the frame, a constant of the kernel or a special register.
+/// A value operand: a frame register, a kernel constant or a special register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Src(pub(crate) u16);
 
 impl Src {
-    /// First number of the kernel's constants.
+    /// First operand number of the kernel's constants.
     pub(crate) const CONSTANT: u16 = 0x4000;
-    /// First number of the wavefront's special registers.
+    /// First operand number of the wavefront's special registers.
     pub(crate) const SPECIAL: u16 = 0x8000;
 }
 
-/// Destination that is thrown away (`_`).
+/// Destination for discarded results (`_`).
 pub(crate) const NO_REGISTER: u16 = u16::MAX;
 
-/// A predicate operand, possibly negated.
+/// A predicate operand, which may be negated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pred(pub(crate) u16);
 
 impl Pred {
     pub(crate) const NEGATED: u16 = 0x8000;
-    /// The constant true (negated: false).
+    /// Constant predicate that is true; negated, it is false.
     pub(crate) const TRUE: u16 = 0x7fff;
-    /// Not a predicate: the instruction has no guard, or the result is thrown away.
+    /// No predicate: the instruction has no guard, or the result is discarded.
     pub(crate) const NONE: u16 = 0x7ffe;
 
     pub(crate) fn is_always(self) -> bool {
@@ -30,13 +30,13 @@ impl Pred {
     }
 }
 
-/// Combination of a comparison with a third operand, and logic on predicates.
+/// Logic operation that combines a comparison with a third operand, or two predicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logic {
     And,
     Or,
     Xor,
-    /// The first operand alone.
+    /// Returns the first operand and ignores the second.
     First,
 }
 
@@ -52,12 +52,12 @@ impl Logic {
     }
 }
 
-/// What a comparison writes besides the comparison itself.
+/// Destinations and combining logic of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
-    /// Predicate register or [`Pred::NONE`].
+    /// Destination of the combined outcome, or [`Pred::NONE`].
     pub(crate) p: u16,
-    /// Receives the combination of the inverse outcome.
+    /// Destination of the combined inverse outcome.
     pub(crate) q: u16,
     pub(crate) logic: Logic,
     pub(crate) with: Pred,

@@ -1,9 +1,9 @@
-//! Arithmetic that is done one lane at a time: roundings other than to nearest, half precision,
-//! packed pairs and the rarer integer instructions.
+//! Operands of arithmetic executed one lane at a time: directed rounding, half precision, packed
+//! pairs and rare integer instructions.
 
 use super::{Rounding, Src};
 
-/// One instruction; its operands and result are all 64 bits wide, or all at most 32.
+/// A scalar instruction; operands and result are either all 64 bits wide, or all at most 32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scalar {
     pub(crate) kind: ScalarKind,
@@ -15,27 +15,27 @@ pub(crate) struct Scalar {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ScalarKind {
     Float(FloatSpec),
-    /// `cvt` of two singles to a pair, the first in the upper half.
+    /// Executes `cvt` of two singles to a pair, the first in the upper half.
     Pack(FloatSpec),
-    /// `add`, `min`, `max` of two 16-bit integers.
+    /// Executes `add`, `min` or `max` of two packed 16-bit integers.
     Pair {
         op: PairOp,
         signed: bool,
         relu: bool,
     },
-    /// `dp2a`: two 16-bit parts of the first times two bytes of the second.
+    /// Executes `dp2a`: two 16-bit parts of the first source times two bytes of the second.
     Dot2 {
         signed: [bool; 2],
         high: bool,
     },
-    /// `fns`: place of the n-th one.
+    /// Executes `fns`: position of the n-th one bit.
     FindNth,
-    /// `szext`: sign or zero extension from a width.
+    /// Executes `szext`: sign or zero extension from a given width.
     Extend {
         signed: bool,
         wrap: bool,
     },
-    /// `mad.hi.sat.s32`
+    /// Executes `mad.hi.sat.s32`: multiply-add of the high half, with saturation.
     MadHighSaturated,
 }
 
@@ -71,30 +71,30 @@ pub(crate) enum FloatFormat {
     Double,
 }
 
-/// Arithmetic on floats with all its modifiers.
+/// A floating-point operation with all its modifiers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FloatSpec {
     pub(crate) op: FloatOp,
     pub(crate) format: FloatFormat,
     pub(crate) rounding: Rounding,
-    /// `.ftz`
+    /// True for `.ftz`: subnormal numbers are flushed to zero.
     pub(crate) flush: bool,
-    /// `.sat`
+    /// True for `.sat`: results are clamped to 0..1.
     pub(crate) saturate: bool,
-    /// `.relu`
+    /// True for `.relu`: negative results become zero.
     pub(crate) relu: bool,
-    /// `.NaN`
+    /// True for `.NaN`: a NaN operand makes the result NaN.
     pub(crate) nan: bool,
-    /// `.xorsign.abs`
+    /// True for `.xorsign.abs`: magnitudes are compared, and the signs are combined.
     pub(crate) xorsign: bool,
-    /// `.satfinite`
+    /// True for `.satfinite`: infinite results become the largest finite number.
     pub(crate) finite: bool,
-    /// Two numbers of 16 bits.
+    /// True if the operands are packed pairs of 16-bit numbers.
     pub(crate) pair: bool,
 }
 
 impl FloatSpec {
-    /// An operation without modifiers.
+    /// Creates an operation without any of the modifiers.
     pub(crate) fn new(op: FloatOp, format: FloatFormat, rounding: Rounding) -> Self {
         Self {
             op,

@@ -1,29 +1,29 @@
-//! Reads and queries of textures.
+//! Operands of texture reads and texture queries.
 
 use super::Src;
 
-/// A read of a texture.
+/// Operands of a texture read instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextureRead {
-    /// Handle of a texture, or address of a reference; 64 bits.
+    /// Texture handle, or address of a texture reference; 64 bits.
     pub(crate) texture: Src,
-    /// Axes with coordinates.
+    /// Number of axes that have a coordinate.
     pub(crate) axes: usize,
-    /// Number of the layer; `None` of a texture without layers.
+    /// Layer number; `None` for a texture without layers.
     pub(crate) layer: Option<Src>,
-    /// One for each axis.
+    /// Coordinate along each axis; only the first `axes` are used.
     pub(crate) coordinates: [Src; 3],
-    /// Coordinates are floating-point numbers rather than numbers of texels.
+    /// True if coordinates are floating-point numbers, false if they are texel indices.
     pub(crate) is_real: bool,
-    /// The results are floating-point numbers rather than integers.
+    /// True if the results are floating-point numbers, false if they are integers.
     pub(crate) gives_floats: bool,
-    /// `tld4`: this channel of the four texels around.
+    /// Channel that `tld4` gathers from the four surrounding texels.
     pub(crate) gathers: Option<usize>,
-    /// Destinations, or [`NO_REGISTER`](super::NO_REGISTER).
+    /// Destination of each channel, or [`NO_REGISTER`](super::NO_REGISTER) to discard it.
     pub(crate) registers: [u16; 4],
 }
 
-/// What `txq` asks for.
+/// Texture property that a `txq` instruction returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextureQuery {
     Width,

@@ -1,7 +1,7 @@
-//! Recursive-descent parser: tokens to syntax tree.
+//! Recursive-descent parser from tokens to the syntax tree.
 //!
-//! After a mistake the parser skips to the end of the statement and goes on, so one run reports
-//! several mistakes.
+//! After an error, the parser skips to the end of the statement and continues, so one run reports
+//! several errors.
 
 mod module;
 mod operand;
@@ -15,10 +15,10 @@ use crate::ast::Tree;
 use crate::diagnostics::{Source, Span, SpannedError};
 use crate::lexer::{self, Kind, Token};
 
-/// More complaints than this help nobody.
+/// Maximum number of errors reported in one run.
 pub(crate) const COMPLAINTS_MAX: usize = 20;
 
-/// Parses a whole file.
+/// Parses a whole file and returns its syntax tree, or all errors.
 pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<SpannedError>> {
     let tokens = lexer::tokens(source.text).map_err(|complaint| vec![complaint])?;
     let mut parser = Parser {
@@ -44,10 +44,10 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     at: usize,
-    /// Blocks, operands and initialisers open around what is being read.
+    /// Nesting depth of the open blocks, operands and initializers.
     depth: usize,
     complaints: Vec<SpannedError>,
-    /// Source files by number.
+    /// Source files, keyed by their `.file` number.
     files: BTreeMap<u64, &'a str>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    /// Takes the next token; the end of the file is never consumed.
+    /// Consumes and returns the next token; the end of the file is never consumed.
     fn next(&mut self) -> Token {
         let token = self.tokens[self.at];
         if token.kind != Kind::End {
@@ -117,7 +117,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The text of the next token if it is a directive or modifier, without its dot.
+    /// Returns the text of the next token without its dot, if it is a directive or modifier.
     fn dot(&self) -> Option<&'a str> {
         let token = self.peek();
         (token.kind == Kind::Dot).then(|| &self.slice(token.span)[1..])
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Reads one level further down; its first token is the next one.
+    /// Parses one nesting level deeper, starting at the next token.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == NESTING_MAX {
             return Err(SpannedError::new(self.peek().span, nested_too_deep()));
@@ -157,7 +157,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// After a mistake: to the end of the statement, but not past the end of the body.
+    /// Recovers from an error by skipping to the end of the statement, but not past the end of the
+    /// body.
     fn recover(&mut self) {
         loop {
             match self.peek().kind {
@@ -174,7 +175,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips `{ ... }` with nested braces; the next token is the opening one.
+    /// Skips `{ ... }` with nested braces; the next token must be the opening brace.
     fn skip_braces(&mut self) {
         let mut depth = 0u32;
         loop {

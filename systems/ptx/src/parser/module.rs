@@ -1,4 +1,4 @@
-//! Module level: directives, functions, variables and their initialisers.
+//! Parser for module level: directives, functions, variables and their initializers.
 
 use super::{Parsed, Parser};
 use crate::ast::{Function, Initialiser, Linkage, Location, Tree, Variable};
@@ -6,10 +6,10 @@ use crate::diagnostics::{Span, SpannedError};
 use crate::lexer::Kind;
 use crate::types::{ScalarType, StateSpace};
 
-/// Alignment of device allocations; no variable can ask for more.
+/// Alignment of device allocations in bytes; the maximum for variables.
 const ALIGNMENT_MAX: u32 = 256;
 
-/// Keeps sizes in bytes within 32 bits, so that layouts do not overflow.
+/// Maximum size in bytes; it keeps sizes within 32 bits, so that layouts do not overflow.
 const BYTES_MAX: u64 = 1 << 31;
 
 const MODULE_DIRECTIVES: [&str; 20] = [
@@ -119,7 +119,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `.file 1 "name"[, time, size]` or `.loc file line column[, function_name f, inlined_at ..]`.
+    /// Parses `.file 1 "name"[, time, size]` or
+    /// `.loc file line column[, function_name f, inlined_at ..]`.
     pub(super) fn location(&mut self) -> Parsed<Option<Location>> {
         let is_file = self.dot() == Some("file");
         self.next();
@@ -247,7 +248,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Tuning directives between the head and the body; they do not change what the code does.
+    /// Skips tuning directives between head and body; they have no functional effect.
     pub(super) fn function_directives(&mut self) -> Parsed<()> {
         while let Some(name) = self.dot() {
             match name {
@@ -293,7 +294,7 @@ impl<'a> Parser<'a> {
         Ok(list)
     }
 
-    /// One declaration statement with its `;`, which may declare several names.
+    /// Parses one declaration including its `;`, which may declare several names.
     pub(super) fn variables(
         &mut self,
         linkage: Linkage,
@@ -387,7 +388,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `.ptr [.space] [.align n]` on kernel parameters: a promise to compilers.
+    /// Skips `.ptr [.space] [.align n]` on kernel parameters, which is an assertion for the
+    /// compiler.
     fn pointer_attributes(&mut self) -> Parsed<()> {
         while let Some(word) = self.dot() {
             if word == "align" {
@@ -476,7 +478,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `+ n`, `- n` or nothing.
+    /// Parses an optional offset of the form `+ n` or `- n`.
     pub(super) fn signed_offset(&mut self) -> Parsed<i64> {
         let negative = if self.eat('+') {
             self.eat('-')

@@ -1,4 +1,4 @@
-//! Operands: registers, constants, addresses, vectors and argument lists.
+//! Parser for operands: registers, constants, addresses, vectors and argument lists.
 
 use super::{Parsed, Parser};
 use crate::ast::{Operand, OperandKind};
@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         Ok(list)
     }
 
-    /// A name, with the component of a special register (`%tid.x`) if one follows directly.
+    /// Parses a name, with the component of a special register (`%tid.x`) if it follows directly.
     fn name(&mut self) -> Parsed<&'a str> {
         let (name, span) = self.word("a name")?;
         let next = self.peek();

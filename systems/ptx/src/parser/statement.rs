@@ -1,4 +1,4 @@
-//! Function bodies: scopes, declarations, labels and instructions.
+//! Parser for function bodies: scopes, declarations, labels and instructions.
 
 use super::{Parsed, Parser};
 use crate::ast::{Guard, Instruction, Linkage, Statement};
@@ -7,7 +7,7 @@ use crate::lexer::Kind;
 use crate::types::StateSpace;
 
 impl<'a> Parser<'a> {
-    /// `{ statements }`
+    /// Parses a body of the form `{ statements }`.
     pub(super) fn body(&mut self) -> Parsed<Vec<Statement<'a>>> {
         self.expect('{', "before the body")?;
         let mut statements = Vec::new();
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `.callprototype (returns) _ (parameters) .noreturn;`
+    /// Parses `.callprototype (returns) _ (parameters) .noreturn;` after its label.
     fn prototype(&mut self, name: &'a str, span: Span) -> Parsed<Statement<'a>> {
         self.next();
         let mut lists = [Vec::new(), Vec::new()];
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `.branchtargets a, b;` and `.calltargets f, g;`
+    /// Parses `.branchtargets a, b;` or `.calltargets f, g;` after its label.
     fn targets(&mut self, name: &'a str, span: Span, is_call: bool) -> Parsed<Statement<'a>> {
         self.next();
         let mut list = vec![self.word("a name")?];

@@ -1,8 +1,10 @@
-//! Random C programs without undefined behaviour, the same text for host and device.
+//! Generator of random C programs without undefined behaviour, with the same text for host and
+//! device.
 //!
-//! A program is a function `program(lane, out)` over integers and floats of every width: loops, branches, `switch`,
-//! arrays in private memory, tables, structures by value and calls. Shifts are masked, divisors are small and positive,
-//! floats become integers within their range only, and bits of a NaN are never seen. Signed numbers wrap (`-fwrapv`).
+//! A program is a function `program(lane, out)` over integers and floats of every width. It has
+//! loops, branches, `switch`, private arrays, tables, structures passed by value and calls. Shifts
+//! are masked, and divisors are small and positive. Floats are converted to integers only within
+//! range, and NaN bits are never observed. Signed numbers wrap (`-fwrapv`).
 
 use std::fmt::Write as _;
 
@@ -12,12 +14,12 @@ const TYPES: [&str; 10] = [
     "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "float", "double",
 ];
 
-/// Lanes that a program is run for.
+/// Number of lanes for which a program runs.
 pub(crate) const LANES: u32 = 64;
-/// Numbers of 64 bits that each lane gives.
+/// Number of 64-bit results of each lane.
 pub(crate) const RESULTS: u32 = 4;
 
-/// Types, checked conversions and both ways to start the program.
+/// Types, checked conversions and entry points for host and device.
 const HEAD: &str = "\
 typedef signed char i8; typedef unsigned char u8; typedef short i16; typedef unsigned short u16;
 typedef int i32; typedef unsigned int u32; typedef long long i64; typedef unsigned long long u64;
@@ -58,9 +60,9 @@ int main(void) {
 struct Variable {
     name: String,
     ty: usize,
-    /// Loop counters and tables are not written.
+    /// False for loop counters and tables, which are never written.
     writable: bool,
-    /// Elements, a power of two; zero for a single value.
+    /// Number of elements, a power of two; zero for a scalar.
     elements: u64,
 }
 
@@ -68,15 +70,15 @@ struct Function {
     name: String,
     result: usize,
     parameters: Vec<usize>,
-    /// Rounds of its innermost loop, at most.
+    /// Maximum number of iterations of its innermost loop.
     rounds: u64,
 }
 
-/// Rounds of the innermost loop of a function, and of all it calls, at most.
+/// Maximum iterations of the innermost loop of a function, including all functions it calls.
 const ROUNDS: u64 = 48;
 const ROUNDS_WITH_CALLS: u64 = 600;
 
-/// Writes a program, function after function.
+/// Generates a program, one function after another.
 struct Writer {
     dice: CounterRng,
     count: u64,
@@ -84,12 +86,13 @@ struct Writer {
     variables: Vec<Variable>,
     functions: Vec<Function>,
     names: u64,
-    /// How often the current statement may run in a call of its function, and the most so far.
+    /// Maximum executions of the current statement per call of its function, and the largest value
+    /// so far.
     rounds: u64,
     most_rounds: u64,
 }
 
-/// The program of this number.
+/// Returns the program generated from this number.
 pub(crate) fn program(number: u64) -> String {
     let mut writer = Writer {
         dice: CounterRng::new(number, "C program"),
@@ -159,7 +162,7 @@ impl Writer {
         format!("({}){value}ULL", TYPES[ty])
     }
 
-    /// A value of one type as another.
+    /// Returns the text that converts a value from one type to another.
     fn converted(from: usize, to: usize, text: &str) -> String {
         if Self::is_float(from) && !Self::is_float(to) {
             return format!("to_{}({text})", TYPES[to]);
@@ -183,7 +186,7 @@ impl Writer {
         Self::converted(of, ty, &format!("{name}[({index}) & {}]", elements - 1))
     }
 
-    /// An expression of this type, of at most this depth.
+    /// Returns an expression of this type with at most this depth.
     fn expression(&mut self, ty: usize, depth: u32) -> String {
         if depth == 0 {
             return self.leaf(ty);

@@ -1,7 +1,8 @@
-//! Random C programs, compiled by clang for the host and for the device: the emulator gives the same bits.
+//! Tests that random C programs, compiled by clang for host and device, give identical results in
+//! the emulator.
 //!
-//! `WARPWEAVE_PROGRAMS` is how many programs are tried, 20 unless it says otherwise. Without a clang that compiles for
-//! nvptx64 the test says so and passes.
+//! `WARPWEAVE_PROGRAMS` sets the number of programs, 20 by default. If there is no clang that
+//! targets nvptx64, the test reports this and passes.
 
 mod generate;
 
@@ -29,7 +30,7 @@ const DEVICE: [&str; 5] = [
     "-S",
 ];
 
-/// Compiles a text; what clang writes, or what it complains of.
+/// Compiles a text; returns clang's output, or its error messages.
 fn compile(clang: &str, level: &str, more: &[&str], text: &str) -> Result<Vec<u8>, String> {
     let mut command = Command::new(clang);
     command.args(FLAGS).arg(level).args(more).arg("-");
@@ -59,7 +60,7 @@ fn find_clang() -> Option<&'static str> {
         .find(|clang| compile(clang, "-O1", &[&DEVICE[..], &["-o", "-"]].concat(), kernel).is_ok())
 }
 
-/// What the program prints on the host.
+/// Returns the output of the program on the host.
 fn on_host(clang: &str, level: &str, text: &str, folder: &Path) -> Vec<u64> {
     let path = folder.join("program");
     let to = path.to_str().expect("temporary paths are text");
@@ -74,7 +75,7 @@ fn on_host(clang: &str, level: &str, text: &str, folder: &Path) -> Vec<u64> {
         .collect()
 }
 
-/// What the kernel stores under the emulator.
+/// Returns the values stored by the kernel in the emulator.
 fn on_device(clang: &str, level: &str, text: &str) -> Result<Vec<u64>, String> {
     let compiled = compile(clang, level, &[&DEVICE[..], &["-o", "-"]].concat(), text)?;
     let ptx = String::from_utf8(compiled).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Ten things that real compilers write and that simple interpreters get wrong.
+//! Tests of ten code patterns that real compilers emit and simple interpreters execute incorrectly.
 
 use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, launch};
 

@@ -1,4 +1,4 @@
-//! What the checker finds in a program, and what it leaves alone.
+//! Tests of the checker: the errors it finds, and valid code that it accepts.
 
 mod meetings;
 
@@ -9,8 +9,8 @@ use warpweave_ptx::{
 
 use crate::harness::{kernel, module};
 
-/// Shape of a launch of `k(out)`, which has two buffers of 16 bytes per thread: `in`, written by the
-/// host, and `out` behind it.
+/// Launch shape of `k(out)`, which has two buffers of 16 bytes per thread: `in`, written by the
+/// host, followed by `out`.
 #[derive(Clone, Copy)]
 struct Shape {
     grid: u32,
@@ -30,7 +30,7 @@ const TWO_GROUPS: Shape = Shape {
     threads: 32,
 };
 
-/// Launches a module's `k(out)`; what the checker found, and why the launch failed.
+/// Launches a module's `k(out)`; returns the findings, and the error if the launch failed.
 fn examine(text: &str, shape: Shape) -> (Vec<Finding>, Option<String>) {
     let module = module(text);
     let mut memory = DeviceMemory::new();
@@ -67,14 +67,14 @@ fn examine(text: &str, shape: Shape) -> (Vec<Finding>, Option<String>) {
     )
 }
 
-/// The findings of a body that runs to its end.
+/// Returns the findings of a body that runs to completion.
 fn found_in(body: &str, shape: Shape) -> Vec<Finding> {
     let (found, failed) = examine(&kernel(body), shape);
     assert_eq!(failed, None, "{body}");
     found
 }
 
-/// The one finding of a body.
+/// Returns the only finding of a body.
 fn only(kind: FindingKind, verdict: Verdict, body: &str, shape: Shape) -> Finding {
     let found = found_in(body, shape);
     let [finding] = &found[..] else {
@@ -89,7 +89,8 @@ fn clean(body: &str, shape: Shape) {
     assert!(found.is_empty(), "{body}: {found:#?}");
 }
 
-/// Every thread writes its word of local memory and reads that of the thread `distance` away.
+/// Returns a body in which each thread writes its word of local memory and reads that of the thread
+/// `distance` away.
 fn neighbours(distance: u32, between: &str) -> String {
     format!(
         ".shared .b32 pool[64]; mov.u32 %r1, pool; mad.lo.u32 %r2, %r0, 4, %r1;

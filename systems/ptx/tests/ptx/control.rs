@@ -1,10 +1,10 @@
-//! Divergence, reconvergence and calls.
+//! Tests of divergence, reconvergence and function calls.
 
 use warpweave_ptx::EmulationOptions;
 
 use crate::harness::{fault, kernel, run, run_module, try_launch};
 
-/// Runs a body and gives the mask of each executed instruction with this opcode.
+/// Runs a body and returns the mask of each executed instruction with this opcode.
 fn masks(body: &str, opcode: &str) -> Vec<u32> {
     let got = run(body);
     let records = got.records(0, 0);
@@ -164,7 +164,8 @@ fn calls_pass_registers_too() {
     }
 }
 
-/// `f(n) = n < 2 ? n : f(n - 1) + f(n - 2)`, with a private variable kept over the first call.
+/// Computes `f(n) = n < 2 ? n : f(n - 1) + f(n - 2)`, with a private variable that is live across
+/// the first call.
 const FIBONACCI: &str = ".func (.param .b32 result) fib(.param .b32 n) {
     .local .b32 kept; .reg .b32 %r<8>; .reg .pred %p;
     ld.param.u32 %r1, [n]; mov.u32 %r5, %r1; setp.lt.u32 %p, %r1, 2; @%p bra out;

@@ -1,4 +1,4 @@
-//! Kernels that launch kernels, and other functions of the device's runtime.
+//! Tests of child kernel launches and other device runtime functions.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use warpweave_trace::{Class, Lanes, LaunchGraph};
 
 use crate::harness::{errors, module};
 
-/// Declarations as compilers emit them, with the prefix of the generation of the runtime.
+/// Returns declarations as compilers emit them, with the prefix of a runtime generation.
 fn declarations(prefix: &str) -> String {
     format!(
         ".extern .func (.param .b64 r) {prefix}GetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12],
@@ -29,13 +29,13 @@ fn declarations(prefix: &str) -> String {
     )
 }
 
-/// Stores a `dim3` of `(x, 1, 1)`.
+/// Stores a `dim3` with the value `(x, 1, 1)`.
 fn axes(name: &str, x: &str) -> String {
     format!("st.param.b32 [{name}], {x}; st.param.b32 [{name}+4], 1; st.param.b32 [{name}+8], 1;")
 }
 
-/// Launches `function` with `blocks` work-groups of `threads` and the arguments `%rd10` (8 bytes) and `%r10`
-/// (4 bytes) in the stream `stream`; the error is in `%r20`.
+/// Launches `function` in stream `stream` with `blocks` work-groups of `threads` threads. The
+/// arguments are `%rd10` (8 bytes) and `%r10` (4 bytes); the error is returned in `%r20`.
 fn launch_of(prefix: &str, function: &str, blocks: &str, threads: &str, stream: &str) -> String {
     format!(
         "{{ .param .b64 fn; .param .align 4 .b8 gd[12]; .param .align 4 .b8 bl[12]; .param .b32 sh; .param .b64 buf;
@@ -74,7 +74,7 @@ fn config(threads: u32, args: &[KernelArgument]) -> LaunchConfig<'_> {
     }
 }
 
-/// The family of `k(out, left)` and the words of `out`; with somebody watching as well.
+/// Returns the family of `k(out, left)` and the words of `out`; also runs with an observer.
 fn run(
     text: &str,
     threads: u32,
@@ -118,7 +118,7 @@ fn run(
     Ok(plain)
 }
 
-/// Lane 1 and lane 3 of four each launch `child(out, lane)` with 2 work-groups of 32 threads.
+/// Lanes 1 and 3 of four each launch `child(out, lane)` with 2 work-groups of 32 threads.
 fn two_children(prefix: &str) -> String {
     let launch = launch_of(prefix, "child", "2", "32", "0");
     format!(
@@ -215,8 +215,8 @@ fn the_first_generation_takes_shape_and_stream_with_the_launch() {
     assert_eq!(family.kernels[1].parent.unwrap().stream, 1 << 31);
 }
 
-/// `k(out, left)`: one thread adds one to a counter and launches itself with one less, until none is left; the
-/// error of the last launch goes behind the counter.
+/// Returns `k(out, left)`: one thread increments a counter and launches itself with `left`
+/// decremented, until it is zero. The error of the last launch is stored after the counter.
 fn chain() -> String {
     let launch = launch_of("cuda", "k", "1", "1", "0");
     format!(

@@ -1,4 +1,4 @@
-//! Floating-point instructions, comparisons and conversions against Rust.
+//! Tests of floating-point instructions, comparisons and conversions against Rust.
 
 use crate::harness::{evaluate, run};
 
@@ -35,7 +35,7 @@ fn single(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
 }
 
-/// Canonical bits of a single.
+/// Returns the bits of a single, with NaN made canonical.
 fn bits32(value: f32) -> u64 {
     u64::from(if value.is_nan() {
         0x7fff_ffff

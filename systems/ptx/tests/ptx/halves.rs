@@ -1,8 +1,9 @@
-//! Half precision, small integers in pairs, and directed roundings, against models in wider arithmetic.
+//! Tests of half precision, packed small integers and directed rounding against models in wider
+//! arithmetic.
 
 use crate::harness::{evaluate, run};
 
-/// The value of a half (IEEE 754 binary16).
+/// Returns the value of a half-precision number (IEEE 754 binary16).
 fn half(bits: u64) -> f64 {
     let bits = bits as u16;
     let (exponent, fraction) = (bits >> 10 & 31, f64::from(bits & 0x3ff));
@@ -15,7 +16,7 @@ fn half(bits: u64) -> f64 {
     if bits >> 15 == 1 { -size } else { size }
 }
 
-/// The nearest half, ties to even; NaN is the canonical one.
+/// Rounds to the nearest half, ties to even; NaN becomes canonical.
 fn to_half(value: f64) -> u64 {
     if value.is_nan() {
         return 0x7fff;
@@ -58,7 +59,7 @@ fn rows() -> Vec<[u64; 3]> {
     rows
 }
 
-/// Holds an instruction on `rows` against a model.
+/// Checks an instruction on `rows` against a model.
 fn holds(instruction: &str, result: &str, rows: &[[u64; 3]], model: impl Fn([u64; 3]) -> u64) {
     for (row, got) in rows.iter().zip(evaluate(instruction, result, rows)) {
         let expected = model(*row);
@@ -113,7 +114,7 @@ fn halves_are_added_and_multiplied_with_one_rounding() {
     );
 }
 
-/// The smaller; -0 is smaller than 0; a number wins over NaN.
+/// Returns the smaller number; -0 is smaller than 0, and a number wins over NaN.
 fn least(a: f64, b: f64) -> f64 {
     match (a.is_nan(), b.is_nan()) {
         (true, _) => b,
@@ -257,7 +258,7 @@ fn two_singles_become_a_pair_of_halves() {
     );
 }
 
-/// The value in a direction: `below` of it, `above` of it, or towards zero.
+/// Rounds in a direction: down, up, or towards zero.
 fn directed(nearest: f32, exact_is: std::cmp::Ordering, mode: &str) -> u64 {
     use std::cmp::Ordering::{Greater, Less};
     if nearest.is_nan() {
@@ -349,7 +350,8 @@ fn quotients_and_fused_sums_are_rounded_in_the_direction_asked_for() {
                 // What the sum lost (Knuth's two-sum).
                 let part = sum - product;
                 let lost = (product - (sum - part)) + (c - part);
-                // The nearest single to an exact value next to `sum`: any single near enough will do.
+                // The nearest single to an exact value close to `sum`; any single near enough is
+                // sufficient.
                 let nearest = sum as f32;
                 let left = (sum - f64::from(nearest)) + lost;
                 let left = if nearest.is_infinite() {

@@ -1,4 +1,4 @@
-//! Short ways to run a few PTX instructions over 32 lanes.
+//! Helpers that run a few PTX instructions over 32 lanes.
 
 use warpweave_ptx::{
     DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Module, launch,
@@ -13,7 +13,7 @@ pub(crate) fn module(text: &str) -> Module {
         .unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// The messages for a module that is not valid.
+/// Returns the error messages for an invalid module.
 pub(crate) fn errors(text: &str) -> String {
     match Module::parse("test.ptx", text) {
         Err(errors) => errors.to_string(),
@@ -24,8 +24,8 @@ pub(crate) fn errors(text: &str) -> String {
     }
 }
 
-/// A kernel `k(out)` whose body sees `%rd0` (address of `out`, 16 bytes per lane), `%r0` (lane) and
-/// may use `%r`, `%rd`, `%rs`, `%f`, `%fd`, `%p` up to 31.
+/// Returns a kernel `k(out)` with the given body. It provides `%rd0` (address of `out`, 16 bytes
+/// per lane) and `%r0` (lane). The body may use `%r`, `%rd`, `%rs`, `%f`, `%fd`, `%p` up to 31.
 pub(crate) fn kernel(body: &str) -> String {
     format!(
         ".visible .entry k(.param .u64 out)
@@ -48,7 +48,7 @@ pub(crate) fn kernel(body: &str) -> String {
     )
 }
 
-/// A launch of `k` with one buffer of 16 bytes per thread.
+/// A finished launch of `k` with one buffer of 16 bytes per thread.
 pub(crate) struct Run {
     pub(crate) memory: DeviceMemory,
     pub(crate) out: u64,
@@ -72,17 +72,16 @@ impl Run {
         u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
     }
 
-    /// First word of each of the first 32 threads.
+    /// Returns the first word of each of the first 32 threads.
     pub(crate) fn words(&self) -> [u32; 32] {
         std::array::from_fn(|lane| self.u32(4 * lane as u64))
     }
 
-    /// First double word of each of the first 32 threads.
+    /// Returns the first double word of each of the first 32 threads.
     pub(crate) fn doubles(&self) -> [u64; 32] {
         std::array::from_fn(|lane| self.u64(2 * lane as u64))
     }
 
-    /// All records of one wavefront.
     pub(crate) fn records(&self, work_group: u32, wavefront: u32) -> Vec<Record> {
         let mut cursor = self.trace.cursor(work_group, wavefront);
         let mut lanes = Lanes::default();
@@ -90,7 +89,7 @@ impl Run {
     }
 }
 
-/// Launches `k(out)` from module text with `threads` threads in one work-group.
+/// Launches `k(out)` from module text, with one work-group of `threads` threads.
 pub(crate) fn try_launch(
     text: &str,
     grid: u32,
@@ -114,12 +113,12 @@ pub(crate) fn run_module(text: &str, threads: u32) -> Run {
     try_launch(text, 1, threads, &EmulationOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a body in one wavefront.
+/// Runs a body in one wavefront; it must succeed.
 pub(crate) fn run(body: &str) -> Run {
     run_module(&kernel(body), 32)
 }
 
-/// The error of running a body.
+/// Returns the error from running a body.
 pub(crate) fn fault(body: &str) -> String {
     match try_launch(&kernel(body), 1, 32, &EmulationOptions::default()) {
         Err(error) => error.to_string(),
@@ -127,9 +126,9 @@ pub(crate) fn fault(body: &str) -> String {
     }
 }
 
-/// Evaluates `instruction` for every row of operands, 32 lanes at a time. Operands come in `%rd1`,
-/// `%rd2`, `%rd3` with their low halves in `%r1..%r3`, quarters in `%rs1..%rs3`, and as floats in
-/// `%f1..`, `%fd1..`; the result is read from the register named.
+/// Evaluates `instruction` for every row of operands, 32 lanes at a time. Operands are in `%rd1`,
+/// `%rd2`, `%rd3`, with their low halves in `%r1..%r3` and quarters in `%rs1..%rs3`. As floats they
+/// are in `%f1..` and `%fd1..`. The result is read from the named register.
 pub(crate) fn evaluate(instruction: &str, result: &str, rows: &[[u64; 3]]) -> Vec<u64> {
     let store = if result.starts_with("%rd") {
         format!("st.global.b64 [%at], {result};")
@@ -189,7 +188,7 @@ pub(crate) fn evaluate(instruction: &str, result: &str, rows: &[[u64; 3]]) -> Ve
         .collect()
 }
 
-/// Operand values at which integer instructions go wrong.
+/// Edge operand values for integer instructions.
 pub(crate) const EDGES: [u64; 16] = [
     0,
     1,
@@ -209,7 +208,7 @@ pub(crate) const EDGES: [u64; 16] = [
     u64::MAX,
 ];
 
-/// Some combinations of three edge values, every pair among them.
+/// Returns combinations of three edge values that include every pair.
 pub(crate) fn edge_rows() -> Vec<[u64; 3]> {
     let mut rows = Vec::new();
     for (i, &a) in EDGES.iter().enumerate() {

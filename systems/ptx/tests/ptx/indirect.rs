@@ -1,10 +1,10 @@
-//! Calls through registers and branches by number.
+//! Tests of calls through registers and of indexed branches.
 
 use crate::harness::{HEADER, errors, fault, kernel, run, run_module, try_launch};
 use insta::assert_snapshot;
 use warpweave_ptx::EmulationOptions;
 
-/// Functions of one argument, and tables of them as compilers write them.
+/// Functions of one argument, with tables of them as emitted by compilers.
 const FUNCTIONS: &str = "
 .func (.param .b32 r) plus (.param .b32 a) { .reg .b32 %x<2>;
   ld.param.b32 %x0, [a]; add.u32 %x0, %x0, 100; st.param.b32 [r], %x0; ret; }
@@ -19,7 +19,7 @@ const FUNCTIONS: &str = "
 .const .align 8 .u64 constant_table[2] = {times, generic(plus)};
 ";
 
-/// Calls the function whose address is in `%rd1` with the lane, and stores what it returns.
+/// Calls the function with address `%rd1` with the lane as argument, and stores its result.
 const CALL: &str = "
   { .param .b32 a; st.param.b32 [a], %r0; .param .b32 r;
     proto: .callprototype (.param .b32 _) _ (.param .b32 _);

@@ -1,4 +1,4 @@
-//! Integer instructions against Rust's arithmetic.
+//! Tests of integer instructions against Rust's integer arithmetic.
 
 use proptest::prelude::*;
 
@@ -321,7 +321,7 @@ fn single_operand_instructions_match_rust() {
     }
 }
 
-/// Bit by bit, as the ISA's pseudo-code for `bfe` has it.
+/// Computes `bfe` bit by bit, as in the pseudo-code of the ISA.
 fn slow_extract(a: u64, b: u64, c: u64, bits: u64, signed: bool) -> u64 {
     let (position, length) = (b & 0xff, c & 0xff);
     let sign = if !signed || length == 0 {

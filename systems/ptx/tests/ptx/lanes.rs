@@ -1,4 +1,4 @@
-//! Exchange between lanes, votes, barriers.
+//! Tests of exchange between lanes, votes and barriers.
 
 use crate::harness::{kernel, run, run_module};
 

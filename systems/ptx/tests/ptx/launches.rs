@@ -1,4 +1,4 @@
-//! Launch arguments, shapes, orders, and launches that cannot end.
+//! Tests of launch arguments, shapes and orders, and of launches that cannot end.
 
 use warpweave_ptx::{
     DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, Order, launch,
@@ -120,7 +120,8 @@ fn three_dimensional_shapes_number_threads_x_fastest() {
     }
 }
 
-/// A histogram with atomics and a barrier: well formed, so the order must not matter.
+/// A histogram with atomics and a barrier; it is race-free, so the result must not depend on the
+/// order.
 const HISTOGRAM: &str = ".shared .b32 bins[8];
     setp.lt.u32 %p1, %r0, 8; mov.u32 %r9, bins; mad.lo.u32 %r8, %r0, 4, %r9;
     @%p1 st.shared.u32 [%r8], 0;
@@ -205,7 +206,7 @@ spin: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra s
     );
 }
 
-/// Each work-group arrives at `out[0]` and waits until all have.
+/// Each work-group arrives at `out[0]` and waits until all have arrived.
 const GRID_BARRIER: &str =
     "ld.param.u64 %rd1, [out]; mov.u32 %r4, %nctaid.x; setp.ne.u32 %p2, %r0, 0;
     @%p2 bra behind;

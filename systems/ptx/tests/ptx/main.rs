@@ -1,6 +1,6 @@
-//! Tests of the PTX front end, one module per promise.
+//! Tests of the PTX front end, with one module per guarantee.
 
-// Reference functions are spelled as the definitions they come from; floats are compared bit by bit.
+// Reference functions follow the wording of their definitions; floats are compared bit by bit.
 #![allow(clippy::type_complexity, clippy::manual_checked_ops)]
 #![allow(clippy::float_cmp, clippy::double_comparisons)]
 #![allow(clippy::format_collect)] // Texts of a few lines.

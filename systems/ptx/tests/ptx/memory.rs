@@ -1,4 +1,4 @@
-//! Loads, stores, atomics, address spaces.
+//! Tests of loads, stores, atomics and address spaces.
 
 use warpweave_ptx::{
     DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, launch,
@@ -54,7 +54,7 @@ fn private_memory_is_private_at_every_width() {
     }
 }
 
-/// Even lanes point into shared, odd ones into global memory.
+/// Even lanes point into shared memory, odd lanes into global memory.
 const MIXED: &str = ".shared .b32 pool[32];
     mov.u64 %rd1, pool; cvta.shared.u64 %rd1, %rd1; mad.wide.u32 %rd1, %r0, 4, %rd1;
     and.b32 %r1, %r0, 1; setp.eq.u32 %p1, %r1, 0; selp.b64 %rd2, %rd1, %rd0, %p1;
@@ -71,7 +71,8 @@ fn generic_accesses_find_their_space_lane_by_lane() {
     }
 }
 
-/// A structure of four words by value, and a function that reads it through its generic address.
+/// A structure of four words passed by value, and a function that reads it through its generic
+/// address.
 const ARGUMENT: &str = "
 .func (.reg .b32 %sum) total(.reg .b64 %p) {
     .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %q;
@@ -89,7 +90,7 @@ const ARGUMENT: &str = "
     BODY
     ret; }";
 
-/// Launches `ARGUMENT` with one thing more in the kernel.
+/// Launches `ARGUMENT` with additional code in the kernel.
 fn launch_argument(body: &str) -> Result<(DeviceMemory, u64, KernelTrace), EmulationError> {
     let module = module(&ARGUMENT.replace("BODY", body));
     let kernel = module.kernel("k").expect("it is supported");
@@ -209,7 +210,7 @@ fn loads_of_data_that_nobody_writes_are_told_from_others() {
     assert_eq!(paths[..4], expected);
 }
 
-/// Half of the lanes point behind the allocation; a prefetch is no access that could be wrong.
+/// Half of the lanes point past the allocation; a prefetch cannot fault.
 #[test]
 fn prefetches_are_recorded_with_the_addresses_that_are_there() {
     let got = run(

@@ -1,4 +1,4 @@
-//! Error messages of the front end, spelled out.
+//! Tests of the exact error messages of the front end.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ hint: compile with a register limit so that the compiler spills
 "#);
 }
 
-/// A little of everything, to be damaged.
+/// A module with a variety of constructs, used as a base for mutations.
 const VICTIM: &str = ".version 7.0 .target sm_70 .address_size 64
 .const .align 4 .b32 table[4] = {10, 20, 30}; .global .u64 p = generic(table)+4;
 .func (.param .b32 r) twice(.param .b32 v) { .reg .b32 %r<4>; .local .b8 x[8];

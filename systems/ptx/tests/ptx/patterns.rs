@@ -1,5 +1,5 @@
-//! Accesses of one word per lane in one memory take short ways, by how their addresses lie; these must be the long
-//! one in all that can be seen.
+//! Tests of the fast paths for accesses of one word per lane. Each address pattern must have the
+//! same observable results as the general path.
 
 use proptest::prelude::*;
 use warpweave_ptx::{
@@ -8,17 +8,17 @@ use warpweave_ptx::{
 
 use crate::harness::module;
 
-/// Where the lanes of an access go from the start of a memory.
+/// Offsets of the lanes of an access from the start of a memory.
 #[derive(Clone, Copy, Debug)]
 enum Pattern {
-    /// `start + step * (lane mod 2^bits) + pitch * (lane div 2^bits)`
+    /// Rows of lanes: `start + step * (lane mod 2^bits) + pitch * (lane div 2^bits)`.
     Rows {
         start: i64,
         step: i64,
         pitch: i64,
         bits: u32,
     },
-    /// `8 * ((odd * lane) mod 64)`, less 8 for one lane.
+    /// Permuted offsets: `8 * ((odd * lane) mod 64)`, less 8 for one lane.
     Scattered { odd: i64, lower: i64 },
 }
 
@@ -47,7 +47,8 @@ fn pattern() -> impl Strategy<Value = Pattern> {
 }
 
 impl Pattern {
-    /// Instructions that leave the address of a lane in a register; the lane is in `%rd0`, the memory's start in `%rd1`.
+    /// Returns instructions that compute a lane's address in a register. The lane is in `%rd0`, the
+    /// start of the memory in `%rd1`.
     fn text(self, to: &str) -> String {
         match self {
             Self::Rows {
@@ -69,8 +70,8 @@ impl Pattern {
     }
 }
 
-/// Loads from one place and a store to another, in a space; the lanes that take part, and those for which the
-/// address changes before the second load.
+/// Loads from one location and a store to another, in one space. Also gives the active lanes, and
+/// the lanes whose address changes before the second load.
 #[derive(Clone, Debug)]
 struct Case {
     space: &'static str,
@@ -167,7 +168,8 @@ impl Case {
         )
     }
 
-    /// What can be seen of it, with somebody watching or not: memory and records, or the error.
+    /// Returns the observable result, with or without an observer: memory and records, or the
+    /// error.
     fn seen(&self, watched: bool) -> Result<(Vec<u8>, String), String> {
         let module = module(&self.text());
         let mut memory = DeviceMemory::new();

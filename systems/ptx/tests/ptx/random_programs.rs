@@ -1,7 +1,7 @@
-//! The checker against a naive one, on random small programs.
+//! Tests the checker against a naive one on small random programs.
 //!
-//! The naive checker runs the threads one after the other and keeps every access; it knows no clocks
-//! and forgets nothing.
+//! The naive checker runs the threads one after another and keeps every access; it uses no clocks
+//! and never drops an access.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use warpweave_ptx::{
 
 use crate::harness::{kernel, module};
 
-/// Line of the first statement: head of the module, of the kernel, and the prologue.
+/// Line of the first statement, after the module head, the kernel head and the prologue.
 const FIRST_LINE: u32 = 20;
 const REGISTERS: u8 = 4;
 
-/// Threads that execute a statement.
+/// Condition that selects the threads that execute a statement.
 #[derive(Clone, Copy, Debug)]
 enum Guard {
     All,
@@ -46,7 +46,7 @@ impl Guard {
     }
 }
 
-/// Bytes of local memory that a thread accesses: words or half words, spread by a factor.
+/// Local memory bytes that a thread accesses: words or half words, scaled by a factor.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     factor: u32,
@@ -86,7 +86,7 @@ enum Statement {
     Write(Guard, u8),
     Copy(Guard, u8, u8),
     Sum(Guard, u8, u8, u8),
-    /// To private memory: (offset, bytes).
+    /// Copies to private memory: (offset, bytes).
     Keep(Guard, u32, u32),
     Recall(Guard, u32, u32),
 }
@@ -168,7 +168,7 @@ fn statement() -> impl Strategy<Value = Statement> {
     ]
 }
 
-/// What the checker finds.
+/// Returns the checker's findings for a random program.
 fn examine(program: &[Statement], threads: u32, quantum: u32) -> Vec<Finding> {
     let mut body =
         ".shared .align 4 .b8 pool[32]; .local .align 4 .b8 mine[8]; mov.u32 %r9, pool; \
@@ -212,8 +212,8 @@ fn examine(program: &[Statement], threads: u32, quantum: u32) -> Vec<Finding> {
     checker.findings().to_vec()
 }
 
-/// Pairs of statements that race: threads apart, bytes in common, one writes, not both are atomic, and
-/// no barrier of theirs lies between.
+/// Returns pairs of statements that race. Different threads access common bytes, at least one
+/// writes, not both are atomic, and no barrier separates them.
 fn races(program: &[Statement], threads: u32) -> BTreeSet<(usize, usize)> {
     struct Access {
         statement: usize,
@@ -275,7 +275,8 @@ fn races(program: &[Statement], threads: u32) -> BTreeSet<(usize, usize)> {
     pairs
 }
 
-/// In how many threads each statement is the first to use a register or bytes never written.
+/// Returns, per statement, the number of threads in which it is the first to use an uninitialised
+/// register or byte.
 fn unwritten(program: &[Statement], threads: u32) -> BTreeMap<usize, u64> {
     let mut found = BTreeMap::new();
     for thread in 0..threads {
@@ -316,7 +317,7 @@ fn unwritten(program: &[Statement], threads: u32) -> BTreeMap<usize, u64> {
     found
 }
 
-/// Number of the statement on a line.
+/// Returns the number of the statement on a line.
 fn statement_on(line: u32) -> usize {
     (line - FIRST_LINE) as usize
 }

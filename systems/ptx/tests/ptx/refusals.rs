@@ -1,4 +1,4 @@
-//! Kernels that reach what is not supported are refused alone, and when they are launched.
+//! Tests that only kernels that reach unsupported features are refused, and only at launch.
 
 use warpweave_ptx::{
     DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, NoKernel, launch,

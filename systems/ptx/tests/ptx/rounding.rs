@@ -1,4 +1,4 @@
-//! Directed rounding, half precision and reductions against models that do not share the code.
+//! Tests of directed rounding, half precision and reductions against independent models.
 
 use crate::harness::{evaluate, run};
 
@@ -26,7 +26,7 @@ fn rows(values: &[u32]) -> Vec<[u64; 3]> {
         .collect()
 }
 
-/// The neighbour of a value that the rounding asks for; the exact value is given in a wider format.
+/// Returns the neighbour of a value in the rounding direction; the exact value has a wider format.
 fn directed(exact: f64, mode: &str) -> u32 {
     let nearest = exact as f32;
     if exact.is_nan() {
@@ -100,7 +100,7 @@ fn sums_and_roots_of_doubles_round_in_every_direction() {
     }
 }
 
-/// A half-precision number of the normal range.
+/// Returns a half-precision number in the normal range.
 fn half(bits: u64) -> f64 {
     let magnitude =
         (1.0 + (bits & 0x3ff) as f64 / 1024.0) * 2f64.powi((bits >> 10 & 31) as i32 - 15);

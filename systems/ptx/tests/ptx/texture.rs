@@ -1,4 +1,4 @@
-//! Texture reads: values against a naive sampler, what a trace says of them, and how mistakes read.
+//! Tests of texture reads: values against a naive sampler, trace records, and error messages.
 
 mod naive;
 mod values;
@@ -11,8 +11,8 @@ use warpweave_trace::{Class, KernelTrace, Lanes, ReadPath, Shape, Space};
 
 use crate::harness::{HEADER, errors, module};
 
-/// A kernel `k(in, out, texture)`: each thread takes four words from `in`, runs `body` with them in
-/// `%r1..%r4` and `%f1..%f4` and the object in `%rd3`, and gives `%r5..%r8`.
+/// Returns a kernel `k(in, out, texture)`. Each thread loads four words from `in` into `%r1..%r4`
+/// and `%f1..%f4`, with the object in `%rd3`. It runs `body` and stores `%r5..%r8`.
 fn kernel(body: &str) -> String {
     format!(
         ".global .texref image;
@@ -33,7 +33,8 @@ fn kernel(body: &str) -> String {
     )
 }
 
-/// A read of the object with the geometry, e.g. `2d`, and types, e.g. `f32.s32`, into `%r5..%r8`.
+/// Returns a read of the object with a geometry such as `2d` and types such as `f32.s32`, into
+/// `%r5..%r8`.
 fn read(geometry: &str, results: &str, coordinates: &str) -> String {
     let list = match (geometry, coordinates) {
         ("a1d" | "a2d", "f32") => "%r1, %f2, %f3, %f4",
@@ -51,16 +52,16 @@ fn read(geometry: &str, results: &str, coordinates: &str) -> String {
     }
 }
 
-/// What a launch gave.
+/// Results of a launch: output rows and trace.
 struct Run {
     rows: Vec<[u32; 4]>,
     trace: KernelTrace,
-    /// Where the texture's memory begins.
+    /// Start address of the texture's memory.
     image: u64,
 }
 
-/// Runs a body for up to 1,024 rows of inputs. The texture lies over `data`, at the address that
-/// `describe` gets.
+/// Runs a body for up to 1,024 rows of inputs. The texture covers `data`, at the address passed to
+/// `describe`.
 fn try_run(
     body: &str,
     data: &[u8],
@@ -116,7 +117,7 @@ fn run(body: &str, data: &[u8], describe: impl FnOnce(u64) -> Texture, rows: &[[
     try_run(body, data, describe, rows).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Sixteen texels of one float: their own numbers.
+/// Returns sixteen texels of one float each, equal to their index.
 fn ramp() -> Vec<u8> {
     (0..16).flat_map(|n| (n as f32).to_le_bytes()).collect()
 }
@@ -175,7 +176,7 @@ fn queries_tell_extents() {
     assert_eq!(run(body, &ramp(), volume, &[[0; 4]]).rows[0], [8, 2, 1, 1]);
 }
 
-/// Binds `image` and reads texel 2 of it, by name or by address.
+/// Binds `image` and reads its texel 2, by name or by address.
 fn by_reference(take: &str) -> Result<[u32; 4], EmulationError> {
     let module = module(&kernel(take));
     let mut memory = DeviceMemory::new();
@@ -240,7 +241,7 @@ fn old_declarations_are_references_too() {
     );
 }
 
-/// Mask, whether it continues, and addresses, of each record of texture reads.
+/// Returns mask, `continues` flag and addresses of each texture read record.
 fn reads(run: &Run) -> Vec<(u32, bool, Space, Shape)> {
     let code = &run.trace.code;
     let (mut cursor, mut lanes) = (run.trace.cursor(0, 0), Lanes::default());
@@ -333,7 +334,7 @@ fn a_narrow_texel_is_recorded_as_the_word_that_holds_it() {
     );
 }
 
-/// The error of a launch that reads with `body`.
+/// Returns the error of a launch that reads with `body`.
 fn fault(body: &str, describe: impl FnOnce(u64) -> Texture) -> String {
     match try_run(body, &ramp(), describe, &[[0; 4]]) {
         Err(error) => error.to_string(),

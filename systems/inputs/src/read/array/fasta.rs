@@ -1,4 +1,4 @@
-//! Sequences in the format of FASTA: a line that begins with `>` names each.
+//! Reader for sequences in FASTA format: a line that begins with `>` names each.
 
 use super::text::Text;
 use super::{FileArray, FileInfo};

@@ -1,4 +1,4 @@
-//! Arrays in files: tables, `NumPy` arrays, pictures, sequences, and the bytes of a memory.
+//! Readers for arrays in files: tables, `NumPy` arrays, pictures, sequences and raw bytes.
 
 mod fasta;
 mod npy;
@@ -22,53 +22,54 @@ use crate::error::InputError;
 pub(crate) use npy::name as npy_name;
 use text::Text;
 
-/// The format of a file that holds an array.
+/// Format of a file that contains an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileFormat {
-    /// Little-endian elements, one after the other.
+    /// Little-endian elements without any header.
     Raw,
-    /// Values separated by commas, of `.tsv` files by tabs; the first line may name the columns.
+    /// Values separated by commas, or by tabs in `.tsv` files. The first line may name the columns.
     Csv,
-    /// The array format of `NumPy`, versions 1 to 3, of the type of the elements.
+    /// Array format of `NumPy`, versions 1 to 3, with the requested element type.
     Npy,
-    /// Portable grey or colour maps (P2, P3, P5, P6): samples from the upper left, row after row.
+    /// Portable grey or colour maps (P2, P3, P5, P6): samples from the upper left, row by row.
     Pnm,
-    /// Sequences of letters: the codes of all letters, those of one sequence after those of the one before.
+    /// Sequences of letters: the codes of all letters, sequence after sequence.
     Fasta,
 }
 
-/// A column of a table.
+/// Column of a table, by name or number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnChoice {
-    /// By the name that the first line gives it.
+    /// Column by its name in the first line.
     Name(String),
-    /// By its number, from 0.
+    /// Column by its number, counted from 0.
     Number(u64),
 }
 
-/// How the elements of a file are found.
+/// Instructions for finding the elements in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileReading {
-    /// Its format; `None`: by the end of its name ([`FileFormat::of`]).
+    /// Format of the file; `None` to derive it from the file name ([`FileFormat::of`]).
     pub format: Option<FileFormat>,
-    /// Of a table, the column; `None`: every cell, row after row.
+    /// Column of a table; `None` for every cell, row by row.
     pub column: Option<ColumnChoice>,
-    /// Of a table, whether its first line names the columns; `None`: if no cell of it is a number.
+    /// True if a table's first line names the columns. `None` treats it as names if no cell of it
+    /// is a number.
     pub header: Option<bool>,
 }
 
-/// The elements of a file.
+/// Elements that were read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileArray {
-    /// The words of a memory that holds them; see [`ElementType::pack`].
+    /// Elements as the words of their memory; see [`ElementType::pack`].
     pub words: Vec<u32>,
-    /// Number of elements.
     pub length: usize,
 }
 
 impl FileFormat {
-    /// The format that the end of a file's name stands for: `csv` and `tsv`, `npy`, `pgm`, `ppm` and `pnm`, `fa`,
-    /// `fasta`, `fna` and `faa`; any other is [`FileFormat::Raw`].
+    /// Returns the format for the ending of a file's name. Known endings are `csv` and `tsv`,
+    /// `npy`, `pgm`, `ppm` and `pnm`, `fa`, `fasta`, `fna` and `faa`. Any other is
+    /// [`FileFormat::Raw`].
     pub fn of(path: &Path) -> Self {
         let end = path.extension().unwrap_or_default().to_string_lossy();
         match end.to_ascii_lowercase().as_str() {
@@ -90,20 +91,21 @@ impl FileArray {
     }
 }
 
-/// What is known of a file besides its bytes.
+/// Facts about a file besides its bytes.
 struct FileInfo<'f> {
-    /// Stands for the file in messages.
+    /// Name of the file for messages.
     file: &'f str,
     element: ElementType,
-    /// Whether messages may show what is in it.
+    /// True if messages may quote its contents.
     may_quote: bool,
 }
 
-/// The elements of a file.
+/// Reads the elements of a file.
 ///
 /// # Errors
-/// The file cannot be read, is not what its format asks for, holds what is no element of this type or more
-/// than [`MAX_ELEMENTS`], or takes more memory than there may be. The message names the place.
+/// Returns an error if the file cannot be read or does not match its format. Also fails for
+/// elements that are not of this type, for more than [`MAX_ELEMENTS`], or if the memory budget is
+/// exceeded. The message includes the position.
 pub fn read_array(
     path: &Path,
     files: &Files,
@@ -194,7 +196,8 @@ fn raw(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, InputError> {
     })
 }
 
-/// Whether a file of several elements holds nothing but lines of printable characters, as no useful array does.
+/// True if a file of several elements consists only of lines of printable characters, which no
+/// useful array does.
 fn is_text(data: &[u8]) -> bool {
     let printable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n');
     data.contains(&b'\n') && data.iter().all(printable)

@@ -1,7 +1,9 @@
-//! Arrays as `NumPy` writes them ("NEP 1, a simple file format for NumPy arrays").
+//! Reader and writer for arrays in the `NumPy` format ("NEP 1, a simple file format for NumPy
+//! arrays").
 //!
-//! After six bytes of magic and two of version comes the length of a header, two bytes in version 1 and
-//! four later; the header is a Python dictionary with `descr`, `fortran_order` and `shape`.
+//! Six bytes of magic and two of version are followed by the length of a header, two bytes in
+//! version 1 and four later. The header is a Python dictionary with `descr`, `fortran_order` and
+//! `shape`.
 
 use super::{FileArray, FileInfo};
 use crate::element::{ElementType, words_of_bytes};
@@ -73,7 +75,7 @@ pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, Input
     })
 }
 
-/// The `NumPy` name of a type.
+/// Returns the `NumPy` name of an element type.
 pub(crate) fn name(element: ElementType) -> &'static str {
     match element {
         ElementType::U8 => "|u1",
@@ -92,7 +94,7 @@ pub(crate) fn name(element: ElementType) -> &'static str {
     }
 }
 
-/// Whether elements of a type lie in the file under the name `descr`; the order of single bytes is any.
+/// True if `descr` describes elements of this type. Any byte order is accepted for single bytes.
 fn holds(element: ElementType, descr: &str) -> bool {
     let plain = name(element);
     let same_kind = descr.get(1..) == plain.get(1..);
@@ -104,7 +106,7 @@ fn holds(element: ElementType, descr: &str) -> bool {
             && descr.starts_with(['|', '<', '='])
 }
 
-/// What stands after a key of the dictionary.
+/// Returns the text after a key of the dictionary.
 fn value<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     let found = ["'", "\""].iter().find_map(|quote| {
         let key = format!("{quote}{key}{quote}");
@@ -113,13 +115,13 @@ fn value<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     Some(found.trim_start().strip_prefix(':')?.trim_start())
 }
 
-/// A text in quotes.
+/// Returns the contents of a text in quotes.
 fn quoted(text: &str) -> Option<&str> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     text[1..].split(quote).next()
 }
 
-/// Numbers in brackets.
+/// Returns the numbers in parentheses, such as a shape.
 fn shape(text: &str) -> Option<Vec<u64>> {
     let (inside, _) = text.strip_prefix('(')?.split_once(')')?;
     let extents = inside

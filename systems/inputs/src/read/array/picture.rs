@@ -1,10 +1,11 @@
-//! Portable grey and colour maps (Netpbm): P2 and P3 in digits, P5 and P6 in bytes.
+//! Reader for portable grey and colour maps (Netpbm): P2 and P3 as decimal text, P5 and P6 as
+//! bytes.
 
 use super::text::Text;
 use super::{FileArray, FileInfo};
 use crate::error::InputError;
 
-/// The largest value that a sample may have.
+/// Upper limit for the maximum sample value in a header.
 const LARGEST_MAX: u64 = 65535;
 
 pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, InputError> {
@@ -76,7 +77,7 @@ pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, Input
     Ok(FileArray::of(element, patterns))
 }
 
-/// Numbers in digits between white space and comments.
+/// Iterator over decimal numbers between white space and comments.
 struct Words<'t> {
     text: &'t Text<'t>,
     at: usize,

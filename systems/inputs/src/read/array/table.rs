@@ -1,4 +1,4 @@
-//! Tables of values separated by commas or tabs.
+//! Reader for tables of values separated by commas or tabs.
 
 use csv::{ByteRecord, ReaderBuilder};
 use warpweave_params::name_hint;
@@ -58,7 +58,7 @@ pub(super) fn read(
     Ok(FileArray::of(asked.element, patterns))
 }
 
-/// Whether the first line names the columns.
+/// True if the first line names the columns.
 fn has_names(first: &ByteRecord, how: &FileReading) -> bool {
     let is_number = |cell: &[u8]| {
         let cell = std::str::from_utf8(cell).unwrap_or_default();
@@ -69,12 +69,12 @@ fn has_names(first: &ByteRecord, how: &FileReading) -> bool {
         .unwrap_or_else(|| by_name || !first.iter().any(is_number))
 }
 
-/// The lines of a table.
+/// Reader for the lines of a table.
 struct Rows<'t> {
     asked: &'t FileInfo<'t>,
     text: &'t Text<'t>,
     separator: u8,
-    /// Cells of the first line.
+    /// Number of cells in the first line.
     cells: usize,
 }
 
@@ -90,7 +90,7 @@ impl Rows<'_> {
         })
     }
 
-    /// The number of the column that is asked for; `None` if all are.
+    /// Returns the index of the requested column; `None` if all are requested.
     fn column(
         &self,
         first: &ByteRecord,
@@ -158,7 +158,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Where a cell begins in the file.
+    /// Returns the byte offset of a cell in the file.
     fn start(&self, record: &ByteRecord, cell: usize) -> usize {
         let data = self.text.data;
         let mut at = record.position().map_or(0, |place| place.byte() as usize);

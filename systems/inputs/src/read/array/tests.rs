@@ -1,4 +1,4 @@
-//! Files that are read, and files that are wrong.
+//! Tests with valid and invalid array files.
 
 use std::path::Path;
 
@@ -200,7 +200,7 @@ fn bytes_are_whole_elements_and_no_text_unless_elements_are_bytes() {
     assert_eq!(read("a.txt", b"a\n", U8).unwrap(), [97, 10]);
 }
 
-/// What the formats begin with.
+/// First bytes of files in the supported formats.
 const BEGINNINGS: &[&[u8]] = &[
     b"",
     b"P2 ",
@@ -215,7 +215,7 @@ const NAMES: &[&str] = &["a.csv", "a.npy", "a.pgm", "a.fa", "a.bin"];
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever a file holds, the answer is an array or an error.
+    /// Any file contents give an array or an error.
     #[test]
     fn any_bytes_are_read_or_refused(
         start in prop::sample::select(BEGINNINGS),
@@ -227,7 +227,7 @@ proptest! {
         let _ = read(name, &bytes, U8);
     }
 
-    /// A table that is written is read, whole or by columns.
+    /// A table that is written can be read back, as a whole or by columns.
     #[test]
     fn what_a_table_holds_is_found(rows in prop::collection::vec(any::<[i32; 3]>(), 1..9)) {
         let text = rows.iter().map(|[a, b, c]| format!("{a},{b},{c}"));

@@ -1,14 +1,14 @@
-//! The bytes of a text file, and messages that name places in it.
+//! Bytes of a text file, and error messages that refer to positions in it.
 
 use warpweave_params::{printable, shortened};
 
 use super::FileInfo;
 use crate::error::{InputError, Place};
 
-/// Longest piece of the file quoted in a message.
+/// Maximum length of text quoted in a message.
 const QUOTED_MAX: usize = 32;
 
-/// A text whole.
+/// Complete text of a file, held in memory.
 pub(super) struct Text<'f> {
     file: &'f str,
     pub(super) data: &'f [u8],
@@ -24,12 +24,12 @@ impl<'f> Text<'f> {
         }
     }
 
-    /// Whether messages may show what is in it.
+    /// True if messages may quote its contents.
     pub(super) fn may_quote(&self) -> bool {
         self.may_quote
     }
 
-    /// The place of a byte.
+    /// Returns the line and column of a byte.
     pub(super) fn place(&self, at: usize) -> Place {
         let before = &self.data[..at.min(self.data.len())];
         let line_start = before.iter().rposition(|byte| *byte == b'\n');
@@ -40,7 +40,7 @@ impl<'f> Text<'f> {
         }
     }
 
-    /// Something else stands at a place.
+    /// Returns an error that something else was found at a position.
     pub(super) fn error(&self, at: usize, expected: impl Into<String>, found: &[u8]) -> InputError {
         let found = if at >= self.data.len() {
             "the end of the file".to_owned()

@@ -1,4 +1,4 @@
-//! Accesses: where they go, what they read, whom they meet.
+//! Access checks: bounds and provenance, uninitialised reads and races.
 
 use super::finding::{FindingKind, Verdict};
 use super::objects::{Tag, combine};
@@ -11,19 +11,19 @@ use crate::lower::site::{Origin, Rule, SyncScope};
 use crate::memory::DEVICE_BASE;
 use crate::ops::{AtomicKind, Region};
 
-/// Bytes of the widest access: four elements of eight.
+/// Size in bytes of the widest access: four elements of eight bytes.
 const WIDEST: usize = 32;
 
-/// What one lane does to memory.
+/// Memory access of a single lane, as seen by the checker.
 struct LaneAccess<'t> {
     reach: &'t PendingAccess<'t>,
     region: Region,
     lane: usize,
-    /// In its memory.
+    /// Address within the memory of this access's region.
     address: u64,
-    /// Of all elements.
+    /// Total size of all elements of the access.
     bytes: u32,
-    /// What the address is known to point into.
+    /// Provenance tag of the address.
     tag: Tag,
 }
 
@@ -41,7 +41,7 @@ impl LaneAccess<'_> {
         self.reach.touch != AccessKind::Load
     }
 
-    /// The bytes in memory, or nothing if they are not all there.
+    /// Returns the bytes in memory, or `None` if the range is not fully mapped.
     fn old(&self) -> Option<[u8; WIDEST]> {
         let mut old = [0; WIDEST];
         let size = self.bytes as usize;
@@ -65,7 +65,7 @@ impl LaneAccess<'_> {
         Some(old)
     }
 
-    /// The bytes after a store or atomic.
+    /// Returns the bytes after a store or atomic.
     fn bytes_after(&self, old: &[u8; WIDEST]) -> [u8; WIDEST] {
         let mut new = *old;
         let reach = self.reach;
@@ -104,7 +104,7 @@ impl LaneAccess<'_> {
 }
 
 impl ProgramChecker {
-    /// Looks at an access before it happens.
+    /// Checks an access before it executes.
     pub(super) fn access(&mut self, reach: &PendingAccess<'_>) {
         let site = &reach.kernel.sites[reach.pc as usize];
         let number = reach.number as usize;
@@ -151,7 +151,7 @@ impl ProgramChecker {
         }
     }
 
-    /// What an argument of the kernel points to.
+    /// Sets the provenance tag of a register loaded from a kernel argument.
     fn argument(&mut self, touched: &LaneAccess<'_>) {
         let reach = touched.reach;
         let Some(&Some(result)) = reach.kernel.sites[reach.pc as usize].results.first() else {
@@ -163,7 +163,7 @@ impl ProgramChecker {
         registers.pointers.set(result, touched.lane, tag);
     }
 
-    /// Whether the access stays where its pointer came from.
+    /// Checks that the access stays inside the allocation of its pointer.
     fn provenance(&mut self, touched: &LaneAccess<'_>) {
         let (address, bytes) = (touched.address, touched.bytes);
         let object = self.objects.get(touched.tag);
@@ -225,7 +225,7 @@ impl ProgramChecker {
         }
     }
 
-    /// The nearest buffer or variable, described.
+    /// Describes the nearest buffer or variable, for a finding.
     fn nearest(&self, touched: &LaneAccess<'_>) -> String {
         let address = touched.address;
         match (touched.region, self.objects.get(touched.tag)) {
@@ -251,7 +251,7 @@ impl ProgramChecker {
         }
     }
 
-    /// Name and start of the buffer or variable at an address.
+    /// Returns the name and start of the buffer or variable at an address.
     fn buffer(&self, touched: &LaneAccess<'_>) -> Option<(String, u64)> {
         let address = touched.address;
         match touched.region {
@@ -272,7 +272,7 @@ impl ProgramChecker {
         }
     }
 
-    /// Whether the bytes were written before; a finding if they are read.
+    /// True if all bytes were written before; reports a finding if they are read uninitialised.
     fn contents(&mut self, touched: &LaneAccess<'_>) -> bool {
         let (address, bytes) = (touched.address, u64::from(touched.bytes));
         let wavefront = touched.reach.wavefront;
@@ -310,7 +310,7 @@ impl ProgramChecker {
         false
     }
 
-    /// Carries what values point to into memory and out of it.
+    /// Propagates provenance tags of values into memory and out of it.
     fn pointers(&mut self, touched: &LaneAccess<'_>, old: &[u8; WIDEST]) {
         let reach = touched.reach;
         let site = &reach.kernel.sites[reach.pc as usize];
@@ -390,7 +390,7 @@ impl ProgramChecker {
         }
     }
 
-    /// Whom the access meets, word by word.
+    /// Checks each word of the access for races with other accesses.
     fn races(&mut self, touched: &LaneAccess<'_>, old: &[u8; WIDEST], was_known: bool) {
         let reach = touched.reach;
         let (group, thread) = touched.thread();

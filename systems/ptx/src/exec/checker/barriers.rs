@@ -1,4 +1,4 @@
-//! Barriers: who arrives, and who does not.
+//! Barrier checks: threads that arrive, and threads that do not.
 
 use super::finding::{FindingKind, Verdict};
 use super::{Case, ProgramChecker};
@@ -7,14 +7,15 @@ use crate::exec::wavefront::Wavefront;
 use crate::module::Kernel;
 
 impl ProgramChecker {
-    /// Lanes of a wavefront arrive; the others that live should have come along.
+    /// Checks the arrival of lanes: all other live lanes of the wavefront should arrive too.
     pub(super) fn arrived(&mut self, kernel: &Kernel, wavefront: &Wavefront, arrival: Arrival) {
         let (group, index) = (wavefront.group, wavefront.index);
         let alive = self.launch.waves[&(group, index)].alive;
         let missing = alive & !arrival.mask;
         if missing != 0 {
             let opcode = &kernel.code().instructions[arrival.pc as usize].opcode;
-            // `barrier` without `.aligned` may be reached by parts of a wavefront one after the other.
+            // `barrier` without `.aligned` may be reached by parts of a wavefront one after
+            // another.
             let is_aligned = opcode.starts_with("bar.") || opcode.contains(".aligned");
             let verdict = if is_aligned {
                 Verdict::Error
@@ -39,7 +40,7 @@ impl ProgramChecker {
         clocks.arrive(group, index, arrival.number, arrival.waits);
     }
 
-    /// Barriers open: threads that ended before have not reached them.
+    /// Checks barriers that open for threads that ended without reaching them.
     pub(super) fn released(&mut self, kernel: &Kernel, group: u32, barriers: u32) {
         for number in (0..16).filter(|number| barriers >> number & 1 != 0) {
             self.launch.clocks.release(group, number);
@@ -76,7 +77,7 @@ impl ProgramChecker {
         }
     }
 
-    /// Nobody can go on: the barriers that are closed were reached by a part.
+    /// Reports a deadlock: each closed barrier has been reached by only part of the work-group.
     pub(super) fn stuck(&mut self, kernel: &Kernel) {
         let closed = std::mem::take(&mut self.launch.arrivals);
         for ((group, number), arrivals) in closed {

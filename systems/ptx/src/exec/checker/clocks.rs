@@ -1,33 +1,33 @@
-//! Who is ordered after whom within a launch: vector clocks of wavefronts.
+//! Happens-before order within a launch: vector clocks of wavefronts.
 //!
-//! A wavefront's clock advances at every barrier and fence. A barrier hands the clocks of those who
-//! arrive to those who wait. A fence followed by a strong write hands the clock as of the fence to
-//! whoever reads that word strongly later: the release pattern of the PTX memory consistency model.
-//! The acquiring side needs no fence here, as in the older programs that do without.
+//! A wavefront's clock advances at every barrier and fence. A barrier passes the clocks of arriving
+//! threads to those that wait. A fence followed by a strong write passes the clock at the fence to
+//! later strong reads of that word. This is the release pattern of the PTX memory consistency
+//! model. No fence is required on the acquiring side, since older programs omit it.
 //!
-//! Lanes of one wavefront are ordered by `bar.warp.sync` and by barriers, not by running in lock
-//! step.
+//! Lanes of one wavefront are ordered by `bar.warp.sync` and by barriers, not by lock-step
+//! execution.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::lower::site::SyncScope;
 
-/// A word of memory that synchronises: 0 or the work-group plus one, and the word.
+/// A synchronising memory word: 0 for global memory or the work-group plus one, and the word index.
 pub(super) type Word = (u32, u64);
 
-/// Words of which a wavefront keeps how much it knows; more than programs synchronise by.
+/// Maximum number of words tracked per wavefront; programs use fewer for synchronisation.
 const WORDS_MAX: usize = 1 << 12;
 
-/// When a thread did something.
+/// Logical time of an action by a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     pub(super) group: u32,
-    /// Linear number in the work-group.
+    /// Linear thread index in its work-group.
     pub(super) thread: u32,
-    /// Clock of its wavefront.
+    /// Clock of the thread's wavefront at that time.
     pub(super) clock: u32,
-    /// Number of times the lanes of the wavefront met.
+    /// Number of times that the lanes of the wavefront have synchronised.
     pub(super) turn: u32,
 }
 
@@ -37,7 +37,7 @@ impl Epoch {
     }
 }
 
-/// How many releases at each word somebody has seen.
+/// Number of releases observed at each word.
 type ObservedReleases = BTreeMap<Word, usize>;
 
 fn learn(known: &mut ObservedReleases, more: &ObservedReleases) {
@@ -49,7 +49,7 @@ fn learn(known: &mut ObservedReleases, more: &ObservedReleases) {
     }
 }
 
-/// What a wavefront had seen when it executed a fence.
+/// Snapshot of a wavefront's clock state at a fence.
 #[derive(Debug)]
 struct Fence {
     group: u32,
@@ -61,21 +61,21 @@ struct Fence {
 #[derive(Debug, Default)]
 struct Releases {
     list: Vec<Rc<Fence>>,
-    /// Places in the list by work-group.
+    /// Indices into the list by work-group.
     by_group: BTreeMap<u32, Vec<usize>>,
     known: ObservedReleases,
 }
 
 #[derive(Debug, Default)]
 struct Wave {
-    /// What it knows of each wavefront of its work-group, itself included.
+    /// Known clocks of each wavefront of its work-group, including its own.
     vector: Vec<u32>,
     turn: u32,
     fence: Option<Rc<Fence>>,
     known: ObservedReleases,
 }
 
-/// Those who arrived at a barrier that is closed yet.
+/// Wavefronts that have arrived at a barrier that is still closed.
 #[derive(Debug, Default)]
 struct Gathering {
     vector: Vec<u32>,
@@ -117,7 +117,7 @@ impl Clocks {
         &mut waves.expect("the work-group has started")[wavefront as usize]
     }
 
-    /// The time of a thread.
+    /// Returns the current logical time of a thread.
     pub(super) fn stamp(&mut self, group: u32, thread: u32) -> Epoch {
         let wavefront = thread / 32;
         let wave = self.wave(group, wavefront);
@@ -129,7 +129,7 @@ impl Clocks {
         }
     }
 
-    /// The lanes of a wavefront meet.
+    /// Synchronises the lanes of a wavefront.
     pub(super) fn lanes_meet(&mut self, group: u32, wavefront: u32) {
         self.wave(group, wavefront).turn += 1;
     }
@@ -174,7 +174,7 @@ impl Clocks {
         }));
     }
 
-    /// A strong write makes visible what was before the last fence.
+    /// Releases at `word` everything that precedes the wavefront's last fence.
     pub(super) fn strong_write(&mut self, group: u32, wavefront: u32, word: Word) {
         let Some(fence) = self.wave(group, wavefront).fence.clone() else {
             return;
@@ -193,7 +193,7 @@ impl Clocks {
         }
     }
 
-    /// A strong read sees what strong writes of the word made visible.
+    /// Acquires everything that strong writes have released at `word`.
     pub(super) fn strong_read(&mut self, group: u32, wavefront: u32, word: Word) {
         let Some(releases) = self.releases.get(&word) else {
             return;
@@ -203,7 +203,7 @@ impl Clocks {
         learn(&mut self.wave(group, wavefront).known, &known);
     }
 
-    /// Whether what happened at `before` is over for a thread at `after`, which is the present.
+    /// True if the action at `before` is ordered before `after`, which is the current time.
     pub(super) fn ordered(&self, before: &Epoch, after: &Epoch) -> bool {
         let wave = &self.waves[&after.group][after.wavefront()];
         if before.group == after.group {

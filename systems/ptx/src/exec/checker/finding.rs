@@ -1,34 +1,34 @@
-//! What a check found.
+//! Findings of the checker and their deduplication.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Different findings that are kept; more help nobody.
+/// Maximum number of different findings kept; more would not be useful.
 pub(super) const FINDINGS_MAX: usize = 200;
 
-/// A sort of mistake.
+/// Kind of error that the checker can find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// A register is used before anything was written to it.
+    /// A register is used before it is written.
     UninitialisedRegister,
-    /// Private, local or global memory is read before anything was written to it.
+    /// Private, local or global memory is read before it is written.
     UninitialisedMemory,
-    /// Threads of a work-group meet in local memory without a barrier between them.
+    /// Threads of a work-group race in local memory, with no barrier in between.
     LocalRace,
-    /// Threads of different work-groups meet in global memory.
+    /// Threads of different work-groups race in global memory.
     GlobalRace,
-    /// A barrier is reached by a part of the work-group.
+    /// Only part of the work-group reaches a barrier.
     PartialBarrier,
-    /// An access leaves the allocation that its pointer came from.
+    /// An access is outside the allocation from which its pointer was derived.
     OutsideAllocation,
-    /// Control runs off the end of a function.
+    /// Control reaches the end of a function without a return.
     MissingReturn,
-    /// An integer is divided by zero.
+    /// An integer division has a zero divisor.
     DivisionByZero,
 }
 
 impl FindingKind {
-    /// All of them.
+    /// All kinds, in the order of their definition.
     pub const ALL: [Self; 8] = [
         Self::UninitialisedRegister,
         Self::UninitialisedMemory,
@@ -40,7 +40,7 @@ impl FindingKind {
         Self::DivisionByZero,
     ];
 
-    /// Its name in reports and workload files.
+    /// Returns the kind's name used in reports and workload files.
     pub fn name(self) -> &'static str {
         match self {
             Self::UninitialisedRegister => "UninitialisedRegister",
@@ -55,25 +55,25 @@ impl FindingKind {
     }
 }
 
-/// How bad a finding is.
+/// Severity of a finding, from error to note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// A mistake.
+    /// The finding is definitely an error.
     Error,
-    /// Nothing tells whether it is one.
+    /// The checker cannot decide if it is an error.
     Undecided,
-    /// Not clean, but without effect on values.
+    /// Unclean code that does not affect values.
     Note,
 }
 
-/// A place in the source that was compiled to PTX.
+/// A position in the source that was compiled to PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourcePlace {
-    /// File, as `.file` names it.
+    /// File name as given in the `.file` directive.
     pub file: String,
-    /// Line, from one.
+    /// Line in the source file, counted from one.
     pub line: u32,
-    /// Column, from one; 0 where the compiler gives none.
+    /// Column, counted from one; 0 if the compiler gives none.
     pub column: u32,
 }
 
@@ -86,73 +86,68 @@ impl fmt::Display for SourcePlace {
 /// An instruction and a thread that executed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessSite {
-    /// Line in the PTX file, from one.
+    /// Line in the PTX file, counted from one.
     pub line: u32,
-    /// Column in the PTX file, from one.
+    /// Column in the PTX file, counted from one.
     pub column: u32,
-    /// Full opcode of the instruction.
     pub opcode: String,
-    /// Where the instruction comes from, if `.loc` says so.
+    /// Source position of the instruction, if a `.loc` directive gives one.
     pub source: Option<SourcePlace>,
-    /// Work-group coordinates.
     pub work_group: [u32; 3],
-    /// Thread coordinates in the work-group.
     pub thread: [u32; 3],
 }
 
-/// One mistake at one instruction, as it happened first.
+/// One error at one instruction, described by its first occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What sort of mistake.
     pub kind: FindingKind,
-    /// How bad it is.
     pub verdict: Verdict,
-    /// PTX file.
+    /// Name of the PTX file that contains the kernel.
     pub file: String,
-    /// Kernel launched.
+    /// Name of the kernel that was launched.
     pub kernel: String,
-    /// Number of the launch in the program, from zero.
+    /// Index of the launch in the program, counted from zero.
     pub launch: u32,
-    /// Instruction and thread.
+    /// Instruction and thread of the first occurrence.
     pub spot: AccessSite,
-    /// Address in its memory.
+    /// Address within its memory, if the finding concerns an access.
     pub address: Option<u64>,
-    /// The nearest buffer or variable, described.
+    /// Description of the nearest buffer or variable.
     pub near: Option<String>,
     /// Name of the buffer or variable at the address.
     pub buffer: Option<String>,
-    /// What happened.
+    /// Description of the error in one sentence.
     pub detail: String,
-    /// The other access of a race.
+    /// Other access of a race, if the finding is one.
     pub other: Option<AccessSite>,
-    /// How often it happened, lane by lane.
+    /// Number of occurrences, counted per lane.
     pub count: u64,
 }
 
-/// What tells findings apart: one is kept for each.
+/// Deduplication key: one finding is kept for each.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) kind: FindingKind,
     pub(super) verdict: Verdict,
     pub(super) kernel: String,
     pub(super) pc: u32,
-    /// Instruction of the other access.
+    /// Instruction of the other access of a race.
     pub(super) other: u32,
-    /// Start of the buffer, where it matters which.
+    /// Start of the buffer, for kinds that distinguish buffers.
     pub(super) place: u64,
 }
 
-/// Findings in the order in which they were made.
+/// Findings in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) list: Vec<Finding>,
     by_key: BTreeMap<Key, usize>,
-    /// Occurrences of findings that were not kept.
+    /// Number of occurrences of findings that were not kept.
     pub(super) dropped: u64,
 }
 
 impl Findings {
-    /// Counts an occurrence; the first of its key is described.
+    /// Counts an occurrence; only the first one of its key is described.
     pub(super) fn add(&mut self, key: Key, describe: impl FnOnce() -> Finding) {
         if let Some(&at) = self.by_key.get(&key) {
             self.list[at].count += 1;

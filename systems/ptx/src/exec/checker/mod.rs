@@ -1,16 +1,18 @@
-//! Checks what a program does while it is emulated.
+//! Dynamic checker for programs that run in the emulator.
 //!
-//! [`ProgramChecker`] follows every launch of a program. Values are those of the emulator; here is
-//! what it does not keep: which bytes and registers were written (`shadow.rs`), which allocation a
-//! value is an address into (`objects.rs`), who is ordered after whom (`clocks.rs`) and which accesses
-//! of different threads nothing orders (`races.rs`). `registers.rs` looks at every instruction,
-//! `accesses.rs` at accesses, `barriers.rs` at barriers; `finding.rs` is what comes out.
+//! [`ProgramChecker`] follows every launch of a program. The emulator holds the values; the checker
+//! adds shadow state. It tracks which bytes and registers were written (`shadow.rs`), and to which
+//! allocation an address belongs (`objects.rs`). It tracks the happens-before order (`clocks.rs`)
+//! and unordered accesses of different threads (`races.rs`). `registers.rs` checks every
+//! instruction, `accesses.rs` memory accesses, and `barriers.rs` barriers; `finding.rs` holds the
+//! results.
 //!
 //! # What is no finding
-//! Copying an uninitialised register (`mov`, `selp`, passing it on); only a use is. Each uninitialised
-//! value is reported where it is used first. Two strong accesses (atomics, `.volatile`, `.relaxed` and
-//! stronger) are no race, as the PTX memory consistency model has it. Threads of one work-group are
-//! not watched in global memory, nor are kernels of different streams.
+//! Copying an uninitialised register (`mov`, `selp`, argument passing) is no finding; only a use
+//! is. Each uninitialised value is reported at its first use. Two strong accesses (atomics,
+//! `.volatile`, `.relaxed` and stronger) do not race, according to the PTX memory consistency
+//! model. Races in global memory within one work-group, or between kernels of different streams,
+//! are not checked.
 
 mod accesses;
 mod barriers;
@@ -39,74 +41,74 @@ use crate::ops::Region;
 
 pub use self::finding::{AccessSite, Finding, FindingKind, SourcePlace, Verdict};
 
-/// Checks the launches of a program, one after the other, over one device memory.
+/// Checks the launches of a program one after another on the same device memory.
 #[derive(Debug, Default)]
 pub struct ProgramChecker {
     findings: Findings,
     objects: Objects,
-    /// Device memory, from [`DEVICE_BASE`] on.
+    /// Shadow of device memory, starting at [`DEVICE_BASE`].
     device: MemoryShadow,
-    /// Modules whose variables are known, by fingerprint.
+    /// Fingerprints of modules whose variables are registered.
     modules: BTreeSet<u64>,
     launches: u32,
     launch: Launch,
 }
 
-/// What is known of the launch in progress.
+/// Shadow state of the launch in progress.
 #[derive(Debug, Default)]
 struct Launch {
     file: String,
     files: BTreeMap<u64, String>,
     grid: [u32; 3],
     block: [u32; 3],
-    /// Tags of the words of the argument block.
+    /// Provenance tags of the words of the argument block.
     arguments: Vec<Tag>,
-    /// Tags of the module's variables.
+    /// Provenance tags of the module's variables, by index.
     variables: Vec<Tag>,
-    /// Tags of the kernel's variables in work-group memory, by number in the module.
+    /// Tags of the kernel's local memory variables, by index in the module.
     shared: BTreeMap<usize, Tag>,
-    /// Tags of frame variables by function, number and start of the frame.
+    /// Tags of frame variables by function, index and start of the frame.
     frames: BTreeMap<(usize, usize, u32), Tag>,
     waves: BTreeMap<(u32, u32), Wave>,
     groups: BTreeMap<u32, Group>,
     clocks: Clocks,
-    /// Global memory.
+    /// Access history of global memory, word by word.
     words: Words,
-    /// Arrivals at barriers that are closed yet.
+    /// Arrivals at barriers that are still closed.
     arrivals: BTreeMap<(u32, u32), Vec<(u32, Arrival)>>,
 }
 
-/// A wavefront.
+/// Shadow state of a wavefront: live lanes, registers and private memory.
 #[derive(Debug, Default)]
 struct Wave {
-    /// Lanes it began with, and those that have not ended.
+    /// Initial lanes of the wavefront, and those that have not ended.
     lanes: u32,
     alive: u32,
-    /// Open functions.
+    /// Register shadows of all open function calls, innermost last.
     frames: Vec<Registers>,
     private: PrivateShadow,
 }
 
-/// Memory of a work-group.
+/// Shadow of the local memory of a work-group.
 #[derive(Debug, Default)]
 struct Group {
     memory: MemoryShadow,
     words: Words,
 }
 
-/// A finding about to be added.
+/// A finding before it is formatted and added.
 struct Case {
     kind: FindingKind,
     verdict: Verdict,
     pc: u32,
     group: u32,
-    /// Linear number in the work-group.
+    /// Linear thread index in its work-group.
     thread: u32,
     address: Option<u64>,
-    /// The buffer or variable: what to call it, and where it starts.
+    /// Name and start address of the buffer or variable.
     buffer: Option<(String, u64)>,
     near: Option<String>,
-    /// The other access of a race: instruction, work-group, thread.
+    /// Other access of a race: instruction, work-group and thread.
     other: Option<(u32, u32, u32)>,
 }
 
@@ -127,20 +129,20 @@ impl Case {
 }
 
 impl ProgramChecker {
-    /// A checker of a device whose memory holds nothing that was ever written.
+    /// Creates a checker for a device whose memory is entirely uninitialised.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The host has written bytes of device memory.
+    /// Marks bytes of device memory as written by the host.
     pub fn host_wrote(&mut self, address: u64, bytes: u64) {
         self.device.written_by_host(address - DEVICE_BASE, bytes);
     }
 
-    /// As [`launch_family`](crate::launch_family), watching what the kernels do.
+    /// Executes a launch like [`launch_family`](crate::launch_family) and checks its kernels.
     ///
     /// # Errors
-    /// Those of [`launch`](crate::launch). What was found before is kept.
+    /// Returns the errors of [`launch`](crate::launch). Findings made before the error are kept.
     pub fn launch(
         &mut self,
         module: &Module,
@@ -162,12 +164,12 @@ impl ProgramChecker {
         result
     }
 
-    /// Everything found, in the order in which it happened first.
+    /// Returns all findings in the order of their first occurrence.
     pub fn findings(&self) -> &[Finding] {
         &self.findings.list
     }
 
-    /// Occurrences of findings beyond those kept.
+    /// Returns the number of occurrences of findings that were not kept.
     pub fn dropped(&self) -> u64 {
         self.findings.dropped
     }
@@ -201,7 +203,7 @@ impl ProgramChecker {
         });
     }
 
-    /// Tag of an allocation of the device.
+    /// Returns the tag of a device allocation.
     fn allocation(&mut self, memory: &DeviceMemory, address: u64) -> Tag {
         match memory.containing(address) {
             Some(allocation) => self.objects.tag(Object {

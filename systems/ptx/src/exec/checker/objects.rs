@@ -1,21 +1,21 @@
-//! Provenance: which allocation a value is an address into.
+//! Pointer provenance: the allocation to which an address value belongs.
 //!
-//! A value has a [`Tag`] that follows it through registers and memory. Arithmetic on one pointer and
-//! numbers keeps the tag; what makes a number of a pointer loses it.
+//! Each value has a [`Tag`] that follows it through registers and memory. Arithmetic on one pointer
+//! and numbers keeps the tag; converting a pointer to a plain number drops it.
 
 use std::collections::BTreeMap;
 
 use crate::lower::site::Rule;
 use crate::ops::Region;
 
-/// Provenance of a value.
+/// Provenance of a value: a plain number, unknown, or an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tag(u32);
 
 impl Tag {
-    /// A number.
+    /// Tag of a plain number, which points to no object.
     pub(super) const NONE: Self = Self(0);
-    /// Made of pointers in a way that leaves open what it points to.
+    /// Tag of a value derived from pointers whose target is ambiguous.
     pub(super) const LOST: Self = Self(1);
 
     pub(super) fn is_none(self) -> bool {
@@ -23,12 +23,12 @@ impl Tag {
     }
 }
 
-/// A buffer or variable.
+/// A buffer or variable to which values can point.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
-    /// `Global`, `Shared` or `Local`.
+    /// Memory of the object: `Global`, `Shared` or `Local`.
     pub(super) region: Region,
-    /// First address in its memory.
+    /// First address of the object within its memory.
     pub(super) start: u64,
     pub(super) bytes: u64,
     pub(super) name: String,
@@ -40,7 +40,7 @@ impl Object {
     }
 }
 
-/// All objects that pointers were seen to.
+/// All objects that pointers have referenced so far.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     list: Vec<Object>,
@@ -63,13 +63,13 @@ impl Objects {
         tag
     }
 
-    /// The object of a tag that names one.
+    /// Returns the object of a tag, if the tag names one.
     pub(super) fn get(&self, tag: Tag) -> Option<&Object> {
         self.list.get(tag.0.checked_sub(2)? as usize)
     }
 }
 
-/// The tag of a result. `Select` is decided before.
+/// Returns the tag of a result; the caller has already resolved `Select`.
 pub(super) fn combine(rule: Rule, sources: &[Tag]) -> Tag {
     let pointers = || sources.iter().copied().filter(|tag| !tag.is_none());
     let merged = || {

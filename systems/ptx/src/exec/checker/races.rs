@@ -1,49 +1,49 @@
-//! Accesses of different threads to one word that nothing orders.
+//! Race detection: unordered accesses of different threads to one word.
 //!
-//! Each word remembers the accesses that a later one may still clash with. An access that a later
-//! one of its word follows in order, and that clashes with nothing the later one does not clash
-//! with, is forgotten (as in Flanagan and Freund, "FastTrack", PLDI 2009).
+//! Each word keeps the accesses that may still conflict with a later one. An access is dropped when
+//! a later, ordered access to its word covers all its conflicts. This follows Flanagan and Freund,
+//! "FastTrack", PLDI 2009.
 
 use std::collections::BTreeMap;
 
 use super::clocks::{Clocks, Epoch};
 use crate::lower::site::SyncScope;
 
-/// Words of a page.
+/// Number of memory words in a page.
 const PAGE: u64 = 256;
 
-/// Accesses of different work-groups that a word of global memory remembers.
+/// Maximum number of accesses from different work-groups kept per word of global memory.
 const REMEMBERED_MAX: usize = 32;
 
-/// Whose accesses can clash.
+/// Scope of race detection: within or between work-groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GlobalWordHistory {
-    /// Threads of a work-group.
+    /// Detects races between threads of one work-group.
     Threads,
-    /// Threads of different work-groups.
+    /// Detects races between threads of different work-groups.
     Groups,
 }
 
-/// An access to a word.
+/// An access in the history of a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) who: Epoch,
     pub(super) pc: u32,
     pub(super) writes: bool,
     pub(super) strength: SyncScope,
-    /// Bytes of the word, by bit.
+    /// Bit set of the bytes of the word.
     pub(super) bytes: u8,
-    /// The word afterwards, where it is written.
+    /// Value of the word after the write, if it is one.
     pub(super) value: u32,
-    /// The write changes nothing.
+    /// True if the write does not change the value.
     pub(super) is_silent: bool,
 }
 
-/// An earlier access that clashes with one.
+/// An earlier access that conflicts with the current one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AccessConflict {
     pub(super) other: Entry,
-    /// It makes no difference which comes first.
+    /// True if the result does not depend on the order of the two accesses.
     pub(super) same_value: bool,
 }
 
@@ -61,7 +61,7 @@ impl Entry {
         apart && self.bytes & later.bytes != 0 && (self.writes || later.writes) && !both_strong
     }
 
-    /// Whether whatever clashes with `self` clashes with `later` too.
+    /// True if every access that conflicts with `self` also conflicts with `later`.
     fn is_covered_by(&self, later: &Self) -> bool {
         self.bytes & !later.bytes == 0
             && (later.writes || !self.writes)
@@ -82,7 +82,7 @@ impl Entry {
         }
     }
 
-    /// Accesses that clash with the same ones as long as time stands still.
+    /// True if both accesses have the same conflicts until the clocks advance.
     fn is_like(&self, other: &Self, between: GlobalWordHistory) -> bool {
         let same_place = self.who.group == other.who.group
             && self.who.wavefront() == other.who.wavefront()
@@ -95,14 +95,14 @@ impl Entry {
     }
 }
 
-/// What the words of a memory remember.
+/// Access history of the words of a memory.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     pages: BTreeMap<u64, Vec<Vec<Entry>>>,
 }
 
 impl Words {
-    /// Nobody has touched these words.
+    /// Drops the access history of a range of words.
     pub(super) fn forget(&mut self, words: std::ops::Range<u64>) {
         for word in words {
             if let Some(page) = self.pages.get_mut(&(word / PAGE)) {
@@ -111,7 +111,7 @@ impl Words {
         }
     }
 
-    /// Notes an access to a word; gives what it clashes with, a clash that matters first.
+    /// Records an access to a word and returns a conflict, preferably one that changes the result.
     pub(super) fn note(
         &mut self,
         word: u64,
@@ -136,7 +136,8 @@ impl Words {
             }
             !(ordered && old.is_covered_by(&new))
         });
-        // Two of a kind: one of them is not by whoever comes next.
+        // Keeps two alike, since the next access comes from a different thread than at least one of
+        // them.
         let enough = match between {
             GlobalWordHistory::Threads => 2,
             GlobalWordHistory::Groups => 1,

@@ -1,4 +1,4 @@
-//! Registers: what an instruction uses and writes, and what becomes of pointers.
+//! Register checks: uses and writes of each instruction, and propagation of pointer tags.
 
 use super::finding::{FindingKind, Verdict};
 use super::objects::{Object, Tag, combine};
@@ -13,7 +13,7 @@ use crate::module::Kernel;
 use crate::ops::{Op, Region, Transfer};
 
 impl ProgramChecker {
-    /// Looks at an instruction before it is executed.
+    /// Checks an instruction before it executes.
     pub(super) fn instruction(&mut self, step: &Step<'_>) {
         let site = &step.kernel.sites[step.pc as usize];
         let decoded = &step.kernel.ops[step.pc as usize];
@@ -88,13 +88,13 @@ impl ProgramChecker {
         wave.expect("the wavefront has started")
     }
 
-    /// Registers of the innermost open function.
+    /// Returns the register shadow of the innermost open function.
     pub(super) fn registers(&mut self, wavefront: &Wavefront) -> &mut Registers {
         let frames = &mut self.wave(wavefront).frames;
         frames.last_mut().expect("the kernel itself is open")
     }
 
-    /// Lanes of a mask use a register.
+    /// Checks the use of a register in the lanes of a mask.
     fn used(&mut self, step: &Step<'_>, register: u32, mask: u32) {
         let defined = &mut self.registers(step.wavefront).defined[register as usize];
         let undefined = mask & !*defined;
@@ -141,7 +141,7 @@ impl ProgramChecker {
         }
     }
 
-    /// Notes what the instruction writes.
+    /// Marks the destination registers as written and sets their tags.
     fn results(&mut self, step: &Step<'_>, site: &Site) {
         if site.results.iter().all(Option::is_none) {
             return;
@@ -201,7 +201,7 @@ impl ProgramChecker {
         }
     }
 
-    /// What `alloca` gives points to memory of its own, to which nothing was written.
+    /// Creates a new, uninitialised object for the result of `alloca`.
     fn allocated(&mut self, step: &Step<'_>, site: &Site) {
         let Op::Allocate {
             bytes, align, wide, ..
@@ -238,7 +238,7 @@ impl ProgramChecker {
         }
     }
 
-    /// What a value points to, lane by lane.
+    /// Returns the provenance tags of a value for each lane.
     pub(super) fn tags(
         &mut self,
         kernel: &Kernel,
@@ -283,7 +283,7 @@ impl ProgramChecker {
         }
     }
 
-    /// Opens the callee's registers and passes what is known of the arguments.
+    /// Opens the callee's register shadow and passes the state of the arguments.
     pub(super) fn open_call(
         &mut self,
         kernel: &Kernel,
@@ -329,7 +329,7 @@ impl ProgramChecker {
         wave.frames.push(opened);
     }
 
-    /// Closes the callee's registers and passes what is known of the results.
+    /// Closes the callee's register shadow and passes the state of the results.
     pub(super) fn close_call(
         &mut self,
         kernel: &Kernel,

@@ -1,14 +1,14 @@
-//! What is known of registers and memory besides their values: what was written, what is a pointer.
+//! Shadow state of registers and memory: initialised bytes and pointer tags.
 
 use std::collections::BTreeMap;
 
 use super::objects::Tag;
 use crate::exec::access::lanes;
 
-/// Tags of 32 lanes.
+/// Provenance tags of all 32 lanes of a wavefront.
 type Tags = Box<[Tag; 32]>;
 
-/// Tags by register or by word of private memory; what is absent is a number in all lanes.
+/// Tags by register or by word of private memory; an absent entry is a plain number in all lanes.
 #[derive(Debug, Default)]
 pub(super) struct LaneTags(BTreeMap<u32, Tags>);
 
@@ -31,7 +31,7 @@ impl LaneTags {
         }
     }
 
-    /// Makes numbers of all lanes of a mask.
+    /// Resets the tags of all lanes of a mask to plain numbers.
     pub(super) fn clear(&mut self, at: u32, mask: u32) {
         if mask == u32::MAX {
             self.0.remove(&at);
@@ -43,10 +43,10 @@ impl LaneTags {
     }
 }
 
-/// Registers of an open function, by their numbers in the program.
+/// Register shadow of an open function, by register number in the program.
 #[derive(Debug)]
 pub(super) struct Registers {
-    /// Lanes in which each was written.
+    /// Lanes in which each register was written.
     pub(super) defined: Vec<u32>,
     pub(super) pointers: LaneTags,
 }
@@ -60,17 +60,17 @@ impl Registers {
     }
 }
 
-/// Private memory of a wavefront.
+/// Shadow of the private memory of a wavefront.
 #[derive(Debug, Default)]
 pub(super) struct PrivateShadow {
     /// Lanes in which each byte was written.
     defined: Vec<u32>,
-    /// By word.
+    /// Provenance tags of the pointers, by word.
     pub(super) pointers: LaneTags,
 }
 
 impl PrivateShadow {
-    /// Forgets everything from `start` on: a new frame begins there.
+    /// Resets the shadow from `start` on, where a new frame begins.
     pub(super) fn forget(&mut self, start: u32, end: u32) {
         self.defined.truncate(start as usize);
         self.defined.resize(end as usize, 0);
@@ -96,7 +96,7 @@ impl PrivateShadow {
         }
     }
 
-    /// Moves what is known of some bytes with their values.
+    /// Copies the shadow of some bytes along with their values.
     pub(super) fn copy(&mut self, from: u32, to: u32, bytes: u32, mask: u32) {
         let end = (from.max(to) + bytes) as usize;
         if self.defined.len() < end {
@@ -116,12 +116,12 @@ impl PrivateShadow {
     }
 }
 
-/// Global memory, or the local memory of a work-group.
+/// Shadow of global memory, or of the local memory of a work-group.
 #[derive(Debug, Default)]
 pub(super) struct MemoryShadow {
-    /// A bit for each byte.
+    /// Bit set of the bytes that were written.
     defined: Vec<u64>,
-    /// By word.
+    /// Provenance tags of the pointers, by word.
     pointers: BTreeMap<u64, Tag>,
 }
 
@@ -151,7 +151,7 @@ impl MemoryShadow {
         }
     }
 
-    /// Nothing was written to these bytes.
+    /// Marks these bytes as not written.
     pub(super) fn forget(&mut self, start: u64, bytes: u64) {
         for at in start..start + bytes {
             if let Some(bits) = self.defined.get_mut((at / 64) as usize) {
@@ -161,7 +161,7 @@ impl MemoryShadow {
         self.set_pointer(start, bytes, Tag::NONE);
     }
 
-    /// What the value in these bytes points to: every word of a pointer has its tag.
+    /// Returns the tag of the value in these bytes; every word of a pointer has its tag.
     pub(super) fn pointer(&self, start: u64, bytes: u64) -> Tag {
         let words = start / 4..(start + bytes).div_ceil(4);
         let tags = self.pointers.range(words).map(|(_, tag)| *tag);
@@ -181,7 +181,7 @@ impl MemoryShadow {
         }
     }
 
-    /// Numbers from the host replace whatever was there.
+    /// Marks bytes as written by the host and drops their tags.
     pub(super) fn written_by_host(&mut self, start: u64, bytes: u64) {
         self.define(start, bytes);
         let words = start / 4..(start + bytes).div_ceil(4);

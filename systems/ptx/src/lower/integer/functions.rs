@@ -1,4 +1,4 @@
-//! What integer instructions compute, lane by lane.
+//! Lane functions of the integer instructions.
 
 use crate::ops::{Binary32, Binary64, BinaryWide, Shift64, ShiftBy32, ShiftBy64, Ternary32, lanes};
 
@@ -24,7 +24,7 @@ pub(super) fn s64_high(a: u64, b: u64) -> u64 {
     ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
 }
 
-/// `mul.wide` of 16 bits.
+/// Returns the lane function for `mul.wide` of 16-bit operands.
 pub(super) fn mul_wide16(signed: bool) -> Binary32 {
     if signed {
         lanes!(|a: u32, b: u32| -> u32 { s16_wide(a, b) })
@@ -33,7 +33,7 @@ pub(super) fn mul_wide16(signed: bool) -> Binary32 {
     }
 }
 
-/// `mul.wide` of 32 bits.
+/// Returns the lane function for `mul.wide` of 32-bit operands.
 pub(super) fn mul_wide32(signed: bool) -> BinaryWide {
     if signed {
         lanes!(|a: u32, b: u32| -> u64 { s32_wide(a, b) })
@@ -137,8 +137,8 @@ pub(super) fn binary64(name: &str, signed: bool) -> Option<Binary64> {
     })
 }
 
-/// Operands come zero-extended and leave zero-extended. Lanes that take no part hold whatever was in the register before,
-/// 32 bits of it.
+/// Returns the lane function for a 16-bit operation; operands and results are zero-extended.
+/// Inactive lanes hold 32 arbitrary bits.
 pub(super) fn binary16(name: &str, signed: bool) -> Option<Binary32> {
     Some(match (name, signed) {
         ("add", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) & 0xffff }),
@@ -255,7 +255,7 @@ pub(super) fn shift64(left: bool, signed: bool) -> Shift64 {
     }
 }
 
-/// The amount is at most the width.
+/// Returns the lane function for a shift; the amount must not exceed the width.
 pub(super) fn shift_by32(left: bool, signed: bool) -> ShiftBy32 {
     match (left, signed) {
         (true, _) => |a, by, out| each32(a, out, |a| ((u64::from(a)) << by) as u32),

@@ -1,5 +1,5 @@
-//! Integer instructions (PTX ISA, "Integer Arithmetic", "Logic and Shift"): which operation an
-//! instruction becomes here, what it computes in `functions.rs`.
+//! Encoding of integer instructions (PTX ISA, "Integer Arithmetic", "Logic and Shift"). This file
+//! chooses the operation; `functions.rs` computes it.
 
 mod functions;
 
@@ -101,7 +101,7 @@ impl Encoder<'_, '_> {
         })
     }
 
-    /// `add`, `min`, `max` of two 16-bit integers in one register.
+    /// Encodes `add`, `min` and `max` of two packed 16-bit integers.
     fn integer_pair(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let op = match form.base {
             "add" => PairOp::Add,
@@ -116,7 +116,7 @@ impl Encoder<'_, '_> {
         self.scalar(form, kind, (ScalarType::B32, ScalarType::B32))
     }
 
-    /// Instructions that are done one lane at a time.
+    /// Encodes instructions that are executed one lane at a time.
     fn integer_scalar(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let word = ScalarType::B32;
         let kind = match form.base {
@@ -382,7 +382,7 @@ impl Encoder<'_, '_> {
         Ok(Op::Ternary32 { f, d, a, b, c })
     }
 
-    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+    /// Encodes `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc` and `madc`.
     pub(crate) fn carry(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let gives = form.take("cc");
         let part = multiply_part(form);

@@ -1,8 +1,8 @@
-//! Name resolution: what names stand for, and functions whose operands name registers, labels and
-//! variables by number.
+//! Name resolution: meaning of names, and functions whose operands refer to registers, labels and
+//! variables by index.
 //!
-//! This file holds the names and what a function becomes; `resolve.rs` gets there from the syntax
-//! tree. Encoding (`../encode.rs` and its neighbours) starts from here.
+//! This file has the names and the resolved form of a function; `resolve.rs` builds it from the
+//! syntax tree. Encoding (`../encode.rs` and its neighbours) starts from here.
 
 mod resolve;
 
@@ -17,18 +17,18 @@ use crate::types::{ScalarType, StateSpace};
 
 pub(crate) use self::resolve::resolve;
 
-/// What a variable's name stands for.
+/// Entity to which a variable's name resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symbol {
     /// Module variable in global or constant memory.
     Module(usize),
-    /// Shared variable, by its number in the module.
+    /// Shared variable, by its index in the module.
     Shared(usize),
-    /// Variable of the function's frame.
+    /// Variable of the function's frame, by index.
     Frame(usize),
-    /// Offset into the kernel's arguments.
+    /// Kernel parameter, by byte offset in the arguments.
     Argument(u32),
-    /// Variable of the module that every thread has: its offset in private memory.
+    /// Module variable with one instance per thread: its offset in private memory.
     Private(u32),
 }
 
@@ -43,17 +43,17 @@ pub(crate) enum Value {
     Symbol(Symbol, i64),
     Function(usize),
     Label(usize),
-    /// Prototype of an indirect call, by number in the function.
+    /// Prototype of an indirect call, by index in the function.
     Prototype(usize),
-    /// Targets of an indexed branch, by number in the function.
+    /// Targets of an indexed branch, by index in the function.
     Targets(usize),
     Address(Base, i64),
-    /// A texture and coordinates.
+    /// A texture operand with its coordinates.
     Texture(Base, Box<Operand>),
     Vector(Vec<Operand>),
     Pair(Box<Operand>, Box<Operand>),
     List(Vec<Operand>),
-    /// `_`
+    /// Discarded destination, written as `_` in the text.
     Nowhere,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Operand {
     pub(crate) value: Value,
 }
 
-/// An instruction with resolved operands.
+/// An instruction whose operands are resolved to indices.
 #[derive(Debug)]
 pub(crate) struct Resolved<'a> {
     pub(crate) span: Span,
@@ -79,7 +79,7 @@ pub(crate) struct Resolved<'a> {
     pub(crate) guard: Option<(u32, bool)>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) location: Option<Location>,
-    /// Nobody wrote it: control runs off the end here.
+    /// True for the implicit return added where control reaches the end of a function.
     pub(crate) is_implied: bool,
 }
 
@@ -93,9 +93,9 @@ pub(crate) struct FrameVariable {
     pub(crate) name: String,
     pub(crate) bytes: u32,
     pub(crate) align: u32,
-    /// `.local` rather than a parameter.
+    /// True for a `.local` variable, false for a parameter.
     pub(crate) is_local: bool,
-    /// Set once all variables are known: locals first, then parameters.
+    /// Frame offset in bytes, assigned once all variables are known: locals first, then parameters.
     pub(crate) offset: u32,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct FrameVariable {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Formal {
     Register(u32),
-    /// Frame variable.
+    /// Parameter in memory, by index of the frame variable.
     Memory(usize),
 }
 
@@ -112,44 +112,44 @@ pub(crate) struct SharedVariable {
     pub(crate) name: String,
     pub(crate) bytes: u32,
     pub(crate) align: u32,
-    /// `extern .shared x[]`: begins where the static part ends.
+    /// True for `extern .shared x[]`, which begins after the static part.
     pub(crate) is_open: bool,
 }
 
-/// What an indirect call passes and gets, and whom it may call.
+/// Parameter and result sizes of an indirect call, and its possible targets.
 #[derive(Debug)]
 pub(crate) struct Prototype {
-    /// Bytes of each value returned.
+    /// Size in bytes of each returned value.
     pub(crate) returns: Vec<u32>,
-    /// Bytes of each parameter.
+    /// Size in bytes of each parameter.
     pub(crate) parameters: Vec<u32>,
-    /// Functions of the module that a call with it may reach. Until all functions are known: those that
-    /// `.calltargets` lists.
+    /// Functions of the module that may be called through this prototype. Until all functions are
+    /// known, only those listed by `.calltargets`.
     pub(crate) targets: Option<Vec<usize>>,
 }
 
-/// A function with all names resolved.
+/// A function with all names resolved to indices.
 #[derive(Debug, Default)]
 pub(crate) struct Body<'a> {
     pub(crate) instructions: Vec<Resolved<'a>>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) effects: Vec<Effects>,
     pub(crate) registers: Vec<Register>,
-    /// Declarations of registers: the first number, the name, and whether numbers follow it.
+    /// Register declarations: first index, name, and true if numbers follow the name.
     pub(crate) register_names: Vec<(u32, String, bool)>,
     pub(crate) frame: Vec<FrameVariable>,
     pub(crate) frame_bytes: u32,
     pub(crate) local_bytes: u32,
     pub(crate) parameters: Vec<Formal>,
     pub(crate) returns: Vec<Formal>,
-    /// Shared variables declared or named here.
+    /// Shared variables that the function declares or uses, by index.
     pub(crate) shared: Vec<usize>,
-    /// Functions called, by number in the module.
+    /// Called functions, by index in the module.
     pub(crate) calls: Vec<usize>,
-    /// Functions whose address is taken.
+    /// Functions whose address is taken, by index.
     pub(crate) addresses_taken: Vec<usize>,
     pub(crate) prototypes: Vec<Prototype>,
-    /// Targets of indexed branches, as instructions.
+    /// Targets of indexed branches, as instruction indices.
     pub(crate) targets: Vec<Vec<usize>>,
 }
 
@@ -171,20 +171,20 @@ pub(crate) fn file(ty: ScalarType) -> File {
     }
 }
 
-/// Module-level names.
+/// Names at module level: functions, variables and files.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleNames<'a> {
     pub(crate) functions: BTreeMap<&'a str, usize>,
     pub(crate) symbols: BTreeMap<&'a str, Symbol>,
     pub(crate) shared: Vec<SharedVariable>,
-    /// Variables in global and constant memory, function-scope ones included.
+    /// Variables in global and constant memory, including those declared in functions.
     pub(crate) variables: Vec<Variable<'a>>,
-    /// Bytes of the module's variables that every thread has, in front of the frames.
+    /// Size in bytes of the per-thread module variables, placed before the frames.
     pub(crate) private_bytes: u32,
 }
 
 impl<'a> ModuleNames<'a> {
-    /// Adds a variable of the module, or a `.shared`, `.global` or `.const` variable of a function.
+    /// Adds a module variable, or a function's `.shared`, `.global` or `.const` variable.
     pub(crate) fn declare(&mut self, variable: &Variable<'a>) -> Symbol {
         if variable.space == StateSpace::Shared {
             self.shared.push(SharedVariable {
@@ -209,7 +209,7 @@ pub(crate) fn align_up(value: u32, align: u32) -> u32 {
     value.next_multiple_of(align.max(1))
 }
 
-/// Offsets of kernel parameters in the argument block.
+/// Returns the offsets of kernel parameters in the argument block.
 pub(crate) fn argument_offsets(parameters: &[Variable<'_>]) -> Vec<u32> {
     let mut at = 0;
     parameters
@@ -222,7 +222,7 @@ pub(crate) fn argument_offsets(parameters: &[Variable<'_>]) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a variable with this linkage gets storage here.
+/// True if a variable with this linkage has storage in this module.
 pub(crate) fn has_storage(variable: &Variable<'_>) -> bool {
     variable.linkage != Linkage::Extern || variable.space == StateSpace::Shared
 }

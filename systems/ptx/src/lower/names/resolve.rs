@@ -1,4 +1,4 @@
-//! Resolution of one function: flattens its scopes into one list of instructions.
+//! Resolution of one function: flattens its scopes into a single list of instructions.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::types::{ScalarType, StateSpace};
 #[derive(Default)]
 struct Scope<'a> {
     names: BTreeMap<&'a str, Binding>,
-    /// `.reg .b32 %r<n>`: prefix, first register, count.
+    /// Register ranges such as `.reg .b32 %r<n>`: prefix, first register and count.
     ranges: Vec<(&'a str, u32, u64)>,
 }
 
@@ -30,7 +30,7 @@ enum Binding {
     Targets(usize),
 }
 
-/// Resolves one function with a body.
+/// Resolves the names of one function that has a body.
 pub(crate) fn resolve<'a>(
     function: &ast::Function<'a>,
     statements: &[Statement<'a>],
@@ -53,10 +53,10 @@ struct Resolver<'m, 'a> {
     module: &'m mut ModuleNames<'a>,
     body: Body<'a>,
     scopes: Vec<Scope<'a>>,
-    /// Instruction each label stands before.
+    /// Index of the instruction that follows each label.
     label_places: Vec<usize>,
     complaints: Vec<SpannedError>,
-    /// What the last `.loc` said.
+    /// Source location from the last `.loc` directive.
     location: Option<Location>,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Resolver<'_, 'a> {
         }
     }
 
-    /// Prototypes and lists of targets may follow the instructions that name them.
+    /// Handles prototypes and target lists, which may follow the instructions that use them.
     fn directive(&mut self, statement: &Statement<'a>) {
         match statement {
             Statement::Prototype {
@@ -444,7 +444,7 @@ impl<'a> Resolver<'_, 'a> {
         })
     }
 
-    /// Registers read and written, and where control goes.
+    /// Computes the registers read and written, and the control flow.
     fn effects(&mut self, resolved: &Resolved<'a>) {
         let mut effects = Effects {
             guarded: resolved.guard.is_some(),
@@ -492,7 +492,7 @@ impl<'a> Resolver<'_, 'a> {
         self.body.flows.push(flow);
     }
 
-    /// Functions whose address an operand is.
+    /// Collects functions whose address is used as an operand.
     fn addresses(&mut self, value: &Value) {
         match value {
             Value::Function(function) => self.body.addresses_taken.push(*function),

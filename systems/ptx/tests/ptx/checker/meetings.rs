@@ -1,4 +1,4 @@
-//! Threads that meet in memory, and at barriers.
+//! Tests of races in memory and of barriers.
 
 use warpweave_ptx::FindingKind::{GlobalRace, LocalRace, PartialBarrier};
 use warpweave_ptx::Verdict::{Error, Note};
@@ -45,7 +45,7 @@ fn a_barrier_of_some_wavefronts_orders_only_those() {
             .replace("pool[64]", "pool[96]")
     };
     clean(&body("bar.sync 1, 96;"), shape);
-    // The third wavefront meets nobody.
+    // The third wavefront conflicts with no other wavefront.
     let found = found_in(
         &body(
             "setp.lt.u32 %p1, %r0, 64; @%p1 bra pair; bar.sync 2, 32; bra on; pair: bar.sync 1, 64; on:",

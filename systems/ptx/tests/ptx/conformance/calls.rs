@@ -1,10 +1,11 @@
-//! Calls: values of every type that functions take and return, in registers and in memory.
+//! Tests of calls: parameters and results of every type, in registers and in memory.
 
 use std::fmt::Write as _;
 
 use super::cases::{Case, DOUBLE_WORD, Model, Row, Type};
 
-/// Types of parameters in memory; those of registers are these without the ones of 8 bits, and predicates.
+/// Types of parameters in memory; register parameters exclude the 8-bit types and include
+/// predicates.
 const TYPES: [&str; 16] = [
     "b8", "u8", "s8", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "b64", "u64", "s64",
     "f64", "b128",
@@ -15,7 +16,7 @@ fn in_registers() -> impl Iterator<Item = &'static str> {
     TYPES.into_iter().filter(wide).chain(["pred"])
 }
 
-/// Copies a register: `mov` does not know all types.
+/// Copies a register; `mov` does not support all types.
 fn copy(ty: &str, to: &str, from: &str) -> String {
     match ty {
         "b128" => format!("mov.b128 {{%low, %high}}, {from}; mov.b128 {to}, {{%low, %high}};"),
@@ -24,13 +25,13 @@ fn copy(ty: &str, to: &str, from: &str) -> String {
     }
 }
 
-/// The type by which loads and stores know one.
+/// Returns the type used by loads and stores of `ty`.
 fn in_memory(ty: &str) -> &str {
     if ty == "f16" { "b16" } else { ty }
 }
 
-/// For each type a function `turn` that takes two values in registers and gives them back the other way round, and
-/// `give` that gives back what it finds in memory.
+/// Returns two functions for each type. `turn` swaps two values in registers, and `give` returns
+/// the value it finds in memory.
 pub(super) fn functions() -> String {
     let mut text = String::new();
     for ty in in_registers() {
@@ -56,7 +57,7 @@ pub(super) fn functions() -> String {
     text
 }
 
-/// A case whose values of this type are in registers 0 and 1 before, and the results in 4 and 5.
+/// Returns a case with values of this type in registers 0 and 1, and results in 4 and 5.
 fn case(form: &str, ty: &'static str, instruction: String, values: usize) -> Case {
     let mut case = if ty == "b128" {
         let sources = vec![DOUBLE_WORD; 2 * values];
@@ -95,7 +96,7 @@ fn case(form: &str, ty: &'static str, instruction: String, values: usize) -> Cas
     case
 }
 
-/// All cases; their functions are [`functions`].
+/// Returns all cases; they call [`functions`].
 pub(super) fn cases() -> Vec<Case> {
     let register = |ty: &str, n: usize| match ty {
         "b128" => format!("%q{n}"),

@@ -1,4 +1,5 @@
-//! Cases: an instruction form, the kernel that runs it over rows of operands, and what a model expects.
+//! Test cases: an instruction form, the kernel that runs it over rows of operands, and the results
+//! expected by a model.
 
 use std::fmt::Write as _;
 
@@ -8,7 +9,7 @@ use warpweave_random::CounterRng;
 use super::exact::{BRAIN, DOUBLE, Format, HALF, SINGLE};
 use crate::harness::HEADER;
 
-/// A type of PTX as the models see it.
+/// A PTX type as used by the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) bits: u32,
@@ -20,7 +21,7 @@ pub(super) enum Kind {
     Unsigned,
     Signed,
     Float(Format),
-    /// Two numbers of 16 bits.
+    /// A pair of 16-bit floating-point numbers.
     Floats(Format),
     Integers {
         signed: bool,
@@ -70,7 +71,7 @@ impl Type {
         self.kind == Kind::Signed
     }
 
-    /// The integer of these bits.
+    /// Interprets bits as an integer of this type.
     pub(super) fn read(self, bits: u64) -> i128 {
         let value = i128::from(bits) & ((1 << self.bits) - 1);
         if self.is_signed() && value >> (self.bits - 1) == 1 {
@@ -80,12 +81,12 @@ impl Type {
         }
     }
 
-    /// The lowest bits of an integer.
+    /// Returns the low bits of an integer.
     pub(super) fn write(self, value: i128) -> u64 {
         (value & ((1 << self.bits) - 1)) as u64
     }
 
-    /// Least and greatest integer.
+    /// Returns the smallest and the largest integer of the type.
     pub(super) fn limits(self) -> (i128, i128) {
         if self.is_signed() {
             (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
@@ -99,7 +100,7 @@ impl Type {
         self.write(value.clamp(low, high))
     }
 
-    /// Format of the numbers of a floating-point type.
+    /// Returns the floating-point format of the type.
     pub(super) fn format(self) -> Format {
         match self.kind {
             Kind::Float(format) | Kind::Floats(format) => format,
@@ -111,7 +112,7 @@ impl Type {
         matches!(self.kind, Kind::Floats(_) | Kind::Integers { .. })
     }
 
-    /// Letter of the registers that hold it.
+    /// Returns the letter of the register file that holds the type.
     fn file(self) -> char {
         match self.bits {
             1 => 'p',
@@ -121,12 +122,11 @@ impl Type {
         }
     }
 
-    /// Register `n` of the type.
     pub(super) fn register(self, n: usize) -> String {
         format!("%{}{n}", self.file())
     }
 
-    /// Values at which instructions go wrong.
+    /// Returns edge values that are likely to expose errors.
     fn edges(self) -> Vec<u64> {
         match self.kind {
             Kind::Predicate => vec![0, 1],
@@ -196,7 +196,8 @@ impl Type {
             (1 << self.bits) - 1
         };
         match self.kind {
-            // Half of the numbers are near one, so that sums and products neither vanish nor overflow.
+            // Half of the numbers are near one, so that sums and products neither vanish nor
+            // overflow.
             Kind::Float(format) if dice.roll(2 * count + 1).is_multiple_of(2) => {
                 let exponent = format.infinity();
                 let near = format.one()
@@ -208,39 +209,38 @@ impl Type {
     }
 }
 
-/// Up to four operands, or results, of a lane.
+/// Up to four operands or results of a lane.
 pub(super) type Row = [u64; 4];
 
-/// What is expected.
+/// Model that computes the expected results.
 pub(super) enum Model {
-    /// The results of a lane.
+    /// Computes the results of one lane.
     Lane(Box<dyn Fn(Row) -> Row>),
-    /// The results of all lanes of a wavefront.
+    /// Computes the results of all lanes of a wavefront.
     Wave(Box<dyn Fn(&[Row; 32]) -> [Row; 32]>),
-    /// The result, or each half of it, and by how much it may be away.
+    /// Computes the result, or each half of it, with the allowed error.
     Near(Format, Box<dyn Fn(f64) -> (f64, f64)>),
 }
 
-/// One form of an instruction.
+/// A test case for one form of an instruction.
 pub(super) struct Case {
-    /// Opcode with its modifiers.
     pub(super) form: String,
-    /// Types of its values that the form does not name.
+    /// Types of values that the form does not name.
     pub(super) types: Vec<&'static str>,
-    /// The instruction with its operands: sources are in registers 0 to 3, results in 4 to 7.
+    /// Instruction with its operands: sources are registers 0 to 3, results are 4 to 7.
     pub(super) instruction: String,
     pub(super) sources: Vec<Type>,
     pub(super) results: Vec<Type>,
-    /// What comes before and after the instruction.
+    /// Text inserted before and after the instruction.
     pub(super) before: String,
     pub(super) after: String,
     pub(super) model: Model,
-    /// Operands are closer to zero than this, infinite, or NaN.
+    /// Limits operands to magnitudes below this value, infinities and NaN.
     pub(super) below: Option<f64>,
 }
 
 impl Case {
-    /// `form d, a, b, ...` with one result.
+    /// Creates a case of the form `form d, a, b, ...` with one result.
     pub(super) fn new(form: &str, result: Type, sources: &[Type], model: Model) -> Self {
         let operands: Vec<String> = std::iter::once(result.register(4))
             .chain(sources.iter().enumerate().map(|(n, ty)| ty.register(n)))
@@ -272,7 +272,7 @@ impl Case {
         self.form.split('.').next().unwrap_or_default()
     }
 
-    /// The kernel of this name. Registers from 10 on are its own.
+    /// Returns the kernel with this name. It uses registers from 10 on for itself.
     fn kernel(&self, name: &str) -> String {
         let mut text = format!(
             ".visible .entry {name}(.param .u64 in, .param .u64 out) {{
@@ -316,7 +316,7 @@ impl Case {
         text + " ret;\n}\n"
     }
 
-    /// Edge values of each operand against those of the others, then random ones.
+    /// Returns rows of operands: edge values combined across operands, followed by random values.
     fn rows(&self) -> Vec<Row> {
         let edges: Vec<Vec<u64>> = self.sources.iter().map(|ty| ty.edges()).collect();
         let count = |at: usize| edges.get(at).map_or(1, Vec::len);
@@ -352,7 +352,7 @@ impl Case {
         rows
     }
 
-    /// What the model says of a result that it does not expect.
+    /// Describes the first result that differs from the model.
     fn mistakes(&self, rows: &[Row], got: &[Row]) -> Option<String> {
         let told = |row: &Row, got: &Row, expected: &dyn std::fmt::Debug| {
             let mut text = format!("{} of", self.instruction);
@@ -408,7 +408,7 @@ impl Case {
     }
 }
 
-/// Runs cases that share a module; tells the mistakes found.
+/// Runs cases that share a module and returns the mismatches found.
 pub(super) fn run(cases: &[Case], module_variables: &str) -> Vec<String> {
     let mut text = format!("{HEADER}{module_variables}");
     for (number, case) in cases.iter().enumerate() {
@@ -469,7 +469,7 @@ pub(super) fn run(cases: &[Case], module_variables: &str) -> Vec<String> {
     mistakes
 }
 
-/// All texts of a pattern: `{a,b,}` stands for each of its alternatives.
+/// Expands a pattern: `{a,b,}` stands for each of its alternatives.
 pub(super) fn forms(pattern: &str) -> Vec<String> {
     let Some((before, rest)) = pattern.split_once('{') else {
         return vec![pattern.to_owned()];
@@ -485,7 +485,7 @@ pub(super) fn forms(pattern: &str) -> Vec<String> {
     choices.split(',').flat_map(of_choice).collect()
 }
 
-/// The forms of several patterns, one a word.
+/// Expands several patterns, separated by spaces.
 pub(super) fn all_forms(patterns: &str) -> Vec<String> {
     patterns.split_whitespace().flat_map(forms).collect()
 }
@@ -494,7 +494,7 @@ pub(super) fn has(form: &str, modifier: &str) -> bool {
     form.split('.').skip(1).any(|word| word == modifier)
 }
 
-/// Types that a form names, in its order.
+/// Returns the types that a form names, in order.
 pub(super) fn types(form: &str) -> Vec<Type> {
     form.split('.')
         .skip(1)

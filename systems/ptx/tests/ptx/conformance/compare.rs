@@ -1,4 +1,5 @@
-//! Comparisons: the order of two values and what each name holds for (PTX ISA, "Comparison and Selection").
+//! Models of comparisons: the order of two values, and the orders for which each name is true (PTX
+//! ISA, "Comparison and Selection").
 
 use std::cmp::Ordering;
 
@@ -27,7 +28,7 @@ const SET: &str = "
     set.{eq,ne}{,.or}.{f16,bf16}.{b16,b32,b64} set.{lt,ge}{,.or}.{f16,bf16}.{u16,s16,u32,s32,u64,s64}
 ";
 
-/// Whether a comparison holds for an order; none is that of a NaN.
+/// True if the comparison is true for this order; `None` stands for NaN.
 fn holds(name: &str, order: Option<Ordering>) -> bool {
     let Some(order) = order else {
         return name == "nan" || name != "num" && name.len() == 3;
@@ -84,7 +85,8 @@ pub(super) fn cases() -> Vec<Case> {
             sources.push(PREDICATE);
         }
         let name = form.clone();
-        // The second result combines the opposite of the comparison or, of pairs, that of the upper halves.
+        // The second result combines the inverse of the comparison or, for pairs, the comparison of
+        // the upper halves.
         let model = move |row: Row| {
             let held = if ty.is_pair() {
                 [0, 16].map(|at| {

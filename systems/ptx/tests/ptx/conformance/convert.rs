@@ -1,4 +1,4 @@
-//! Conversions through exact numbers (PTX ISA, "cvt").
+//! Models of conversions through exact numbers (PTX ISA, "cvt").
 
 use super::cases::{Case, Kind, Row, Type, all_forms, has, types};
 use super::exact::{clamped, integer, whole};

@@ -1,8 +1,9 @@
-//! Floating-point arithmetic by its definition: the exact result of whole numbers of any size, rounded once.
+//! Floating-point arithmetic by definition: the exact result in arbitrary-precision integers,
+//! rounded once.
 
 use num_bigint::BigUint;
 
-/// A binary format of IEEE 754, by the widths of its exponent and fraction.
+/// A binary IEEE 754 format, given by the widths of its exponent and fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Format {
     exponent: u32,
@@ -34,7 +35,7 @@ pub(super) enum Mode {
     Up,
 }
 
-/// What the bits of a format stand for; a finite number is `size * 2^exponent`.
+/// Value of a bit pattern; a finite number is `size * 2^exponent`.
 #[derive(Clone, Debug)]
 pub(super) enum Number {
     Nan,
@@ -57,7 +58,7 @@ impl Format {
         ((1 << self.exponent) - 1) << self.fraction
     }
 
-    /// The NaN that instructions give.
+    /// Returns the canonical NaN of the format.
     pub(super) fn nan(self) -> u64 {
         if self == DOUBLE {
             0x7ff8_0000_0000_0000
@@ -82,7 +83,7 @@ impl Format {
         bits & self.infinity() == 0 && bits & (self.sign() - 1) != 0
     }
 
-    /// `.ftz`
+    /// Applies `.ftz`: subnormal numbers become zero.
     pub(super) fn flush(self, bits: u64) -> u64 {
         if self.is_subnormal(bits) {
             bits & self.sign()
@@ -91,7 +92,7 @@ impl Format {
         }
     }
 
-    /// `.sat`: NaN and what is negative become zero, what is above one becomes one.
+    /// Applies `.sat`: NaN and negative values become zero, and values above one become one.
     pub(super) fn saturate(self, bits: u64) -> u64 {
         if self.is_nan(bits) || bits & self.sign() != 0 {
             0
@@ -119,7 +120,7 @@ impl Format {
         }
     }
 
-    /// The value as a double, which all formats but [`DOUBLE`] fit into with room to spare.
+    /// Returns the value as a double, in which all formats but [`DOUBLE`] fit with room to spare.
     pub(super) fn value(self, bits: u64) -> f64 {
         match self.read(bits) {
             Number::Nan => f64::NAN,
@@ -127,13 +128,13 @@ impl Format {
         }
     }
 
-    /// The bits of a number rounded to this format.
+    /// Rounds a number to this format and returns its bits.
     pub(super) fn round(self, mode: Mode, number: Number) -> u64 {
         self.round_above(mode, number, false)
     }
 
-    /// As [`Format::round`] of a number whose size is slightly larger if `more`; it must then have two bits
-    /// more than the format.
+    /// Same as [`Format::round`], for a number whose magnitude is slightly larger if `more` is set.
+    /// The number must then have two more bits than the format.
     fn round_above(self, mode: Mode, number: Number, more: bool) -> u64 {
         let (negative, size, exponent) = match number {
             Number::Nan => return self.nan(),
@@ -265,7 +266,7 @@ impl Format {
         }
     }
 
-    /// `None` where a number is a NaN.
+    /// Compares two values; returns `None` if either is NaN.
     pub(super) fn compare(self, a: u64, b: u64) -> Option<std::cmp::Ordering> {
         if self.is_nan(a) || self.is_nan(b) {
             return None;
@@ -278,7 +279,7 @@ impl Format {
     }
 }
 
-/// The exact sum; a zero from two signs is negative only when rounding down.
+/// Returns the exact sum; a zero sum of opposite signs is negative only when rounding down.
 fn sum(mode: Mode, a: Number, b: Number) -> Number {
     match (a, b) {
         (Number::Nan, _) | (_, Number::Nan) => Number::Nan,
@@ -356,7 +357,7 @@ fn product(a: Number, b: Number) -> Number {
     }
 }
 
-/// The whole number next to a finite number.
+/// Rounds a finite number to an integer.
 pub(super) fn whole(mode: Mode, number: Number) -> Number {
     let Number::Finite {
         negative,
@@ -390,7 +391,6 @@ pub(super) fn whole(mode: Mode, number: Number) -> Number {
     }
 }
 
-/// A whole number.
 pub(super) fn integer(value: i128) -> Number {
     Number::Finite {
         negative: value < 0,
@@ -399,7 +399,7 @@ pub(super) fn integer(value: i128) -> Number {
     }
 }
 
-/// A whole number brought between two limits; NaN is none.
+/// Clamps an integer between two limits; returns `None` for NaN.
 pub(super) fn clamped(number: &Number, low: i128, high: i128) -> Option<i128> {
     Some(match number {
         Number::Nan => return None,

@@ -1,4 +1,5 @@
-//! Floating-point instructions by exact arithmetic (PTX ISA, "Floating Point Instructions", "Half Precision").
+//! Models of floating-point instructions in exact arithmetic (PTX ISA, "Floating Point
+//! Instructions", "Half Precision").
 
 use std::cmp::Ordering;
 
@@ -29,7 +30,7 @@ pub(super) fn mode(form: &str) -> Mode {
     }
 }
 
-/// The result of one number of `format`.
+/// Returns the result for a single number of `format`.
 fn one(form: &str, format: Format, operands: [u64; 3]) -> u64 {
     let ftz = has(form, "ftz");
     let [a, b, c] = operands.map(|bits| if ftz { format.flush(bits) } else { bits });
@@ -69,7 +70,7 @@ fn one(form: &str, format: Format, operands: [u64; 3]) -> u64 {
     if ftz { format.flush(result) } else { result }
 }
 
-/// -0 is less than +0; a number wins against a NaN unless `.NaN`.
+/// Returns minimum or maximum; -0 is less than +0, and a number wins over NaN unless `.NaN` is set.
 fn extreme(form: &str, format: Format, wanted: Ordering, a: u64, b: u64) -> u64 {
     let sign = format.sign();
     let xorsign = has(form, "xorsign");
@@ -106,7 +107,7 @@ fn extreme(form: &str, format: Format, wanted: Ordering, a: u64, b: u64) -> u64 
     }
 }
 
-/// Applies a function of single numbers to a number or to both of a pair.
+/// Applies a scalar function to a number, or to both halves of a pair.
 pub(super) fn each(ty: Type, row: Row, f: impl Fn([u64; 3]) -> u64) -> u64 {
     let [a, b, c, _] = row;
     if !ty.is_pair() {
@@ -142,7 +143,7 @@ const NEAR: &str = "
     ex2.approx.{f16,f16x2} ex2.approx.ftz.{bf16,bf16x2}
 ";
 
-/// `2^x` by its series.
+/// Computes `2^x` by its power series.
 fn power(x: f64) -> f64 {
     if x > 2000.0 {
         return f64::INFINITY;
@@ -161,7 +162,7 @@ fn power(x: f64) -> f64 {
     sum * 2f64.powi(half as i32) * 2f64.powi((whole - half) as i32)
 }
 
-/// The logarithm to base 2 by the series of the area tangent.
+/// Computes the base-2 logarithm by the series of the inverse hyperbolic tangent.
 fn logarithm(x: f64) -> f64 {
     let mut exponent = 0.0;
     let mut m = x;
@@ -180,7 +181,7 @@ fn logarithm(x: f64) -> f64 {
     exponent + 2.0 * sum / std::f64::consts::LN_2
 }
 
-/// Sine, or cosine a quarter of a turn later, by its series.
+/// Computes the sine by its series; the cosine is a quarter turn later.
 fn sine(x: f64) -> f64 {
     let turn = std::f64::consts::TAU;
     let x = x - (x / turn).round() * turn;
@@ -200,8 +201,8 @@ fn tangent(x: f64) -> f64 {
     ((1.0 - e) / (1.0 + e)).copysign(x)
 }
 
-/// The value of an approximate function, and the error that the ISA allows; half a unit in the last place of
-/// the format is added to that.
+/// Returns the value of an approximate function and the error that the ISA allows. Half a unit in
+/// the last place of the format is added to that error.
 fn near(form: &str, format: Format, x: f64) -> (f64, f64) {
     let least_normal = match format {
         HALF => 2f64.powi(-14),

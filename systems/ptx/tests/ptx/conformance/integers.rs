@@ -1,4 +1,5 @@
-//! Integer instructions in whole numbers of 128 bits (PTX ISA, "Integer Arithmetic", "Logic and Shift").
+//! Models of integer instructions in 128-bit integers (PTX ISA, "Integer Arithmetic", "Logic and
+//! Shift").
 
 use super::cases::{
     Case, DOUBLE_WORD, Kind, Model, PREDICATE, Row, Type, WORD, all_forms, has, types,
@@ -20,7 +21,7 @@ const PLAIN: &str = "
     dp4a.{u32,s32}.{u32,s32} dp2a.{lo,hi}.{u32,s32}.{u32,s32}
 ";
 
-/// Types of the result and the operands.
+/// Returns the types of the result and of the operands.
 fn shape(form: &str) -> (Type, Vec<Type>) {
     let ty = types(form)[0];
     let opcode = form.split('.').next().unwrap_or_default();
@@ -43,7 +44,7 @@ fn shape(form: &str) -> (Type, Vec<Type>) {
     }
 }
 
-/// The value of an instruction on integers of type `ty`.
+/// Returns the result of an instruction on integers of type `ty`.
 fn value(form: &str, ty: Type, [a, b, c, d]: [i128; 4]) -> i128 {
     let opcode = form.split('.').next().unwrap_or_default();
     let bits = ty.bits;
@@ -146,7 +147,7 @@ fn value(form: &str, ty: Type, [a, b, c, d]: [i128; 4]) -> i128 {
     }
 }
 
-/// `bfe`: bits beyond the top are copies of the sign of the field.
+/// Computes `bfe`: bits beyond the top are copies of the field's sign.
 fn field(ty: Type, a: i128, start: i128, length: i128) -> i128 {
     let top = i128::from(ty.bits) - 1;
     let sign = if ty.is_signed() && length > 0 {
@@ -166,7 +167,7 @@ fn field(ty: Type, a: i128, start: i128, length: i128) -> i128 {
         .sum()
 }
 
-/// Bytes that the modes of `prmt` take for the four values of the selector, the highest first.
+/// Bytes that each `prmt` mode selects for the four selector values, highest first.
 const PERMUTATIONS: [(&str, [u16; 4]); 6] = [
     ("f4e", [0x3210, 0x4321, 0x5432, 0x6543]),
     ("b4e", [0x5670, 0x6701, 0x7012, 0x0123]),
@@ -197,7 +198,7 @@ fn permuted(form: &str, a: i128, b: i128, c: i128) -> i128 {
         .sum()
 }
 
-/// `dp4a` and `dp2a`: the parts of `a` times the bytes of `b`.
+/// Computes `dp4a` and `dp2a`: parts of `a` times bytes of `b`.
 fn dot(form: &str, [a, b, c, _]: Row) -> u64 {
     let named = types(form);
     let of = |ty: Type, bits: u32, value: u64, at: u32| {
@@ -251,7 +252,7 @@ fn model(form: &str, result: Type, sources: &[Type], row: Row) -> u64 {
     })
 }
 
-/// Sums and products with a carry: bit 0 of the last operand goes in.
+/// Adds cases of sums and products with carry; bit 0 of the last operand is the carry-in.
 fn carries(cases: &mut Vec<Case>) {
     let patterns = "
         {add,sub}.cc.{u32,s32,u64,s64} {addc,subc}{,.cc}.{u32,s32,u64,s64}
@@ -335,7 +336,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// `mov`, packing and unpacking among it, and the selections.
+/// Adds cases of `mov`, including packing and unpacking, and of selections.
 fn moves(cases: &mut Vec<Case>) {
     let whole = |row: Row| [row[0], row[1], row[1], row[0]];
     let model = Model::Lane(Box::new(whole));

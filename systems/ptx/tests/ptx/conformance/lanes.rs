@@ -1,17 +1,19 @@
-//! Instructions in which lanes meet, all lanes of a wavefront at once (PTX ISA, "shfl", "vote", "match", "redux").
+//! Models of instructions that combine lanes, for a whole wavefront (PTX ISA, "shfl", "vote",
+//! "match", "redux").
 
 use super::cases::{Case, DOUBLE_WORD, Model, PREDICATE, Row, Type, WORD, all_forms, has, types};
 use super::exact::SINGLE;
 
-/// The model for all lanes: given the operands and which lanes take part, the results of each that does.
+/// Model for all lanes: takes the operands and the mask of participating lanes, and returns the
+/// result of each participant.
 type Meeting = fn(&str, &[Row; 32], u32) -> [Row; 32];
 
 fn members(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// `d|p, a, b, c`: the bits of `c` say where a segment ends and how far lanes may look. What a lane gives that
-/// does not take part is not defined; the emulator gives its register.
+/// Models `d|p, a, b, c`: the bits of `c` give the end of a segment and the reach of lanes. Reading
+/// a non-participating lane is undefined; the emulator returns its register.
 fn shuffled(form: &str, rows: &[Row; 32], mask: u32) -> [Row; 32] {
     let mut results = [[0; 4]; 32];
     for lane in members(mask) {
@@ -35,7 +37,7 @@ fn shuffled(form: &str, rows: &[Row; 32], mask: u32) -> [Row; 32] {
     results
 }
 
-/// One result for all that take part.
+/// Returns the same result for all participating lanes.
 fn all(mask: u32, result: Row) -> [Row; 32] {
     std::array::from_fn(|lane| {
         if mask >> lane & 1 == 1 {
@@ -136,7 +138,7 @@ fn active(_: &str, _: &[Row; 32], mask: u32) -> [Row; 32] {
     all(mask, [mask.into(), 0, 0, 0])
 }
 
-/// With all lanes, and with some of them behind a branch of the others.
+/// Adds a case with all lanes, and one with some lanes in a divergent branch.
 fn meet(
     cases: &mut Vec<Case>,
     form: &str,

@@ -1,9 +1,10 @@
-//! Loads, stores and atomics of every type, space and vector (PTX ISA, "Data Movement", "atom", "red").
+//! Models of loads, stores and atomics of every type, space and vector length (PTX ISA, "Data
+//! Movement", "atom", "red").
 
 use super::cases::{Case, DOUBLE_WORD, Kind, Model, Row, Type, all_forms, has, types};
 use super::exact::{Format, Mode};
 
-/// Variables that the kernels of this part use: 16 work-groups' bytes in each space.
+/// Variables used by these kernels: memory for 16 work-groups in each space.
 pub(super) const VARIABLES: &str = "
     .global .align 16 .b8 far[65536];
     .const .align 16 .b8 fixed[64] = {
@@ -13,7 +14,7 @@ pub(super) const VARIABLES: &str = "
     .shared .align 16 .b8 near[4096];
 ";
 
-/// Spaces, with what puts the address of 32 bytes of a lane into `%a10`.
+/// Spaces, with the code that puts the address of a lane's 32 bytes into `%a10`.
 const SPACES: [(&str, &str); 6] = [
     (
         ".global",
@@ -41,7 +42,7 @@ const SPACES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Element `at` of the bytes of four double words.
+/// Returns element `at` from the bytes of four double words.
 fn element(row: &Row, bits: u32, at: usize) -> u64 {
     let start = bits as usize * at;
     let word = row[start / 64] >> (start % 64);
@@ -62,7 +63,7 @@ fn list(ty: Type, from: usize, count: usize) -> String {
 
 const TYPES: &str = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,b64,u64,s64,f32,f64}";
 
-/// Number of elements of a form, and the registers it loads to or stores from: as wide as the type, or wider.
+/// Returns the number of elements of a form, and register types at least as wide as the type.
 fn shapes(form: &str) -> (usize, Vec<Type>) {
     let ty = types(form)[0];
     let count = if has(form, "v4") {
@@ -159,7 +160,7 @@ fn stores(cases: &mut Vec<Case>) {
     }
 }
 
-/// Words of loads and stores that change no value.
+/// Modifiers of loads and stores that do not change the value.
 const WORDS: &str = "
     ld{.weak,.volatile}.global.u32 ld.{relaxed,acquire}.{cta,cluster,gpu,sys}.global.u32
     ld.mmio.relaxed.sys.global.u32 ld.global.{ca,cg,cs,lu,cv,nc}.u32 ld.global.nc.L1::no_allocate.L2::128B.v4.u32
@@ -173,7 +174,7 @@ const WORDS: &str = "
     ld.shared::cta.u32 st.shared::cta.u32 ld.{param,param::func}.u32 st.{param,param::func}.u32
 ";
 
-/// Each form moves the first bytes of a lane, by itself and back in the plain way.
+/// Adds cases that copy the first bytes of a lane with each form and back with the plain one.
 fn words(cases: &mut Vec<Case>) {
     for form in all_forms(WORDS) {
         let ty = types(&form)[0];
@@ -219,7 +220,7 @@ fn words(cases: &mut Vec<Case>) {
     }
 }
 
-/// The argument of a kernel by the word for it, against itself by the plain one.
+/// Adds cases that read a kernel argument with its modifier and compare it with a plain read.
 fn arguments(cases: &mut Vec<Case>) {
     let mut case = Case::lane("ld.param::entry.u64", DOUBLE_WORD, &[DOUBLE_WORD], |row| {
         row[0]
@@ -237,7 +238,7 @@ fn arguments(cases: &mut Vec<Case>) {
     cases.push(case);
 }
 
-/// Constant memory and the arguments of a kernel.
+/// Adds cases for constant memory and for kernel arguments.
 fn constants(cases: &mut Vec<Case>) {
     const FIXED: Row = [
         0xf634_1280_ff7f_8100,
@@ -272,7 +273,7 @@ const ATOMICS: &str = "
     {min,max}.{u32,s32,u64,s64} {and,or,xor}.{b32,b64} exch.{b32,b64} cas.{b16,b32,b64} {inc,dec}.u32
 ";
 
-/// Loads and stores of 128 bits beside those of two double words.
+/// Adds cases that compare 128-bit loads and stores with those of two double words.
 fn quads(cases: &mut Vec<Case>) {
     for (space, address) in SPACES {
         let mut forms = vec![format!("ld{space}.b128"), format!("st{space}.b128")];
@@ -298,7 +299,7 @@ fn quads(cases: &mut Vec<Case>) {
     }
 }
 
-/// Atomics of 128 bits: as [`atomics`], on cells of two words.
+/// Adds cases for 128-bit atomics: like [`atomics`], on cells of two words.
 fn atomic_quads(cases: &mut Vec<Case>) {
     // Words of few values, which meet, and in which either half alone may differ.
     const FEW: u64 = 0x8000_0001_0000_0001;
@@ -353,7 +354,7 @@ fn atomic_quads(cases: &mut Vec<Case>) {
     }
 }
 
-/// The new value of a cell.
+/// Returns the new value of a cell after an atomic.
 fn updated(operation: &str, ty: Type, old: u64, b: u64, c: u64) -> u64 {
     let (x, y) = (ty.read(old), ty.read(b));
     let sum = |format: Format, a: u64, b: u64| {
@@ -400,7 +401,7 @@ fn updated(operation: &str, ty: Type, old: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// Order and scope stand before the space, the operation after it.
+/// Builds an opcode: order and scope before the space, the operation after it.
 fn form_of(opcode: &str, space: &str, tail: &str) -> String {
     match tail.split_once(".add.u32") {
         Some((ordered, "")) => format!("{opcode}.{ordered}{space}.add.u32"),
@@ -408,7 +409,7 @@ fn form_of(opcode: &str, space: &str, tail: &str) -> String {
     }
 }
 
-/// Lanes meet in four cells, which they change in the order of their numbers.
+/// Adds cases in which lanes contend for four cells and update them in lane order.
 fn atomics(cases: &mut Vec<Case>) {
     for tail in all_forms(ATOMICS) {
         let ty = types(&format!("atom.{tail}"))[0];
@@ -488,7 +489,7 @@ fn atomics(cases: &mut Vec<Case>) {
     }
 }
 
-/// Instructions that tell the hardware something and change no value.
+/// Adds cases for instructions that are hints to the hardware and change no value.
 fn hints(cases: &mut Vec<Case>) {
     let plain = "
         membar.{cta,gl,sys} fence{,.sc,.acq_rel,.acquire,.release}.{cta,cluster,gpu,sys} fence.proxy.alias

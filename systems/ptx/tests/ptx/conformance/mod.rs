@@ -1,7 +1,8 @@
-//! Every form of every instruction against a naive model, on edge values and random operands.
+//! Conformance tests of every instruction form against a naive model, on edge values and random
+//! operands.
 //!
-//! The models share no code with the emulator: integers are whole numbers of 128 bits, floats exact numbers of
-//! any size that are rounded once. `docs/ptx-coverage.md` shows what is covered.
+//! The models share no code with the emulator. Integers are 128 bits wide, and floats are exact
+//! numbers that are rounded once. `docs/ptx-coverage.md` shows the coverage.
 
 mod calls;
 mod cases;
@@ -16,7 +17,7 @@ mod page;
 
 use self::cases::Case;
 
-/// Holds cases, a few hundred kernels a module.
+/// Checks the cases, with a few hundred kernels per module.
 fn hold(cases: &[Case], variables: &str) {
     let mistakes: Vec<String> = cases
         .chunks(250)

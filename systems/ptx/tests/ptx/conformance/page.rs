@@ -1,4 +1,4 @@
-//! What is covered, as a page; nothing that the emulator takes may be missing there.
+//! Coverage page of the conformance tests; every form that the emulator accepts must be listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use warpweave_ptx::{ScalarType, forms, opcodes};
 
 use super::cases::{Case, Model};
 
-/// Opcodes that compute no value from operands, with the tests that hold what they do.
+/// Opcodes that compute no value from operands, with the tests that cover them.
 const ELSEWHERE: [(&str, &str); 18] = [
     ("alloca", "indirect"),
     ("bar", "lanes"),
@@ -30,7 +30,7 @@ const ELSEWHERE: [(&str, &str); 18] = [
     ("nanosleep", "conformance/memory"),
 ];
 
-/// What is covered of an opcode.
+/// Coverage of one opcode by the tests.
 #[derive(Default)]
 struct Covered<'c> {
     forms: BTreeSet<&'c str>,
@@ -66,7 +66,7 @@ fn tests(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/ptx/{name}.rs"))
 }
 
-/// Opcodes of the emulator that neither a model nor another test holds.
+/// Returns emulator opcodes that neither a model nor another test covers.
 pub(super) fn without_model(cases: &[Case]) -> Vec<String> {
     let covered = covered(cases);
     let mut missing = Vec::new();
@@ -109,7 +109,7 @@ pub(super) fn without_model(cases: &[Case]) -> Vec<String> {
     missing
 }
 
-/// The rows of `docs/ptx-coverage.md`.
+/// Returns the rows of the coverage table in `docs/ptx-coverage.md`.
 pub(super) fn table(cases: &[Case]) -> String {
     let covered = covered(cases);
     let mut rows =
@@ -140,7 +140,7 @@ pub(super) fn table(cases: &[Case]) -> String {
     rows
 }
 
-/// Holds the table of the page, or writes it anew.
+/// Compares the table with the page, or rewrites the page.
 pub(super) fn compare(rows: &str) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ptx-coverage.md");
     let text = std::fs::read_to_string(&page).expect("the page is there");

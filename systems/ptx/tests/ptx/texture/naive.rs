@@ -1,8 +1,8 @@
-//! The naive sampler.
+//! Naive texture sampler used as the reference model.
 
 use warpweave_ptx::{AddressMode, TexelType, Texture, TextureShape};
 
-/// A texture as the guide describes it, texel by texel.
+/// A texture as the guide describes it, evaluated texel by texel.
 pub(super) struct Naive<'t> {
     pub(super) texture: Texture,
     pub(super) data: &'t [u8],
@@ -21,7 +21,7 @@ impl Naive<'_> {
         }
     }
 
-    /// The element of an axis that stands for number `i`, stepping inward.
+    /// Maps index `i` to an element of an axis, one step inward at a time.
     fn fold(&self, axis: usize, mut i: i64) -> Option<i64> {
         let n = self.extents()[axis];
         if matches!(self.texture.shape, TextureShape::Linear(_)) {
@@ -40,7 +40,7 @@ impl Naive<'_> {
         Some(i)
     }
 
-    /// `T[i, j, k]`, channel by channel, as a number.
+    /// Returns `T[i, j, k]` as numbers, one per channel.
     pub(super) fn texel(&self, [i, j, k]: [i64; 3], layer: u64) -> [f64; 4] {
         let texture = &self.texture;
         let mut texel = [0.0, 0.0, 0.0, 1.0];
@@ -65,7 +65,7 @@ impl Naive<'_> {
         texel
     }
 
-    /// The guide's coordinate, in texels.
+    /// Returns the guide's coordinate along an axis, in texels.
     fn along(&self, axis: usize, x: f32) -> f64 {
         let x = f64::from(x);
         if !self.texture.normalized_coordinates {
@@ -124,7 +124,7 @@ impl Naive<'_> {
     }
 }
 
-/// A channel's value.
+/// Returns the numeric value of a channel.
 fn number(texture: &Texture, bytes: &[u8]) -> f64 {
     let single = |value: f64| f64::from(value as f32);
     let word = bytes
@@ -152,7 +152,7 @@ fn number(texture: &Texture, bytes: &[u8]) -> f64 {
     }
 }
 
-/// What a read gives for a number.
+/// Returns the bits that a read yields for a number.
 pub(super) fn bits(texture: &Texture, value: f64) -> u32 {
     if texture.normalized_values || matches!(texture.texel, TexelType::F16 | TexelType::F32) {
         (value as f32).to_bits()

@@ -1,4 +1,4 @@
-//! Values of reads from any texture, beside the naive sampler.
+//! Tests of the values of random texture reads against the naive sampler.
 
 use proptest::prelude::*;
 use warpweave_ptx::{AddressMode, TexelType, Texture, TextureFilter, TextureShape};
@@ -38,7 +38,7 @@ fn shapes() -> impl Strategy<Value = TextureShape> {
     ]
 }
 
-/// Any texture at address 0, with a gap of so many texels after each row.
+/// Generates any texture at address 0, with a gap in texels after each row.
 fn textures() -> impl Strategy<Value = (Texture, u32)> {
     let modes = prop::array::uniform3(prop::sample::select(&MODES[..]));
     let texel = (
@@ -61,7 +61,7 @@ fn textures() -> impl Strategy<Value = (Texture, u32)> {
     )
 }
 
-/// Places in a texture and around it, many of them on edges and centres.
+/// Generates positions in and around a texture, many of them on edges and centres.
 fn places() -> impl Strategy<Value = Vec<[f32; 3]>> {
     let along = prop_oneof![
         (-40..80_i32).prop_map(|halves| halves as f32 / 8.0),
@@ -114,7 +114,7 @@ proptest! {
         let naive = Naive { texture, data: &data };
         let layer = u64::from(layer.min(layers.max(1) - 1));
         for (place, got) in places.iter().zip(got.rows) {
-            // What lies along axes that are not there is not looked at.
+            // Coordinates along missing axes are ignored.
             let mut place = *place;
             place[axes..].fill(0.0);
             let wanted = if !is_real {
