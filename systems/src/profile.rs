@@ -1,7 +1,7 @@
-//! Reuse profiles: computed from a program, kept in files, given to policies.
+//! Reuse profiles: computed from a program, stored in files, used by policies.
 //!
-//! A file is one of [chunks](warpweave_files::ChunkedOutput) without any: its index holds the profile and the hash of
-//! the trace that it is of. `docs/profiles.md` describes it.
+//! A profile file uses the [chunk format](warpweave_files::ChunkedOutput) with no chunks. Its index
+//! holds the profile and the hash of its trace. The format is described in `docs/profiles.md`.
 
 use std::path::Path;
 
@@ -17,13 +17,14 @@ static LAYOUT: Layout = Layout {
     again: "write it again with `warpweave analyze reuse TRACE --profile FILE`",
 };
 
-/// zstd level.
+/// Compression level of zstd for profile files.
 const LEVEL: i32 = 3;
 
-/// Bytes of a line, which are those of all machines.
+/// Line size in bytes, equal on all machines.
 const LINE_BYTES: u64 = 128;
 
-/// The profile of a program, by the definitions of the LASER paper with a threshold of 0.4: reads and writes count.
+/// Computes the profile of a program by the definitions of the LASER paper, with a threshold of
+/// 0.4. Reads and writes count.
 pub fn compute(program: &Program) -> ReuseProfile {
     let parents = program.kernels.iter().map(|kernel| kernel.parent).collect();
     let mut analysis = Analysis::new(parents, Options::default());
@@ -31,23 +32,23 @@ pub fn compute(program: &Program) -> ReuseProfile {
     of_linked(analysis.finish_linked().1)
 }
 
-/// What an analysis has linked.
+/// Converts the linked units of an analysis to a profile.
 pub fn of_linked(linked: Linked) -> ReuseProfile {
     ReuseProfile::new(linked.kernels, linked.work_group_chains)
 }
 
-/// Writes the profile of the trace with this hash.
+/// Writes the profile for the trace with this hash.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write(path: &Path, trace: ContentHash, profile: &ReuseProfile) -> Result<(), OutputError> {
     ChunkedOutput::create(path, &LAYOUT, LEVEL)?.finish(&(trace, profile))
 }
 
-/// Reads a profile, and the hash of its trace.
+/// Reads a profile and the hash of its trace.
 ///
 /// # Errors
-/// A file that cannot be read, is of another kind or version, or takes more memory than there may be.
+/// Fails if the file cannot be read, has another kind or version, or exceeds the memory budget.
 pub fn read(path: &Path, ledger: &Ledger) -> Result<(ContentHash, ReuseProfile), ChunkedError> {
     let (_, read) = ChunkedInput::open(path, &LAYOUT, ledger)?;
     Ok(read)

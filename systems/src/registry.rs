@@ -1,4 +1,4 @@
-//! The component kinds and policies that come with Warpweave.
+//! Component kinds and policies that are included in Warpweave.
 
 use warpweave_components::{
     cache::{self, Cache},
@@ -17,7 +17,8 @@ use warpweave_components::{
 };
 use warpweave_framework::Registry;
 
-/// Every kind and policy of this repository; programs that use Warpweave as a library add their own.
+/// Returns a registry of every kind and policy in this repository. Programs that use Warpweave as a
+/// library add their own.
 pub fn standard_registry() -> Registry {
     let mut registry = Registry::new();
     registry.register::<Cache>();

@@ -1,4 +1,4 @@
-//! A compute unit that this repository does not have: a run finds what it did by the roles of its
+//! Test of a compute unit from outside this repository: a run finds its results by the roles of its
 //! statistics.
 
 use std::collections::VecDeque;
@@ -17,11 +17,12 @@ use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
 use warpweave_trace::Program;
 
-/// Issues an instruction of the oldest work-group in every cycle and accesses no memory.
+/// Compute unit that issues an instruction of the oldest work-group in every cycle, without memory
+/// accesses.
 struct Sequencer {
     scheduler: DispatchSlave,
     program: Arc<Program>,
-    /// Answers with the cycles from which they may be sent, in order.
+    /// Completions with the earliest cycle in which each may be sent, in order.
     answers: VecDeque<(Cycle, Completion)>,
     resident: TimeWeighted,
     issued: u64,
@@ -31,7 +32,7 @@ struct Sequencer {
 
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 struct SequencerSpec {
-    /// Whether the last wavefront of each work-group is left out.
+    /// Omits the last wavefront of each work-group if set.
     #[serde(default)]
     forgetful: bool,
 }
@@ -80,7 +81,7 @@ impl Component for Sequencer {
 }
 
 impl Sequencer {
-    /// What is sent for a dispatch, and when, if its work begins in cycle `start`.
+    /// Returns the completion of a dispatch whose work begins in cycle `start`, and its cycle.
     fn answer(&mut self, dispatch: Dispatch, start: Cycle) -> Option<(Cycle, Completion)> {
         match dispatch {
             Dispatch::Start {

@@ -1,4 +1,4 @@
-//! What an experiment file says. `docs/experiments.md` is the reference.
+//! Contents of an experiment file. `docs/experiments.md` is the reference.
 
 use std::path::PathBuf;
 
@@ -6,68 +6,68 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use warpweave_params::{Entries, Kind, Node, Placed, Source};
 
-/// Overrides: path → value.
+/// Overrides of description parameters: path → value.
 pub type Sets = Entries<Node>;
 
-/// An experiment as written.
+/// An experiment as written in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentFile {
     // Carried out before the file is read; here for the list of fields.
     #[serde(default, rename = "extends")]
     _extends: IgnoredAny,
-    /// One sentence.
+    /// One-sentence summary shown at the top of reports.
     pub summary: String,
-    /// Scenario that every run begins with.
+    /// Base scenario of all runs, before overrides.
     pub base: Placed<PathBuf>,
-    /// Size of the workloads that state none.
+    /// Size of the workloads that do not specify one.
     #[serde(default)]
     pub size: Option<Placed<String>>,
-    /// Overrides of all runs.
+    /// Overrides that apply to all runs.
     #[serde(default)]
     pub sets: Sets,
-    /// What is run.
+    /// Workloads to run, by name.
     pub workloads: Entries<StatedWorkload>,
-    /// What is compared, in the order of the report.
+    /// Variants to compare, in the order of the report.
     pub variants: Entries<Sets>,
-    /// Variants for claims only, in which the mechanism does nothing.
+    /// Control variants for claims only, in which the mechanism is inactive.
     #[serde(default)]
     pub controls: Entries<Sets>,
-    /// What else is varied.
+    /// Parameters varied in addition to the variants, by axis name.
     #[serde(default)]
     pub axes: Entries<Axis>,
-    /// How the levels of several axes meet.
+    /// Combination of the levels of several axes.
     #[serde(default)]
     pub combine: Combine,
-    /// What ratios are ratios to: the name of a variant, or names of a variant and of levels.
+    /// Baseline of all ratios: the name of a variant, or names of a variant and of levels.
     pub baseline: Node,
-    /// What varies without meaning.
+    /// Neutral perturbations that give the noise between repetitions, if any.
     #[serde(default)]
     pub perturb: Option<Perturbations>,
-    /// What is measured.
+    /// Metrics that are measured, by name.
     pub metrics: Entries<MetricFile>,
-    /// Metrics whose change is dealt out among the axes.
+    /// Metrics whose change is attributed to the axes.
     #[serde(default)]
     pub shares: Vec<Placed<String>>,
-    /// What is claimed.
+    /// Claims to test, stated before the runs.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// Name of a finding → what came out earlier.
+    /// Earlier verdict of each finding, by name.
     #[serde(default)]
     pub record: Entries<Recorded>,
-    /// File of published values.
+    /// File of published values for comparison.
     #[serde(default)]
     pub published: Option<Placed<PathBuf>>,
-    /// The next size, for an experiment at reduced size.
+    /// Next larger size, for an experiment at reduced size.
     #[serde(default)]
     pub confirm: Option<Confirmation>,
-    /// What is said of energy beyond its ratios.
+    /// Energy analysis in addition to the ratios.
     #[serde(default)]
     pub energy: Option<EnergyFile>,
 }
 
 impl ExperimentFile {
-    /// An experiment that runs nothing yet: no workloads, no variants, no claims.
+    /// Creates an experiment without workloads, variants or claims.
     pub(crate) fn of(base: Placed<PathBuf>, axes: Entries<Axis>) -> Self {
         Self {
             _extends: IgnoredAny,
@@ -93,58 +93,58 @@ impl ExperimentFile {
     }
 }
 
-/// One program.
+/// One workload program of the experiment.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename = "a workload")]
 pub struct StatedWorkload {
-    /// Workload file.
+    /// Path of the workload's description file.
     pub file: Placed<PathBuf>,
-    /// One of its sizes; `None`: its own parameters.
+    /// Name of one of its sizes; `None` for its default parameters.
     #[serde(default)]
     pub size: Option<Placed<String>>,
-    /// Its own size in place of a size of the experiment.
+    /// Workload-specific size for each size of the experiment.
     #[serde(default)]
     pub sizes: Entries<Placed<String>>,
-    /// Overrides of its runs.
+    /// Overrides that apply to this workload's runs.
     #[serde(default)]
     pub sets: Sets,
 }
 
-/// What is varied beside the variants.
+/// Parameter axis that is varied in addition to the variants.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Axis {
-    /// One path; each level is named by its value.
+    /// Values of one path; each level is named by its value.
     Values {
-        /// What is set.
+        /// Path of the parameter that is set.
         path: Placed<String>,
-        /// To what.
+        /// Values of the parameter, one for each level.
         values: Vec<Node>,
     },
-    /// Levels with several overrides.
+    /// Named levels, each with several overrides.
     Sets(Entries<Sets>),
 }
 
-/// How the levels of several axes meet.
+/// Combination of the levels of several axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Combine {
-    /// Every one with every other.
+    /// Every level of an axis with every level of the others.
     #[default]
     Product,
-    /// The first of all, the second of all, ….
+    /// The first levels of all axes, then the second of all, and so on.
     Zip,
 }
 
-/// What varies without meaning.
+/// Neutral perturbations, which vary runs without changing their meaning.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Perturbations {
-    /// Repetitions, each with draws of its own.
+    /// Number of repetitions, each with its own draws.
     pub pairs: Placed<u32>,
-    /// Seed of the draws.
+    /// Seed from which all values are drawn.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Path → values.
+    /// Values to draw from, by parameter path.
     pub draws: Entries<Vec<Node>>,
 }
 
@@ -152,216 +152,216 @@ fn one() -> u64 {
     1
 }
 
-/// One metric.
+/// Definition of one metric of the experiment.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename = "a metric")]
 pub struct MetricFile {
     /// Expression over the results of a run.
     pub value: Placed<String>,
-    /// What is shown of it.
+    /// Form in which the metric is shown.
     pub kind: MetricKind,
-    /// Which direction is the better one, if any.
+    /// Better direction of the metric, if any.
     #[serde(default)]
     pub better: Option<Direction>,
-    /// Mean over workloads.
+    /// Type of mean taken over workloads.
     #[serde(default)]
     pub mean: Mean,
-    /// Unit of the value.
+    /// Unit of the value, shown in reports.
     #[serde(default)]
     pub unit: String,
 }
 
-/// What is shown of a metric.
+/// Form in which a metric is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum MetricKind {
-    /// Its ratio to the baseline's.
+    /// Ratio of the value to that of the baseline.
     Ratio,
-    /// Itself.
+    /// Value as it is, in its own unit.
     Value,
 }
 
-/// The better direction.
+/// Direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Direction {
-    /// More is better.
+    /// Larger values are better, as for speed.
     Larger,
-    /// Less is better.
+    /// Smaller values are better, as for time.
     Smaller,
 }
 
-/// A mean over workloads.
+/// Type of mean taken over workloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Mean {
-    /// Sum over count.
+    /// Arithmetic mean: the sum divided by the count.
     #[default]
     Arithmetic,
-    /// Count over the sum of inverses.
+    /// Harmonic mean: the count divided by the sum of inverses.
     Harmonic,
-    /// Root of the product.
+    /// Geometric mean: the n-th root of the product.
     Geometric,
 }
 
-/// Something claimed before the runs.
+/// A claim stated before the runs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Claim {
-    /// May turn out otherwise.
+    /// Empirical claim, which the results may refute.
     Finding {
-        /// A sentence.
+        /// Name of the finding, written as a sentence.
         name: Placed<String>,
-        /// What is claimed.
+        /// Comparison that the finding claims to hold.
         claim: FindingClaim,
-        /// Control that must fail.
+        /// Name of the control variant, for which the claim must fail.
         control: Placed<String>,
     },
-    /// Follows from the mechanism.
+    /// Invariant that follows from the mechanism itself.
     Identity {
-        /// A sentence.
+        /// Name of the identity, written as a sentence.
         name: Placed<String>,
-        /// What holds in every run.
+        /// Relation that must hold in every run.
         claim: IdentityClaim,
-        /// Variants in which it holds; `None`: in all.
+        /// Variants for which it must hold; `None` for all.
         #[serde(default)]
         on: Option<Vec<Placed<String>>>,
     },
 }
 
-/// One point against another.
+/// Comparison of one point with another or with a number.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Name of the metric.
+    /// Name of the metric that is compared.
     pub metric: Placed<String>,
-    /// Variant spoken of.
+    /// Name of the variant under test.
     pub of: Placed<String>,
-    /// Variant it is compared with; `None`: the baseline.
+    /// Variant to compare with; `None` for the baseline.
     #[serde(default)]
     pub than: Option<Placed<String>>,
-    /// Number that it is compared with in place of a variant.
+    /// Number to compare with, instead of a variant.
     #[serde(default)]
     pub value: Option<Placed<f64>>,
-    /// By how much at least.
+    /// Minimum effect for the claim to hold.
     pub margin: Placed<f64>,
-    /// One workload; `None`: the mean over all.
+    /// Workload to compare on; `None` for the mean over all.
     #[serde(default)]
     pub on: Option<Placed<String>>,
-    /// Levels of axes.
+    /// Level of each axis for this comparison.
     #[serde(default)]
     pub at: Entries<Placed<String>>,
 }
 
-/// One variant against all others.
+/// Comparison of one variant with all others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ranking {
-    /// Name of the metric.
+    /// Name of the metric that is compared.
     pub metric: Placed<String>,
-    /// Variant spoken of.
+    /// Name of the variant under test.
     pub of: Placed<String>,
-    /// By how much at least.
+    /// Minimum effect for the claim to hold.
     pub margin: Placed<f64>,
-    /// One workload; `None`: the mean over all.
+    /// Workload to compare on; `None` for the mean over all.
     #[serde(default)]
     pub on: Option<Placed<String>>,
-    /// Levels of axes.
+    /// Level of each axis for this comparison.
     #[serde(default)]
     pub at: Entries<Placed<String>>,
 }
 
-/// On how many workloads one point is ahead of another.
+/// Number of workloads on which one point is better than another.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counting {
-    /// Name of the metric.
+    /// Name of the metric that is compared.
     pub metric: Placed<String>,
-    /// Variant spoken of.
+    /// Name of the variant under test.
     pub of: Placed<String>,
-    /// Variant it is compared with; `None`: the baseline.
+    /// Variant to compare with; `None` for the baseline.
     #[serde(default)]
     pub than: Option<Placed<String>>,
-    /// Number that it is compared with in place of a variant.
+    /// Number to compare with, instead of a variant.
     #[serde(default)]
     pub value: Option<Placed<f64>>,
-    /// By how much at least.
+    /// Minimum effect for a workload to count.
     pub margin: Placed<f64>,
-    /// Workloads.
+    /// Minimum number of workloads for the claim to hold.
     pub at_least: Placed<u32>,
-    /// Levels of axes.
+    /// Level of each axis for this comparison.
     #[serde(default)]
     pub at: Entries<Placed<String>>,
 }
 
-/// A shape along an axis.
+/// Claim on the shape of a metric along an axis.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
-    /// Name of the metric.
+    /// Name of the metric that is compared.
     pub metric: Placed<String>,
-    /// Variant spoken of.
+    /// Name of the variant under test.
     pub of: Placed<String>,
-    /// Name of the axis.
+    /// Name of the axis along which values are compared.
     pub axis: Placed<String>,
-    /// By how much at least.
+    /// Minimum effect for the claim to hold.
     pub margin: Placed<f64>,
-    /// One workload; `None`: the mean over all.
+    /// Workload to compare on; `None` for the mean over all.
     #[serde(default)]
     pub on: Option<Placed<String>>,
 }
 
-/// One step along a row of variants, each of which adds to the one before.
+/// One step in a sequence of variants, each of which adds to the previous one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IncrementStep {
-    /// Name of the metric.
+    /// Name of the metric that is compared.
     pub metric: Placed<String>,
-    /// Variant spoken of: the step that leads to it.
+    /// Variant at the end of the step under test.
     pub of: Placed<String>,
-    /// Variants in order.
+    /// Names of the variants in sequence order.
     pub row: Vec<Placed<String>>,
-    /// By how much at least the step is larger than every other.
+    /// Minimum difference between this step and every other.
     pub margin: Placed<f64>,
-    /// One workload; `None`: the mean over all.
+    /// Workload to compare on; `None` for the mean over all.
     #[serde(default)]
     pub on: Option<Placed<String>>,
-    /// Levels of axes.
+    /// Level of each axis for this comparison.
     #[serde(default)]
     pub at: Entries<Placed<String>>,
 }
 
-/// What a finding claims.
+/// Comparison that a finding claims to hold.
 #[derive(Debug, Deserialize)]
 pub enum FindingClaim {
-    /// One exceeds another.
+    /// One point exceeds another by the margin.
     Above(Comparison),
-    /// One falls below another.
+    /// One point is below another by the margin.
     Below(Comparison),
-    /// One differs from another by no more.
+    /// Two points differ by at most the margin.
     Within(Comparison),
-    /// The step to one is the largest of a row.
+    /// The step to one variant is the largest of a sequence.
     LargestStep(IncrementStep),
-    /// One is better than all others.
+    /// One variant is better than all others.
     Best(Ranking),
-    /// One is better than another on so many workloads.
+    /// One point is better than another on at least a number of workloads.
     Count(Counting),
     /// The last step gains less than the first.
     Saturates(Shape),
-    /// A level between the ends is the best.
+    /// An inner level of the axis is better than both ends.
     Interior(Shape),
 }
 
-/// What an identity claims of every run.
+/// Relation that must hold in every run.
 #[derive(Debug, Deserialize)]
 pub enum IdentityClaim {
-    /// Both are equal.
+    /// Both expressions have the same value.
     Equal(Placed<String>, Placed<String>),
-    /// The first is not larger.
+    /// The first expression is not larger than the second.
     AtMost(Placed<String>, Placed<String>),
-    /// None is smaller than the one before.
+    /// No expression is smaller than the previous one.
     Ascending(Vec<Placed<String>>),
 }
 
 impl IdentityClaim {
-    /// Its expressions, in order.
+    /// Returns all expressions of the identity in order.
     pub(crate) fn expressions(&self) -> Vec<&Placed<String>> {
         match self {
             Self::Equal(a, b) | Self::AtMost(a, b) => vec![a, b],
@@ -370,55 +370,46 @@ impl IdentityClaim {
     }
 }
 
-/// A verdict of an earlier time.
+/// Verdict recorded for an earlier run of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub enum Recorded {
-    /// It held.
+    /// The finding was reproduced by the experiment.
     Reproduced,
-    /// It did not.
-    NotReproduced {
-        /// Why.
-        because: String,
-    },
-    /// It could not be told.
-    Unresolved {
-        /// Why.
-        because: String,
-    },
-    /// The control passed too.
-    Void {
-        /// Why.
-        because: String,
-    },
+    /// The finding was not reproduced by the experiment.
+    NotReproduced { because: String },
+    /// The results did not permit a verdict.
+    Unresolved { because: String },
+    /// The claim also held for the control, so the test is void.
+    Void { because: String },
 }
 
-/// What is said of energy.
+/// Energy analysis requested in an experiment file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnergyFile {
-    /// The share of a component, as known from elsewhere.
+    /// Component's share of energy, known from another source.
     pub fit: ShareFit,
 }
 
-/// A component's share of the baseline's energy, which its coefficients are scaled to.
+/// Component's share of the baseline's energy, to which its coefficients are scaled.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShareFit {
-    /// The component, as its coefficients name it.
+    /// Component name as used by its coefficients.
     pub component: Placed<String>,
-    /// Its share, between 0 and 1, mean over workloads.
+    /// Share of the component, between 0 and 1, mean over workloads.
     pub share: Placed<f64>,
-    /// Where the share comes from.
+    /// Source or justification of the stated share.
     pub because: String,
 }
 
-/// The next size of an experiment at reduced size.
+/// Next larger size of an experiment at reduced size.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmation {
-    /// Size of the workloads.
+    /// Name of the larger workload size.
     pub size: Placed<String>,
-    /// Overrides of its runs.
+    /// Overrides that apply to the confirmation runs.
     #[serde(default)]
     pub sets: Sets,
 }

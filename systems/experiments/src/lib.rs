@@ -1,5 +1,5 @@
-//! Experiments: variants of a machine on many programs, repeated under neutral perturbations, and claims
-//! made before that are held against what came out.
+//! Experiments: variants of a machine on many programs, repeated under neutral perturbations.
+//! Claims stated beforehand are tested against the results.
 //!
 //! ```text
 //!  experiment.ron ──► ExperimentFile ──► plan: every run ──► run (all cores) ──► store
@@ -7,7 +7,7 @@
 //!                        report ◄── judge: metrics, intervals, verdicts ◄──────────┘
 //! ```
 //!
-//! `scale` measures what the programs touch, from their traces, for the report.
+//! `scale` measures the memory footprint of programs, from their traces, for the report.
 
 pub mod file;
 pub mod judge;

@@ -1,4 +1,4 @@
-//! What passes between the parts: points and runs, what they gave, and what is made of it.
+//! Shared data types of experiments: points, runs, their outcomes and series.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +9,15 @@ use warpweave_systems::report::Record;
 /// One machine: a variant, or a control, at one level of every axis.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
-    /// Name of the variant or of the control.
+    /// Name of the variant or control.
     pub variant: String,
-    /// Whether it is a control.
+    /// True if the point is a control.
     pub control: bool,
     /// Axis → level, in the order of the file.
     pub levels: Vec<(String, String)>,
 }
 
-/// `variant`, or `variant, axis=level`.
+/// Formats as `variant`, or as `variant, axis=level`.
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.variant)?;
@@ -27,21 +27,19 @@ impl fmt::Display for Point {
     }
 }
 
-/// Which run.
+/// Identity of a run within the experiment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {
-    /// Name of the workload.
     pub workload: String,
-    /// The machine.
+    /// Point (machine) that the run simulates.
     pub point: Point,
-    /// Number of the repetition.
     pub pair: u32,
-    /// Whether it is one of the next size, with which a reduced experiment is confirmed.
+    /// True for a run of the next larger size, which confirms a reduced experiment.
     pub confirming: bool,
 }
 
-/// `workload/variant/levels/pair`, the levels separated by commas, `-` where there are none; of a confirming
-/// run `confirm` in place of the pair.
+/// Formats as `workload/variant/levels/pair`, the levels separated by commas, `-` if there are
+/// none. A confirming run has `confirm` in place of the pair.
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/", self.workload, self.point.variant)?;
@@ -63,17 +61,16 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Pairs of a workload that repeat each other, because their draws come out equal where it has them: noise between
-/// pairs is understated on it.
+/// Pairs of a workload that are identical, because the drawn values that affect it are equal. Noise
+/// between pairs is underestimated on this workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EqualPairs {
-    /// Name of the workload.
     pub workload: String,
-    /// Each group of pairs that are one run.
+    /// Groups of pairs that are the same run.
     pub pairs: Vec<Vec<u32>>,
 }
 
-/// Workload and pairs.
+/// Formats as the workload and its groups of pairs.
 impl fmt::Display for EqualPairs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "on `{}` equal draws make pairs ", self.workload)?;
@@ -86,32 +83,32 @@ impl fmt::Display for EqualPairs {
     }
 }
 
-/// How a run ended.
+/// Outcome of a run: a record or a failure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It has a result.
+    /// The run completed and has a result.
     Done(Box<Record>),
-    /// It has none: what went wrong, in one line.
+    /// The run failed, with a one-line error message.
     Failed(String),
 }
 
-/// All runs of an experiment.
+/// Outcomes of all runs of an experiment.
 pub type Runs = BTreeMap<RunId, Outcome>;
 
-/// One state of an experiment.
+/// Series of runs under one fixed state of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// From 1.
+    /// Number of the series, counted from 1.
     pub number: u32,
-    /// Over all that has to be fixed beforehand.
+    /// Hash over everything that must be fixed beforehand.
     pub hash: String,
-    /// When its first run began, UTC, as RFC 3339.
+    /// Start of its first run, UTC, as RFC 3339.
     pub opened: String,
-    /// Why it was opened.
+    /// Reason why the series was opened.
     pub note: String,
     /// Version of the program that opened it.
     pub program_version: String,
 }
 
-/// Where the results come from: name and value, in the order of the report.
+/// Origin of the results: name and value, in the order of the report.
 pub type Provenance = Vec<(String, String)>;

@@ -1,4 +1,4 @@
-//! Reads an experiment file and checks what can be told from it alone.
+//! Reader for experiment files, with the checks that need no other file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,37 +12,38 @@ use warpweave_params::{
 use crate::file::{Axis, Combine, ExperimentFile, Sets};
 use crate::model::Point;
 
-/// An experiment file that was read.
+/// An experiment file that was read and checked.
 #[derive(Debug)]
 pub struct Experiment {
-    /// Path of the file, as given.
+    /// Path of the file as given.
     pub path: PathBuf,
-    /// The files that it extends, directly or through others.
+    /// Files that it extends, directly or indirectly.
     pub extended: Vec<PathBuf>,
-    /// What it says, with what it extends.
+    /// Contents of the file merged with the files it extends.
     pub file: ExperimentFile,
-    /// What ratios are ratios to.
+    /// Baseline to which all ratios refer.
     pub baseline: Baseline,
-    /// Whether the base is run with its own workload.
+    /// True if the base scenario is run with its own workload.
     pub(crate) own_workload: bool,
-    /// Its text without what may be added after the runs: recorded verdicts and published values.
+    /// Text of the experiment without the parts that may be added after the runs: recorded verdicts
+    /// and published values.
     pub(crate) frozen: String,
 }
 
-/// What ratios are ratios to.
+/// Baseline point to which all ratios refer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// Name of a variant.
+    /// Name of the variant that is the baseline.
     pub variant: String,
-    /// Axis → level; of an axis that is not here, the same level as the point compared.
+    /// Axis → level. For an axis that is not listed, the level of the compared point is used.
     pub levels: Vec<(String, String)>,
 }
 
 impl Experiment {
-    /// Reads the file at `path`.
+    /// Reads and checks the file at `path`.
     ///
     /// # Errors
-    /// Everything wrong with it that can be told without the files that it names, each with its place.
+    /// Returns all errors that can be found without the files it refers to, each with its position.
     pub fn read(path: &Path, budget: &Budget) -> Result<Self, Diagnostics> {
         let files = Files::of("")
             .charged_to(&Ledger::new(budget))
@@ -69,7 +70,7 @@ impl Experiment {
         }
     }
 
-    /// Whether the axes can be combined.
+    /// Checks that the axes can be combined.
     pub(crate) fn check_axes(&self) -> Result<(), Diagnostics> {
         let mut problems = Diagnostics::new();
         for (at, (name, _)) in self.file.axes.iter().enumerate() {
@@ -88,13 +89,14 @@ impl Experiment {
         problems.into_result(())
     }
 
-    /// The name of the file without its ending.
+    /// Returns the name of the file without its ending.
     pub fn name(&self) -> String {
         let stem = self.path.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     }
 
-    /// A path that the file names, or one that it extends: it starts at the folder of the file in which it stands.
+    /// Resolves a path in this file, or in one that it extends, relative to the folder of the file
+    /// that contains it.
     pub fn place_of(&self, named: &Placed<PathBuf>) -> Placed<PathBuf> {
         let stands = named
             .place
@@ -110,7 +112,7 @@ impl Experiment {
 }
 
 impl Baseline {
-    /// The baseline of a point.
+    /// Returns the baseline that a point is compared with.
     pub(crate) fn of(&self, point: &Point) -> Point {
         let level = |(axis, level): &(String, String)| {
             let fixed = self.levels.iter().find(|(name, _)| name == axis);
@@ -171,10 +173,10 @@ impl Baseline {
     }
 }
 
-/// The entry that is named.
+/// Returns the entry with this name.
 ///
 /// # Errors
-/// The refusal of another name, with the nearest.
+/// Returns an error for an unknown name, with the nearest one.
 pub fn find<'e, T>(
     name: &Placed<String>,
     one: &str,
@@ -189,10 +191,10 @@ pub fn find<'e, T>(
     })
 }
 
-/// Refuses a level that its axis does not have.
+/// Checks that the axis has this level.
 ///
 /// # Errors
-/// The refusal, with the nearest level.
+/// Returns an error with the nearest existing level.
 pub fn find_level(level: &Placed<String>, axis: &str, levels: &[String]) -> Result<(), Diagnostic> {
     // An axis without levels is refused itself.
     if levels.is_empty() || levels.contains(&level.value) {
@@ -205,7 +207,7 @@ pub fn find_level(level: &Placed<String>, axis: &str, levels: &[String]) -> Resu
 }
 
 impl Axis {
-    /// Names of the levels, in order.
+    /// Returns the names of the levels in order.
     pub fn levels(&self) -> Vec<String> {
         match self {
             Self::Values { values, .. } => values.iter().map(level_name).collect(),
@@ -213,7 +215,7 @@ impl Axis {
         }
     }
 
-    /// The overrides of a level.
+    /// Returns the overrides of a level by its index.
     pub(crate) fn sets(&self, level: usize) -> Vec<(Placed<String>, Node)> {
         match self {
             Self::Values { path, values } => {
@@ -231,7 +233,7 @@ impl Axis {
     }
 }
 
-/// How a value is called as a level: as it is written, a string without its quotes.
+/// Returns the level name of a value: its text, without the quotes of a string.
 pub fn level_name(value: &Node) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -301,7 +303,7 @@ fn names_of<T>(entries: &Entries<T>) -> Vec<&Placed<String>> {
     entries.iter().map(|(name, _)| name).collect()
 }
 
-/// Refuses overrides that say the same twice, and those of what the experiment decides itself.
+/// Rejects duplicate overrides, and overrides of parameters that the experiment itself sets.
 fn check_paths(sets: &Sets, problems: &mut Diagnostics) {
     let mut seen: Vec<(String, &Placed<String>)> = Vec::new();
     for (path, _) in sets {
@@ -329,7 +331,7 @@ fn check_paths(sets: &Sets, problems: &mut Diagnostics) {
     }
 }
 
-/// A path without blanks, for comparison.
+/// Returns a path without blanks, for comparison.
 pub(crate) fn plain(path: &str) -> String {
     path.chars().filter(|c| !c.is_whitespace()).collect()
 }
@@ -379,7 +381,7 @@ fn check_axes(file: &ExperimentFile, problems: &mut Diagnostics) {
     }
 }
 
-/// Most repetitions; more would tell nothing new.
+/// Maximum number of repetitions, because more add no information.
 const PAIRS_MAX: u32 = 10_000;
 
 fn check_perturbations(file: &ExperimentFile, problems: &mut Diagnostics) {
@@ -404,11 +406,11 @@ fn check_perturbations(file: &ExperimentFile, problems: &mut Diagnostics) {
     }
 }
 
-/// Files that extend one another, before it counts as a circle.
+/// Maximum depth of files that extend one another, before it counts as a cycle.
 const EXTENDED_MAX: usize = 16;
 
-/// The tree of the file at `path` put onto that of the file that it extends, if it extends one: entries of maps and
-/// fields of structs take the place of those of the same name, everything else is replaced.
+/// Merges the tree of the file at `path` into that of the file it extends, if any. Entries of maps
+/// and fields of structs replace those of the same name. Other values are replaced as a whole.
 fn extend(
     path: &Path,
     mut node: Node,
@@ -444,7 +446,7 @@ fn extend(
     Ok(base)
 }
 
-/// The text without `published` and `record`.
+/// Returns the text without `published` and `record`.
 fn frozen(node: &Node) -> String {
     let mut node = node.clone();
     drop_fields(&mut node, "published");

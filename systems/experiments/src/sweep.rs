@@ -1,4 +1,4 @@
-//! A sweep: one scenario at the levels of a few axes, without claims.
+//! Parameter sweep: one scenario at the levels of a few axes, without claims.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use warpweave_params::{
 use crate::file::{Axis, Combine, ExperimentFile, Mean, MetricFile, MetricKind, StatedWorkload};
 use crate::read::{Baseline, Experiment};
 
-/// An axis as the command line gives it.
+/// Axis given on the command line.
 #[derive(Debug)]
 pub struct SweepAxis {
     path: Placed<String>,
@@ -21,10 +21,10 @@ pub struct SweepAxis {
 const VARIANT: &str = "-";
 
 impl SweepAxis {
-    /// Reads `path=value,value,...`; commas inside brackets and quotes belong to a value.
+    /// Parses `path=value,value,...`. Commas inside brackets and quotes belong to a value.
     ///
     /// # Errors
-    /// What is not of this form, with its place in the text.
+    /// Returns an error for text not of this form, with the position.
     pub fn read(text: &str) -> Result<Self, Diagnostics> {
         let source = Source::new(format!("--axis {text}"), text);
         let Some(equals) = text.find('=').filter(|at| !text[..*at].trim().is_empty()) else {
@@ -44,7 +44,7 @@ impl SweepAxis {
     }
 }
 
-/// Where the values of a list begin and end.
+/// Returns the begin and end of each value in a list.
 fn parts(text: &str, start: usize) -> Vec<(usize, usize)> {
     let mut parts = Vec::new();
     let (mut begin, mut depth, mut quoted) = (start, 0_usize, false);
@@ -64,7 +64,7 @@ fn parts(text: &str, start: usize) -> Vec<(usize, usize)> {
     parts
 }
 
-/// RON, or an expression whose quotes are left out.
+/// Parses RON, or an expression written without quotes.
 fn value(source: &Arc<Source>, start: usize, end: usize) -> Result<Node, Diagnostics> {
     // The text up to the end of the value: what stands before it keeps its columns.
     let upto = Source::new(source.name(), &source.text()[..end]);
@@ -81,11 +81,11 @@ fn value(source: &Arc<Source>, start: usize, end: usize) -> Result<Node, Diagnos
 }
 
 impl Experiment {
-    /// The sweep of the scenario at `path`, with its own workload, along axes that are combined each with
-    /// every other, or one by one with `zip`; `metrics` are expressions.
+    /// Creates a sweep of the scenario at `path`, with its own workload. The axes are combined as a
+    /// product, or level by level with `zip`. `metrics` are expressions.
     ///
     /// # Errors
-    /// Axes that cannot be combined, and the same one twice.
+    /// Returns an error for axes that cannot be combined, or duplicate axes.
     pub fn sweep(
         path: &Path,
         axes: Vec<SweepAxis>,

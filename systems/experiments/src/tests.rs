@@ -1,16 +1,16 @@
-//! A small experiment in a folder of its own, for the tests of this crate.
+//! Small experiment in a folder of its own, for the tests of this crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A folder with a base scenario on the tiny machine.
+/// Folder with a base scenario on the tiny machine.
 pub(crate) struct Bench {
     folder: TempDir,
 }
 
-/// What an experiment file says in most tests; `{}` stands for more fields.
+/// Experiment file used by most tests, with `{}` in place of more fields.
 const EXPERIMENT: &str = r#"Experiment(
     summary: "A test",
     base: "base.ron",
@@ -43,7 +43,7 @@ impl Bench {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Writes `test.ron` with more fields.
+    /// Writes `test.ron` with additional fields and returns its path.
     pub(crate) fn experiment(&self, more: &str) -> PathBuf {
         let workloads = scenarios().join("workloads").display().to_string();
         let text = EXPERIMENT.replace("WORKLOADS", &workloads);

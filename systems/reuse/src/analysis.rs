@@ -1,4 +1,4 @@
-//! Accesses in, everything about reuse out.
+//! Reuse analysis: takes accesses one by one and returns all reuse statistics.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -12,19 +12,19 @@ use crate::relation::Relation;
 use crate::saved::Saved;
 use crate::{Chains, Level, LruStack, Ratios, Unit};
 
-/// What an analysis takes for given.
+/// Parameters of a reuse analysis, such as the cache sizes it assumes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Ratio above which two units are linked in a chain. The paper's limit study takes 0.4.
+    /// Ratio above which two units are linked in a chain. The paper's limit study uses 0.4.
     pub chain_threshold: f64,
-    /// Lines of a first-level cache.
+    /// Capacity of a first-level cache, in lines.
     pub l1_lines: u64,
-    /// Lines of the second level.
+    /// Capacity of the second-level cache, in lines.
     pub l2_lines: u64,
 }
 
 impl Default for Options {
-    /// The paper's machine: 32 KiB and 1.5 MiB of lines of 128 bytes.
+    /// Returns the paper's machine: caches of 32 KiB and 1.5 MiB with lines of 128 bytes.
     fn default() -> Self {
         Self {
             chain_threshold: 0.4,
@@ -34,67 +34,69 @@ impl Default for Options {
     }
 }
 
-/// Accesses to lines that are used again, by relation; one access may count for several. A line counts for `own` if its
-/// kernel touches it at least twice, for `parent_child` if a kernel and its parent touch it, for `sibling` if siblings
-/// do; then all accesses of these kernels to it count.
+/// Accesses to reused lines, by relation; one access may count for several. A line counts for `own`
+/// if its kernel touches it at least twice. It counts for `parent_child` if a kernel and its parent
+/// touch it, and for `sibling` if siblings do. All accesses of these kernels to the line then
+/// count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shares {
-    /// By the kernel itself.
+    /// Accesses to lines that the same kernel reuses.
     pub own: u64,
-    /// By parent and child.
+    /// Accesses to lines shared by a parent and its child.
     pub parent_child: u64,
-    /// By siblings.
+    /// Accesses to lines shared by sibling kernels.
     pub sibling: u64,
 }
 
-/// All that was found.
+/// Complete results of a reuse analysis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// Accesses to lines.
+    /// Number of line accesses analysed, over all kernels.
     pub accesses: u64,
-    /// Distinct lines.
+    /// Number of distinct lines touched by the program.
     pub lines: u64,
-    /// Kernels, those without accesses among them.
+    /// Number of kernels, including those without accesses.
     pub kernels: u64,
-    /// Kernels launched from the device.
+    /// Number of kernels launched from the device (child grids).
     pub device_kernels: u64,
-    /// Accesses to lines used again.
+    /// Accesses to reused lines, split by relation.
     pub shares: Shares,
-    /// Ratios by level and relation.
+    /// Reuse ratios for each level and relation.
     pub ratios: Vec<Ratios>,
-    /// Distances between an access and the one before to the same line, in the order of [`Relation::ALL`].
+    /// Reuse distances from each access to the previous one to the same line, in the order of
+    /// [`Relation::ALL`].
     pub distances: Vec<Distances>,
-    /// Chains of kernels and of work-groups.
+    /// Chains of linked kernels and of linked work-groups.
     pub chains: Vec<Chains>,
 }
 
-/// Units that are linked: a ratio between them is above the threshold.
+/// Linked units: pairs with a ratio above the threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Linked {
-    /// Pairs of kernels with the ratio of the first to the second.
+    /// Pairs of linked kernels, each with the ratio of the first to the second.
     pub kernels: Vec<(u32, u32, f64)>,
-    /// Chains of work-groups (kernel, work-group), those of one among them.
+    /// Chains of work-groups as (kernel, work-group), including chains of length one.
     pub work_group_chains: Vec<Vec<(u32, u32)>>,
 }
 
-/// Accesses so far.
+/// Reuse analysis in progress, with all accesses added so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
 pub struct Analysis {
     pub(crate) options: Options,
     pub(crate) parents: Vec<Option<Parent>>,
-    /// Line → its number.
+    /// Maps each line address to its dense line number.
     pub(crate) numbers: FxHashMap<u64, u32>,
-    /// Kernel of the last access, by number of the line.
+    /// Kernel of the last access, indexed by line number.
     pub(crate) last: Vec<u32>,
-    /// Touches of each unit, as numbers of lines.
+    /// Touches of each unit, as line numbers.
     pub(crate) units: FxHashMap<Unit, Vec<u32>>,
     pub(crate) stack: LruStack,
     pub(crate) distances: Vec<Distances>,
 }
 
 impl Analysis {
-    /// Of a program whose kernels have these parents.
+    /// Creates an analysis of a program whose kernels have these parents.
     pub fn new(parents: Vec<Option<Parent>>, options: Options) -> Self {
         Self {
             options,
@@ -107,7 +109,7 @@ impl Analysis {
         }
     }
 
-    /// Adds an access; distances are those of the order in which accesses are added.
+    /// Adds an access. Reuse distances follow the order in which accesses are added.
     pub fn touch(&mut self, by: Unit, line: u64) {
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(line).or_insert(next);
@@ -125,12 +127,12 @@ impl Analysis {
         }
     }
 
-    /// Everything about the accesses.
+    /// Computes all statistics from the accesses added so far.
     pub fn finish(self) -> Found {
         self.finish_linked().0
     }
 
-    /// As [`Analysis::finish`], with who is linked to whom.
+    /// Like [`Analysis::finish`], and also returns the linked units.
     pub fn finish_linked(self) -> (Found, Linked) {
         let lines = self.numbers.len() as u64;
         let mut units: Vec<(Unit, Vec<u32>)> = self.units.into_iter().collect();
@@ -241,7 +243,7 @@ impl Units {
         }
     }
 
-    /// Kernels that one work-group launched, for each that launched some.
+    /// Returns the kernels launched by each work-group that launched any.
     fn families(&self) -> Vec<Vec<u32>> {
         let mut children: Vec<((u32, u32), u32)> = (0..)
             .zip(&self.parents)
@@ -257,7 +259,7 @@ impl Units {
             .collect()
     }
 
-    /// Numbers of a kernel's work-groups.
+    /// Returns the index range of a kernel's work-groups.
     fn groups_of(&self, kernel: u32) -> std::ops::Range<usize> {
         let start = self.groups.partition_point(|group| group.kernel < kernel);
         let end = self.groups.partition_point(|group| group.kernel <= kernel);

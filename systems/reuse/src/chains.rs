@@ -1,35 +1,37 @@
-//! Chains of units that are strongly linked.
+//! Chains of strongly linked kernels or work-groups.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Level;
 
-/// Chains of the units of a level. Two units are linked if a ratio between them, either way, is above the threshold. Units
-/// are visited in the order of launch: a chain starts at the first that is in none yet, and goes on with the unit
-/// in none that is linked most strongly to its end, the earlier of equals.
+/// Chains of the units of one level. Two units are linked if a ratio between them, in either
+/// direction, is above the threshold. Units are visited in launch order. A chain starts at the
+/// first unit not yet in a chain. It is extended by the free unit linked most strongly to its end;
+/// ties go to the earlier unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chains {
-    /// Units linked.
+    /// Level of the units in these chains.
     pub level: Level,
-    /// Units in the longest chain.
+    /// Length of the longest chain, in units.
     pub longest: u64,
-    /// Chains, those of one unit among them.
+    /// Number of chains, including those of one unit.
     pub chains: u64,
-    /// Units.
+    /// Total number of units in all chains.
     pub units: u64,
 }
 
 impl Chains {
-    /// Mean units of a chain.
+    /// Returns the mean chain length in units, or `None` without chains.
     pub fn mean(&self) -> Option<f64> {
         (self.chains != 0).then(|| self.units as f64 / self.chains as f64)
     }
 }
 
-/// Links between units, numbered in the order of launch.
+/// Links between units, which are numbered in launch order.
 pub(crate) struct Links {
     threshold: f64,
-    /// Units and ratio; of two between the same units the larger one comes first in the end.
+    /// Linked units and their ratio. If two entries link the same units, the larger ratio is used
+    /// first.
     linked: Vec<(u32, u32, f64)>,
 }
 
@@ -41,7 +43,7 @@ impl Links {
         }
     }
 
-    /// A ratio between two units.
+    /// Adds a link between two units if their ratio is above the threshold.
     pub(crate) fn add(&mut self, a: u32, b: u32, part: u64, whole: u64) {
         let ratio = part as f64 / whole as f64;
         if ratio > self.threshold {
@@ -49,12 +51,12 @@ impl Links {
         }
     }
 
-    /// Units that are linked, with the ratio.
+    /// Returns the linked pairs of units with their ratios.
     pub(crate) fn linked(&self) -> &[(u32, u32, f64)] {
         &self.linked
     }
 
-    /// The chains of units `0..units`, each a list of units.
+    /// Returns the chains of units `0..units`, each as a list of units.
     pub(crate) fn lists(&self, units: u32) -> Vec<Vec<u32>> {
         let mut neighbours: Vec<Vec<(u32, f64)>> = vec![Vec::new(); units as usize];
         for &(a, b, strength) in &self.linked {
@@ -107,7 +109,8 @@ mod tests {
         for (a, b, part) in [(0, 2, 50), (0, 1, 90), (1, 3, 60), (1, 2, 60), (4, 5, 40)] {
             links.add(a, b, part, 100);
         }
-        // 0 to 1 (0.9), 1 to 2 rather than 3 (equal), 2 has nobody left; 3; 4 and 5 are not linked at 0.4.
+        // 0 links to 1 (0.9), 1 to 2 rather than 3 (a tie), 2 has no free unit left. 3 is alone; 4
+        // and 5 are not linked at 0.4.
         let expected: [&[u32]; 4] = [&[0, 1, 2], &[3], &[4], &[5]];
         assert_eq!(links.lists(6), expected);
         let chains = links.chains(Level::Kernel, 6);

@@ -1,20 +1,21 @@
-//! Reuse distances: distinct lines between two accesses to one line, by who made the first.
+//! Reuse distances: distinct lines between two accesses to one line, grouped by the source of the
+//! first access.
 
 use serde::{Deserialize, Serialize};
 
-/// Bins of distances: bin 0 holds 0, bin `i` holds `2^(i-1) <= distance < 2^i`.
+/// Number of distance bins: bin 0 holds 0, bin `i` holds `2^(i-1) <= distance < 2^i`.
 pub const DISTANCE_BINS: usize = 33;
 
-/// Distances of one relation.
+/// Histogram and sum of the reuse distances of one relation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distances {
-    /// Accesses in each bin.
+    /// Number of accesses in each distance bin.
     pub bins: Vec<u64>,
-    /// Accesses whose distance is at least the lines of a first-level cache.
+    /// Accesses whose distance is at least the capacity of a first-level cache in lines.
     pub beyond_l1: u64,
-    /// The same of the second level.
+    /// Accesses whose distance is at least the capacity of the second-level cache in lines.
     pub beyond_l2: u64,
-    /// Sum of all distances.
+    /// Sum of all reuse distances, for the mean.
     pub sum: u64,
 }
 
@@ -36,12 +37,12 @@ impl Distances {
         self.sum += distance;
     }
 
-    /// Accesses.
+    /// Returns the number of accesses in all bins.
     pub fn count(&self) -> u64 {
         self.bins.iter().sum()
     }
 
-    /// Upper end of the bin in which the middle access lies: a distance below which at least half of all are.
+    /// Returns the upper bound of the median's bin: at least half of all distances are below it.
     pub fn median_below(&self) -> Option<u64> {
         let half = self.count().div_ceil(2);
         let mut seen = 0;

@@ -1,15 +1,15 @@
-//! Footprints: the lines that a unit touches, and how often.
+//! Footprints: the lines that a unit touches, with touch counts.
 
-/// Lines in ascending order, each with how often it was touched.
+/// Touched lines in ascending order, each with its number of touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Footprint {
     lines: Vec<(u32, u32)>,
-    /// Touches of all lines.
+    /// Total number of touches of all lines.
     pub(crate) accesses: u64,
 }
 
 impl Footprint {
-    /// Of touches in any order.
+    /// Builds a footprint from touches in any order.
     pub(crate) fn of(mut touches: Vec<u32>) -> Self {
         touches.sort_unstable();
         let mut lines: Vec<(u32, u32)> = Vec::new();
@@ -26,7 +26,7 @@ impl Footprint {
         }
     }
 
-    /// Of all of several units together.
+    /// Returns the union of several footprints, with touch counts added.
     pub(crate) fn union<'f>(parts: impl IntoIterator<Item = &'f Self>) -> Self {
         let parts = parts.into_iter().flat_map(|part| &part.lines).copied();
         let mut all: Vec<(u32, u32)> = parts.collect();
@@ -55,12 +55,12 @@ impl Footprint {
         found.is_ok()
     }
 
-    /// Touches of lines that were touched before by the same unit.
+    /// Returns the number of touches of lines that the same unit touched before.
     pub(crate) fn again(&self) -> u64 {
         self.accesses - self.lines.len() as u64
     }
 
-    /// Touches of lines that `other` touches too.
+    /// Returns the number of touches of lines that `other` also touches.
     pub(crate) fn shared_with(&self, other: &Self) -> u64 {
         let (mut a, mut b) = (self.lines.iter().peekable(), other.lines.iter().peekable());
         let mut shared = 0;

@@ -1,14 +1,15 @@
-//! Who uses again what of memory.
+//! Memory-reuse analysis by kernel, work-group and wavefront.
 //!
 //! ```text
 //!   accesses (kernel, work-group, wavefront, line) ─► Analysis ─► Found: shares, ratios, distances, chains
 //!   launch graph ──────────────────────────────────────▲
 //! ```
 //!
-//! An access is a line that an instruction of a wavefront touches, once for each instruction. Relations between
-//! kernels follow from launches from the device: a kernel and itself, a parent and its child, and siblings: kernels that
-//! one *work-group* launched. Definitions are those of "Locality-aware scheduling for dynamic parallelism" (LASER),
-//! sections 4 and 5; what the paper leaves open is said where it is decided.
+//! An access is a line touched by one wavefront instruction, counted once per instruction.
+//! Relations between kernels follow from device-side launches: a kernel and itself, a parent and
+//! its child, and siblings. Siblings are kernels launched by one *work-group*. Definitions follow
+//! "Locality-aware scheduling for dynamic parallelism" (LASER), sections 4 and 5. Choices that the
+//! paper leaves open are documented at the code that makes them.
 
 mod analysis;
 mod chains;
@@ -30,13 +31,13 @@ pub use self::stack::LruStack;
 
 use serde::{Deserialize, Serialize};
 
-/// Who made an access.
+/// Source of an access: kernel, work-group and wavefront.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Unit {
-    /// Number of the launch.
+    /// Number of the kernel launch, in program order.
     pub kernel: u32,
-    /// Linear number of the work-group.
+    /// Linear index of the work-group in its grid.
     pub work_group: u32,
-    /// What tells the wavefronts of the work-group apart.
+    /// Index of the wavefront within its work-group.
     pub wavefront: u32,
 }

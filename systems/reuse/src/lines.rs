@@ -1,11 +1,11 @@
-//! The lines that records of traces touch.
+//! Mapping from trace records to the lines they touch.
 
 use warpweave_trace::{Class, KernelTrace, Lanes, Program, Shape, Space, TraceError, TraceFile};
 
 use crate::{Analysis, Unit};
 
-/// The lines that an instruction touches, ascending, each once, appended to `touched`. `bytes` are those of a lane.
-/// `line_bytes` must be a power of two.
+/// Appends the distinct lines that an instruction touches to `touched`, in ascending order. `bytes`
+/// is the access size per lane. `line_bytes` must be a power of two.
 pub fn lines_of(lanes: &Lanes, mask: u32, bytes: u64, line_bytes: u64, touched: &mut Vec<u64>) {
     let line_bits = line_bytes.trailing_zeros();
     let lines = |first: u64, last: u64| {
@@ -40,11 +40,12 @@ pub fn lines_of(lanes: &Lanes, mask: u32, bytes: u64, line_bytes: u64, touched: 
     }
 }
 
-/// Adds all accesses of a trace to global memory, launch by launch, in each the work-groups by number, in each the
-/// wavefronts, each from its beginning to its end. No machine runs them so: distances are those of the program alone.
+/// Adds all global-memory accesses of a trace. Launches are added in order, then work-groups by
+/// number, then each wavefront from start to end. No machine runs in this order, so distances are
+/// properties of the program alone.
 ///
 /// # Errors
-/// When the trace cannot be read.
+/// Returns an error if the trace cannot be read.
 pub fn trace(
     file: &mut TraceFile,
     line_bytes: u64,
@@ -63,14 +64,14 @@ pub fn trace(
     Ok(())
 }
 
-/// As [`trace`], of a program.
+/// Like [`trace`], for a program in memory.
 pub fn program(program: &Program, line_bytes: u64, reads_only: bool, analysis: &mut Analysis) {
     for (number, trace) in (0..).zip(&program.kernels) {
         kernel(number, trace, line_bytes, reads_only, analysis);
     }
 }
 
-/// Adds the accesses of a launch.
+/// Adds the accesses of one kernel launch.
 fn kernel(
     number: u32,
     kernel: &KernelTrace,

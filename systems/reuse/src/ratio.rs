@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::footprint::Footprint;
 
-/// Bins of ratios: bin `i` holds `i / 10 <= ratio < (i + 1) / 10`, the last one 1 too.
+/// Number of ratio bins: bin `i` holds `i / 10 <= ratio < (i + 1) / 10`; the last one also holds 1.
 pub const BINS: usize = 10;
 
-/// What is compared.
+/// Granularity at which reuse is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
-    /// Kernels.
+    /// Kernels are compared with each other.
     Kernel,
-    /// Work-groups: of one kernel for `self`, the launching one with each of the child's, each with those
-    /// of siblings.
+    /// Work-groups are compared: within one kernel for `self`, the launching work-group with each
+    /// of the child's, and each with those of siblings.
     WorkGroup,
-    /// Wavefronts of one work-group.
+    /// Wavefronts of one work-group are compared.
     Wavefront,
 }
 
 impl Level {
-    /// Name in tables.
+    /// Returns the name used in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -30,20 +30,20 @@ impl Level {
     }
 }
 
-/// The ratios of all units, or all pairs of units, of one sort. Of pairs, the ratio is the share of the accesses of the
-/// first that touch lines which the second touches.
+/// Ratios of all units, or all pairs of units, of one relation. For a pair, the ratio is the share
+/// of the first unit's accesses to lines that the second also touches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratios {
-    /// Units compared.
+    /// Level of the units that are compared.
     pub level: Level,
-    /// Name of what they are to each other: `self` for a unit alone, `intra_kernel` and `inter` for those of one kernel
-    /// or one work-group, `parent_child`, `sibling`.
+    /// Name of the relation: `self` for a unit alone, `intra_kernel` and `inter` for pairs within
+    /// one kernel or one work-group, `parent_child`, or `sibling`.
     pub relation: String,
-    /// Units, or ordered pairs, in each bin.
+    /// Number of units, or ordered pairs, in each bin.
     pub bins: [u64; BINS],
-    /// Units or pairs without accesses on one side, which have no ratio.
+    /// Number of units or pairs without a ratio because one side has no accesses.
     pub undefined: u64,
-    /// Sum of the ratios.
+    /// Sum of all ratios, for the mean.
     pub sum: f64,
 }
 
@@ -58,18 +58,19 @@ impl Ratios {
         }
     }
 
-    /// Units or pairs that have a ratio.
+    /// Returns the number of units or pairs that have a ratio.
     pub fn count(&self) -> u64 {
         self.bins.iter().sum()
     }
 
-    /// Mean of the ratios; `None` where there are none.
+    /// Returns the mean ratio, or `None` without ratios.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count != 0).then(|| self.sum / count as f64)
     }
 
-    /// `count` ratios of `part` in `whole` accesses; no ratio where there are no accesses.
+    /// Adds `count` ratios of `part` to `whole` accesses. With zero accesses the ratios count as
+    /// undefined.
     pub(crate) fn add(&mut self, part: u64, whole: u64, count: u64) {
         let Some(bin) = (part * BINS as u64).checked_div(whole) else {
             self.undefined += count;
@@ -80,16 +81,18 @@ impl Ratios {
     }
 }
 
-/// A unit of a group in which all are compared with all but those of their own kind.
+/// Member of a group whose units are compared with all units of other kinds.
 pub(crate) struct Member<'f> {
     pub(crate) footprint: &'f Footprint,
-    /// Units of one kind are not compared.
+    /// Kind of the unit; units of the same kind are not compared.
     pub(crate) kind: u32,
 }
 
-/// Adds the ratios of all ordered pairs of different kinds; calls `related` with the pairs that share lines.
+/// Adds the ratios of all ordered pairs of different kinds and calls `related` for the pairs that
+/// share lines.
 ///
-/// The cost is that of the pairs that share a line, line by line: pairs without are counted without being looked at.
+/// Cost is proportional to the pairs that share a line, per line. Pairs without shared lines are
+/// counted without a visit.
 pub(crate) fn compare_all(
     members: &[Member<'_>],
     ratios: &mut Ratios,

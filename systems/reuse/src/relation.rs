@@ -1,25 +1,26 @@
-//! What two kernels are to each other.
+//! Relation between two kernels: own, parent and child, sibling, or other.
 
 use warpweave_trace::Parent;
 
-/// What the kernel of an access is to the one that it is compared with.
+/// Relation of an access's kernel to the kernel it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
-    /// The same kernel.
+    /// Both accesses are by the same kernel.
     Own,
-    /// Its parent. The other way round is none: a parent runs before its children.
+    /// The compared kernel is the parent. The reverse is not counted, because a parent runs before
+    /// its children.
     ParentChild,
-    /// A kernel that the same work-group launched.
+    /// The same work-group launched both kernels.
     Sibling,
-    /// Neither.
+    /// The kernels are not related in any of these ways.
     Other,
 }
 
 impl Relation {
-    /// All of them.
+    /// All relations, in the order of result tables.
     pub const ALL: [Self; 4] = [Self::Own, Self::ParentChild, Self::Sibling, Self::Other];
 
-    /// Name in tables.
+    /// Returns the name used in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "self",
@@ -29,7 +30,7 @@ impl Relation {
         }
     }
 
-    /// What kernel `by` is to `before`.
+    /// Returns the relation of kernel `by` to `before`.
     pub(crate) fn of(parents: &[Option<Parent>], by: u32, before: u32) -> Self {
         let parent = |kernel: u32| parents.get(kernel as usize).copied().flatten();
         if by == before {

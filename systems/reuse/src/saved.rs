@@ -1,4 +1,4 @@
-//! An analysis as checkpoints keep it: without tables that follow from the rest, in one order.
+//! Checkpoint form of an analysis, in canonical order and without derived tables.
 
 use serde::{Deserialize, Serialize};
 use warpweave_trace::Parent;
@@ -10,12 +10,12 @@ use crate::{Distances, LruStack, Options, Unit};
 pub(crate) struct Saved {
     options: Options,
     parents: Vec<Option<Parent>>,
-    /// Lines by their numbers.
+    /// Line addresses, indexed by line number.
     lines: Vec<u64>,
     last: Vec<u32>,
-    /// In ascending order.
+    /// Touches of each unit, sorted by unit.
     units: Vec<(Unit, Vec<u32>)>,
-    /// Lines, the one touched last at the end.
+    /// Lines in LRU order, the most recently touched last.
     stack: Vec<u64>,
     distances: Vec<Distances>,
 }

@@ -1,26 +1,27 @@
-//! Reuse distances: how many other lines were touched since a line was touched last.
+//! Reuse distances: number of other lines touched since the last touch of a line.
 //!
-//! A least-recently-used cache of n lines, all in one set, hits exactly where the distance is less than n. Each line
-//! stands at the time of its last touch, a bit in a row of words; a Fenwick tree over the words counts how many lines
-//! stand after a time. The row is made anew when it is full, so that memory grows with lines and not with touches.
+//! A fully associative LRU cache of n lines hits exactly if the distance is less than n. Each line
+//! has the time of its last touch, marked as a bit in an array of words. A Fenwick tree over the
+//! words counts the lines touched after a given time. The array is rebuilt when it is full, so
+//! memory grows with lines and not with touches.
 
 use rustc_hash::FxHashMap;
 
-/// Bits of a word.
+/// Number of time bits in one word.
 const WORD: usize = 64;
-/// Times in the first row.
+/// Initial capacity of the time array, in time steps.
 const FIRST: usize = 64 * WORD;
 
-/// What was touched so far.
+/// LRU stack of all lines touched so far.
 #[derive(Clone, Debug)]
 pub struct LruStack {
-    /// Line → time of its last touch.
+    /// Maps each line to the time of its last touch.
     last: FxHashMap<u64, usize>,
-    /// Time → the line touched then.
+    /// Maps each time to the line touched then.
     lines: Vec<u64>,
-    /// A bit for each time that is the last one of its line.
+    /// Bit per time, set if it is the last touch of its line.
     live: Vec<u64>,
-    /// Of word `w`, entry `w + 1`: live times in the words that end with it, as Fenwick has them.
+    /// Fenwick tree: entry `w + 1` counts live times in the range of words that ends at word `w`.
     tree: Vec<usize>,
 }
 
@@ -31,7 +32,7 @@ impl Default for LruStack {
 }
 
 impl LruStack {
-    /// Nothing was touched.
+    /// Creates an empty stack without touched lines.
     pub fn new() -> Self {
         let mut stack = Self {
             last: FxHashMap::default(),
@@ -43,19 +44,20 @@ impl LruStack {
         stack
     }
 
-    /// The lines touched, each once, the one touched last at the end.
+    /// Returns the distinct lines in LRU order, the most recently touched last.
     pub fn lines(&self) -> impl Iterator<Item = u64> {
         let is_live = |time: &usize| self.live[time / WORD] >> (time % WORD) & 1 != 0;
         let times = (0..self.lines.len()).filter(is_live);
         times.map(|time| self.lines[time])
     }
 
-    /// Distinct lines touched so far.
+    /// Returns the number of distinct lines touched so far.
     pub fn distinct(&self) -> usize {
         self.last.len()
     }
 
-    /// Touches a line: distinct other lines touched since its last touch, `None` at the first.
+    /// Touches a line. Returns the number of distinct other lines touched since its last touch, or
+    /// `None` at the first touch.
     pub fn touch(&mut self, line: u64) -> Option<usize> {
         if self.lines.last() == Some(&line) {
             return Some(0);
@@ -77,7 +79,7 @@ impl LruStack {
         distance
     }
 
-    /// Live times up to one, itself included.
+    /// Returns the number of live times up to and including `time`.
     fn live_up_to(&self, time: usize) -> usize {
         let (mut word, bit) = (time / WORD, time % WORD);
         let upper = WORD - 1 - bit;
@@ -97,7 +99,8 @@ impl LruStack {
         }
     }
 
-    /// Gives the live times the first numbers, in their order, in a row with as much room again and more.
+    /// Compacts the live times to the lowest numbers, keeping their order, and at least doubles the
+    /// capacity of the array.
     fn renumber(&mut self) {
         let mut kept = Vec::with_capacity(self.distinct());
         for (word, bits) in self.live.iter().enumerate() {
@@ -131,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition: lines in a stack, the one touched last on top.
+    /// Reference definition: a list of lines with the most recently touched on top.
     fn on_a_stack(stack: &mut Vec<u64>, line: u64) -> Option<usize> {
         let depth = stack.iter().rev().position(|known| *known == line);
         stack.retain(|known| *known != line);

@@ -1,5 +1,5 @@
-//! The analysis against the definitions of section 4 of the LASER paper, spelled out naively, and against worked
-//! examples.
+//! Checks the analysis against a naive form of the definitions in section 4 of the LASER paper, and
+//! against worked examples.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ fn found(parents: &[Option<Parent>], accesses: &[(Unit, u64)], options: Options)
     analysis.finish()
 }
 
-/// Accesses of kernels of one wavefront, one after the other.
+/// Returns the accesses of single-wavefront kernels, run one after the other.
 fn of_kernels(footprints: &[&[u64]]) -> Vec<(Unit, u64)> {
     (0..)
         .zip(footprints)
@@ -143,7 +143,8 @@ fn a_distance_belongs_to_who_touched_the_line_before() {
         .to_vec();
     let found = found(&parents, &accesses, Options::default());
     let counts: Vec<u64> = found.distances.iter().map(Distances::count).collect();
-    // 1 after its parent 0, twice; 2 after its sibling 1; 3 after itself; 3 after 2 and 0 after 3 are neither.
+    // 1 after its parent 0, twice; 2 after its sibling 1; 3 after itself. 3 after 2 and 0 after 3
+    // are unrelated.
     assert_eq!(counts, [1, 2, 1, 2]);
 }
 
@@ -161,7 +162,7 @@ fn lines_beyond_the_reach_of_a_cache_are_counted() {
     assert_eq!((own.count(), own.beyond_l1, own.beyond_l2), (6, 5, 1));
 }
 
-/// Parents of up to six kernels of two work-groups, and their accesses.
+/// Generates up to six kernels of two work-groups, with their parents and accesses.
 fn programs() -> impl Strategy<Value = (Vec<Option<Parent>>, Vec<(Unit, u64)>)> {
     let parents = prop::collection::vec((any::<bool>(), 0_u32..6, 0_u32..2), 6);
     let accesses = prop::collection::vec((0_u32..6, 0_u32..2, 0_u32..2, 0_u64..12), 0..120);
@@ -180,7 +181,7 @@ fn programs() -> impl Strategy<Value = (Vec<Option<Parent>>, Vec<(Unit, u64)>)> 
     })
 }
 
-/// The definitions, by brute force.
+/// Brute-force implementation of the definitions.
 struct Naive<'n> {
     parents: &'n [Option<Parent>],
     accesses: &'n [(Unit, u64)],
@@ -208,7 +209,7 @@ impl Naive<'_> {
         a != b && self.launcher(a).is_some() && self.launcher(a) == self.launcher(b)
     }
 
-    /// Work-groups that made an access.
+    /// Returns the work-groups that made an access.
     fn groups(&self) -> Vec<(u32, u32)> {
         let groups = self
             .accesses
@@ -228,7 +229,7 @@ fn shared(mine: &[u64], theirs: &[u64]) -> Option<f64> {
     (!mine.is_empty() && !theirs.is_empty()).then(|| shared as f64 / mine.len() as f64)
 }
 
-/// Holds bins, sum and count of undefined ones against ratios one by one.
+/// Compares bins, sum and number of undefined ratios with the expected ratios.
 fn same(found: &Ratios, expected: &[Option<f64>]) -> Result<(), TestCaseError> {
     let mut bins = [0; BINS];
     let mut sum = 0.0;
@@ -366,7 +367,8 @@ proptest! {
 
 #[test]
 fn a_program_of_sixteen_thousand_kernels_is_analysed_whole() {
-    // 63 work-groups of one kernel launch 255 children each; children share lines with their parent and next sibling.
+    // 63 work-groups of one kernel launch 255 children each. Each child shares lines with its
+    // parent and next sibling.
     let children = 16_065;
     let mut parents = vec![None];
     parents.extend((0..children).map(|child| parent(0, child / 255)));

@@ -1,4 +1,4 @@
-//! Generated machines and programs, as the files of a scenario.
+//! Generated machines and programs, written as scenario files.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use proptest::sample::select;
 use super::place::Place;
 use super::properties::ConformanceProperty;
 
-/// The program's only kernel; what it does its arguments say.
+/// Source of the program's only kernel; its arguments select the behaviour.
 const KERNEL: &str = include_str!("work.ptx");
 
-/// A machine and a program. Smaller numbers make a simpler case.
+/// Generated machine and program. Smaller numbers make a simpler case.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     clusters: u32,
@@ -27,14 +27,15 @@ pub(super) struct Case {
     queues: u32,
     at: Levels,
     seed: u32,
-    /// First-level lines live to the end of a family of kernels, and units hear of it; else to that of a kernel.
+    /// First-level lines live until the end of a family of kernels, and the units are notified.
+    /// Otherwise they live until the end of one kernel.
     families: bool,
-    /// The first level and local memory share one memory; else each has its own.
+    /// First-level cache and local memory share one memory; otherwise each has its own.
     shares: bool,
     launches: Vec<Launch>,
 }
 
-/// Caches that get the policy, where the place is in a cache.
+/// Cache levels that get the policy, if the policy belongs in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Levels {
     First,
@@ -52,20 +53,20 @@ struct Launch {
     step: u32,
     fork: u32,
     sync: bool,
-    /// Generations of kernels that are launched from this one.
+    /// Generations of child kernels below this one.
     depth: u32,
-    /// Lanes of the first two work-groups of a kernel that launch another.
+    /// Lanes that launch a child kernel, in each of the first two work-groups.
     children: u32,
 }
 
-/// Words of the input array, a power of two.
+/// Size of the input array in words, a power of two.
 const WORDS: u32 = 4096;
-/// Most wavefronts of a work-group; twice as many fit on every unit.
+/// Maximum wavefronts per work-group; twice as many fit on every unit.
 const WAVEFRONTS_MAX: u32 = 4;
 const WORK_GROUPS_MAX: u32 = 12;
 
 impl Case {
-    /// Every case there is, the simplest first.
+    /// Generates all possible cases, shrinking towards the simplest.
     pub(super) fn any() -> impl Strategy<Value = Self> {
         let machine = (
             (1u32..=2, 1u32..=2, select(vec![8u32, 16, 48]), 2u32..=6),
@@ -105,8 +106,8 @@ impl Case {
         })
     }
 
-    /// The files, by name, of the scenario that tries a promise with `policy` in `place`; an empty
-    /// policy is none in a list.
+    /// Returns the names and contents of the scenario files that test `promise` with `policy` in
+    /// `place`. An empty policy leaves a list of policies empty.
     pub(super) fn files(
         &self,
         place: Place,
@@ -130,7 +131,7 @@ impl Case {
         )
     }
 
-    /// What stands in a place: the policy, where it belongs, or what usually does.
+    /// Returns the system file with the policy in its place and the default policies elsewhere.
     fn system(&self, place: Place, policy: &str) -> String {
         let chosen = |here: Place, level: Option<Levels>| {
             let level_fits = level.is_none_or(|level| self.at == level || self.at == Levels::Both);
@@ -195,7 +196,8 @@ impl Case {
         text
     }
 
-    /// The size of local memory, where it is shared with the first level a way of that for each work-group.
+    /// Returns the local memory size. If it is shared with the first level, each work-group gets
+    /// one way of it.
     fn local_memory(&self) -> String {
         if !self.shares {
             return "bytes: \"=16 * 1024\"".to_owned();
@@ -248,7 +250,7 @@ impl Launch {
             })
     }
 
-    /// Kernels launched from the device, as `work.ptx` has it.
+    /// Number of kernels launched from the device, matching `work.ptx`.
     fn descendants(&self) -> u32 {
         descendants(self.work_groups, self.depth, self.children)
     }
@@ -277,7 +279,7 @@ impl Launch {
     }
 }
 
-/// Kernels launched from one of so many work-groups, and from these.
+/// Number of kernels launched from this many work-groups, including their descendants.
 fn descendants(work_groups: u32, depth: u32, children: u32) -> u32 {
     if depth == 0 {
         return 0;

@@ -1,4 +1,4 @@
-//! Checking that a policy keeps what every policy promises, on generated machines and programs.
+//! Conformance tests: checks every policy's contract on generated machines and programs.
 //!
 //! ```text
 //!  role, policy ──► cases (case.rs): machine + program as files ──► trials (properties.rs)
@@ -6,8 +6,8 @@
 //!              broken ──► the simplest case that shows it ──► the files of a scenario
 //! ```
 //!
-//! `place.rs` knows where in a generated machine each role is. A role of another crate has no place
-//! there: its policies are tried in a scenario that the caller names, at a path of it.
+//! `place.rs` maps each role to its place in a generated machine. Roles of other crates have no
+//! such place. Their policies are tested at a path in a scenario that the caller names.
 
 mod case;
 mod place;
@@ -27,78 +27,78 @@ use self::place::Place;
 pub use self::properties::ConformanceProperty;
 use self::properties::{TrialRun, Verdict};
 
-/// What is to be checked.
+/// Conformance check of one policy, with its settings.
 pub struct Conformance<'a> {
-    /// The kinds and policies that there are.
+    /// Registry of component kinds and policies to build from.
     pub registry: &'a Registry,
-    /// The policy.
+    /// Registry entry of the policy under test.
     pub policy: &'a PolicyEntry,
-    /// Its description, such as `Ccws(base_score: 80)`.
+    /// Description of the policy, such as `Ccws(base_score: 80)`.
     pub description: String,
-    /// Where to try it; generated machines and programs if absent.
+    /// Place in a scenario at which to test; generated machines and programs if absent.
     pub at: Option<CallerPlace>,
-    /// Machines and programs to generate.
+    /// Number of machines and programs to generate.
     pub cases: u32,
-    /// Which ones.
+    /// Seed for the generation of machines and programs.
     pub seed: u64,
-    /// Where failures are written: a folder that does not exist.
+    /// Output folder for failing cases; it must not exist yet.
     pub out: PathBuf,
 }
 
-/// A place in a scenario of the caller's.
+/// Place for the policy in a scenario of the caller.
 pub struct CallerPlace {
-    /// The scenario file, in which something else stands there.
+    /// Scenario file; it has some other policy at this place.
     pub scenario: PathBuf,
-    /// Path of an override that puts the policy there, such as `unit[*].cu.scheduler`.
+    /// Override path that sets the policy there, such as `unit[*].cu.scheduler`.
     pub path: String,
 }
 
-/// What came out for one promise.
+/// Result of the check of one promise.
 #[derive(Debug)]
 pub enum Finding {
-    /// No case shows that it is broken; in so many the machine refused the policy.
+    /// No tested case breaks the promise.
     Kept {
-        /// Cases that were tried.
+        /// Number of cases that were tested.
         tried: u32,
-        /// Of these, cases in which the policy does not go with the machine.
+        /// Number of those cases in which the machine refused the policy.
         refused: u32,
     },
-    /// The policy has no specification that decides nothing.
+    /// The check was skipped: the policy has no specification that disables it.
     NotAsked,
-    /// A case shows that it is broken.
+    /// At least one case breaks the promise.
     Broken {
-        /// What happens.
+        /// Description of the failure in the shown case.
         what: String,
-        /// The simplest scenario found in which it does, or why it could not be written.
+        /// Simplest failing scenario found, or the error that prevented writing it.
         scenario: Result<PathBuf, OutputError>,
     },
 }
 
-/// Why nothing could be checked.
+/// Reason why no check could be made.
 #[derive(Debug, Error)]
 pub enum ConformError {
-    /// A role without a place in generated machines.
+    /// Generated machines have no place for this role.
     #[error("no generated machine has a place for a {0}")]
     NoPlace(String),
-    /// No machine accepts the policy; with what the first one says.
+    /// No machine accepts the policy; holds the diagnostics of the first one.
     #[error("{0}")]
     Refused(Diagnostics),
-    /// The file system.
+    /// Reading or writing a file failed.
     #[error("cannot write {path}: {error}")]
     File {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error that the file system returned.
         error: io::Error,
     },
 }
 
 impl Conformance<'_> {
-    /// Checks one promise.
+    /// Checks one promise on the chosen or generated cases.
     ///
     /// # Errors
-    /// A role that generated machines do not have, a policy that they all refuse, and the file
-    /// system's.
+    /// Fails if generated machines lack the role, if all of them refuse the policy, or if a file
+    /// cannot be written.
     pub fn check(&self, promise: ConformanceProperty) -> Result<Finding, ConformError> {
         if promise == ConformanceProperty::NeutralSpec && self.policy.without_effect.is_none() {
             return Ok(Finding::NotAsked);
@@ -198,7 +198,7 @@ impl Conformance<'_> {
         TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
     }
 
-    /// Tries a case in a folder.
+    /// Runs one case in a folder and returns its verdict.
     fn verdict(
         &self,
         promise: ConformanceProperty,
@@ -238,7 +238,7 @@ impl Conformance<'_> {
         Ok(tried.unwrap_or_else(Verdict::Refused))
     }
 
-    /// Writes the scenario that shows a broken promise where the user finds it.
+    /// Writes the scenario that breaks a promise to the output folder.
     fn keep(
         &self,
         promise: ConformanceProperty,
@@ -261,7 +261,8 @@ impl Conformance<'_> {
     }
 }
 
-/// Cases so far; those of the search for a simpler failure count too, but then no one asks.
+/// Counts of the cases so far. Shrinking a failure also counts, but the counts are not used after
+/// that.
 #[derive(Default)]
 struct CaseCounter {
     tried: std::cell::Cell<u32>,

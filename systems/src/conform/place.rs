@@ -1,6 +1,6 @@
 //! Places of a generated machine that a policy can fill.
 
-/// A place, one for every role of Warpweave's own blocks.
+/// Place in a machine, one for every policy role of Warpweave's own blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     WavefrontScheduler,
@@ -13,7 +13,7 @@ pub(super) enum Place {
     Arbiter,
 }
 
-/// Each place with its role and what usually stands there; nothing in a list.
+/// Each place with its role and default policy, which is empty for a list.
 const PLACES: [(Place, &str, &str); 8] = [
     (Place::WavefrontScheduler, "wavefront_scheduler", "Gto"),
     (
@@ -30,18 +30,18 @@ const PLACES: [(Place, &str, &str); 8] = [
 ];
 
 impl Place {
-    /// The place of a role, if a generated machine has one.
+    /// Returns the place of a role, if generated machines have one.
     pub(super) fn of(role: &str) -> Option<Self> {
         let found = PLACES.iter().find(|(_, name, _)| *name == role);
         found.map(|(place, ..)| *place)
     }
 
-    /// What usually stands there.
+    /// Returns the default policy of this place, empty for a list.
     pub(super) fn usual(self) -> &'static str {
         PLACES[self as usize].2
     }
 
-    /// Whether any number of policies may stand there.
+    /// True if the place takes a list of any number of policies.
     pub(super) fn is_list(self) -> bool {
         self.usual().is_empty()
     }

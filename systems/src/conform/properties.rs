@@ -1,4 +1,4 @@
-//! What every policy promises, and how a case shows that it does not keep it.
+//! Promises that every policy makes, and the tests that show a broken one.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,31 +13,31 @@ use warpweave_trace::Program;
 use crate::run::{Machine, Simulated, Status};
 use crate::scenario::Scenario;
 
-/// How often the cycles of the role's usual policy a run may take, and cycles beyond that.
+/// Cycle limit of a run: a multiple of the default policy's cycles, plus a constant number of
+/// cycles.
 pub(super) const STARVED_AFTER: (u64, u64) = (20, 20_000);
 
-/// A promise.
+/// Property that every policy must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConformanceProperty {
-    /// Every work-group runs exactly once, and no protocol is broken.
+    /// Every work-group runs exactly once, and no protocol is violated.
     Once,
-    /// Nothing waits for ever: a run ends within `STARVED_AFTER`.
+    /// Nothing starves: a run ends within `STARVED_AFTER`.
     NoStarvation,
-    /// The same machine gives the same results every time.
+    /// The same machine gives the same results in every run.
     Repeatable,
-    /// Results depend neither on the order in which components are evaluated nor on which of them
-    /// sleep.
+    /// Results do not depend on the evaluation order of components or on which of them sleep.
     AnyOrder,
     /// Results do not depend on the number of threads.
     AnyThreads,
-    /// A run that is saved and resumed gives the results of one that is not.
+    /// A run that is checkpointed and resumed gives the results of an uninterrupted one.
     Checkpoints,
-    /// Told to decide nothing, it changes nothing.
+    /// The policy changes nothing when it is disabled by its specification.
     NeutralSpec,
 }
 
 impl ConformanceProperty {
-    /// Every promise, in the order in which they are checked: a later one needs those before.
+    /// All promises in the order in which they are checked; later ones rely on earlier ones.
     pub const ALL: [Self; 7] = [
         Self::Once,
         Self::NoStarvation,
@@ -48,8 +48,8 @@ impl ConformanceProperty {
         Self::NeutralSpec,
     ];
 
-    /// Whether checkers watch the wires. What they remember cannot be saved, so they watch only where
-    /// the promise is about them.
+    /// True if protocol checkers watch the wires. Checker state cannot be saved, so they run only
+    /// for promises that need them.
     pub(super) fn needs_checkers(self) -> bool {
         self == Self::Once
     }
@@ -69,16 +69,16 @@ impl fmt::Display for ConformanceProperty {
     }
 }
 
-/// Why a case says nothing about a promise, or that it is broken.
+/// Verdict of one case: the promise is kept or broken, or the machine refuses the policy.
 #[derive(Clone, Debug)]
 pub(super) enum Verdict {
     Kept,
-    /// The machine cannot be built with the policy.
+    /// The machine cannot be built with this policy.
     Refused(Diagnostics),
     Broken(String),
 }
 
-/// A scenario, its program, and how long a run of it may take.
+/// Scenario under test with its emulated program.
 pub(super) struct TrialRun<'a> {
     pub(super) registry: &'a Registry,
     pub(super) scenario: Scenario,
@@ -86,7 +86,7 @@ pub(super) struct TrialRun<'a> {
 }
 
 impl<'a> TrialRun<'a> {
-    /// Reads and emulates the scenario in this file, with these overrides, to try `promise` in it.
+    /// Loads the scenario with these overrides and emulates it, to test `promise` in it.
     pub(super) fn load(
         registry: &'a Registry,
         promise: ConformanceProperty,
@@ -111,20 +111,21 @@ impl<'a> TrialRun<'a> {
         Ok(machine)
     }
 
-    /// Runs to the end or for so many core cycles.
+    /// Runs to the end, or up to a limit in core cycles.
     fn run(&self, options: EngineOptions, limit: Option<u64>) -> Result<Simulated, Diagnostics> {
         let mut machine = self.machine(options)?;
         Ok(finish(&mut machine, limit))
     }
 
-    /// Core cycles that a run may take, this being a trial of what usually decides.
+    /// Returns the maximum core cycles of a run, from a run with the default policy.
     pub(super) fn bound(&self) -> Result<u64, Diagnostics> {
         let usual = self.run(EngineOptions::default(), None)?;
         Ok(usual.cycles * STARVED_AFTER.0 + STARVED_AFTER.1)
     }
 
-    /// Whether a promise is kept here; `bound` is the most core cycles that a run may take, `without`
-    /// the same with what the policy is like when it is told to decide nothing, and so told.
+    /// Checks one promise in this scenario. `bound` is the maximum number of core cycles of a run.
+    /// `without` holds two trials: the reference without the policy, and the one with the policy
+    /// disabled.
     pub(super) fn check(
         &self,
         promise: ConformanceProperty,
@@ -214,8 +215,7 @@ impl<'a> TrialRun<'a> {
         })
     }
 
-    /// Saves at a quarter, a half and three quarters of the run and goes on from there in a machine
-    /// of its own.
+    /// Saves at one, two and three quarters of the run. Resumes each checkpoint in a fresh machine.
     fn parted_by_checkpoint(
         &self,
         first: &Simulated,
@@ -264,7 +264,7 @@ fn told(run: &Simulated) -> String {
     }
 }
 
-/// What two runs give differently, in words.
+/// Describes the first difference between two runs, if there is one.
 fn difference(first: &Simulated, other: &Simulated, how: &str) -> Option<String> {
     if first == other {
         return None;

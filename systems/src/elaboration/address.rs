@@ -1,7 +1,7 @@
-//! Addresses of instances and ports with indices and wildcards.
+//! Addresses of instances and ports, with indices and wildcards.
 //!
-//! `cluster[c].cu[i + 1].memory` names one address once its expressions have values;
-//! `cluster[*].noc` names every address that has a number in that place.
+//! `cluster[c].cu[i + 1].memory` names one address once its expressions have values.
+//! `cluster[*].noc` names every address with a number in that position.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,22 +12,22 @@ use warpweave_params::{Diagnostic, Env, Placed, eval_index, words};
 /// One piece of an address pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
-    /// Text without brackets.
+    /// Literal text that contains no brackets.
     Literal(String),
-    /// `[expression]`.
+    /// Index expression, written `[expression]` in the pattern.
     Index(String),
-    /// `[*]`.
+    /// Wildcard that matches any index, written `[*]`.
     Any,
 }
 
-/// An address as written.
+/// Address pattern as written in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pattern {
     pieces: Vec<Piece>,
 }
 
 impl Pattern {
-    /// Reads an address, which is `written` or a part of it.
+    /// Parses an address, which is `written` or a part of it.
     pub(crate) fn parse(text: &str, written: &Placed<String>) -> Result<Self, Diagnostic> {
         let text = text.trim();
         let refuse = |what: &str| {
@@ -69,7 +69,7 @@ impl Pattern {
         Ok(Self { pieces })
     }
 
-    /// The names used in index expressions.
+    /// Returns the names used in index expressions.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for piece in &self.pieces {
@@ -80,7 +80,7 @@ impl Pattern {
         names
     }
 
-    /// Gives every expression its value; wildcards stay.
+    /// Evaluates every index expression and keeps the wildcards.
     pub(crate) fn evaluate(
         &self,
         env: &Env,
@@ -104,7 +104,7 @@ impl Pattern {
         Ok(Cow::Owned(Self { pieces }))
     }
 
-    /// Makes of `text` the address behind `prefix`, with the value of every expression.
+    /// Writes the full address to `text`: `prefix` and the pattern with evaluated expressions.
     pub(crate) fn address(
         &self,
         text: &mut String,
@@ -136,12 +136,11 @@ impl Pattern {
         Ok(())
     }
 
-    /// Whether a wildcard is left.
+    /// True if the pattern contains a wildcard.
     pub(crate) fn has_wildcard(&self) -> bool {
         self.pieces.contains(&Piece::Any)
     }
 
-    /// The address as text.
     pub(crate) fn text(&self) -> String {
         self.pieces
             .iter()
@@ -153,7 +152,7 @@ impl Pattern {
             .collect()
     }
 
-    /// The numbers in the places of the wildcards if `address` matches as a whole.
+    /// Returns the numbers matched by the wildcards if all of `address` matches.
     pub(crate) fn matches(&self, address: &str) -> Option<Vec<u64>> {
         if let Some(Piece::Literal(last)) = self.pieces.last()
             && !address.ends_with(last.as_str())
@@ -165,7 +164,7 @@ impl Pattern {
         rest.is_empty().then_some(numbers)
     }
 
-    /// The pattern of a part and that of its port.
+    /// Splits the pattern into those of the part and of its port.
     pub(crate) fn part_and_port(&self) -> Option<PartAndPort<'_>> {
         let last_dot = |(at, piece): (usize, &'_ Piece)| match piece {
             Piece::Literal(text) => text.rfind('.').map(|dot| (at, dot)),
@@ -182,14 +181,14 @@ impl Pattern {
     }
 }
 
-/// An address as written, cut before the name of the port, which has no dot.
+/// Address as written, split before the port name, which contains no dot.
 pub(crate) struct PartAndPort<'p> {
     part: (&'p [Piece], &'p str),
     port: (&'p str, &'p [Piece]),
 }
 
 impl PartAndPort<'_> {
-    /// The numbers in the places of the wildcards if the part at `path` matches as a whole.
+    /// Returns the numbers matched by the wildcards if all of the part's `path` matches.
     pub(crate) fn matches_part(&self, path: &str) -> Option<Vec<u64>> {
         let (pieces, last) = self.part;
         if !path.ends_with(last) {
@@ -200,7 +199,7 @@ impl PartAndPort<'_> {
         (rest == last).then_some(numbers)
     }
 
-    /// Adds the numbers in the places of the wildcards and is true if `port` matches as a whole.
+    /// True if all of `port` matches; appends the numbers matched by the wildcards.
     pub(crate) fn matches_port(&self, port: &str, numbers: &mut Vec<u64>) -> bool {
         let (first, pieces) = self.port;
         let rest = port.strip_prefix(first);
@@ -209,7 +208,7 @@ impl PartAndPort<'_> {
     }
 }
 
-/// What follows in `address` after what matches the pieces; adds the numbers in the places of the
+/// Returns the rest of `address` after the matched pieces; appends the numbers matched by the
 /// wildcards.
 fn match_pieces<'a>(pieces: &[Piece], address: &'a str, numbers: &mut Vec<u64>) -> Option<&'a str> {
     let mut rest = address;
@@ -233,7 +232,7 @@ fn match_pieces<'a>(pieces: &[Piece], address: &'a str, numbers: &mut Vec<u64>) 
     Some(rest)
 }
 
-/// The value of an expression in brackets.
+/// Evaluates an index expression given in brackets.
 fn index_value(expression: &str, env: &Env, written: &Placed<String>) -> Result<i64, Diagnostic> {
     let value = eval_index(expression, env).map_err(|error| {
         let message = format!("in `[{expression}]`: {}", error.message);
@@ -250,18 +249,18 @@ fn index_value(expression: &str, env: &Env, written: &Placed<String>) -> Result<
     Ok(value)
 }
 
-/// If `pattern` (with `[*]` wildcards) begins with the instance `path`, the field path that
-/// follows.
+/// Returns the field path that follows the instance `path` if `pattern` (with `[*]` wildcards)
+/// begins with it.
 pub(crate) fn field_path_of<'p>(pattern: &'p str, path: &str) -> Option<&'p str> {
     rest_after(pattern, path)?.strip_prefix('.')
 }
 
-/// Whether `pattern` (with `[*]` wildcards) names `path` or something in it.
+/// True if `pattern` (with `[*]` wildcards) names `path` or something inside it.
 pub(crate) fn is_within(pattern: &str, path: &str) -> bool {
     rest_after(pattern, path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// What follows in `pattern` after what matches `path`.
+/// Returns the rest of `pattern` after the prefix that matches `path`.
 fn rest_after<'p>(pattern: &'p str, path: &str) -> Option<&'p str> {
     let (mut p, mut a) = (pattern, path);
     loop {
@@ -282,7 +281,7 @@ fn rest_after<'p>(pattern: &'p str, path: &str) -> Option<&'p str> {
     }
 }
 
-/// `cluster[3].l1` becomes `cluster[*].l1`.
+/// Replaces every index by a wildcard: `cluster[3].l1` becomes `cluster[*].l1`.
 pub fn any_index(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     let mut rest = path;

@@ -1,4 +1,4 @@
-//! The addresses that wires can name: ports of parts, and the ports of modules that stand for them.
+//! Addresses that wires can name: ports of parts, and module ports that are aliases for them.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use warpweave_framework::PortList;
 
 use super::address::Pattern;
 
-/// Every address that a wire can name, in the order of declaration.
+/// Set of all addresses that a wire can name, in declaration order.
 #[derive(Default)]
 pub(super) struct Addresses {
     declared: Vec<Declared>,
-    /// Ports of parts by the paths of the parts.
+    /// Port lists of parts, keyed by the part's path.
     ports: FxHashMap<Arc<str>, Arc<PortList>>,
-    /// Ports of modules: full outer address to full inner address.
+    /// Module ports: maps each full outer address to the full inner address.
     aliases: FxHashMap<Arc<str>, Arc<str>>,
 }
 
-/// What makes addresses known.
+/// Declaration that adds addresses to the set.
 enum Declared {
-    /// A part, by its path and its ports.
+    /// Part, given by its path and its ports.
     Part(Arc<str>, Arc<PortList>),
-    /// A port of a module.
+    /// Module port, given by its full outer address.
     Port(Arc<str>),
 }
 
@@ -32,23 +32,23 @@ impl Addresses {
         self.declared.push(Declared::Part(path, ports));
     }
 
-    /// Adds the port `outer` of a module, which stands for `inner`.
+    /// Adds the module port `outer`, an alias for `inner`.
     pub(super) fn add_port(&mut self, outer: Arc<str>, inner: Arc<str>) {
         self.declared.push(Declared::Port(Arc::clone(&outer)));
         self.aliases.insert(outer, inner);
     }
 
-    /// How many parts and ports of modules were added.
+    /// Returns the number of added parts and module ports.
     pub(super) fn len(&self) -> usize {
         self.declared.len()
     }
 
-    /// Ports of modules.
+    /// Returns the number of module ports that were added.
     pub(super) fn aliases(&self) -> usize {
         self.aliases.len()
     }
 
-    /// Whether a wire can name this address.
+    /// True if a wire can name this address.
     pub(super) fn contains(&self, address: &str) -> bool {
         if self.aliases.contains_key(address) {
             return true;
@@ -60,7 +60,7 @@ impl Addresses {
         ports.is_some_and(|ports| ports.connectable().iter().any(|known| **known == *port))
     }
 
-    /// The port of a part that an address stands for.
+    /// Returns the part port that an address refers to.
     pub(super) fn inner(&self, address: &str) -> Arc<str> {
         let Some(mut address) = self.aliases.get(address) else {
             return address.into();
@@ -71,7 +71,7 @@ impl Addresses {
         Arc::clone(address)
     }
 
-    /// All addresses behind `prefix`, without it.
+    /// Returns all addresses below `prefix`, without the prefix.
     pub(super) fn behind(&self, prefix: &str) -> Vec<String> {
         let mut all = Vec::new();
         for declared in &self.declared {
@@ -89,8 +89,8 @@ impl Addresses {
         all
     }
 
-    /// The full addresses that `pattern` names behind `prefix`, in the order of the numbers in the places
-    /// of its wildcards; looks at what was added from number `first` on.
+    /// Returns the full addresses that `pattern` names below `prefix`, ordered by the numbers its
+    /// wildcards match. Only declarations from number `first` on are searched.
     pub(super) fn matching(&self, pattern: &Pattern, prefix: &str, first: usize) -> Vec<String> {
         let mut found: Vec<(Vec<u64>, String)> = Vec::new();
         let cut = pattern.part_and_port();

@@ -1,4 +1,4 @@
-//! From a system file to a system of components: composites, repeats, wildcards, overrides.
+//! Elaboration of a system file into components: composites, repeats, wildcards, overrides.
 //!
 //! ```text
 //!  system.ron --system_file.rs--> SystemFile --scope.rs--> names, counts --parts.rs--> components
@@ -42,28 +42,28 @@ use self::scope::{Names, ScopePath};
 use self::system_file::SystemFile;
 use crate::scenario::Limits;
 
-/// Problems shown at one place of a description.
+/// Maximum number of problems reported for one location of a description.
 const PROBLEMS_AT_A_PLACE: usize = 2;
 
-/// A system ready to run, with what reports need to know about it.
+/// Elaborated system that is ready to run, with the data that reports need.
 pub struct ElaboratedSystem {
-    /// The simulation at time zero.
+    /// Simulation at time zero, before the first cycle.
     pub simulation: Simulation,
-    /// The system as built.
+    /// Flat description of the system as built.
     pub resolved: ResolvedSystem,
-    /// Name of the clock that counts the cycles of a report.
+    /// Name of the clock that counts the cycles in reports.
     pub core_clock: String,
-    /// One sentence.
+    /// Summary of the system in one sentence, from its file.
     pub summary: String,
-    /// Things that are legal but look unintended.
+    /// Warnings about legal descriptions that look unintended.
     pub warnings: Diagnostics,
 }
 
-/// Builds the system that `file` describes. `elsewhere` are the places outside it that components
-/// know by the first origins.
+/// Builds the system that `file` describes. `elsewhere` holds locations outside the file;
+/// components refer to them by the first origin numbers.
 ///
 /// # Errors
-/// Everything wrong with it, each with its place.
+/// Returns every problem found, each with its location.
 pub(crate) fn elaborate(
     file: &SystemFile,
     registry: &Registry,
@@ -111,32 +111,32 @@ struct Elaborator<'a> {
     used: Vec<bool>,
     builder: SystemBuilder,
     clocks: BTreeMap<String, ClockId>,
-    /// Places by [`Origin`] number.
+    /// Source locations of parts and wires, indexed by [`Origin`] number.
     places: Vec<Described>,
     problems: Diagnostics,
-    /// Every address a wire can name.
+    /// All addresses that a wire can name.
     addresses: Addresses,
     /// Paths of component and module instances.
     instances: FxHashSet<Arc<str>>,
-    /// Paths of parts, and addresses of ports of modules, that conditions leave out.
+    /// Paths of parts, and addresses of module ports, that conditions exclude.
     absent: FxHashSet<Arc<str>>,
-    /// What is known of the scopes that were expanded: of the system, then of each module.
+    /// Cached state of expanded scopes: first the system, then each module.
     memories: Vec<ScopeMemory>,
     presets_used: BTreeSet<String>,
-    /// Presets of kinds by kind and name, as trees.
+    /// Presets of kinds as trees, keyed by kind and name.
     presets_read: BTreeMap<(String, String), Node>,
     resolved_parts: Vec<ResolvedPart>,
     resolved_wires: Vec<(Arc<str>, Arc<str>, Arc<Node>)>,
     resolved_unwired: Vec<String>,
     modules_used: BTreeSet<&'a str>,
-    /// Room to put addresses together.
+    /// Scratch buffers for composing addresses, reused to avoid allocation.
     texts: [String; 2],
 }
 
-/// Where a part or wire is described.
+/// Source location of a part or wire.
 struct Described {
     place: Option<Span>,
-    /// Number of the part among the resolved ones.
+    /// Index of the part in the list of resolved parts.
     part: Option<usize>,
 }
 
@@ -198,7 +198,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Makes the clocks; returns their frequencies.
+    /// Creates the clocks and returns their frequencies.
     fn read_clocks(&mut self, names: &Names) -> Vec<(String, Node)> {
         let mut read = Vec::new();
         for (name, node) in &self.file.clocks {
@@ -215,7 +215,7 @@ impl Elaborator<'_> {
         read
     }
 
-    /// Whether there is a clock of this name; if not, the problem is recorded.
+    /// True if a clock of this name exists; otherwise records the problem.
     fn check_clock(&mut self, name: &Placed<String>) -> bool {
         let clocks = &self.file.clocks;
         let known = clocks.get(&name.value).is_some();
@@ -227,14 +227,14 @@ impl Elaborator<'_> {
         known
     }
 
-    /// The number under which errors of the framework name a place.
+    /// Registers a location and returns its number for errors of the framework.
     fn origin(&mut self, place: &Placed<String>, part: Option<usize>) -> Origin {
         let place = place.place.clone();
         self.places.push(Described { place, part });
         Origin(self.places.len() as u32 - 1)
     }
 
-    /// Puts what the framework complains of where it was written.
+    /// Maps errors of the framework to the source locations they belong to.
     fn locate(&self, errors: ElaborationErrors) -> Diagnostics {
         let mut problems = Diagnostics::new();
         let mut at_place: BTreeMap<(String, u32), usize> = BTreeMap::new();
@@ -269,8 +269,8 @@ impl Elaborator<'_> {
         problems
     }
 
-    /// Shows what is legal and looks unintended; ports without a wire once for each description, for a
-    /// repeated part misses its wire every time.
+    /// Records warnings about legal descriptions that look unintended. Ports without a wire are
+    /// reported once per description, because every repetition of a part would repeat them.
     fn warn(&mut self, warnings: Vec<SystemWarning>) {
         let mut missed: Vec<(Option<Span>, String, Diagnostic, usize)> = Vec::new();
         for warning in warnings {
@@ -311,7 +311,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The place of a field of a part, or of the part where the field is not written.
+    /// Returns the location of a part's field, or of the part if the field is not written.
     fn place_of(&self, described: &Described, field: &str) -> Option<Span> {
         let part = described.part.filter(|_| !field.is_empty());
         if let Some(number) = part {
@@ -325,7 +325,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Takes a field out of a description.
+/// Removes a field from a description and returns it.
 fn take_field(node: &mut Node, name: &str) -> Option<Node> {
     let Kind::Struct(value) = &mut node.kind else {
         return None;

@@ -12,16 +12,16 @@ use super::scope::Names;
 pub(crate) struct InstanceOverride {
     /// Instance path (wildcards allowed), a dot, and the field path.
     pub(crate) path: String,
-    /// Where it was given.
+    /// Location where the override was given.
     pub(crate) place: Span,
-    /// The new value.
+    /// New value of the field, possibly an expression.
     pub(crate) value: Node,
 }
 
 impl Elaborator<'_> {
-    /// Applies the overrides that name a field of this instance that `wanted` picks by its name and by
-    /// whether the path goes on; their expressions use the names where the instance stands. False when
-    /// one of them is wrong.
+    /// Applies the overrides of this instance's fields for which `wanted` returns true. `wanted`
+    /// gets the field's name, and true if the override path continues below it. Expressions use the
+    /// names visible at the instance. Returns false if an override is invalid.
     pub(super) fn override_fields(
         &mut self,
         path: &str,
@@ -53,7 +53,7 @@ impl Elaborator<'_> {
         true
     }
 
-    /// Refuses the first override that named no instance.
+    /// Reports the first override that matches no instance.
     pub(super) fn check_overrides(&mut self) {
         for (replacement, used) in self.overrides.iter().zip(&self.used) {
             if *used || self.problems.has_errors() {

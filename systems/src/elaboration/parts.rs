@@ -1,4 +1,4 @@
-//! Parts: the instances of components and modules.
+//! Elaboration of parts: the instances of components and modules.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::sizes::repetitions;
 use super::system_file::{Scope, SystemFile};
 use super::{Elaborator, take_field};
 
-/// Names by which overrides call something else.
+/// Names that overrides use for something other than an instance.
 const RESERVED: [&str; 10] = [
     "clocks",
     "workload",
@@ -31,25 +31,25 @@ const RESERVED: [&str; 10] = [
     "energy",
 ];
 
-/// Bytes of a part beside its names, its description and what its component keeps.
+/// Bytes charged for a part, besides its names, its description and the memory of its component.
 const PART_BYTES: u64 = 2 << 10;
 
-/// Times that the path of a part is kept: for itself, its ports and its wires.
+/// Number of stored copies of a part's path: for itself, its ports and its wires.
 const PART_PATHS: u64 = 12;
 
-/// What is known of a part once an instance of it was made.
+/// Data of a part that is known once one of its instances was created.
 #[derive(Default)]
 struct BuiltPart {
-    /// The clock that it names.
+    /// Clock that the part names, if any.
     clock: Option<Arc<str>>,
-    /// What the other repetitions have in common with it, as written.
+    /// Description as written, shared with the other repetitions.
     written: Option<Node>,
-    /// Of a component, what was read of its description, and its ports.
+    /// Parsed description and ports, for components only.
     read: Option<(Specification, Arc<PortList>)>,
 }
 
 impl<'a> Elaborator<'a> {
-    /// Makes every instance that the address of part `number` of its scope names.
+    /// Creates every instance named by the address of part `number` of its scope.
     pub(super) fn part(
         &mut self,
         number: usize,
@@ -203,7 +203,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Whether the condition of a part holds; that it does not, or the problem with it, is recorded.
+    /// True if the condition of a part holds. Otherwise records the part as absent, or the problem
+    /// with its condition.
     fn is_wanted(&mut self, path: &Arc<str>, holds: Result<bool, Diagnostics>) -> bool {
         let holds = self.problems.take(holds);
         if holds == Some(false) {
@@ -212,7 +213,7 @@ impl<'a> Elaborator<'a> {
         holds == Some(true)
     }
 
-    /// Whether a part may be called so; if not, the problem is recorded.
+    /// True if a part may have this name; otherwise records the problem.
     fn may_call(&mut self, path: &Arc<str>, key: &Placed<String>) -> bool {
         let new = self.instances.insert(Arc::clone(path));
         if !new {
@@ -222,7 +223,7 @@ impl<'a> Elaborator<'a> {
         new
     }
 
-    /// Makes an instance like another one, which has been built.
+    /// Creates another instance from the template of one that was already built.
     fn once_more(
         &mut self,
         path: Arc<str>,
@@ -264,7 +265,7 @@ impl<'a> Elaborator<'a> {
         self.add_part(path, key, (kind, clock), description, built, ports);
     }
 
-    /// Expands a module under `path`.
+    /// Expands a module with all its parts under `path`.
     fn module(
         &mut self,
         path: &str,
@@ -339,8 +340,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Makes the instance that `node` describes, of which the clock is taken out: that is returned, if it
-    /// is named, and what was written without it, unless an expression names the clock.
+    /// Creates the instance that `node` describes. Returns its clock, if it names one. Also returns
+    /// the description as written without the clock, unless an expression chooses the clock.
     fn component(
         &mut self,
         path: Arc<str>,
@@ -401,14 +402,14 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// Charges what a part takes whose description takes `bytes`; if it is too much, the problem is
-    /// recorded.
+    /// Charges the memory of a part whose description takes `bytes`. Returns false and records the
+    /// problem if the limit is exceeded.
     fn may_keep_part(&mut self, path: &str, bytes: u64, key: &Placed<String>) -> bool {
         let bytes = PART_BYTES + PART_PATHS * path.len() as u64 + 2 * bytes;
         self.may_keep(path, bytes, key)
     }
 
-    /// Adds a part of this kind and clock; with its ports, if they are known. Returns them.
+    /// Adds a part of this kind and clock, with its ports if they are known, and returns the ports.
     fn add_part(
         &mut self,
         path: Arc<str>,

@@ -1,4 +1,4 @@
-//! Presets: descriptions of parts by name, from the system's files and from the kinds.
+//! Presets: named descriptions of parts, from the system's files and from the kinds.
 
 use warpweave_framework::KindEntry;
 use warpweave_params::{
@@ -10,8 +10,8 @@ use super::Elaborator;
 use super::scope::Names;
 
 impl Elaborator<'_> {
-    /// Makes of the description one with what its preset says where it says nothing itself; without a
-    /// preset as it is. After an error nothing is left of it. Returns whether an expression chose a
+    /// Fills in missing fields of the description from its preset; without a preset it stays
+    /// unchanged. After an error the description is lost. Returns true if an expression chose a
     /// preset.
     pub(super) fn with_preset(
         &mut self,
@@ -50,7 +50,7 @@ impl Elaborator<'_> {
         Ok(chosen)
     }
 
-    /// The preset of a name: one of the system's files, or one of the kind.
+    /// Returns the preset of this name, from the system's files or from the kind.
     fn preset(&mut self, kind: &Name, name: &Placed<String>) -> Result<Node, Diagnostics> {
         if let Some((_, node)) = self.file.presets.get(&name.value) {
             self.presets_used.insert(name.value.clone());
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// A bare `Kind` is a kind without fields.
+/// Converts a bare `Kind` to a kind without fields.
 pub(super) fn as_struct(mut node: Node) -> Node {
     node.kind = match node.kind {
         Kind::Name(name) => Kind::Struct(Struct {

@@ -1,7 +1,7 @@
-//! What the repetitions of a part or a wire have in common, worked out for the first of them.
+//! Caches of work that the repetitions of a part or wire share, filled by the first repetition.
 //!
-//! A description is written once and stands for many instances: only what its expressions use can make
-//! them differ. Nothing here is seen in the system that comes of it.
+//! One description covers many instances, which can differ only in the values of its expressions.
+//! The caching has no effect on the resulting system.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::address::Pattern;
 use super::scope::Names;
 use super::system_file::{Scope, WireSpec};
 
-/// What is remembered of a scope: of the system, or of a module for all its instances.
+/// Cached state of a scope: of the system, or of a module across its instances.
 #[derive(Default)]
 pub(super) struct ScopeMemory {
     pub(super) parts: Vec<PartMemory>,
@@ -21,14 +21,14 @@ pub(super) struct ScopeMemory {
     pub(super) wires: Vec<WireMemory>,
 }
 
-/// What is remembered of a part.
+/// Cached state of a part across its repetitions.
 #[derive(Default)]
 pub(super) struct PartMemory {
     pub(super) name: Option<(Pattern, BTreeSet<String>)>,
     pub(super) template: Option<Template>,
 }
 
-/// What is remembered of a wire.
+/// Cached state of a wire across its repetitions.
 #[derive(Default)]
 pub(super) struct WireMemory {
     pub(super) ends: Option<(Pattern, Pattern, BTreeSet<String>)>,
@@ -36,7 +36,7 @@ pub(super) struct WireMemory {
     pub(super) origin: Option<Origin>,
 }
 
-/// The terms of a wire and its condition.
+/// Terms and condition of a wire.
 pub(super) struct WireTerms {
     pub(super) condition: Option<(Node, ExpansionCache<bool>)>,
     pub(super) written: Node,
@@ -44,7 +44,7 @@ pub(super) struct WireTerms {
 }
 
 impl ScopeMemory {
-    /// Nothing yet, of a scope.
+    /// Creates an empty cache for a scope.
     pub(super) fn of(scope: &Scope) -> Self {
         let mut memory = Self::default();
         memory
@@ -58,14 +58,14 @@ impl ScopeMemory {
     }
 }
 
-/// Values that names stand for.
+/// Values of the names that a description uses.
 struct Values {
     names: Vec<String>,
     values: Vec<Option<Kind>>,
 }
 
 impl Values {
-    /// Those of the names that the expressions of a description use.
+    /// Captures the values of all names used in the description's expressions.
     fn of(node: &Node, env: &Env) -> Self {
         let names = names_in(node).into_iter().flatten().map(str::to_owned);
         let names: Vec<String> = names.collect();
@@ -73,7 +73,7 @@ impl Values {
         Self { names, values }
     }
 
-    /// Whether the names stand for the same still.
+    /// True if all names still have the same values.
     fn hold(&self, env: &Env) -> bool {
         let both = self.names.iter().zip(&self.values);
         both.into_iter()
@@ -81,18 +81,19 @@ impl Values {
     }
 }
 
-/// What came of a description, good as long as the names it uses stand for the same.
+/// Cached result of a description, valid while the names it uses keep their values.
 pub(super) struct ExpansionCache<T> {
     last: Option<(Values, T)>,
 }
 
 impl<T> ExpansionCache<T> {
-    /// Nothing yet.
+    /// Creates a cache without a result.
     pub(super) fn new() -> Self {
         Self { last: None }
     }
 
-    /// What comes of `node`, which is always the same one, for these names.
+    /// Returns the result of `node` for these names, computed only if a value changed. `node` must
+    /// be the same in every call.
     pub(super) fn get(
         &mut self,
         node: &Node,
@@ -109,16 +110,16 @@ impl<T> ExpansionCache<T> {
     }
 }
 
-/// The description of a component or module as it was built, shared by the repetitions of a part.
+/// Description of a component or module as built, shared by the repetitions of a part.
 #[derive(Clone)]
 pub(crate) struct Description {
     common: Arc<Node>,
-    /// Fields that are others here, by their numbers.
+    /// Fields that differ in this repetition, by field number.
     own: Vec<(usize, Node)>,
 }
 
 impl Description {
-    /// The whole.
+    /// Returns the full description with its differing fields.
     pub(crate) fn node(&self) -> Node {
         let mut node = (*self.common).clone();
         if let Kind::Struct(Struct { fields, .. }) = &mut node.kind {
@@ -139,28 +140,28 @@ impl From<Node> for Description {
     }
 }
 
-/// A part whose preset and condition are known, and what its first repetition was built from.
+/// Part with known preset and condition, and the description of its first repetition.
 pub(super) struct Template {
     pub(super) condition: Option<(Node, ExpansionCache<bool>)>,
-    /// The clock that it names.
+    /// Clock that the part names, if any.
     pub(super) clock: Option<Arc<str>>,
-    /// Name of its kind.
+    /// Name of the part's component or module kind.
     pub(super) kind: Arc<str>,
-    /// About the bytes of a description.
+    /// Approximate size of a description in bytes.
     pub(super) bytes: u64,
     common: Arc<Node>,
-    /// What was read of `common`, and the ports of what was built from it; of a component.
+    /// Parsed form of `common` and the ports of its component; components only.
     read: Option<(Specification, Arc<PortList>)>,
-    /// A copy of `common`, to put the fields of a repetition into.
+    /// Copy of `common` into which the fields of a repetition are inserted.
     whole: Node,
     values: Values,
-    /// Fields with expressions: number, names used, and as written.
+    /// Fields with expressions: field number, names used, and text as written.
     varying: Vec<(usize, Vec<usize>, Field)>,
 }
 
 impl Template {
-    /// Of a part of kind `kind` that is `written` so and gave `resolved` under `names`, both without
-    /// condition and clock.
+    /// Creates a template for a part of kind `kind`. `written` resolved to `resolved` under
+    /// `names`; both exclude condition and clock.
     pub(super) fn new(
         kind: &str,
         condition: Option<Node>,
@@ -199,7 +200,7 @@ impl Template {
         })
     }
 
-    /// The description under other names.
+    /// Returns the description evaluated with other names.
     pub(super) fn describe(&self, names: &Names) -> Result<Description, Diagnostics> {
         let changed: Vec<bool> = (self.values.names.iter().zip(&self.values.values))
             .map(|(name, value)| names.env.value(name) != value.as_ref())
@@ -236,8 +237,8 @@ impl Template {
         })
     }
 
-    /// Builds what a description that came from here describes; with its ports, if they are known to be the
-    /// same as those of the first repetition.
+    /// Builds the component of a description made by this template. Also returns its ports if they
+    /// are known to equal those of the first repetition.
     pub(super) fn build(
         &mut self,
         description: &mut Description,

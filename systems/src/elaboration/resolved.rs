@@ -1,4 +1,4 @@
-//! The system as it was built, written as a flat system file.
+//! System as built, which can be written as a flat system file.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use warpweave_params::{Diagnostics, Field, Kind, Name, Node, Source, Span, Struc
 
 use super::repetition::Description;
 
-/// Every clock, part and wire of an elaborated system. Writing it out takes longer than building
-/// the system, so that happens on request.
+/// Every clock, part and wire of an elaborated system. Writing it takes longer than building the
+/// system, so it is done on request only.
 pub struct ResolvedSystem {
-    /// What the parts were built with.
+    /// Registry that the parts were built with.
     pub(crate) registry: Registry,
     pub(crate) summary: String,
     pub(crate) core: String,
     pub(crate) clocks: Vec<(String, Node)>,
     pub(crate) parts: Vec<ResolvedPart>,
-    /// Both ends and the terms.
+    /// Wires, each with both ends and its terms.
     pub(crate) wires: Vec<(Arc<str>, Arc<str>, Arc<Node>)>,
-    /// Ports that are meant to stay without a wire.
+    /// Ports that are intentionally left without a wire.
     pub(crate) unwired: Vec<String>,
 }
 
-/// A component instance and the description it was built from.
+/// Component instance and the description it was built from.
 pub(crate) struct ResolvedPart {
     pub(crate) path: Arc<str>,
     pub(crate) kind: Arc<str>,
@@ -32,7 +32,7 @@ pub(crate) struct ResolvedPart {
 }
 
 impl ResolvedSystem {
-    /// The system with every part, wire and default written out; itself a system file.
+    /// Returns the system as a system file with every part, wire and default written out.
     pub fn to_node(&self) -> Node {
         let blank = Source::new("<resolved>", "").span(0, 0);
         let parts = self
@@ -59,7 +59,7 @@ impl ResolvedSystem {
 }
 
 impl ResolvedSystem {
-    /// Path, kind and specification, with every default, of each part.
+    /// Returns the path, kind and specification of each part, with every default.
     pub(crate) fn specifications(&self) -> impl Iterator<Item = (String, String, Node)> {
         self.parts.iter().map(|part| {
             let resolved = (part.resolve)(&self.registry, &part.description.node())

@@ -1,4 +1,4 @@
-//! A scope of a system: what its names stand for, and what is in it.
+//! Scopes of a system: visible names, and expansion of their contents.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,19 +11,19 @@ use warpweave_params::{
 use super::Elaborator;
 use super::system_file::Scope;
 
-/// Names and values visible in a scope.
+/// Names visible in a scope, with their values.
 #[derive(Clone, Default)]
 pub(super) struct Names {
     pub(super) env: Env,
 }
 
 impl Names {
-    /// Replaces `"=expression"` by its value.
+    /// Replaces every `"=expression"` in the node by its value.
     pub(super) fn resolve(&self, node: &mut Node) -> Result<(), Diagnostics> {
         resolve_expressions(node, &self.env)
     }
 
-    /// The value of an expression that gives a number.
+    /// Returns the value of an expression if it is an integer.
     pub(super) fn number(&self, written: &Node) -> Option<Node> {
         let expression = written.as_str()?.strip_prefix('=')?;
         let value = eval(expression, &self.env).ok();
@@ -31,7 +31,7 @@ impl Names {
         value.map(|value| Node::new(value, written.span.clone()))
     }
 
-    /// The value of a condition.
+    /// Evaluates a condition, which must give `true` or `false`.
     pub(super) fn holds(&self, mut condition: Node) -> Result<bool, Diagnostics> {
         self.resolve(&mut condition)?;
         match condition.kind {
@@ -46,7 +46,7 @@ impl Names {
         }
     }
 
-    /// Every assignment of the index variables that `used` names, in row-major order.
+    /// Returns every assignment of the index variables in `used`, in row-major order.
     pub(super) fn assignments<'n>(
         &'n self,
         used: &BTreeSet<String>,
@@ -64,18 +64,18 @@ impl Names {
     }
 }
 
-/// Assignments of index variables, one after the other.
+/// Iteration over assignments of index variables.
 pub(super) struct Assignments<'n> {
     names: Cow<'n, Names>,
     counts: Vec<(&'n str, i64)>,
     indices: Vec<i64>,
-    /// Whether there is one more.
+    /// True if there is another assignment.
     left: bool,
     begun: bool,
 }
 
 impl Assignments<'_> {
-    /// The names with the next assignment.
+    /// Returns the names with the next assignment.
     pub(super) fn next(&mut self) -> Option<&Names> {
         if !self.left {
             return None;
@@ -93,7 +93,7 @@ impl Assignments<'_> {
         Some(&self.names)
     }
 
-    /// Goes on to the next indices; the first that changes.
+    /// Advances to the next indices. Returns the first index that changes.
     fn step(&mut self) -> Option<usize> {
         for place in (0..self.counts.len()).rev() {
             self.indices[place] += 1;
@@ -107,16 +107,16 @@ impl Assignments<'_> {
     }
 }
 
-/// Where a scope stands in the hierarchy.
+/// Position of a scope in the hierarchy.
 pub(super) struct ScopePath<'m> {
-    /// Path of the enclosing instance with a dot, or empty.
+    /// Path of the enclosing instance with a trailing dot, or empty.
     pub(super) prefix: String,
     pub(super) clock: Arc<str>,
-    /// Modules being expanded, outermost first.
+    /// Names of the modules being expanded, outermost first.
     pub(super) stack: Vec<&'m str>,
-    /// Number of what is remembered of the scope.
+    /// Index of the scope's cached state.
     pub(super) memory: usize,
-    /// Number of the first address in it.
+    /// Number of the first address declared in the scope.
     pub(super) first_address: usize,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The parameters of a scope; `given` ones replace defaults.
+    /// Evaluates the parameters of a scope; `given` values replace defaults.
     pub(super) fn parameters(&mut self, scope: &Scope, given: &[Field]) -> Names {
         let mut names = Names::default();
         for (name, default) in &scope.params {
@@ -179,7 +179,7 @@ impl<'a> Elaborator<'a> {
         names
     }
 
-    /// The index variables, and how often each repeats what uses it.
+    /// Returns the index variables with their repeat counts.
     pub(super) fn counts<'s>(&mut self, scope: &'s Scope, names: &Names) -> Vec<(&'s str, i64)> {
         let mut counts = Vec::new();
         let most = self.limits.instances.max(self.limits.wires);

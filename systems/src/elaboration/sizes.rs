@@ -1,4 +1,4 @@
-//! How large a system may become: asked before it grows.
+//! Size limits of a system, checked before it is expanded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::Elaborator;
 use super::address::Pattern;
 use super::system_file::Scope;
 
-/// How often what uses these index variables is repeated.
+/// Returns the number of repetitions for these index variables.
 pub(super) fn repetitions(used: &BTreeSet<String>, counts: &[(&str, i64)]) -> u64 {
     let used = counts.iter().filter(|(name, _)| used.contains(*name));
     used.fold(1, |product, (_, count)| {
@@ -17,7 +17,7 @@ pub(super) fn repetitions(used: &BTreeSet<String>, counts: &[(&str, i64)]) -> u6
 }
 
 impl Elaborator<'_> {
-    /// Whether so many parts more are still allowed; if not, the problem is recorded.
+    /// True if this many additional parts are within the limit; otherwise records the problem.
     pub(super) fn may_add_parts(&mut self, more: u64, key: &Placed<String>) -> bool {
         let before = (self.instances.len() + self.absent.len()) as u64;
         let fits = before.saturating_add(more) <= self.limits.instances.into();
@@ -28,8 +28,8 @@ impl Elaborator<'_> {
         fits
     }
 
-    /// Whether so many wires more, or ports of modules, are still allowed; if not, the problem is
-    /// recorded.
+    /// True if this many additional wires or module ports are within the limit; otherwise records
+    /// the problem.
     pub(super) fn may_add_wires(&mut self, more: u64, key: &Placed<String>) -> bool {
         let before = self.resolved_wires.len().max(self.addresses.aliases()) as u64;
         let fits = before.saturating_add(more) <= self.limits.wires.into();
@@ -40,7 +40,8 @@ impl Elaborator<'_> {
         fits
     }
 
-    /// Charges bytes that the system keeps for `what`; if they are too many, the problem is recorded.
+    /// Charges `bytes` of memory for `what`. Returns false and records the problem if the limit is
+    /// exceeded.
     pub(super) fn may_keep(&mut self, what: &str, bytes: u64, key: &Placed<String>) -> bool {
         let charged = self.environment.ledger().charge(what, bytes);
         let charged = charged.map_err(|mut error| {
@@ -50,9 +51,9 @@ impl Elaborator<'_> {
         self.problems.take(charged).is_some()
     }
 
-    /// Whether a system of this scope may be within the limits, as far as can be told without
-    /// expanding it: parts without index and condition are counted, and those of the system itself with
-    /// how often they are repeated. If not, the problem is recorded.
+    /// True unless a lower bound on the parts of this scope exceeds the limit, in which case the
+    /// problem is recorded. Nothing is expanded: the bound omits parts with conditions or unknown
+    /// indices. Parts of the system itself are multiplied by their repeat counts.
     pub(super) fn may_fit(&mut self, scope: &Scope, counts: &[(&str, i64)]) -> bool {
         // An override may leave out any part.
         let conditional = |path: &str| path.rsplit('.').next() == Some("if");
@@ -77,7 +78,7 @@ impl Elaborator<'_> {
         true
     }
 
-    /// How many parts the part `value` is at least, itself included.
+    /// Returns a lower bound on the number of parts in `value`, including itself.
     fn parts_for_sure<'s>(
         &'s self,
         value: &'s Node,
@@ -132,7 +133,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// How often a part is repeated, if conditions and unknown indices leave no doubt.
+/// Returns the repeat count of a part, or `None` if it depends on a condition or unknown index.
 fn repeats_for_sure(key: &Placed<String>, value: &Node, counts: &[(&str, i64)]) -> Option<u64> {
     let pattern: Result<Pattern, Diagnostic> = Pattern::parse(&key.value, key);
     let used = pattern.ok()?.variables();

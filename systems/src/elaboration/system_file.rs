@@ -1,4 +1,4 @@
-//! System files: clocks, parameters, modules, parts and wires, as written.
+//! System files as written: clocks, parameters, modules, parts and wires.
 //!
 //! ```ron
 //! System(
@@ -32,17 +32,17 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Link, Width};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, Placed, from_named};
 
-/// A scope of parts and wires: the system itself or a module.
+/// Scope of parts and wires: the system itself or a module.
 #[derive(Deserialize)]
 #[serde(rename = "Module")]
 pub(crate) struct Scope {
     /// Clock of the parts that name none; the clock of the enclosing scope if absent.
     #[serde(default)]
     pub(crate) clock: Option<Placed<String>>,
-    /// Parameters with their defaults, in order.
+    /// Parameters with their defaults, in declaration order.
     #[serde(default)]
     pub(crate) params: Entries<Node>,
-    /// Index variables and their counts.
+    /// Index variables, each with its repeat count.
     #[serde(default, rename = "for")]
     pub(crate) repeats: Entries<Node>,
     /// Name and description of each part.
@@ -51,27 +51,27 @@ pub(crate) struct Scope {
     /// Both ends and the terms of each wire.
     #[serde(default)]
     pub(crate) wires: Entries<Node>,
-    /// Ports that are meant to stay without a wire.
+    /// Ports that are intentionally left without a wire.
     #[serde(default)]
     pub(crate) unwired: Vec<Placed<String>>,
-    /// Port name and the inner address it stands for; modules only.
+    /// Port name and the inner address it is an alias for; modules only.
     #[serde(default)]
     pub(crate) ports: Entries<Placed<String>>,
 }
 
-/// A system file.
+/// Parsed system file with its modules and presets.
 pub(crate) struct SystemFile {
     pub(crate) summary: String,
     pub(crate) clocks: Entries<Node>,
     pub(crate) core: Placed<String>,
-    /// Reusable composites.
+    /// Reusable composite modules, by their names.
     pub(crate) modules: Entries<Scope>,
-    /// Descriptions of parts to start from.
+    /// Presets: named descriptions that parts can start from.
     pub(crate) presets: Entries<Node>,
     pub(crate) scope: Scope,
 }
 
-/// What a system file holds: that of a scope, and what there is once only.
+/// Fields of a system file: those of a scope, and those that only the top level has.
 #[derive(Deserialize)]
 struct System {
     #[serde(default)]
@@ -101,7 +101,7 @@ struct System {
     unwired: Vec<Placed<String>>,
 }
 
-/// The terms of a wire in description files.
+/// Terms of a wire in description files.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WireSpec {
@@ -117,9 +117,9 @@ pub(crate) struct WireSpec {
 /// Width of a wire in description files.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum WidthSpec {
-    /// Messages per cycle.
+    /// Width as a number of messages per cycle.
     Messages(u32),
-    /// Bytes per cycle.
+    /// Width as a number of bytes per cycle.
     Bytes(u32),
 }
 
@@ -139,7 +139,7 @@ impl From<WireSpec> for Link {
 }
 
 impl SystemFile {
-    /// Reads the tree of a system file.
+    /// Parses the tree of a system file.
     pub(crate) fn read(node: &Node) -> Result<Self, Diagnostics> {
         let system: System = from_named(node, "System")?;
         if system.clocks.is_empty() {

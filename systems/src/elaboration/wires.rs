@@ -1,4 +1,4 @@
-//! Wires, and the ports of modules that they may end at.
+//! Elaboration of wires, and of the module ports they may connect to.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use super::sizes::repetitions;
 use super::system_file::WireSpec;
 use super::{Elaborator, take_field};
 
-/// Bytes of a wire beside its messages.
+/// Bytes charged for a wire, besides its messages.
 const WIRE_BYTES: u64 = 1 << 10;
 
-/// Bytes of a place for a message; the largest of the protocols take about so many.
+/// Bytes charged per message slot, about the size of the largest protocol message.
 const MESSAGE_BYTES: u64 = 192;
 
 impl Elaborator<'_> {
-    /// Makes the ports of a module that `outer` names stand for those that `inner` names: port `number`
-    /// of its scope.
+    /// Makes the module ports named by `outer` aliases for those named by `inner`, for port
+    /// `number` of the scope.
     pub(super) fn port(
         &mut self,
         number: usize,
@@ -78,7 +78,7 @@ impl Elaborator<'_> {
         self.problems.push(problem.hint(hint));
     }
 
-    /// Makes every wire that a pair of addresses names: wire `number` of its scope.
+    /// Creates every wire that a pair of addresses names, for wire `number` of the scope.
     pub(super) fn wire(
         &mut self,
         number: usize,
@@ -113,7 +113,7 @@ impl Elaborator<'_> {
         self.memories[at.memory].wires[number] = memory;
     }
 
-    /// The patterns of both ends, and the names that they use.
+    /// Returns the patterns of both ends, and the names they use.
     fn ends_of(&mut self, ends: &Placed<String>) -> Option<(Pattern, Pattern, BTreeSet<String>)> {
         let Some((left, right)) = ends.value.split_once("<->") else {
             let problem = ends.error(format!("`{}` does not say what it joins", ends.value));
@@ -134,7 +134,8 @@ impl Elaborator<'_> {
         Some((left, right, used))
     }
 
-    /// Makes the wires of one assignment of indices; false when the others would have the same problem.
+    /// Creates the wires of one assignment of indices. Returns false if the other assignments would
+    /// have the same problem.
     fn wire_once(
         &mut self,
         (left, right): (&Pattern, &Pattern),
@@ -215,7 +216,7 @@ impl Elaborator<'_> {
         true
     }
 
-    /// Notes that ports are meant to stay without a wire.
+    /// Records ports that are intentionally left without a wire.
     pub(super) fn leave_unwired(
         &mut self,
         port: &Placed<String>,
@@ -248,7 +249,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The full addresses that a pattern names; without wildcards the address itself, known or not.
+    /// Returns the full addresses that a pattern names. Without wildcards it returns the address
+    /// itself, even if unknown.
     fn expand(&self, pattern: &Pattern, at: &ScopePath<'_>) -> Vec<String> {
         if !pattern.has_wildcard() {
             return vec![format!("{}{}", at.prefix, pattern.text())];
@@ -257,7 +259,8 @@ impl Elaborator<'_> {
             .matching(pattern, &at.prefix, at.first_address)
     }
 
-    /// Whether conditions leave out all that one end of a wire names, which is `found`.
+    /// True if conditions exclude everything that one end of a wire names; `found` holds its known
+    /// addresses.
     fn ends_nowhere(&self, pattern: &Pattern, found: &[String], prefix: &str) -> bool {
         if self.absent.is_empty() {
             return false;
@@ -272,8 +275,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether an address lies in a part that a condition leaves out; nothing leaves out what stands at
-    /// `prefix`, where the address begins.
+    /// True if an address is in a part that a condition excludes. Conditions never exclude
+    /// `prefix`, the start of the address.
     fn is_left_out(&self, address: &str, prefix: &str) -> bool {
         if self.absent.is_empty() {
             return false;
@@ -307,7 +310,7 @@ impl Elaborator<'_> {
 }
 
 impl WireTerms {
-    /// Those that are written so.
+    /// Creates the cached terms of a wire from its description.
     fn new(terms: &Node) -> Self {
         let mut written = terms.clone();
         let condition = take_field(&mut written, "if");

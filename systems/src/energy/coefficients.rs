@@ -1,4 +1,4 @@
-//! Coefficient files: what an event of a component costs, and what it draws all the time.
+//! Coefficient files: energy per event of a component, and its static power.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use warpweave_params::{
 use super::quantity::{Joules, Range, Watts};
 use crate::elaboration::address::{Pattern, any_index};
 
-/// The coefficients of a machine.
+/// Energy coefficients of a machine, from a coefficient file.
 #[derive(Clone, Debug)]
 pub struct EnergyModel {
-    /// What the machine draws beyond its components.
+    /// Static power of the machine beyond its components.
     pub(super) machine: Option<StaticPower>,
     pub(super) components: Vec<ComponentEnergy>,
 }
 
-/// The coefficients of the instances that a pattern names.
+/// Coefficients of the instances that a pattern names.
 #[derive(Clone, Debug)]
 pub(super) struct ComponentEnergy {
     pub(super) pattern: Pattern,
-    /// The pattern as written.
+    /// Instance pattern as written in the file.
     name: Placed<String>,
-    /// The machine may be without it.
+    /// Allows machines that contain no matching instance.
     optional: bool,
     pub(super) events: Entries<EventEnergy>,
     pub(super) idle: Option<StaticPower>,
 }
 
-/// A coefficient file.
+/// Top level of a coefficient file.
 #[derive(Deserialize)]
 struct Energy {
-    /// For readers of the file.
+    /// Summary for human readers; not evaluated by the simulator.
     #[serde(default, rename = "summary")]
     _summary: IgnoredAny,
     #[serde(default, rename = "static")]
@@ -44,7 +44,7 @@ struct Energy {
     components: Entries<ComponentCoefficients>,
 }
 
-/// What a coefficient file says of the instances of a pattern.
+/// Coefficients in the file for the instances of one pattern.
 #[derive(Deserialize)]
 #[serde(rename = "a component's energy")]
 struct ComponentCoefficients {
@@ -56,42 +56,42 @@ struct ComponentCoefficients {
     optional: bool,
 }
 
-/// Energy of one event.
+/// Energy coefficient of one kind of event.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventEnergy {
-    /// Energy of each.
+    /// Energy of each event, with its unit.
     pub energy: Joules,
-    /// Between what it may lie; without it `energy` is exact.
+    /// Range of possible energies; without it `energy` is exact.
     #[serde(default)]
     pub range: Option<Placed<Range<Joules>>>,
-    /// What is counted: the unit of the statistic.
+    /// Unit of the counted events, which must match the statistic's unit.
     pub per: String,
-    /// Where the number comes from.
+    /// Source of the number, such as a paper; mandatory.
     #[serde(deserialize_with = "source")]
     pub source: String,
 }
 
-/// Power drawn all the time.
+/// Power drawn continuously, independent of any activity.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticPower {
-    /// Power of each instance.
+    /// Static power of each instance, with its unit.
     pub power: Watts,
-    /// Between what it may lie; without it `power` is exact.
+    /// Range of possible powers; without it `power` is exact.
     #[serde(default)]
     pub range: Option<Placed<Range<Watts>>>,
-    /// Where the number comes from.
+    /// Source of the number, such as a paper; mandatory.
     #[serde(deserialize_with = "source")]
     pub source: String,
 }
 
 impl EnergyModel {
-    /// Reads `Energy(static: (...), components: { "path[*]": (events: { "statistic": (...) },
-    /// static: (...)) })`.
+    /// Parses
+    /// `Energy(static: (...), components: { "path[*]": (events: { "statistic": (...) }, static: (...)) })`.
     ///
     /// # Errors
-    /// Everything that is not of this form, each with its place.
+    /// Returns everything that does not have this form, each with its location.
     pub fn read(node: &Node) -> Result<Self, Diagnostics> {
         let file: Energy = from_named(node, "Energy")?;
         let mut problems = Diagnostics::new();
@@ -113,12 +113,11 @@ impl EnergyModel {
         })
     }
 
-    /// Whether the coefficients fit a machine: every pattern names instances that no other one
-    /// names, and every event is a counter of theirs, counted in the unit that the coefficient is
-    /// for.
+    /// Checks that the coefficients fit a machine. Every pattern must name instances that no other
+    /// pattern names. Every event must be one of their counters, counted in the coefficient's unit.
     ///
     /// # Errors
-    /// Everything that does not fit, with its place and the nearest name.
+    /// Returns everything that does not fit, with its location and the nearest name.
     pub fn check(&self, statistics: &[InstanceStatistics]) -> Result<(), Diagnostics> {
         let mut problems = Diagnostics::new();
         let mut taken: BTreeMap<&str, &ComponentEnergy> = BTreeMap::new();
@@ -170,7 +169,7 @@ impl ComponentEnergy {
         })
     }
 
-    /// The instances that the pattern names.
+    /// Returns the instances that the pattern names.
     pub(super) fn instances<'s>(
         &self,
         statistics: &'s [InstanceStatistics],
@@ -225,7 +224,7 @@ impl ComponentEnergy {
 }
 
 impl EventEnergy {
-    /// Joules of each, at the least and at the most.
+    /// Returns the minimum and maximum energy per event, in joules.
     pub(super) fn bounds(&self) -> (f64, f64) {
         let range = self.range.as_ref().map(|range| range.value);
         range.map_or((self.energy.0, self.energy.0), |r| (r.low.0, r.high.0))
@@ -233,14 +232,14 @@ impl EventEnergy {
 }
 
 impl StaticPower {
-    /// Watts of each instance, at the least and at the most.
+    /// Returns the minimum and maximum power per instance, in watts.
     pub(super) fn bounds(&self) -> (f64, f64) {
         let range = self.range.as_ref().map(|range| range.value);
         range.map_or((self.power.0, self.power.0), |r| (r.low.0, r.high.0))
     }
 }
 
-/// A coefficient outside of its own range has one of the two wrong.
+/// Checks that a coefficient is within its own range; otherwise one of them is wrong.
 fn holds<Q: PartialOrd>(range: Option<&Placed<Range<Q>>>, nominal: &Q) -> Result<(), Diagnostic> {
     match range {
         Some(range) if !range.value.contains(nominal) => {
@@ -252,7 +251,7 @@ fn holds<Q: PartialOrd>(range: Option<&Placed<Range<Q>>>, nominal: &Q) -> Result
     }
 }
 
-/// Where a coefficient comes from, which no one may leave open.
+/// Reads the source of a coefficient and rejects an empty one.
 fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let source = String::deserialize(deserializer)?;
     if source.trim().is_empty() {

@@ -1,8 +1,8 @@
-//! Energy of a run: events times energies plus static power times time, per component.
+//! Energy of a run, per component: events times energies plus static power times time.
 //!
-//! Computed once, from the statistics at the end of a run: components know nothing of it, and a
-//! run without coefficients does no work for it. A coefficient names an instance path, with `[*]`
-//! for every index, and a counter of it; each says where its number comes from.
+//! Computed once, from the statistics at the end of a run. Components are not involved, and a run
+//! without coefficients does no extra work. A coefficient names an instance path, with `[*]` for
+//! every index, and one of its counters. Each coefficient states its source.
 
 mod coefficients;
 mod quantity;
@@ -15,75 +15,75 @@ use warpweave_framework::InstanceStatistics;
 pub use self::coefficients::{EnergyModel, EventEnergy, StaticPower};
 pub use self::quantity::{Joules, Range, Watts};
 
-/// Name of what the machine draws beyond its components.
+/// Component name used for power that the machine draws beyond its components.
 pub const MACHINE: &str = "machine";
 
-/// What a run cost.
+/// Energy report of a run, in total and per component.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EnergyReport {
-    /// Time that static power is charged for: from the first launch to the last completion.
+    /// Time in seconds charged for static power: from the first launch to the last completion.
     pub seconds: f64,
-    /// Energy of all events.
+    /// Dynamic energy: all events, in joules.
     pub dynamic_j: f64,
-    /// Energy of static power.
+    /// Static energy: static power times time, in joules.
     pub static_j: f64,
-    /// Both.
+    /// Total energy, dynamic plus static, in joules.
     pub total_j: f64,
-    /// Total over time; 0 for no time.
+    /// Average power in watts: total energy over time; 0 if the time is 0.
     pub average_w: f64,
     /// Total with every coefficient at the low end of its range.
     pub low_j: f64,
     /// Total with every coefficient at the high end of its range.
     pub high_j: f64,
-    /// Energy-delay product: total times time.
+    /// Energy-delay product, total energy times time, in joule-seconds.
     pub edp_js: f64,
-    /// Shares of the coefficients, in the order of their file.
+    /// Energy of each component pattern, in the order of the coefficient file.
     pub components: Vec<ComponentReport>,
-    /// Instances without coefficients.
+    /// Paths of the instances without any coefficients.
     pub without: Vec<String>,
 }
 
-/// What the instances of one pattern cost.
+/// Energy of the instances of one pattern.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComponentReport {
-    /// The pattern, or [`MACHINE`].
+    /// Instance pattern as written, or [`MACHINE`].
     pub component: String,
-    /// Instances it names.
+    /// Number of instances that the pattern names.
     pub instances: usize,
-    /// Energy of their events.
+    /// Dynamic energy of their events, in joules.
     pub dynamic_j: f64,
-    /// Energy of their static power.
+    /// Energy of their static power, in joules.
     pub static_j: f64,
-    /// Both.
+    /// Sum of dynamic and static energy, in joules.
     pub total_j: f64,
-    /// Both, with every coefficient at the low end of its range.
+    /// Sum of both, with every coefficient at the low end of its range.
     pub low_j: f64,
-    /// Both, with every coefficient at the high end of its range.
+    /// Sum of both, with every coefficient at the high end of its range.
     pub high_j: f64,
-    /// Part of the energy of the machine; 0 if that is 0.
+    /// Fraction of the machine's total energy; 0 if that total is 0.
     pub share: f64,
     /// Energy of each event, in the order of the file.
     pub events: Vec<EventReport>,
 }
 
-/// What one event of the instances of a pattern cost.
+/// Energy of one kind of event, summed over the instances of a pattern.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventReport {
-    /// Name of the statistic.
+    /// Name of the statistic that counts the event.
     pub event: String,
-    /// Events.
+    /// Number of events, summed over all instances.
     pub count: u64,
-    /// Energy of all of them.
+    /// Energy of all these events, in joules.
     pub energy_j: f64,
-    /// The same at the low end of the coefficient's range.
+    /// Energy in joules at the low end of the coefficient's range.
     pub low_j: f64,
-    /// The same at the high end of the coefficient's range.
+    /// Energy in joules at the high end of the coefficient's range.
     pub high_j: f64,
 }
 
 impl EnergyModel {
-    /// The energy of a run of `seconds` that ended with these statistics; the model has been
-    /// [checked](EnergyModel::check) against the machine.
+    /// Computes the energy of a run of `seconds` from its final statistics. The model must have
+    /// been [checked](EnergyModel::check) against the machine.
     pub fn report(&self, statistics: &[InstanceStatistics], seconds: f64) -> EnergyReport {
         let mut components: Vec<ComponentReport> = self
             .components
@@ -177,7 +177,7 @@ impl coefficients::ComponentEnergy {
 }
 
 impl EnergyReport {
-    /// Energy and energy-delay product as multiples of those of another run.
+    /// Returns energy and energy-delay product relative to those of another run.
     pub fn relative_to(&self, base: &Self) -> (f64, f64) {
         (
             quotient(self.total_j, base.total_j),

@@ -1,34 +1,34 @@
-//! Energies and powers with units, as coefficient files write them.
+//! Energies and powers with units, in the format of coefficient files.
 
 use std::borrow::Cow;
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-/// An energy in joules, written `"86.1 pJ"`.
+/// Energy in joules, written `"86.1 pJ"`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Joules(pub f64);
 
-/// A power in watts, written `"1.59 W"`.
+/// Power in watts, written `"1.59 W"`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Watts(pub f64);
 
-/// The ends between which a quantity lies, both possible, written `("20 pJ", "80 pJ")`.
+/// Closed range of a quantity, written `("20 pJ", "80 pJ")`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range<Q> {
-    /// The least it may be.
+    /// Lower bound of the range, inclusive.
     pub low: Q,
-    /// The most it may be.
+    /// Upper bound of the range, inclusive.
     pub high: Q,
 }
 
 impl<Q: PartialOrd> Range<Q> {
-    /// Whether a quantity is neither below nor above the range.
+    /// True if a quantity is within the range, bounds included.
     pub fn contains(&self, quantity: &Q) -> bool {
         (&self.low..=&self.high).contains(&quantity)
     }
 }
 
-/// Prefixes in the order of a message.
+/// Unit prefixes with their factors, in the order in which messages list them.
 const PREFIXES: [(&str, f64); 6] = [
     ("f", 1e-15),
     ("p", 1e-12),
@@ -39,20 +39,20 @@ const PREFIXES: [(&str, f64); 6] = [
 ];
 
 impl Joules {
-    /// Reads a number and a unit of energy.
+    /// Parses a number with a unit of energy.
     ///
     /// # Errors
-    /// What is wrong with the text and what to write.
+    /// Returns a description of the mistake and of the expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         read(text, "J", "an energy", "86.1 pJ").map(Self)
     }
 }
 
 impl Watts {
-    /// Reads a number and a unit of power.
+    /// Parses a number with a unit of power.
     ///
     /// # Errors
-    /// What is wrong with the text and what to write.
+    /// Returns a description of the mistake and of the expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         read(text, "W", "a power", "1.59 W").map(Self)
     }

@@ -1,4 +1,4 @@
-//! Sums by hand, and coefficients that do not fit.
+//! Energy sums checked by hand, and coefficients that do not fit.
 
 use warpweave_framework::{InstanceStatistics, Statistics, Tick};
 use warpweave_params::{Source, parse};
@@ -91,7 +91,7 @@ fn no_time_draws_no_power() {
     assert!(report.components[0].share.abs() < f64::MIN_POSITIVE);
 }
 
-/// ICC paper, 8.3: 0.94 of the energy at 1.15 times the instructions per cycle.
+/// Values of the ICC paper, 8.3: 0.94 of the energy at 1.15 times the instructions per cycle.
 #[test]
 fn the_relative_product_is_that_of_energy_and_time() {
     let run = |total_j: f64, seconds: f64| EnergyReport {
@@ -105,7 +105,7 @@ fn the_relative_product_is_that_of_energy_and_time() {
     assert!((product - 0.817).abs() < 5e-4, "{product}");
 }
 
-/// The first message and its place.
+/// Returns the first message and its location.
 fn problem(text: &str) -> String {
     let problems = read(text).and_then(|model| model.check(&machine()).map(|()| model));
     problems.expect_err("it does not fit").to_string()

@@ -1,4 +1,4 @@
-//! Right answers: asks the references and the properties of expectations.
+//! Checks of results against references and against properties in expectations.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use super::compare::compare;
 use super::description::{Demand, Expectation};
 use super::structures::Column;
 
-/// Checks that a reference can be evaluated and that its answer looks like the buffer. Returns the
-/// files that it reads.
+/// Checks that a reference can be evaluated and that its answer matches the buffer's type and
+/// length. Returns the files it reads.
 pub(super) fn check(
     program: &HostProgram,
     expectation: &Expectation,
@@ -45,7 +45,8 @@ pub(super) fn check(
     Ok(question.files())
 }
 
-/// Whether the words of a buffer are as expected, and what to say about it; [`check`] has passed.
+/// Returns true if a buffer's words are as expected, with a message. [`check`] must have passed
+/// before.
 pub(super) fn judge(
     program: &HostProgram,
     expectation: &Expectation,

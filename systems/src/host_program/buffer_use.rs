@@ -1,4 +1,4 @@
-//! Buffers that were given contents which never reach the device.
+//! Detection of buffers whose initial contents never reach the device.
 
 use warpweave_inputs::Name;
 use warpweave_params::{Diagnostic, Diagnostics};
@@ -8,19 +8,19 @@ use super::HostProgram;
 use super::description::{Argument, Launch};
 use super::textures;
 
-/// What the commands of a program do with its buffers.
+/// Uses of a program's buffers by its commands.
 #[derive(Default)]
 pub(super) struct BufferUse {
-    /// Buffers that get contents of the host.
+    /// Buffers that receive contents from the host.
     pub(super) filled: Vec<usize>,
     /// Buffers that a kernel only writes.
     written: Vec<usize>,
-    /// Buffers that a kernel may read, where they are passed, and the kernel.
+    /// Buffers that a kernel may read, with the location of the argument and the kernel.
     read: Vec<(usize, Name, String)>,
 }
 
 impl BufferUse {
-    /// Notes the arguments of a launch.
+    /// Records the buffers that a launch's arguments use.
     pub(super) fn note(
         &mut self,
         program: &HostProgram,
@@ -53,7 +53,7 @@ impl BufferUse {
         }
     }
 
-    /// A warning for each buffer whose contents were forgotten.
+    /// Returns a warning for each buffer whose copy was forgotten.
     pub(super) fn forgotten(&self, program: &HostProgram) -> Diagnostics {
         let mut warned = Vec::new();
         let mut warnings = Diagnostics::new();

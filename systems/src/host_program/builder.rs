@@ -1,4 +1,4 @@
-//! Host programs from Rust code, and the checks that all host programs pass.
+//! Builder for host programs in Rust, and the checks that all host programs pass.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::modules::{self, ModuleText};
 use super::structures::{self, Structure};
 use super::textures::BufferTexture;
 
-/// A host program in the making.
+/// Builder for a host program, consumed by its `build` method.
 #[derive(Clone, Debug)]
 pub struct HostProgramBuilder {
     name: String,
@@ -34,11 +34,12 @@ pub struct HostProgramBuilder {
     pub(super) results: Vec<(Name, ResultFormat)>,
     pub(super) allowed: Vec<Placed<Allow>>,
     pub(super) reading: Files,
-    /// Files that were read for it.
+    /// Files that were read for the program.
     pub(super) files_read: Vec<PathBuf>,
-    /// The text of its file with the values of its parameters; empty of a program in Rust.
+    /// Text of the program's file with the values of its parameters; empty for a program built in
+    /// Rust.
     pub(super) resolved: String,
-    /// Names of the parameters of its file.
+    /// Names of the parameters in the program's file.
     pub(super) parameters: Vec<String>,
 }
 
@@ -64,7 +65,7 @@ impl HostProgramBuilder {
         }
     }
 
-    /// Adds a PTX module; `file` is what messages and commands call it.
+    /// Adds a PTX module; `file` is its name in messages and commands.
     pub fn module(mut self, file: impl Into<String>, text: impl Into<String>) -> Self {
         let file = file.into();
         self.modules.push(ModuleText {
@@ -76,25 +77,25 @@ impl HostProgramBuilder {
         self
     }
 
-    /// Sets where relative paths of inputs start.
+    /// Sets the base folder for relative paths of inputs.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.reading = self.reading.at(folder);
         self
     }
 
-    /// Sets how files are read, and what is charged for them and for executing the program.
+    /// Sets how files are read, and the limits charged for them and for execution.
     pub fn reading(mut self, files: Files) -> Self {
         self.reading = files;
         self
     }
 
-    /// Names an integer for expressions.
+    /// Defines an integer parameter for use in expressions.
     pub fn param(mut self, name: impl Into<String>, value: i64) -> Self {
         self.env.set(name.into(), value);
         self
     }
 
-    /// Adds a graph.
+    /// Adds a graph under a name, from a file, generator or memory.
     pub fn graph(mut self, name: impl Into<Name>, input: GraphInput) -> Self {
         self.graphs.push((name.into(), input));
         self
@@ -125,13 +126,13 @@ impl HostProgramBuilder {
         self
     }
 
-    /// Sets what the host does.
+    /// Sets the commands that the host executes.
     pub fn commands(mut self, commands: Commands) -> Self {
         self.commands = commands.list;
         self
     }
 
-    /// Adds an expectation that holds bit for bit.
+    /// Adds an expectation that must hold bit for bit.
     pub fn expect(self, buffer: impl Into<Name>, equals: impl Into<Answer>) -> Self {
         self.expect_within(buffer, equals, Tolerance::Exact)
     }
@@ -150,7 +151,7 @@ impl HostProgramBuilder {
         self
     }
 
-    /// Adds an expectation of a property.
+    /// Adds an expectation that a buffer has a property.
     pub fn expect_property(mut self, buffer: impl Into<Name>, holds: impl Into<Claim>) -> Self {
         self.expectations.push(Expectation {
             buffer: buffer.into(),
@@ -159,14 +160,14 @@ impl HostProgramBuilder {
         self
     }
 
-    /// Has a buffer written when the results of a program are asked for.
+    /// Includes a buffer in the results that the program writes on request.
     pub fn result(mut self, buffer: impl Into<Name>, format: ResultFormat) -> Self {
         self.results.push((buffer.into(), format));
         self
     }
 
-    /// Says that a finding of [`HostProgram::examine`] is meant: what `kernel` does with `buffer`, or
-    /// with anything if there is none.
+    /// Allows a finding of [`HostProgram::examine`] as intended, for `kernel` and `buffer`. Without
+    /// a buffer it applies to any.
     pub fn allow(
         mut self,
         kernel: impl Into<Name>,
@@ -184,10 +185,10 @@ impl HostProgramBuilder {
         self
     }
 
-    /// Builds graphs, parses the module and checks that everything fits together.
+    /// Builds graphs, parses the modules and checks that everything fits together.
     ///
     /// # Errors
-    /// Everything that does not.
+    /// Returns everything that does not fit together.
     pub fn build(self) -> Result<HostProgram, Diagnostics> {
         let mut problems = Diagnostics::new();
         let modules = problems.take(modules::parse(self.modules));
@@ -267,19 +268,19 @@ impl HostProgramBuilder {
     }
 }
 
-/// Commands of the host in order.
+/// Sequence of host commands, in execution order.
 #[derive(Clone, Debug, Default)]
 pub struct Commands {
     list: Vec<Placed<Command>>,
 }
 
 impl Commands {
-    /// No commands.
+    /// Creates an empty sequence of commands.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a command.
+    /// Appends a command to the end of the sequence.
     pub fn then(mut self, command: Command) -> Self {
         self.list.push(command.into());
         self
@@ -290,7 +291,7 @@ impl Commands {
         self.then(Command::CopyToDevice(buffer.into()))
     }
 
-    /// Copies a buffer to the host.
+    /// Copies a buffer from the device to the host.
     pub fn copy_to_host(self, buffer: impl Into<Name>) -> Self {
         self.then(Command::CopyToHost(buffer.into()))
     }
@@ -310,7 +311,8 @@ impl Commands {
         })
     }
 
-    /// Copies the host's contents of a buffer into a variable of the only module that has it.
+    /// Copies the host's contents of a buffer into a variable. Exactly one module must define the
+    /// variable.
     pub fn copy_to_variable(self, buffer: impl Into<Name>, variable: impl Into<Name>) -> Self {
         self.then(Command::CopyToVariable {
             buffer: buffer.into(),
@@ -319,12 +321,12 @@ impl Commands {
         })
     }
 
-    /// Exchanges the pointers of two buffers of equal size.
+    /// Swaps the pointers of two buffers of equal size.
     pub fn swap(self, one: impl Into<Name>, other: impl Into<Name>) -> Self {
         self.then(Command::Swap(one.into(), other.into()))
     }
 
-    /// Lets a texture reference of the module stand for a texture.
+    /// Binds a texture to a texture reference of the module.
     pub fn bind_texture(self, reference: impl Into<Name>, texture: impl Into<Name>) -> Self {
         let (reference, texture) = (reference.into(), texture.into());
         self.then(Command::BindTexture {
@@ -334,17 +336,17 @@ impl Commands {
         })
     }
 
-    /// Launches a kernel.
+    /// Appends a kernel launch to the sequence.
     pub fn launch(self, launch: Launch) -> Self {
         self.then(Command::Launch(launch))
     }
 
-    /// Waits for everything launched so far.
+    /// Waits for all launches so far.
     pub fn synchronize(self) -> Self {
         self.then(Command::Synchronize)
     }
 
-    /// Repeats commands; expressions in the body see the number of the round as `counter`.
+    /// Repeats commands; expressions in the body see the iteration number as `counter`.
     pub fn repeat(self, times: impl Into<Value>, counter: impl Into<Name>, body: Commands) -> Self {
         let (times, counter) = (times.into(), Some(counter.into()));
         self.then(Command::Repeat {
@@ -354,8 +356,8 @@ impl Commands {
         })
     }
 
-    /// Repeats commands until the first element of `flag` reads zero after a round; expressions in
-    /// the body see the number of the round as `counter`.
+    /// Repeats commands until the first element of `flag` reads zero after an iteration.
+    /// Expressions in the body see the iteration number as `counter`.
     pub fn repeat_until_zero(
         self,
         flag: impl Into<Name>,

@@ -1,14 +1,14 @@
-//! Compares what a program left behind with what was expected.
+//! Compares the final buffers of a program with the expected ones.
 
 use warpweave_inputs::ElementType;
 use warpweave_inputs::reference::Layout;
 
 use super::description::Tolerance;
 
-/// Differing elements a report shows.
+/// Maximum number of differing elements shown in a report.
 const SHOWN: usize = 4;
 
-/// Whether `found` is as expected, and what to say about it.
+/// Returns true if `found` is as expected, with a message.
 pub(super) fn compare(
     Layout { element, length }: Layout,
     found: &[u32],
@@ -65,7 +65,7 @@ fn near(element: ElementType, found: u64, expected: u64, tolerance: Tolerance) -
 }
 
 fn show(element: ElementType, pattern: u64) -> String {
-    // Different bits that print alike, such as NaNs, are told apart by their bits.
+    // Values that differ but print alike, such as NaNs, are shown as bit patterns.
     if element.number(pattern).is_nan() {
         let width = 2 + 2 * element.bytes();
         return format!("NaN ({pattern:#0width$x})");

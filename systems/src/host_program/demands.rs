@@ -1,4 +1,4 @@
-//! What a host program asks of the machine, as far as it is known without emulation.
+//! Demands of a host program on the machine, as known without emulation.
 
 use warpweave_components::demands::{BufferDemand, Demands, KernelDemand};
 use warpweave_framework::Origin;
@@ -10,15 +10,15 @@ use super::description::Command;
 use super::modules::{self, SymbolKind};
 use super::{EmulationSpec, HostProgram};
 
-/// What a program asks, and the places that its origins number.
+/// Demands of a program, and the locations that its origins refer to.
 pub(crate) struct ProgramDemands {
     pub(crate) demands: Demands,
     pub(crate) places: Vec<Option<Span>>,
 }
 
 impl HostProgram {
-    /// What the program asks of the machine: as it was emulated, or, if `emulated` holds no launches and
-    /// no data, as it is described.
+    /// Returns the program's demands on the machine. They come from `emulated`, or from the
+    /// description if `emulated` holds no launches and no data.
     pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> ProgramDemands {
         let mut asked = ProgramDemands {
             demands: Demands::default(),

@@ -1,50 +1,51 @@
-//! How a program is emulated, as a scenario describes it.
+//! Emulation settings of a program, as a scenario describes them.
 
 use serde::{Deserialize, Serialize};
 use warpweave_ptx::{EmulationOptions, Order};
 use warpweave_trace::{FrontEnd, WorkGroupOrder};
 
-/// Version of what emulation makes of a program. It grows whenever the trace of any program becomes another
-/// one, so that no trace that was kept is taken for what the emulator would give now: a test compares the traces
-/// of the shipped workloads with those of this version.
+/// Version of the emulator's output. It increases whenever the trace of any program changes, so
+/// that stored traces of older versions are not reused. A test compares the traces of the shipped
+/// workloads with those of this version.
 pub const EMULATOR_VERSION: u32 = 3;
 
-/// How emulation interleaves work-groups and when it gives up. Part of the identity of a trace.
+/// Interleaving of work-groups in emulation, and its limits. Part of the identity of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmulationSpec {
-    /// Work-groups emulated side by side.
+    /// Number of work-groups that are emulated concurrently.
     pub resident_work_groups: u32,
-    /// Instructions a wavefront executes before the next one's turn.
+    /// Instructions a wavefront executes before the next one runs.
     pub quantum: u32,
-    /// Order in which work-groups and wavefronts take their turns.
+    /// Order in which work-groups and wavefronts are emulated.
     pub order: EmulationOrder,
-    /// Wavefront instructions a launch may execute.
+    /// Maximum number of wavefront instructions a launch may execute.
     pub step_limit: u64,
-    /// Wavefront instructions without effect after which a launch counts as spinning.
+    /// Number of wavefront instructions without effect after which a launch counts as spinning.
     pub stall_limit: u64,
-    /// Nested calls of device functions a thread may have open.
+    /// Maximum depth of nested device-function calls per thread.
     pub call_depth: u32,
-    /// Bytes the records of a launch may take.
+    /// Maximum size of a launch's records, in bytes.
     pub stream_bytes: u64,
-    /// Bytes of the heap from which kernels take memory (`malloc`).
+    /// Size in bytes of the heap from which kernels allocate memory (`malloc`).
     pub heap_bytes: u64,
-    /// Where the first buffer begins, from the start of device memory.
+    /// Offset of the first buffer from the start of device memory.
     pub allocation_offset_bytes: AllocationOffset,
 }
 
-/// Bytes of device memory before the first buffer: a multiple of 256, as allocations are, up to 16 MiB.
+/// Bytes of device memory before the first buffer: a multiple of 256, like allocations, up to 16
+/// MiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct AllocationOffset(u64);
 
 impl AllocationOffset {
-    /// What allocations begin at multiples of.
+    /// Alignment of allocations in device memory, in bytes.
     const GRANULE: u64 = 256;
-    /// Largest offset.
+    /// Largest allowed offset in bytes, 16 MiB.
     const MAX: u64 = 16 << 20;
 
-    /// The bytes.
+    /// Returns the offset as a number of bytes.
     pub fn get(self) -> u64 {
         self.0
     }
@@ -71,18 +72,18 @@ impl From<AllocationOffset> for u64 {
     }
 }
 
-/// Order in which work-groups and wavefronts take their turns.
+/// Order in which work-groups and wavefronts are emulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum EmulationOrder {
-    /// Ascending.
+    /// Ascending order of their linear numbers.
     #[default]
     Linear,
-    /// Descending.
+    /// Descending order of their linear numbers.
     Reversed,
-    /// A permutation.
+    /// Pseudo-random permutation of their linear numbers.
     Shuffled {
-        /// Same seed, same permutation.
+        /// Seed of the permutation; equal seeds give equal permutations.
         seed: u64,
     },
 }

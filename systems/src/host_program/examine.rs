@@ -1,4 +1,4 @@
-//! Checks what a host program and its kernels do while they are emulated.
+//! Checks the behaviour of a host program and its kernels during emulation.
 
 use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_ptx::{Finding, ProgramChecker, Verdict};
@@ -7,35 +7,35 @@ use super::HostProgram;
 use super::emulation::EmulationSpec;
 use super::execute::{CheckResult, EmulationProgress, ExecuteError, Host};
 
-/// What a check of a program gave.
+/// Results of a checked execution of a program.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// What was found: errors first, then what is undecided, then notes; each in the order in which
-    /// it happened first.
+    /// Findings: errors first, then undecided ones, then notes, each in the order of first
+    /// occurrence.
     pub findings: Vec<ReviewedFinding>,
-    /// Occurrences of findings beyond those kept.
+    /// Number of occurrences of findings beyond those kept.
     pub dropped: u64,
-    /// Launches emulated.
+    /// Number of launches that were emulated.
     pub launches: u32,
-    /// Why the program could not be emulated to its end; it counts as an error.
+    /// Reason why emulation stopped early, if it did; it counts as an error.
     pub stopped: Option<String>,
-    /// Each expectation in order, if the program came to its end.
+    /// Result of each expectation in order, if the program ran to its end.
     pub checks: Vec<CheckResult>,
-    /// What the workload allows and nothing needs.
+    /// Allowances of the workload that no finding needed.
     pub unneeded: Diagnostics,
 }
 
-/// A finding, and whether it is meant.
+/// Finding, and the reason if the workload allows it.
 #[derive(Clone, Debug)]
 pub struct ReviewedFinding {
-    /// What was found.
+    /// Finding as the checker reported it.
     pub finding: Finding,
-    /// Why the workload allows it.
+    /// Reason given by the workload if it allows the finding.
     pub allowed: Option<String>,
 }
 
 impl Examined {
-    /// Findings of a verdict that the workload does not allow.
+    /// Returns the number of findings with a verdict that the workload does not allow.
     pub fn count(&self, verdict: Verdict) -> usize {
         let counts = |judged: &&ReviewedFinding| {
             judged.allowed.is_none() && judged.finding.verdict == verdict
@@ -43,13 +43,13 @@ impl Examined {
         self.findings.iter().filter(counts).count()
     }
 
-    /// Findings that the workload allows.
+    /// Returns the number of findings that the workload allows.
     pub fn allowed(&self) -> usize {
         let is_allowed = |judged: &&ReviewedFinding| judged.allowed.is_some();
         self.findings.iter().filter(is_allowed).count()
     }
 
-    /// Whether the program did nothing wrong: no errors, and every expected result.
+    /// True if the program has no errors and every result is as expected.
     pub fn is_clean(&self) -> bool {
         self.count(Verdict::Error) == 0
             && self.dropped == 0
@@ -59,11 +59,12 @@ impl Examined {
 }
 
 impl HostProgram {
-    /// Executes the program from memory that holds nothing yet, and watches what its kernels do.
+    /// Executes the program from uninitialized memory and checks the behaviour of its kernels.
     /// Addresses are those of [`HostProgram::execute`].
     ///
     /// # Errors
-    /// A description that asks for something impossible. A launch that fails is no error but a result.
+    /// Returns an error if the description asks for something impossible. A failed launch is
+    /// reported in the result.
     pub fn examine(&self, emulation: &EmulationSpec) -> Result<Examined, ExecuteError> {
         let progress = EmulationProgress::default();
         let mut host = Host::new(self, emulation, &progress);

@@ -1,4 +1,4 @@
-//! Graphs and buffers: what the host holds before the program runs, made from its description.
+//! Graphs and buffers: the host's initial data, built from the description.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::structures::{self, Elements, Structure};
 use super::tables;
 use super::{DEVICE_BYTES_MAX, unknown};
 
-/// Builds a graph.
+/// Builds a graph from its description.
 pub(super) fn build_graph(
     name: &Name,
     input: GraphInput,
@@ -22,7 +22,7 @@ pub(super) fn build_graph(
     }
 }
 
-/// Makes `g_vertices`, `g_arcs` and, unless the graph is empty, `g_source` known to expressions.
+/// Defines `g_vertices`, `g_arcs` and, unless the graph is empty, `g_source` for expressions.
 pub(super) fn define_properties(env: &mut Env, name: &str, graph: &Csr) {
     env.set(format!("{name}_vertices"), graph.vertices().into());
     env.set(format!("{name}_arcs"), graph.arcs().into());
@@ -31,7 +31,7 @@ pub(super) fn define_properties(env: &mut Env, name: &str, graph: &Csr) {
     }
 }
 
-/// Refuses a second graph of a name and properties that would hide a parameter.
+/// Rejects a duplicate graph name, and graph properties that would hide a parameter.
 pub(super) fn check_graph_name(
     name: &Name,
     env: &Env,
@@ -50,7 +50,7 @@ pub(super) fn check_graph_name(
     Ok(())
 }
 
-/// The graph of a name.
+/// Finds a graph by its name.
 pub(super) fn find_graph<'g>(
     graphs: &'g [(String, Csr)],
     name: &Name,
@@ -61,31 +61,30 @@ pub(super) fn find_graph<'g>(
         .ok_or_else(|| unknown("graph", name, graphs.iter().map(|(name, _)| name.as_str())))
 }
 
-/// A buffer whose size is known.
+/// Buffer whose size is known.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub(super) name: Name,
     pub(super) elements: Elements,
-    /// Number of elements.
     pub(super) length: usize,
     initial: Initial,
 }
 
-/// Where the initial contents come from.
+/// Source of the initial contents.
 #[derive(Debug)]
 enum Initial {
-    /// Zeros.
+    /// Zero in every byte of the buffer.
     Zero,
-    /// The same bit pattern everywhere.
+    /// Same bit pattern in every element.
     Repeated(ElementType, u64),
-    /// A generator or a graph, asked when the contents are needed.
+    /// Generator or graph, evaluated when the contents are needed.
     Described(Contents),
-    /// At hand.
+    /// Words of the contents, already in memory.
     Words(Vec<u32>),
 }
 
 impl Buffer {
-    /// Finds out the size of a buffer and checks its description.
+    /// Determines the size of a buffer and checks its description.
     pub(super) fn new(
         name: Name,
         contents: Contents,
@@ -222,7 +221,7 @@ impl Buffer {
         })
     }
 
-    /// The addresses that it holds, if it holds addresses.
+    /// Returns the addresses that the buffer holds, if it holds addresses.
     pub(super) fn pointers(&self) -> Option<&[Placed<Argument>]> {
         match &self.initial {
             Initial::Described(Contents::Pointers(pointers)) => Some(pointers),
@@ -230,17 +229,17 @@ impl Buffer {
         }
     }
 
-    /// Size on the device.
+    /// Returns the size on the device in bytes.
     pub(super) fn bytes(&self) -> u64 {
         (self.length * self.elements.bytes()) as u64
     }
 
-    /// Whether the host holds anything but zeros for it.
+    /// True if the host's contents are not just zeros.
     pub(super) fn has_contents(&self) -> bool {
         !matches!(self.initial, Initial::Zero) && self.length > 0
     }
 
-    /// The initial contents as the words of its memory.
+    /// Returns the initial contents as words of memory.
     pub(super) fn initial(&self, graphs: &[(String, Csr)]) -> Result<Vec<u32>, Diagnostic> {
         let contents = match &self.initial {
             Initial::Zero => {
@@ -280,7 +279,7 @@ impl Buffer {
     }
 }
 
-/// Refuses a second buffer of a name and more memory than a device has.
+/// Rejects a duplicate buffer name, and more total memory than a device has.
 pub(super) fn check_buffer(buffer: &Buffer, earlier: &[Buffer]) -> Result<(), Diagnostic> {
     let name = &buffer.name;
     if earlier

@@ -1,4 +1,4 @@
-//! Host programs: what a GPU program does on the host, executed functionally into a program trace.
+//! Host programs: the host side of a GPU program, executed functionally into a program trace.
 //!
 //! ```text
 //!  workload.ron --from_node--+                       +--> Program: allocations, commands, kernels
@@ -7,10 +7,10 @@
 //!                                     +-- module (PTX), graphs, buffers
 //! ```
 //!
-//! A workload file, with a parameter that `workload.n=..` overrides. A string that starts with `=`
-//! is an integer expression over parameters, loop counters and, for a graph `g`, `g_vertices`,
-//! `g_arcs` and `g_source` (the vertex with the most arcs); `"=name"` alone may also stand for a
-//! parameter of any other kind, even a whole graph:
+//! Example of a workload file, with a parameter that `workload.n=..` overrides. A string that
+//! starts with `=` is an integer expression over parameters and loop counters. For a graph `g`, it
+//! may also use `g_vertices`, `g_arcs` and `g_source` (the vertex with the most arcs). `"=name"`
+//! alone may also refer to a parameter of any other kind, even a whole graph:
 //!
 //! ```ron
 //! Workload(
@@ -39,7 +39,7 @@
 //! )
 //! ```
 //!
-//! The same in Rust:
+//! Equivalent program in Rust:
 //!
 //! ```
 //! use warpweave_inputs::{ArrayGenerator, ElementType::F32, reference::VectorAdd};
@@ -79,15 +79,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `description/` is what a program is made of, `read.rs` reads it from a file (`modules.rs` its modules, `params.rs` its parameters,
-//! `sizes.rs` sets of their values) and `builder.rs` takes
-//! it from Rust code; `inputs.rs` makes the graphs and buffers, `structures.rs` lays out structures, `tables.rs` fills buffers of them, `textures.rs` the textures over them, `check.rs` finds what cannot work before
-//! anything runs, `execute/` runs it, `examine.rs` watches it, `results.rs` says what may be written of it, `answers.rs` and `compare.rs` judge what it left behind.
-//! [References](warpweave_inputs::reference) are found by name in an open list.
+//! `description/` holds the data types of a program. `read.rs` reads them from a file (`modules.rs`
+//! its modules, `params.rs` its parameters, `sizes.rs` sets of their values), and `builder.rs`
+//! takes them from Rust code. `inputs.rs` builds graphs and buffers, and `structures.rs` lays out
+//! structures. `tables.rs` fills buffers of structures, and `textures.rs` defines textures over
+//! buffers. `check.rs` checks the program before it runs, `execute/` runs it, and `examine.rs`
+//! observes it. `results.rs` selects the results to write, and `answers.rs` and `compare.rs` check
+//! the final buffers. [References](warpweave_inputs::reference) are found by name in an extensible
+//! list.
 //!
 //! # Not modelled
-//! Copies that overlap with kernels, events. Launches of different streams are emulated in the order
-//! of the program.
+//! Copies that overlap with kernels, events. Launches of different streams are emulated in program
+//! order.
 
 mod answers;
 mod buffer_use;
@@ -136,10 +139,10 @@ pub use warpweave_ptx::{
     AccessSite, EmulationError, Finding, FindingKind, Printed, SourcePlace, Verdict,
 };
 
-/// Device memory all buffers together may take: 4 GiB.
+/// Maximum device memory of all buffers together: 4 GiB.
 pub const DEVICE_BYTES_MAX: u64 = 4 << 30;
 
-/// A checked host program with its inputs, ready to be executed any number of times.
+/// Checked host program with its inputs, ready to be executed any number of times.
 #[derive(Debug)]
 pub struct HostProgram {
     name: String,
@@ -151,68 +154,68 @@ pub struct HostProgram {
     textures: Vec<textures::BufferTexture>,
     commands: Vec<Placed<Command>>,
     expectations: Vec<Expectation>,
-    /// Buffers that are written when the results are asked for.
+    /// Buffers that are written as results on request.
     results: Vec<(Name, ResultFormat)>,
-    /// Findings of a check that are meant.
+    /// Findings of a check that are intended.
     allowed: Vec<Placed<Allow>>,
-    /// What may be forgotten.
+    /// Warnings about copies that may have been forgotten.
     warnings: Diagnostics,
-    /// Parameters and properties of graphs.
+    /// Values of parameters and graph properties, for expressions.
     env: Env,
-    /// How files are read.
+    /// File access with its memory limits.
     reading: Files,
-    /// Those that were.
+    /// Paths of all files that were read.
     files_read: Vec<PathBuf>,
-    /// The text of its file with the values of its parameters.
+    /// Text of the program's file with the values of its parameters.
     resolved: String,
-    /// Names of the parameters of its file.
+    /// Names of the parameters in the program's file.
     parameters: Vec<String>,
 }
 
 impl HostProgram {
-    /// Starts a host program in Rust.
+    /// Starts a builder for a host program in Rust.
     pub fn builder(name: impl Into<String>) -> HostProgramBuilder {
         HostProgramBuilder::new(name)
     }
 
-    /// Name for people.
+    /// Returns the name of the program for display.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// One sentence; may be empty.
+    /// Returns a one-sentence summary, which may be empty.
     pub fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// Its modules, in order; at least one.
+    /// Returns the modules in order; there is at least one.
     pub fn modules(&self) -> &[ProgramModule] {
         &self.modules
     }
 
-    /// What the program may have forgotten: warnings.
+    /// Returns warnings about copies the program may have forgotten.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings
     }
 
-    /// Names of the buffers, in the order of their allocation.
+    /// Returns the names of the buffers in allocation order.
     pub fn buffers(&self) -> impl Iterator<Item = &str> + Clone {
         self.buffers.iter().map(|buffer| buffer.name.value.as_str())
     }
 
-    /// The files that were read for it: module, graphs, buffers and right answers.
+    /// Returns the files read for the program: modules, graphs, buffers and reference answers.
     pub fn files_read(&self) -> &[PathBuf] {
         &self.files_read
     }
 
-    /// The text of its file with the values of its parameters: equal for files and overrides that mean the
-    /// same program, given the same bytes in [the files read](Self::files_read). Empty of a program built in
-    /// Rust.
+    /// Returns the text of the program's file with the values of its parameters. It is equal for
+    /// files and overrides that mean the same program, given equal bytes in [the files
+    /// read](Self::files_read). It is empty for a program built in Rust.
     pub fn resolved(&self) -> &str {
         &self.resolved
     }
 
-    /// Names of the parameters of its file, in order.
+    /// Returns the names of the parameters in the program's file, in order.
     pub fn parameters(&self) -> &[String] {
         &self.parameters
     }
@@ -224,7 +227,7 @@ impl HostProgram {
             .ok_or_else(|| unknown("buffer", name, self.buffers()))
     }
 
-    /// The numbers of a buffer, or of a field of its structures, which is called `buffer.field`.
+    /// Returns the numbers of a buffer, or of a structure field named `buffer.field`.
     fn column(&self, name: &Name) -> Result<Column, Diagnostic> {
         let text = name.value.as_str();
         let of_field = |buffer: &Buffer| {
@@ -279,7 +282,7 @@ impl HostProgram {
     }
 }
 
-/// What references of the host may look at.
+/// Host data that references may read.
 impl Inputs for HostProgram {
     fn layout(&self, buffer: &Name) -> Result<Layout, Diagnostic> {
         Ok(self.column(buffer)?.layout())
@@ -304,7 +307,7 @@ impl Inputs for HostProgram {
     }
 }
 
-/// An unknown name and the nearest valid one.
+/// Reports an unknown name, with the nearest valid one.
 fn unknown<'a>(
     what: &str,
     name: &Name,

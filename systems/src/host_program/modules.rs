@@ -1,4 +1,4 @@
-//! The modules of a program, and which of them a command means.
+//! Modules of a program, and selection of the module that a command refers to.
 
 use std::sync::Arc;
 
@@ -8,19 +8,17 @@ use warpweave_ptx::{Kernel, Module};
 
 use super::unknown;
 
-/// Text of a PTX module.
+/// PTX text of a module, before parsing.
 #[derive(Clone, Debug)]
 pub(super) struct ModuleText {
-    /// What commands call it.
     pub(super) name: Name,
-    /// What messages call it.
     pub(super) file: String,
     pub(super) text: String,
-    /// Where it is named.
+    /// Location in the file that names it.
     pub(super) place: Option<Span>,
 }
 
-/// A module of a program.
+/// Parsed PTX module of a host program.
 #[derive(Debug)]
 pub struct ProgramModule {
     name: String,
@@ -29,22 +27,22 @@ pub struct ProgramModule {
 }
 
 impl ProgramModule {
-    /// What commands of the host call it.
+    /// Returns the name of the module in host commands.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its kernels and variables.
+    /// Returns the parsed module with its kernels and variables.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Its text, in PTX.
+    /// Returns the PTX text of the module.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Names of all its kernels, those that cannot be launched too.
+    /// Returns the names of all kernels, including those that cannot be launched.
     pub(super) fn kernel_names(&self) -> impl Iterator<Item = &str> + Clone {
         let refused = self.module.refused().iter();
         let names = self.module.kernels().iter().map(Kernel::name);
@@ -52,7 +50,7 @@ impl ProgramModule {
     }
 }
 
-/// Parses the modules of a program.
+/// Parses all modules of a program.
 pub(super) fn parse(texts: Vec<ModuleText>) -> Result<Vec<ProgramModule>, Diagnostics> {
     if texts.is_empty() {
         return Err(Diagnostic::error("a host program needs a module")
@@ -100,7 +98,7 @@ fn parse_one(module: &ModuleText) -> Result<Module, Diagnostics> {
     Err(diagnostics.collect())
 }
 
-/// Complaints about a module as diagnostics that point into its text.
+/// Converts problems of a module to diagnostics that point into its text.
 pub(super) fn in_module(
     file: &str,
     text: &str,
@@ -119,7 +117,7 @@ pub(super) fn in_module(
     })
 }
 
-/// A sort of thing that modules have.
+/// Kind of named item in a module.
 #[derive(Clone, Copy)]
 pub(super) enum SymbolKind {
     Kernel,
@@ -136,7 +134,7 @@ impl SymbolKind {
         }
     }
 
-    /// The names of a module's things of this sort.
+    /// Returns the names of a module's items of this kind.
     fn names(self, module: &ProgramModule) -> Vec<&str> {
         match self {
             Self::Kernel => module.kernel_names().collect(),
@@ -146,7 +144,8 @@ impl SymbolKind {
     }
 }
 
-/// The number of the module that has a thing of a name: the chosen one, or else the only one that has it.
+/// Returns the index of the module that defines an item: the chosen one, or else the only one that
+/// defines it.
 pub(super) fn find(
     modules: &[ProgramModule],
     chosen: Option<&Name>,

@@ -9,18 +9,17 @@ use warpweave_params::{
     resolve_expressions, to_ron,
 };
 
-/// The parameters with their values after overrides.
+/// Parameters with their values after overrides.
 #[derive(Default)]
 pub(super) struct Params {
-    /// Integers and booleans.
+    /// Integer and boolean parameters, visible in expressions.
     pub(super) env: Env,
-    /// All but integers; `"=name"` alone stands for the whole value.
+    /// Parameters other than integers; `"=name"` alone refers to the whole value.
     values: BTreeMap<String, Node>,
 }
 
 impl Params {
-    /// Gives the declared parameters their values; an override replaces the value of the one it
-    /// names.
+    /// Assigns values to the declared parameters; an override replaces the declared value.
     pub(super) fn read(
         declared: &Entries<Node>,
         overrides: &BTreeMap<String, Node>,
@@ -80,8 +79,8 @@ impl Params {
         Ok(())
     }
 
-    /// The text of a workload file in which every parameter has its value: equal for files and overrides
-    /// that mean the same program.
+    /// Returns the text of a workload file with all parameters evaluated. It is equal for files and
+    /// overrides that mean the same program.
     pub(super) fn resolved(&self, workload: &Node) -> String {
         let mut workload = workload.clone();
         if let Kind::Struct(Struct { fields, .. }) = &mut workload.kind {
@@ -104,7 +103,7 @@ impl Params {
         to_ron(&workload)
     }
 
-    /// Puts the value of a parameter in place of what is declared.
+    /// Replaces a declared parameter value by its final value.
     fn resolve(&self, name: &str, declared: &mut Node) {
         match self.values.get(name) {
             Some(value) => declared.kind = value.kind.clone(),
@@ -116,14 +115,14 @@ impl Params {
         }
     }
 
-    /// Puts parameters that are no integers where `"=name"` stands, and integers of expressions
-    /// known by now.
+    /// Replaces `"=name"` by non-integer parameters, and expressions by integers where they are
+    /// already known.
     fn substitute(&self, node: &mut Node) -> Result<(), Diagnostics> {
         self.insert_values(node);
         resolve_expressions(node, &self.env)
     }
 
-    /// Reads a part of the file; left out, it is empty.
+    /// Reads a section of the file; it is empty if omitted.
     pub(super) fn part<T: DeserializeOwned + Default>(
         &self,
         node: Option<Node>,
@@ -135,13 +134,13 @@ impl Params {
         from_node(&node)
     }
 
-    /// Reads a part of the file that is there.
+    /// Reads a section that is present in the file.
     pub(super) fn value<T: DeserializeOwned>(&self, mut node: Node) -> Result<T, Diagnostics> {
         self.insert_values(&mut node);
         from_node(&node)
     }
 
-    /// Reads a part of the file in which every expression has its value by now.
+    /// Reads a section of the file whose expressions can all be evaluated now.
     pub(super) fn evaluated_part<T: DeserializeOwned + Default>(
         &self,
         node: Option<Node>,
@@ -155,7 +154,7 @@ impl Params {
         from_node(&node)
     }
 
-    /// Puts parameters that are no integers where `"=name"` stands.
+    /// Replaces `"=name"` by the values of non-integer parameters.
     fn insert_values(&self, node: &mut Node) {
         node.walk_mut(&mut |node| {
             let name = node.as_str().and_then(|text| text.strip_prefix('='));

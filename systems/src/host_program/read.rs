@@ -1,4 +1,4 @@
-//! Workload files: from the tree to a host program.
+//! Reader for workload files: from the parsed tree to a host program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::modules::ModuleText;
 use super::params::Params;
 use super::sizes;
 
-/// A workload file. Its parts are read one after another: each may use what those before define.
+/// Workload file. Its sections are read in order, and each may use definitions of earlier ones.
 #[derive(Deserialize)]
 struct Workload {
     #[serde(default)]
@@ -48,7 +48,7 @@ struct Workload {
     allow: Option<Node>,
 }
 
-/// An expectation whose answer is still to be looked up.
+/// Expectation whose reference is not yet resolved.
 #[derive(Deserialize)]
 struct Expect {
     buffer: Name,
@@ -61,13 +61,13 @@ struct Expect {
 }
 
 impl HostProgram {
-    /// Reads a workload file. What it names is read as `files` says; `size` chooses one of its sizes,
-    /// whose values take the place of those in `params`; `overrides` replace parameters by name, those
-    /// of the size included; `references` are the right answers it may name. The program is named after
-    /// the file.
+    /// Reads a workload file. Files that it names are read through `files`. `size` selects one of
+    /// its sizes, whose values replace those in `params`. `overrides` replace parameters by name,
+    /// including those set by the size. `references` holds the reference answers it may name. The
+    /// program is named after the file.
     ///
     /// # Errors
-    /// Everything wrong with the file, its module or its inputs, each with its place.
+    /// Returns all problems of the file, its modules and its inputs, each with its location.
     pub fn from_node(
         node: &Node,
         files: &Files,
@@ -145,7 +145,7 @@ impl HostProgram {
     }
 }
 
-/// The modules and their files: one, or several by name.
+/// Reads the modules and their files: a single one, or several by name.
 fn modules(
     module: Option<Node>,
     modules: Option<Node>,
@@ -169,7 +169,7 @@ fn modules(
     Ok(named.into_iter().collect())
 }
 
-/// What an expectation asks: one of the two.
+/// Returns the requirement of an expectation, which must be exactly one of the two kinds.
 fn demand(expect: &Expect, references: &References) -> Result<Demand, Diagnostics> {
     match (&expect.equals, &expect.holds) {
         (Some(equals), None) => {
@@ -199,7 +199,7 @@ fn demand(expect: &Expect, references: &References) -> Result<Demand, Diagnostic
     }
 }
 
-/// The module `called` so, in the file that is named.
+/// Reads the module `called` from the file `name`.
 fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, Diagnostic> {
     let path = files.folder().join(&name.value);
     let what = "a PTX module: it does not begin with `.version`";
@@ -227,10 +227,10 @@ fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, D
     })
 }
 
-/// Bytes that the words and the instructions of PTX take for each byte of its text.
+/// Memory charged for PTX tokens and instructions, in bytes per byte of text.
 const PTX_EXPANSION: u64 = 48;
 
-/// Whether a text begins as PTX does, after comments.
+/// True if a text starts like PTX after comments.
 fn is_ptx(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {

@@ -1,4 +1,4 @@
-//! The buffers that a program calls its results, as files.
+//! Result buffers of a program, written as files.
 
 use warpweave_inputs::table;
 
@@ -6,14 +6,14 @@ use super::structures::Elements;
 use super::{Executed, HostProgram};
 
 impl HostProgram {
-    /// Names of the files that [`HostProgram::results`] gives, in order.
+    /// Returns the file names of [`HostProgram::results`], in order.
     pub fn result_names(&self) -> impl Iterator<Item = String> {
         let results = self.results.iter();
         results.map(|(buffer, format)| format!("{}.{}", buffer.value, format.ending()))
     }
 
-    /// The results of a program that was executed, each as the bytes of a file. A buffer that was never copied to
-    /// the host, in a loop of no rounds, is left out.
+    /// Returns the results of an executed program, each as the bytes of a file. A buffer that was
+    /// never copied to the host, such as in a loop without iterations, is omitted.
     pub fn results(&self, executed: &Executed) -> impl Iterator<Item = (String, Vec<u8>)> {
         let results = self.result_names().zip(&self.results);
         results.filter_map(|(file, (name, format))| {

@@ -1,12 +1,11 @@
-//! Sizes of a workload: values of several parameters under one name.
+//! Sizes of a workload: named sets of parameter values.
 
 use std::collections::BTreeMap;
 
 use warpweave_inputs::Name;
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, name_hint};
 
-/// The values that take the place of those in `params`: of the chosen size, and of the overrides, which
-/// come after it.
+/// Returns the values that replace those in `params`: those of the chosen size, then the overrides.
 pub(super) fn values(
     params: &Entries<Node>,
     sizes: &Entries<Entries<Node>>,

@@ -1,4 +1,4 @@
-//! Structures laid out as C lays them out, and their fields among the bytes of a buffer.
+//! Structures in C layout, and access to their fields in the bytes of a buffer.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,29 +10,29 @@ use warpweave_params::{Diagnostic, Diagnostics, Placed, name_hint};
 use super::description::{Argument, Command, FieldValue, Record};
 use super::unknown;
 
-/// Bytes of a word of a buffer.
+/// Size in bytes of a word of a buffer.
 const WORD_BYTES: usize = 4;
 
-/// A structure whose fields have places.
+/// Structure type with the offsets of its fields.
 #[derive(Debug)]
 pub(super) struct Structure {
     pub(super) name: Name,
     pub(super) fields: Vec<Field>,
-    /// Bytes from one to the next, a multiple of those of its largest field.
+    /// Stride between structures in bytes, a multiple of the largest field's size.
     pub(super) bytes: usize,
 }
 
-/// A field of a structure.
+/// Field of a structure, with its type and offset.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) element: ElementType,
-    /// Bytes before it.
+    /// Offset from the structure's start, in bytes.
     pub(super) offset: usize,
 }
 
 impl Structure {
-    /// Gives each field the next place that is a multiple of its size.
+    /// Assigns each field the next offset that is a multiple of its size.
     pub(super) fn new(
         name: Name,
         fields: impl IntoIterator<Item = (Name, ElementType)>,
@@ -68,12 +68,12 @@ impl Structure {
         })
     }
 
-    /// Names of the fields, in order.
+    /// Returns the names of the fields in order.
     pub(super) fn field_names(&self) -> impl Iterator<Item = &str> + Clone {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// Its fields in a buffer of `length` structures.
+    /// Returns its fields as columns of a buffer with `length` structures.
     pub(super) fn columns(
         &self,
         buffer: usize,
@@ -91,7 +91,7 @@ impl Structure {
         })
     }
 
-    /// Where its fields lie, for messages.
+    /// Describes the offsets of its fields, for messages.
     pub(super) fn places(&self) -> String {
         let place =
             |field: &Field| format!("{} {:?} at {}", field.name, field.element, field.offset);
@@ -104,7 +104,7 @@ impl Structure {
         )
     }
 
-    /// The fields of a record in order, each with its type.
+    /// Returns the fields of a record in order, each with its type.
     fn lay_out(&self, record: &Record) -> Result<Vec<Placed<Argument>>, Diagnostics> {
         let mut problems = Diagnostics::new();
         let name = &self.name.value;
@@ -129,7 +129,7 @@ impl Structure {
 }
 
 impl Field {
-    /// What a kernel gets for the field.
+    /// Returns the value that a kernel receives for the field.
     fn argument(&self, given: &FieldValue) -> Result<Placed<Argument>, Diagnostic> {
         let value = match given {
             FieldValue::Number(value) => value,
@@ -177,7 +177,7 @@ impl Field {
     }
 }
 
-/// The structure of a name.
+/// Finds a structure type by its name.
 pub(super) fn find<'s>(
     structures: &'s [Arc<Structure>],
     name: &Name,
@@ -189,7 +189,7 @@ pub(super) fn find<'s>(
     found.ok_or_else(|| unknown("structure", name, names))
 }
 
-/// Lays out the records that commands pass on.
+/// Lays out the records in the arguments of commands.
 pub(super) fn lay_out(
     commands: &mut [Placed<Command>],
     structures: &[Arc<Structure>],
@@ -225,7 +225,7 @@ fn records(
     }
 }
 
-/// What the elements of a buffer are.
+/// Element type of a buffer, with its layout.
 #[derive(Clone, Debug)]
 pub(super) enum Elements {
     Numbers(ElementType),
@@ -233,7 +233,7 @@ pub(super) enum Elements {
 }
 
 impl Elements {
-    /// Bytes from one element to the next.
+    /// Returns the stride between elements in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Numbers(element) => element.bytes(),
@@ -242,16 +242,17 @@ impl Elements {
     }
 }
 
-/// Numbers of one type at equal distances in a buffer: its elements, or a field of each of its structures.
+/// Column of equally spaced numbers of one type in a buffer: its elements, or a field of its
+/// structures.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
-    /// Number of the buffer.
+    /// Index of the buffer in the program.
     pub(super) buffer: usize,
     pub(super) element: ElementType,
     pub(super) length: usize,
-    /// Bytes before the first one.
+    /// Offset of the first number, in bytes.
     pub(super) first: usize,
-    /// Bytes from one to the next.
+    /// Stride between consecutive numbers, in bytes.
     pub(super) stride: usize,
 }
 
@@ -263,18 +264,18 @@ impl Column {
         }
     }
 
-    /// Bytes of the buffer before a number.
+    /// Returns the offset of a number in the buffer, in bytes.
     pub(super) fn offset(&self, index: usize) -> u64 {
         (self.first + index * self.stride) as u64
     }
 
-    /// The numbers alone, out of the words of the buffer.
+    /// Extracts the numbers of the column from the words of the buffer.
     pub(super) fn gather<'w>(&self, words: &'w [u32]) -> Cow<'w, [u32]> {
         if self.stride == self.element.bytes() {
             return Cow::Borrowed(words);
         }
         let pattern = |index| {
-            // Fields lie at multiples of their size, so none lies across words but those of two.
+            // Fields are aligned to their size, so only two-word fields span several words.
             let at = self.offset(index) as usize;
             let word = at / WORD_BYTES;
             match self.element.bytes() {
@@ -288,7 +289,7 @@ impl Column {
         Cow::Owned(self.element.pack((0..self.length).map(pattern)))
     }
 
-    /// Puts numbers into their places among the bytes of the buffer.
+    /// Writes the numbers of the column into the bytes of the buffer.
     pub(super) fn scatter(&self, numbers: impl IntoIterator<Item = u64>, bytes: &mut [u8]) {
         let size = self.element.bytes();
         for (index, pattern) in numbers.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed};
 
 use super::structures::Structure;
 
-/// Structures out of a table that has a column for each field.
+/// Builds structures from a table with a column for each field.
 pub(super) fn read(
     structure: &Structure,
     path: &Placed<PathBuf>,
@@ -56,7 +56,7 @@ pub(super) fn read(
     })
 }
 
-/// Structures whose numbers are given, field by field.
+/// Builds structures from rows of numbers, one for each field.
 pub(super) fn given(
     structure: &Structure,
     rows: &[Placed<Vec<Value>>],

@@ -1,8 +1,8 @@
-//! Textures over buffers: their numbers, and what there is of them on the device.
+//! Textures over buffers: their evaluated numbers, and their state on the device.
 //!
-//! A texture lies over what its buffer points to when a kernel is launched, so that it follows buffers
-//! that are swapped. A reference of the module that has the name of a texture stands for it from the
-//! start; `BindTexture` lets it stand for another one.
+//! A texture covers the memory its buffer points to at kernel launch, so it follows swapped
+//! buffers. A module reference with the name of a texture is bound to it initially; `BindTexture`
+//! binds it to another one.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use super::inputs::Buffer;
 use super::modules::ProgramModule;
 use super::unknown;
 
-/// A texture whose numbers are known.
+/// Texture whose numbers are evaluated.
 #[derive(Debug)]
 pub(super) struct BufferTexture {
     pub(super) name: Name,
-    /// Number of its buffer.
+    /// Index of its buffer in the program.
     pub(super) buffer: usize,
-    /// At address 0.
+    /// Texture descriptor with the base address set to 0.
     texture: Texture,
 }
 
 impl BufferTexture {
-    /// Finds the numbers of a texture and checks them.
+    /// Evaluates the numbers of a texture and checks them.
     pub(super) fn new(
         name: Name,
         input: &TextureInput,
@@ -99,7 +99,7 @@ impl BufferTexture {
         })
     }
 
-    /// As it lies at an address.
+    /// Returns the texture descriptor for a buffer at `address`.
     pub(super) fn at(&self, address: u64) -> Texture {
         Texture {
             address,
@@ -108,7 +108,7 @@ impl BufferTexture {
     }
 }
 
-/// The texture of a name.
+/// Finds a texture by its name.
 pub(super) fn find(textures: &[BufferTexture], name: &Name) -> Result<usize, Diagnostic> {
     let found = textures
         .iter()
@@ -117,17 +117,17 @@ pub(super) fn find(textures: &[BufferTexture], name: &Name) -> Result<usize, Dia
     found.ok_or_else(|| unknown("texture", name, names))
 }
 
-/// What there is of textures on the device.
+/// State of the textures on the device.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
-    /// Handles by texture and address.
+    /// Handles, keyed by texture index and address.
     handles: BTreeMap<(usize, u64), u64>,
-    /// References, each with the number of its module, and the numbers of their textures.
+    /// Bound references, keyed by module index and name, with the index of the texture.
     references: BTreeMap<(usize, String), usize>,
 }
 
 impl Bound {
-    /// References stand for the textures of their names.
+    /// Binds references to the textures of the same name.
     pub(super) fn by_name(modules: &[ProgramModule], textures: &[BufferTexture]) -> Self {
         let mut bound = Self::default();
         for (number, module) in modules.iter().enumerate() {
@@ -141,13 +141,13 @@ impl Bound {
         bound
     }
 
-    /// Lets a reference of a module stand for a texture from now on.
+    /// Binds a texture to a reference of a module, for later launches.
     pub(super) fn bind(&mut self, module: usize, reference: &str, texture: usize) {
         let reference = (module, reference.to_owned());
         self.references.insert(reference, texture);
     }
 
-    /// The references of a module that stand for something.
+    /// Returns the references of a module that are bound.
     pub(super) fn references(&self, module: usize) -> Vec<(String, usize)> {
         let references = self.references.iter();
         let references = references.filter(|((of, _), _)| *of == module);
@@ -156,7 +156,7 @@ impl Bound {
             .collect()
     }
 
-    /// The handle of a texture over memory at an address, and whether it was made just now.
+    /// Returns the handle of a texture over memory at an address, and true if it was newly created.
     pub(super) fn handle(
         &mut self,
         textures: &[BufferTexture],

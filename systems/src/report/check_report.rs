@@ -1,4 +1,4 @@
-//! What a check of a program found, as a page for people and as one object for machines.
+//! Findings of a program check, as readable text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::json::Check;
 use crate::host_program::{Examined, ReviewedFinding};
 
 impl Examined {
-    /// A page for people.
+    /// Returns the findings as a readable text page.
     pub fn to_text(&self, scenario: &str) -> String {
         let launches = match self.launches {
             1 => "1 launch".to_owned(),
@@ -51,7 +51,7 @@ impl Examined {
         text
     }
 
-    /// One object with stable keys, as indented JSON.
+    /// Returns the findings as an indented JSON object with stable keys.
     pub fn to_json(&self, scenario: &str) -> String {
         let object = Object {
             schema_version: SCHEMA_VERSION,

@@ -1,11 +1,11 @@
-//! The part of the page that says what the run cost.
+//! Energy section of the report page.
 
 use std::fmt;
 
 use crate::elaboration::address::any_index;
 use crate::energy::EnergyReport;
 
-/// Totals, then a line per component.
+/// Writes the totals, then a line per component.
 pub(super) fn write_energy(out: &mut String, energy: &EnergyReport) -> fmt::Result {
     use fmt::Write as _;
     writeln!(
@@ -50,7 +50,7 @@ pub(super) fn write_energy(out: &mut String, energy: &EnergyReport) -> fmt::Resu
     Ok(())
 }
 
-/// Three digits after the point and the prefix that suits.
+/// Formats a value with three decimals and a suitable unit prefix.
 pub(super) fn scaled(value: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 7] = [
         (1.0, ""),

@@ -1,4 +1,4 @@
-//! What the statistics of a run say by the roles they play, whatever component reports them.
+//! Statistics of a run selected by their roles, independent of the reporting component.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,35 +9,34 @@ use warpweave_framework::{InstanceStatistics, Label, Statistic, Value};
 
 use crate::elaboration::address::any_index;
 
-/// What the names of statistics that say where issue slots went may begin with.
+/// Optional name prefix of issue-slot statistics.
 const SLOTS: &str = "slots_";
-/// What stands between a reason and a part of its slots in the names of the latter.
+/// Separator between the reason and its part in the names of part statistics.
 const PARTS: &str = "_slots_";
-/// What the names of the latencies of loads begin with.
+/// Name prefix of load-latency statistics.
 const LATENCY: &str = "load_latency_";
 
-/// Where the issue slots of the compute units went.
+/// Breakdown of the compute units' issue slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Slots {
-    /// Without `slots_`; the first issued.
+    /// Names of the reasons without `slots_`; the first is issued slots.
     pub(super) names: Vec<String>,
-    /// Per unit its path and its slots, by name.
+    /// Path and slot counts of each unit, in the order of the names.
     pub(super) units: Vec<(String, Vec<u64>)>,
-    /// Of all units: reason, part and slots, in the order in which they are first met.
+    /// Parts over all units as reason, part and slots, in the order of first occurrence.
     pub(super) parts: Vec<(String, String, u64)>,
 }
 
-/// A piece of the bar of issue slots.
+/// One piece of the issue-slot bar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BarSegment {
-    /// The reason.
     pub(super) reason: String,
-    /// The part of it; none for what no part is known of.
+    /// Part of the reason; `None` for slots without a known part.
     pub(super) part: Option<String>,
     pub(super) slots: u64,
 }
 
-/// A part and a whole of something that has a name.
+/// Named ratio of a part to a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NamedFraction {
     pub(super) name: String,
@@ -45,16 +44,16 @@ pub(super) struct NamedFraction {
     pub(super) whole: u64,
 }
 
-/// How busy something shared was.
+/// Utilisation of a group of equal shared resources.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shared {
-    /// Pattern of the paths and name of the statistic.
+    /// Pattern of the paths, and name of the statistic.
     pub(super) name: String,
-    /// How many alike there are.
+    /// Number of equal resources in the group.
     pub(super) places: usize,
-    /// Mean over all of them.
+    /// Mean utilisation over all of them.
     pub(super) mean: f64,
-    /// The largest.
+    /// Highest utilisation of any one resource.
     pub(super) busiest: f64,
 }
 
@@ -108,13 +107,14 @@ impl Slots {
         slots
     }
 
-    /// Slots of all units by name.
+    /// Returns the slots of all units, summed by name.
     pub(super) fn totals(&self) -> Vec<u64> {
         let total = |at: usize| self.units.iter().map(|(_, counts)| counts[at]).sum();
         (0..self.names.len()).map(total).collect()
     }
 
-    /// Slots of all units, reasons cut into their parts and what is left of them. They add up to all slots.
+    /// Returns the slots of all units, with each reason split into its parts and the remainder.
+    /// Their sum is the number of all slots.
     pub(super) fn pieces(&self) -> Vec<BarSegment> {
         let mut pieces = Vec::new();
         for (reason, mut left) in self.names.iter().zip(self.totals()) {
@@ -137,12 +137,12 @@ impl Slots {
     }
 }
 
-/// The reason for which the slots were lost that a statistic of this name counts.
+/// Returns the stall reason that a statistic of this name counts.
 fn reason(name: &str) -> &str {
     name.strip_prefix(SLOTS).unwrap_or(name)
 }
 
-/// Where a label that is called the same is among `labels`, most likely at `next`.
+/// Returns the index of a label of the same name in `labels`, trying `next` first.
 fn place(
     labels: &[&Arc<Label>],
     label: &Arc<Label>,
@@ -158,8 +158,8 @@ fn place(
     labels.iter().position(is)
 }
 
-/// Shares of what plays a role, in the order in which they are first met: the statistics of one name
-/// together.
+/// Returns the ratios of statistics with a role, in the order of first occurrence. Statistics of
+/// the same name are summed.
 fn shares<'s>(
     statistics: &'s [InstanceStatistics],
     role: warpweave_framework::Role,
@@ -200,7 +200,7 @@ fn shares<'s>(
     found
 }
 
-/// Hit rates by pattern of the caches' paths; those without a look-up are left out.
+/// Returns the hit rates by pattern of cache paths, omitting caches without accesses.
 pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(NamedFraction, usize)>> {
     let found = shares(statistics, roles::HIT_RATE, |instance, _| {
         any_index(&instance.path).into()
@@ -211,8 +211,8 @@ pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(NamedF
     })
 }
 
-/// Latencies of loads by the level that answered last: cycles over loads. Levels without loads are left
-/// out.
+/// Returns load latencies by the level that answered last, as cycles over loads. Levels without
+/// loads are omitted.
 pub(super) fn latencies(statistics: &[InstanceStatistics]) -> Option<Vec<NamedFraction>> {
     let found = shares(statistics, roles::LOAD_LATENCY, |_, statistic| {
         let name = statistic.name.strip_prefix(LATENCY);
@@ -224,7 +224,7 @@ pub(super) fn latencies(statistics: &[InstanceStatistics]) -> Option<Vec<NamedFr
     })
 }
 
-/// How busy what is shared was.
+/// Returns the utilisation of shared resources.
 pub(super) fn utilisations(statistics: &[InstanceStatistics]) -> Option<Vec<Shared>> {
     let found = shares(statistics, roles::UTILISATION, |instance, statistic| {
         let name = statistic.name.split('[').next().unwrap_or_default();
@@ -242,7 +242,7 @@ pub(super) fn utilisations(statistics: &[InstanceStatistics]) -> Option<Vec<Shar
     })
 }
 
-/// The part of a whole, and 0 of nothing.
+/// Returns `part` divided by `whole`, or 0 if `whole` is 0.
 pub(super) fn quotient(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0

@@ -1,4 +1,4 @@
-//! Statistics of instances that differ in their indices only, combined as each says.
+//! Groups of instances that differ only in their indices, with combined statistics.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use warpweave_framework::{Combination, InstanceStatistics, Statistic, Value};
 
 use crate::elaboration::address::any_index;
 
-/// Instances of one kind whose paths are equal but for their indices.
+/// Instances of one kind whose paths are equal except for their indices.
 pub(super) struct Group {
-    /// Path with `[*]` for every index.
+    /// Path with `[*]` in place of every index.
     pub(super) pattern: String,
     pub(super) kind: String,
     pub(super) instances: usize,
-    /// What the instances report, combined, in the order the component reports it.
+    /// Combined statistics of the instances, in the component's report order.
     pub(super) totals: Vec<Total>,
 }
 
-/// One statistic of a group.
+/// One statistic, combined over a group.
 pub(super) struct Total {
     pub(super) name: String,
     pub(super) unit: &'static str,
@@ -24,17 +24,17 @@ pub(super) struct Total {
     pub(super) combined: Combined,
 }
 
-/// The values of a statistic of several instances.
+/// Combined values of a statistic from several instances.
 #[derive(Debug, PartialEq)]
 pub(super) enum Combined {
-    /// They became one.
+    /// Values could be combined into one value.
     One(Value),
-    /// They stand for their instances alone: which number how many report.
+    /// Values are not combinable: maps each number to the count of instances that report it.
     Apart(BTreeMap<u64, usize>),
 }
 
 impl Combined {
-    /// What the first instance of a group reports; nothing of what a page has no room for.
+    /// Starts with the first instance's statistic; `None` for kinds that a page has no room for.
     fn of(statistic: &Statistic) -> Option<Self> {
         match (&statistic.value, statistic.combination) {
             (Value::Series(_), _) => None,
@@ -43,7 +43,7 @@ impl Combined {
         }
     }
 
-    /// Joins what another instance reports.
+    /// Adds the value of another instance.
     fn join(&mut self, value: &Value, combination: Combination) {
         match (self, value) {
             (Self::Apart(numbers), Value::Number(n)) => *numbers.entry(*n).or_default() += 1,
@@ -82,7 +82,7 @@ fn join(one: &mut Value, other: &Value, combination: Combination) {
     }
 }
 
-/// Groups in the order in which their first instance was added.
+/// Returns the groups in the order of their first instance.
 pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for instance in statistics {

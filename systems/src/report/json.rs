@@ -1,4 +1,4 @@
-//! The report as one JSON object with stable keys.
+//! Report as one JSON object with stable keys.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -12,12 +12,12 @@ use crate::run::{Interval, KernelResult, Measured, Part, RegionResult};
 use crate::scenario::AppliedOverride;
 
 impl Report {
-    /// The report as indented JSON. Everything outside `host` is the same for equal runs.
+    /// Returns the report as indented JSON. Everything outside `host` is the same for equal runs.
     pub fn to_json(&self) -> String {
         self.json(Some(&self.host))
     }
 
-    /// The same without `host`: equal bytes for equal runs.
+    /// Returns the JSON without `host`: equal bytes for equal runs.
     pub fn to_json_without_host(&self) -> String {
         self.json(None)
     }
@@ -165,11 +165,11 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// What part of the program was simulated.
+/// Simulated part of the program, as a JSON object.
 #[derive(Serialize)]
 struct RegionObject {
     outside: &'static str,
-    /// Launches of the program, and how many of them were what.
+    /// Number of launches in the program; the next fields split it by treatment.
     launches: u32,
     region: u32,
     before: u32,
@@ -181,7 +181,7 @@ struct RegionObject {
     estimate: Option<EstimateObject>,
 }
 
-/// How long the program takes, from a sample.
+/// Estimated duration of the program from a sample, as a JSON object.
 #[derive(Serialize)]
 struct EstimateObject {
     cycles: u64,
@@ -218,7 +218,7 @@ impl RegionObject {
     }
 }
 
-/// Kernels that ran side by side.
+/// Kernels that ran concurrently, with their statistics.
 #[derive(Serialize)]
 struct Overlap<'a> {
     kernels: &'a [u32],
@@ -251,7 +251,7 @@ impl<'a> IntervalObject<'a> {
     }
 }
 
-/// Instance path → name → value and unit.
+/// Map of instance path to name to value and unit.
 struct Instances<'a>(&'a [InstanceStatistics]);
 
 impl Serialize for Instances<'_> {
@@ -305,7 +305,7 @@ impl Serialize for One<'_> {
     }
 }
 
-/// Instance path → reason → cycles.
+/// Map of instance path to reason to cycles.
 struct Activities<'a>(&'a [(String, String, [u64; Reason::ALL.len()])]);
 
 impl Serialize for Activities<'_> {

@@ -1,28 +1,28 @@
-//! What limited a run: a rule that needs evidence, and says nothing without.
+//! Performance limit of a run, found by a rule that requires evidence.
 //!
-//! `docs/results.md` states the rule for readers.
+//! The rule is documented for readers in `docs/results.md`.
 
 use super::evidence::{Shared, Slots, quotient};
 
-/// Part of the issue slots that issued from which on issuing itself is the limit.
+/// Minimum fraction of issued slots for issue itself to be the limit.
 const ISSUED: f64 = 0.8;
-/// Mean utilisation from which on something shared is the limit.
+/// Minimum mean utilisation for a shared resource to be the limit.
 const BUSY: f64 = 0.7;
-/// Utilisation of one place from which on it is the limit.
+/// Minimum utilisation of one resource in a group for it to be the limit.
 const HOT: f64 = 0.9;
-/// Part of the issue slots that waits for memory has to take for something shared to be the limit.
+/// Minimum fraction of issue slots waiting for memory for a shared resource to be the limit.
 const WAITING: f64 = 0.2;
-/// Part of the issue slots that one reason has to take to be the limit.
+/// Minimum fraction of issue slots lost to one reason for it to be the limit.
 const MOST: f64 = 0.5;
 
-/// A limit with what shows it.
+/// Performance limit with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
     pub(super) what: String,
     pub(super) evidence: String,
 }
 
-/// What stands out, if anything does.
+/// Returns the dominant limit, if there is one.
 pub(super) fn limit(slots: &Slots, shared: &[Shared]) -> Option<Limit> {
     let totals = slots.totals();
     let whole: u64 = totals.iter().sum();
@@ -53,7 +53,7 @@ pub(super) fn limit(slots: &Slots, shared: &[Shared]) -> Option<Limit> {
     (share >= MOST).then(|| lost_to(name, share, slots))
 }
 
-/// Something shared that is busy nearly all the time, while units wait for memory.
+/// Returns the shared resource that is busy most of the time while units wait for memory.
 fn bandwidth(shared: &[Shared], waiting: f64) -> Option<Limit> {
     let waits = format!("{} of the issue slots wait for memory", percent(waiting));
     let busiest = shared.iter().max_by(|a, b| a.mean.total_cmp(&b.mean))?;

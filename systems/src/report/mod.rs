@@ -1,4 +1,4 @@
-//! What a run gives back: one object for machines, a page for people.
+//! Report of a run, as a JSON object and as a readable page.
 
 mod check_report;
 mod compare;
@@ -29,31 +29,31 @@ use crate::host_program::CheckResult;
 use crate::run::{Simulated, Status};
 use crate::scenario::{AppliedOverride, Scenario};
 
-/// Version of the JSON object; it grows when a key changes its meaning or goes away.
+/// Version of the JSON object; it increases when a key changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The results of one run of one scenario.
+/// Results of one run of a scenario.
 pub struct Report {
-    /// Path of the scenario as given.
+    /// Path of the scenario as given by the user.
     pub scenario: String,
-    /// One sentence about it.
+    /// Summary of the scenario in one sentence.
     pub summary: String,
-    /// What was set beyond the description files.
+    /// Overrides applied in addition to the description files.
     pub overrides: Vec<AppliedOverride>,
-    /// How it ended, the checks of the program included.
+    /// Final status of the run, including the checks of the program.
     pub status: Status,
-    /// Whether every expected result was found; `None` where nothing was expected.
+    /// True if every expected result was found; `None` if none was expected.
     pub verified: Option<bool>,
-    /// Every expected result.
+    /// Result of each expectation of the program.
     pub checks: Vec<CheckResult>,
-    /// What the simulation gave.
+    /// Results of the timing simulation of the program.
     pub simulated: Simulated,
-    /// What depends on the machine the run was made on.
+    /// Measurements that depend on the host machine.
     pub host: Host,
 }
 
 impl Report {
-    /// Of a simulation of the scenario's program, which gave these results when it was emulated.
+    /// Creates a report of a simulation and of the results its program gave in emulation.
     pub fn of(
         scenario: &Scenario,
         simulated: Simulated,
@@ -72,8 +72,8 @@ impl Report {
         }
     }
 
-    /// What `verified` means beside a status that is not well: results come from emulation, before any
-    /// timing.
+    /// Explains `verified` next to a status other than success: its results come from emulation,
+    /// before any timing.
     pub fn verified_note(&self) -> Option<&'static str> {
         self.verified.filter(|verified| *verified)?;
         match self.status {
@@ -92,28 +92,28 @@ impl Report {
     }
 }
 
-/// Measurements of the host; everything in a report that may differ between equal runs.
+/// Measurements of the host, the only part of a report that may differ between equal runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Host {
-    /// Seconds from start to end.
+    /// Wall-clock seconds from start to end.
     pub wall_s: f64,
-    /// CPU seconds of the whole run.
+    /// CPU time of the whole run, in seconds.
     pub cpu_s: f64,
-    /// CPU seconds of functional emulation.
+    /// CPU time of functional emulation, in seconds.
     pub emulation_cpu_s: f64,
-    /// CPU seconds of timing simulation.
+    /// CPU time of timing simulation, in seconds.
     pub simulation_cpu_s: f64,
-    /// Wavefront instructions per CPU second of emulation.
+    /// Emulation speed in wavefront instructions per CPU second.
     pub emulated_wavefront_instructions_per_s: f64,
-    /// Wavefront instructions per CPU second of timing simulation.
+    /// Timing-simulation speed in wavefront instructions per CPU second.
     pub wavefront_instructions_per_s: f64,
-    /// Core cycles per CPU second of timing simulation.
+    /// Timing-simulation speed in core cycles per CPU second.
     pub cycles_per_s: f64,
-    /// Evaluations of components by the engine.
+    /// Number of component evaluations by the engine.
     pub evaluations: u64,
-    /// Largest resident memory.
+    /// Peak resident memory of the process, in bytes.
     pub peak_rss_bytes: u64,
-    /// Threads of the simulation.
+    /// Number of threads used for the simulation.
     pub threads: u32,
 }
 

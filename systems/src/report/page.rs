@@ -1,4 +1,4 @@
-//! The first page: what a run did, and what limited it, on one screen.
+//! Summary page on one screen: behaviour of the run, and its performance limit.
 
 use std::fmt::{self, Write as _};
 
@@ -13,28 +13,29 @@ use super::rows::{KernelRow, kernel_rows};
 use super::text::{grouped, seconds};
 use crate::run::{Part, RegionResult, Status};
 
-/// Columns of the names on the left.
+/// Width in columns of the names on the left.
 const NAMES: usize = 11;
-/// Columns of the labels within a part.
+/// Width in columns of the labels within a section.
 const LABELS: usize = 32;
-/// Columns of a bar beside a label.
+/// Width in columns of a bar next to a label.
 const BAR: usize = 20;
-/// Kernels shown; of more the longest.
+/// Maximum number of kernels shown; the longest are selected.
 const KERNELS: usize = 10;
-/// Overrides shown.
+/// Maximum number of overrides shown on the page.
 const OVERRIDES: usize = 4;
-/// Caches, or shared things, shown.
+/// Maximum number of caches or shared resources shown.
 const ROWS: usize = 5;
-/// What there is where nothing plays the role.
+/// Text shown if no statistic has the required role.
 const NOT_MEASURED: &str = "not measured";
 
 impl Report {
-    /// The report on one screen, without what depends on the host.
+    /// Returns the report on one screen, without host measurements.
     pub fn to_text(&self) -> String {
         self.page(Colour::Off)
     }
 
-    /// The report on one screen, in colours or without. Nothing of an input steers the terminal.
+    /// Returns the report on one screen, with or without colours. Control characters in the input
+    /// do not reach the terminal.
     pub fn page(&self, colour: Colour) -> String {
         let mut page = Page {
             out: String::new(),
@@ -250,7 +251,7 @@ impl Page {
         )
     }
 
-    /// A bar in its columns.
+    /// Pads a coloured bar to its column width.
     fn padded(&self, tone: TextStyle, bar: &str) -> String {
         let room = BAR.saturating_sub(bar.chars().count());
         format!("{}{:room$}", self.colour.paint(tone, bar), "")
@@ -298,7 +299,7 @@ impl Page {
         self.extremes(slots)
     }
 
-    /// The units that issued most and least; those alike are counted and not listed.
+    /// Writes the units that issued most and least; equal units are counted but not listed.
     fn extremes(&mut self, slots: &Slots) -> fmt::Result {
         if slots.units.len() < 2 {
             return Ok(());
@@ -416,7 +417,7 @@ impl Page {
         self.words("limited by", &printable(&said))
     }
 
-    /// Words beside a name, in as many lines as they need.
+    /// Writes text next to a name, on as many lines as needed.
     fn words(&mut self, name: &str, text: &str) -> fmt::Result {
         for (at, line) in wrapped(text, WIDTH - NAMES).iter().enumerate() {
             self.line(if at == 0 { name } else { "" }, line)?;
@@ -447,9 +448,9 @@ impl Page {
     }
 }
 
-/// A letter for each piece: the first of its name that no other has, of parts a digit or a capital; `#` for the first
-/// reason where it has no parts. Reasons choose before parts. Those without slots choose too: a letter means the same
-/// in every report.
+/// Assigns a letter to each piece: the first unused one in its name, or for parts a digit or
+/// capital. The first reason without parts gets `#`. Reasons are assigned before parts. Pieces
+/// without slots also get letters, so a letter means the same in every report.
 fn letters(pieces: &[BarSegment]) -> Vec<char> {
     let mut taken = Vec::new();
     let mut letters = vec!['?'; pieces.len()];
@@ -477,7 +478,7 @@ fn letters(pieces: &[BarSegment]) -> Vec<char> {
     letters
 }
 
-/// The words in lines of at most `width` columns.
+/// Wraps the text to lines of at most `width` columns.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

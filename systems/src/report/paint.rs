@@ -1,32 +1,32 @@
-//! Colours, bars, and cells that keep a page in its width.
+//! Colours, bars and cells that fit the width of a page.
 
 use anstyle::{AnsiColor, Style};
 
-/// Columns of a page.
+/// Width of a page in columns.
 pub(super) const WIDTH: usize = 80;
 
-/// Whether a page has colours; without, it has no escape sequence at all.
+/// Colour setting of a page; without colours it contains no escape sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// Plain text.
+    /// Plain text without any escape sequences.
     Off,
-    /// ANSI escape sequences.
+    /// ANSI escape sequences for colours and emphasis.
     On,
 }
 
-/// What a piece of text is on the page.
+/// Role of a piece of text on the page, which determines its colour.
 #[derive(Clone, Copy)]
 pub(super) enum TextStyle {
     Title,
     Good,
     Bad,
     Quiet,
-    /// The bar of the part of this number.
+    /// Bar segment of the part with this number.
     Part(usize),
 }
 
 impl Colour {
-    /// The text in this tone.
+    /// Returns the text coloured in this tone.
     pub(super) fn paint(self, tone: TextStyle, text: &str) -> String {
         if self == Self::Off || text.is_empty() {
             return text.to_owned();
@@ -59,13 +59,13 @@ impl TextStyle {
     }
 }
 
-/// A bar of at most `width` columns for a share of 1; something that is there takes one at least.
+/// Returns a bar of `width` columns for a share of 1. A nonzero share gets at least one column.
 pub(super) fn bar(share: f64, width: usize) -> String {
     let full = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
     "█".repeat(if share > 0.0 { full.max(1) } else { 0 })
 }
 
-/// How many of `width` columns each of the parts takes: as many as are nearest, all of them together.
+/// Returns the columns of each part, rounded so that together they fill `width` columns.
 pub(super) fn columns(parts: &[u64], width: usize) -> Vec<usize> {
     let whole: u128 = parts.iter().map(|part| u128::from(*part)).sum();
     if whole == 0 {
@@ -83,7 +83,7 @@ pub(super) fn columns(parts: &[u64], width: usize) -> Vec<usize> {
     ends.collect()
 }
 
-/// Text in at most `width` columns, the end of a longer one cut off.
+/// Truncates text to at most `width` columns.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

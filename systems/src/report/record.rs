@@ -1,4 +1,4 @@
-//! A report read back: what comparisons and experiments know of a run.
+//! Reports read back from JSON, for comparisons and experiments.
 
 use std::collections::BTreeMap;
 
@@ -7,180 +7,179 @@ use serde::{Deserialize, Serialize};
 use super::SCHEMA_VERSION;
 use crate::scenario::AppliedOverride;
 
-/// The statistics of a run: instance path → statistic.
+/// Statistics of a run, as a map from instance path to statistic.
 pub type RecordedStatistics = BTreeMap<String, BTreeMap<String, RecordedStatistic>>;
 
-/// What a report says of a run, without what depends on the host. Keys that a report of an older
-/// program lacks are empty.
+/// Contents of a report without host measurements. Keys missing in reports of older versions are
+/// empty.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of the JSON object.
+    /// Version of the JSON object's schema.
     pub schema_version: u32,
-    /// Path of the scenario as given.
+    /// Path of the scenario as given by the user.
     pub scenario: String,
-    /// One sentence about it.
+    /// Summary of the scenario in one sentence.
     #[serde(default)]
     pub summary: String,
-    /// What was set beyond the description files.
+    /// Overrides applied in addition to the description files.
     #[serde(default)]
     pub overrides: Vec<AppliedOverride>,
-    /// How the run ended: `done`, `limit`, ….
+    /// Final status of the run: `done`, `limit`, ….
     pub status: String,
-    /// The deadlock report or the failure.
+    /// Deadlock report or failure message, if any.
     #[serde(default)]
     pub detail: Option<String>,
-    /// Whether every expected result was found; `None` where nothing was expected.
+    /// True if every expected result was found; `None` if none was expected.
     #[serde(default)]
     pub verified: Option<bool>,
-    /// Core cycles of the run.
+    /// Number of core cycles of the run.
     pub cycles: u64,
-    /// Simulated seconds.
+    /// Simulated time of the run, in seconds.
     pub simulated_s: f64,
-    /// Instructions of wavefronts.
+    /// Number of wavefront instructions that were issued.
     pub wavefront_instructions: u64,
-    /// Instructions of threads.
+    /// Number of thread instructions that were issued.
     pub thread_instructions: u64,
-    /// Wavefront instructions per core cycle.
+    /// Wavefront instructions issued per core cycle.
     pub ipc: f64,
-    /// Part of the wavefront slots that held a wavefront.
+    /// Fraction of the wavefront slots that were occupied, over the run.
     #[serde(default)]
     pub occupancy: Option<f64>,
-    /// Name of the clock that counts.
+    /// Name of the clock whose cycles are reported.
     pub core_clock: String,
-    /// Launches, in order.
+    /// Results of all kernel launches, in order.
     #[serde(default)]
     pub kernels: Vec<RecordedKernel>,
-    /// Energy, where the run had coefficients.
+    /// Energy of the run, if it had coefficients.
     #[serde(default)]
     pub energy: Option<RecordedEnergy>,
-    /// Statistics of the whole run.
+    /// Statistics of the whole run, by instance.
     pub stats: RecordedStatistics,
 }
 
-/// One launch.
+/// Results of one kernel launch, read from a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedKernel {
-    /// Which launch.
+    /// Number of the launch within the program.
     pub number: u32,
-    /// Name of the kernel.
+    /// Name of the kernel that was launched.
     pub name: String,
-    /// Work-groups in x, y, z.
+    /// Number of work-groups in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a work-group in x, y, z.
+    /// Threads per work-group in x, y, z.
     pub block: [u32; 3],
     /// Core cycles from the launch to its completion.
     pub cycles: Option<u64>,
     /// Core cycles from the first work-group to the completion.
     #[serde(default)]
     pub run_cycles: Option<u64>,
-    /// Instructions of wavefronts.
+    /// Wavefront instructions issued by the launch.
     pub wavefront_instructions: u64,
-    /// Instructions of threads.
+    /// Thread instructions issued by the launch.
     pub thread_instructions: u64,
-    /// What the statistics grew by during the launch, where the run measured it.
+    /// Increase of each statistic during the launch, if the run measured it.
     #[serde(default)]
     pub stats: RecordedStatistics,
 }
 
-/// The energy of a run.
+/// Energy of a run, read from a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedEnergy {
-    /// Seconds that static power was drawn for.
+    /// Time in seconds for which static power was charged.
     pub seconds: f64,
-    /// Joules of events.
+    /// Dynamic energy of all events, in joules.
     pub dynamic_j: f64,
-    /// Joules of static power.
+    /// Energy of static power, in joules.
     pub static_j: f64,
-    /// Joules.
+    /// Total energy of the run, in joules.
     pub total_j: f64,
-    /// Joule-seconds.
+    /// Energy-delay product of the run, in joule-seconds.
     pub edp_js: f64,
-    /// By component.
+    /// Energy of each component pattern, in report order.
     pub components: Vec<RecordedComponentEnergy>,
 }
 
-/// The energy of the instances that one pattern names.
+/// Energy of the instances that one pattern names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedComponentEnergy {
-    /// Pattern of paths.
+    /// Pattern of the paths of its instances.
     pub component: String,
-    /// Joules.
+    /// Total energy of these instances, in joules.
     pub total_j: f64,
-    /// Joules of static power.
+    /// Energy of their static power, in joules.
     #[serde(default)]
     pub static_j: f64,
-    /// Joules with every coefficient at the low end of its range.
+    /// Energy in joules with every coefficient at the low end of its range.
     #[serde(default)]
     pub low_j: Option<f64>,
-    /// The same at the high end.
+    /// Energy in joules with every coefficient at the high end of its range.
     #[serde(default)]
     pub high_j: Option<f64>,
-    /// By event.
+    /// Energy of each kind of event.
     #[serde(default)]
     pub events: Vec<RecordedEventEnergy>,
 }
 
-/// The energy of one event of a component.
+/// Energy of one event of a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedEventEnergy {
-    /// Name of the statistic.
+    /// Name of the statistic that counts the event.
     pub event: String,
-    /// Events.
+    /// Number of events that were counted.
     pub count: u64,
-    /// Joules of all of them.
+    /// Energy of all these events, in joules.
     pub energy_j: f64,
-    /// The same at the low end of the coefficient's range.
+    /// Energy in joules at the low end of the coefficient's range.
     #[serde(default)]
     pub low_j: Option<f64>,
-    /// The same at the high end.
+    /// Energy in joules at the high end of the coefficient's range.
     #[serde(default)]
     pub high_j: Option<f64>,
 }
 
-/// One statistic.
+/// Statistic of an instance, read from a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedStatistic {
-    /// The value, the mean of a histogram, or the sums of a series.
+    /// Value, mean of a histogram, or sums of a series.
     pub value: RecordedValue,
-    /// Unit of the value.
+    /// Unit in which the value is counted.
     pub unit: String,
-    /// How the values of several instances become one, by the names of
-    /// [`warpweave_framework::Combination`].
+    /// Rule for combining several instances, by the names of [`warpweave_framework::Combination`].
     pub combination: String,
-    /// What the weight of a mean counts.
+    /// Unit of the weights of a mean.
     #[serde(default)]
     pub weight: Option<String>,
-    /// Part of a ratio, or total of a mean.
+    /// Numerator of a ratio, or total of a mean.
     #[serde(default)]
     pub part: Option<u64>,
-    /// Whole of a ratio, or weight of a mean.
+    /// Denominator of a ratio, or weight of a mean.
     #[serde(default)]
     pub whole: Option<u64>,
-    /// Values in a histogram.
+    /// Number of values in a histogram.
     #[serde(default)]
     pub count: Option<u64>,
     /// Sum of the values in a histogram.
     #[serde(default)]
     pub sum: Option<u64>,
-    /// Cycles per interval of a series.
+    /// Length of a series interval in cycles.
     #[serde(default)]
     pub interval_cycles: Option<u64>,
 }
 
-/// The value of a statistic.
+/// Value of a statistic as stored in a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RecordedValue {
-    /// An exact number.
+    /// Exact integer, such as a counter.
     Integer(u64),
-    /// A measurement, ratio or mean; `None` when nothing was counted.
+    /// Measurement, ratio or mean; `None` if nothing was counted.
     Real(Option<f64>),
-    /// Sums per interval.
+    /// Sums of a series, one per interval.
     Series(Vec<u64>),
 }
 
 impl RecordedStatistic {
-    /// The value as one number, if it is one.
+    /// Returns the value as one number, unless it is a series or missing.
     pub fn number(&self) -> Option<f64> {
         match self.value {
             RecordedValue::Integer(n) => Some(n as f64),
@@ -189,17 +188,18 @@ impl RecordedStatistic {
         }
     }
 
-    /// Total and weight of what is a mean or a ratio, histograms among them.
+    /// Returns total and weight of a mean, ratio or histogram.
     pub fn part_and_whole(&self) -> Option<(u64, u64)> {
         self.part.zip(self.whole).or(self.sum.zip(self.count))
     }
 }
 
 impl Record {
-    /// Reads a report in JSON.
+    /// Parses a report in JSON format.
     ///
     /// # Errors
-    /// What is not a report, or one of another version; with line and column where they are known.
+    /// Fails if the text is not a report or has another version. The message has line and column if
+    /// known.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let record: Self = serde_json::from_str(text)
             .map_err(|error| format!("this is not the report of a run: {error}"))?;

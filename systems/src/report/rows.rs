@@ -1,37 +1,37 @@
-//! Launches as the rows of a table.
+//! Kernel launches as the rows of a table.
 
 use crate::run::KernelResult;
 
-/// Launches listed one by one; more are summed up per kernel.
+/// Maximum number of launches listed individually; beyond it they are summed per kernel.
 const LAUNCHES_SHOWN: usize = 12;
 
-/// One launch, or all launches of a kernel.
+/// Row for one launch, or for all launches of a kernel.
 #[derive(Debug, PartialEq)]
 pub(super) struct KernelRow {
-    /// With its number if it is one launch of several.
+    /// Name of the kernel, with the launch number if there are several launches.
     pub(super) name: String,
     pub(super) launches: usize,
     pub(super) work_groups: u64,
-    /// First launch and first start.
+    /// Core cycle of the first launch; that of the first start follows.
     pub(super) launched: Option<u64>,
     pub(super) started: Option<u64>,
-    /// The last completion; none while a launch is open.
+    /// Core cycle of the last completion; `None` while a launch is incomplete.
     pub(super) ended: Option<u64>,
-    /// Whether every launch completed.
+    /// True if every launch of the row completed.
     pub(super) completed: bool,
-    /// Sum over the completed launches, each from its start.
+    /// Sum of cycles over the completed launches, each from its start.
     pub(super) cycles: u64,
     pub(super) instructions: u64,
 }
 
 impl KernelRow {
-    /// Wavefront instructions per cycle.
+    /// Returns the wavefront instructions per cycle.
     pub(super) fn ipc(&self) -> f64 {
         super::evidence::quotient(self.instructions, self.cycles)
     }
 }
 
-/// The rows in the order of the first launch.
+/// Returns the rows in the order of the first launch.
 pub(super) fn kernel_rows(kernels: &[KernelResult]) -> Vec<KernelRow> {
     let mut rows: Vec<(String, Vec<&KernelResult>)> = Vec::new();
     for kernel in kernels {

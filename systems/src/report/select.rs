@@ -1,4 +1,4 @@
-//! Some of the statistics, or all of them as a table.
+//! Selection of statistics by patterns, and output as a table.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::Report;
 use super::groups::{Combined, Total};
 use super::text::write_total;
 
-/// The first of the patterns that chooses none of the statistics.
+/// Returns the first pattern that matches none of the statistics.
 pub fn chooses_nothing<'p>(
     patterns: &'p [String],
     statistics: &[InstanceStatistics],
@@ -28,8 +28,9 @@ pub fn chooses_nothing<'p>(
 }
 
 impl Report {
-    /// The statistics whose instance path, or path, dot and name, a pattern matches: `*` stands for any
-    /// text and `?` for a character, brackets for themselves. Instance by instance, none combined.
+    /// Returns the statistics that match a pattern, by instance path or by path, dot and name. `*`
+    /// matches any text and `?` any character; brackets are literal. Instances are listed
+    /// separately.
     pub fn selected(&self, patterns: &[String]) -> String {
         let mut text = String::new();
         for (instance, chosen) in self.chosen(patterns) {
@@ -48,10 +49,10 @@ impl Report {
         printable_lines(&text).into_owned()
     }
 
-    /// The statistics that the patterns choose, or all without patterns, as CSV with the columns `path`,
-    /// `kind`, `statistic`, `value`, `unit`, `combination`, `part`, `whole`. Without patterns the run itself
-    /// comes before them with the path `run`, and each launch with `kernel[N]`. A series has a row per
-    /// interval.
+    /// Returns the statistics that match the patterns, or all if there are none, as CSV. Columns
+    /// are `path`, `kind`, `statistic`, `value`, `unit`, `combination`, `part` and `whole`. Without
+    /// patterns, rows of the run come first with path `run`, and those of each launch with
+    /// `kernel[N]`. A series has a row per interval.
     pub fn to_csv(&self, patterns: &[String]) -> String {
         let mut table = csv::Writer::from_writer(Vec::new());
         let mut row = |cells: [&str; 8]| {
@@ -95,7 +96,7 @@ impl Report {
         String::from_utf8(bytes).expect("every cell is text")
     }
 
-    /// What a report says beside its statistics: path, kind, name, value, unit.
+    /// Returns rows for values other than statistics: path, kind, name, value, unit.
     fn own_rows(&self) -> Vec<(String, String, &'static str, String, &'static str)> {
         let simulated = &self.simulated;
         let run = |name, value, unit| ("run".to_owned(), String::new(), name, value, unit);
@@ -140,7 +141,7 @@ impl Report {
         rows
     }
 
-    /// Instances with what of their statistics the patterns choose; all without patterns.
+    /// Returns instances with their statistics that match the patterns; all without patterns.
     fn chosen<'r>(
         &'r self,
         patterns: &[String],
@@ -163,7 +164,7 @@ fn matches(patterns: &[String], path: &str, name: &str) -> bool {
     })
 }
 
-/// A statistic as that of a group of one.
+/// Converts a statistic to that of a group of one.
 fn alone(statistic: &Statistic) -> Total {
     Total {
         name: statistic.name.to_string(),
@@ -177,7 +178,7 @@ fn text_of<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Name, value, part and whole of each row of a statistic.
+/// Returns name, value, part and whole for each row of a statistic.
 fn cells(statistic: &Statistic) -> Vec<(String, String, String, String)> {
     let name = || statistic.name.to_string();
     let one = |value: String| vec![(name(), value, String::new(), String::new())];

@@ -1,4 +1,4 @@
-//! Every statistic of a report, for people.
+//! Complete text report with every statistic.
 
 use std::fmt::{self, Write as _};
 
@@ -13,8 +13,8 @@ use super::{Host, Report};
 use crate::run::KernelResult;
 
 impl Report {
-    /// Every statistic as text, those of instances that differ in their index only combined; without what
-    /// depends on the host.
+    /// Returns every statistic as text, without host measurements. Instances that differ only in
+    /// their index are combined.
     pub fn to_full_text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("writing to a string succeeds");
@@ -104,7 +104,7 @@ impl Report {
 }
 
 impl Host {
-    /// The measurements of the host as text.
+    /// Returns the host measurements as text.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let _ = writeln!(
@@ -159,7 +159,7 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
     Ok(())
 }
 
-/// Where the issue slots of each compute unit went, in percent.
+/// Writes the breakdown of each compute unit's issue slots, in percent.
 fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Result {
     let Slots { names, units, .. } = Slots::of(statistics);
     if units.is_empty() {
@@ -206,7 +206,7 @@ fn write_group(out: &mut String, group: &Group) -> fmt::Result {
     Ok(())
 }
 
-/// One statistic of one instance, or of `several`.
+/// Writes one statistic of one instance, or of `several`.
 pub(super) fn write_total(out: &mut String, total: &Total, several: bool) -> fmt::Result {
     let Total { name, unit, .. } = total;
     let value = match &total.combined {
@@ -256,7 +256,7 @@ pub(super) fn write_total(out: &mut String, total: &Total, several: bool) -> fmt
     }
 }
 
-/// Digits in groups of three.
+/// Formats a number with digits grouped in threes.
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,4 +1,4 @@
-//! A program that is simulated while it is still emulated.
+//! Simulation of a program concurrent with its emulation.
 
 #[cfg(test)]
 mod tests;
@@ -12,14 +12,15 @@ use crate::host_program::{
 };
 use crate::scenario::{Scenario, Work};
 
-/// Bytes of streams in memory at most; see [`Ahead`](warpweave_trace::Ahead).
+/// Maximum bytes of streams kept in memory; see [`Ahead`](warpweave_trace::Ahead).
 const WINDOW: u64 = 8 << 20;
 
-/// An emulation whose simulation may begin before it ends: one thread runs it ([`EmulationAhead::run`]), another one
-/// simulates what comes. Results are those of a program that was emulated first.
+/// Emulation that overlaps with its simulation. One thread runs it ([`EmulationAhead::run`]) while
+/// another simulates the streams it produces. Results equal those of a program that was emulated
+/// first.
 ///
-/// The streams of a program of more than 8 MiB are dropped as they are simulated: nothing but the compute units of one
-/// machine may read them. A program of fewer is emulated to its end and kept.
+/// Streams of a program with more than 8 MiB are dropped once simulated, so only the compute units
+/// of one machine may read them. A smaller program is emulated to its end and kept.
 pub struct EmulationAhead {
     program: Arc<HostProgram>,
     emulation: EmulationSpec,
@@ -27,14 +28,14 @@ pub struct EmulationAhead {
 }
 
 impl Scenario {
-    /// The emulation of a program of which all is known but what its wavefronts do: no launch depends on what kernels
-    /// compute. None for other programs, for a trace, and where something needs all streams before the simulation
-    /// begins: a part of the program is chosen by them, or a profile made of them.
+    /// Returns the emulation of a program whose launches do not depend on values computed by
+    /// kernels. Returns `None` for other programs and for traces. It is also `None` if all streams
+    /// are needed before simulation: to choose a region, or to compute a reuse profile.
     pub fn emulation_ahead(&self) -> Option<EmulationAhead> {
         self.emulation_ahead_of(WINDOW)
     }
 
-    /// As [`Scenario::emulation_ahead`], with so many bytes of streams in memory.
+    /// Like [`Scenario::emulation_ahead`], with a limit on the bytes of streams in memory.
     fn emulation_ahead_of(&self, window: u64) -> Option<EmulationAhead> {
         let Work::Workload(program) = &self.work else {
             return None;
@@ -51,14 +52,15 @@ impl Scenario {
 }
 
 impl EmulationAhead {
-    /// Emulates the program, and waits for the simulation where it is too far ahead.
+    /// Emulates the program, and waits for the simulation if it is too far ahead.
     ///
     /// # Errors
-    /// As [`Scenario::emulate`]. What was simulated until then is worth nothing.
+    /// Fails like [`Scenario::emulate`]. Results simulated before the failure are invalid.
     pub fn run(&self, progress: &EmulationProgress) -> Result<Executed, ExecuteError> {
         struct Ended<'e>(&'e EmulationAhead);
         impl Drop for Ended<'_> {
-            // Whoever waits for a stream must not wait for one that never comes, even if the emulation panicked.
+            // A reader must not wait for a stream that never arrives, even if the emulation
+            // panicked.
             fn drop(&mut self) {
                 self.0.foreseen.ahead.end();
             }
@@ -68,7 +70,8 @@ impl EmulationAhead {
         self.program.execute_foreseen(emulation, progress, foreseen)
     }
 
-    /// Waits until the simulation can begin, and gives the program; none: the emulation has ended before.
+    /// Waits until the simulation can begin and returns the program. Returns `None` if the
+    /// emulation has ended before.
     pub fn begun(&self) -> Option<Arc<Program>> {
         let known = self.foreseen.ahead.begun()?;
         let mut program = self.foreseen.program.clone();
@@ -78,7 +81,7 @@ impl EmulationAhead {
         Some(Arc::new(program))
     }
 
-    /// Nothing is simulated any more: the emulation goes on to its end without waiting.
+    /// Ends the overlap with simulation: the emulation continues to its end without waiting.
     pub fn release(&self) {
         self.foreseen.ahead.release();
     }

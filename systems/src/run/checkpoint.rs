@@ -1,5 +1,5 @@
-//! Checkpoints of a machine: the state of its system, and what it was built from, so that a file
-//! of another machine or program is refused naming the field that differs.
+//! Checkpoints of a machine: the state of its system, and a description of machine and program. A
+//! file of another machine or program is rejected with the name of the field that differs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use super::region::RegionRun;
 use super::state_log::{LogPosition, StateLog};
 use crate::taps::{TapsState, described};
 
-/// Why a machine could not be saved or resumed.
+/// Reason why a machine could not be saved or resumed.
 #[derive(Debug, Error)]
 pub enum MachineCheckpointError {
-    /// The state of the system.
+    /// Saving or loading the state of the system failed.
     #[error(transparent)]
     State(#[from] CheckpointError),
-    /// The file.
+    /// Reading or writing the file failed.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// What a file of a machine keeps beside the state of its system.
+/// Data that a checkpoint file stores in addition to the state of the system.
 #[derive(Serialize, Deserialize)]
 struct MachineHeader {
     log: Option<LogPosition>,
@@ -37,18 +37,18 @@ struct MachineHeader {
 }
 
 impl MachineCheckpointError {
-    /// Whether nothing is wrong but that it takes more memory than there may be.
+    /// True if the only problem is an exceeded memory budget.
     pub fn is_over_budget(&self) -> bool {
         matches!(self, Self::File(FileError::OverBudget(_)))
     }
 }
 
 impl Machine {
-    /// Writes everything needed to go on from here to `path`, whole or not at all. Returns the
-    /// size of the file.
+    /// Writes a checkpoint atomically to `path`, with everything needed to resume. Returns the size
+    /// of the file.
     ///
     /// # Errors
-    /// When a component cannot be saved or the file not be written.
+    /// Fails if a component cannot be saved or the file cannot be written.
     pub fn write_checkpoint(
         &mut self,
         path: &Path,
@@ -64,28 +64,28 @@ impl Machine {
         Ok(checkpoint.write(path, &beside)?)
     }
 
-    /// Whether the machine can be saved at all.
+    /// Checks that the machine supports checkpoints.
     ///
     /// # Errors
-    /// The component that cannot.
+    /// Returns the component that cannot be saved.
     pub fn check_checkpoint(&mut self) -> Result<(), CheckpointError> {
         self.system.simulation.save().map(drop)
     }
 
-    /// Whether another machine is built from the same program, seed and specifications.
+    /// Checks that another machine is built from the same program, seed and specifications.
     ///
     /// # Errors
-    /// The first difference, with `self` in the place of the checkpoint.
+    /// Returns the first difference, with `self` in the role of the checkpoint.
     pub fn same_description(&self, other: &Self) -> Result<(), Difference> {
         self.description().compare(&other.description())
     }
 
-    /// Lets this machine and another of the same parts run on side by side until their states
-    /// differ; looks no further than core cycle `last`. The core cycle of the edge that parted
-    /// them is absent when they differ already.
+    /// Runs this machine and another of the same parts in lockstep until their states differ, at
+    /// most to core cycle `last`. Returns the core cycle of the first difference, or no cycle if
+    /// they already differ.
     ///
     /// # Errors
-    /// When a component cannot be saved, or the machines consist of different parts.
+    /// Fails if a component cannot be saved, or if the machines have different parts.
     pub fn parting(
         &mut self,
         other: &mut Self,
@@ -98,10 +98,10 @@ impl Machine {
         Ok(parting.map(|parting| (parting.tick.map(|tick| tick.0 / period), parting)))
     }
 
-    /// Goes on from the checkpoint at `path` instead of from the start, and a state log with it.
+    /// Resumes the run from the checkpoint at `path`, together with a state log if there is one.
     ///
     /// # Errors
-    /// When the file is no usable checkpoint, or one of another machine, program or seed.
+    /// Fails if the file is not a valid checkpoint, or is of another machine, program or seed.
     pub fn resume(
         &mut self,
         path: &Path,
@@ -120,7 +120,8 @@ impl Machine {
         Ok(())
     }
 
-    /// What the machine is built from: program, seed, and the specification of every part.
+    /// Returns the inputs that define the machine: program, seed, and the specification of every
+    /// part.
     fn description(&self) -> Description {
         let mut fields = vec![
             ("seed".to_owned(), self.seed.to_string()),
@@ -154,7 +155,7 @@ impl Machine {
     }
 }
 
-/// The single values of a specification with their paths.
+/// Flattens a specification into single values with their paths.
 fn flatten(node: &Node, path: &str, fields: &mut Vec<(String, String)>) {
     let join = |name: &str| {
         if path.is_empty() {

@@ -1,4 +1,4 @@
-//! Dividing a machine between threads, again and again as it shows where its work is.
+//! Partitioning of a machine between threads, repeated as the load becomes known.
 
 use std::num::NonZero;
 
@@ -6,44 +6,47 @@ use warpweave_framework::EngineOptions;
 
 use super::Machine;
 
-/// Core cycles between two looks at whether to divide the work between threads anew.
+/// Core cycles between two checks for a new partition.
 const LOOK_CYCLES: u64 = 1_024;
 
-/// Divisions of a run. Each is made when twice the work of the one before has been measured.
+/// Maximum number of partitions in a run. Each is made after twice the work of the previous one was
+/// measured.
 const DIVISIONS: u32 = 10;
 
-/// Evaluations per instance that make the first measurement.
+/// Number of evaluations per instance in the first load measurement.
 const FIRST_EVALUATIONS: u64 = 64;
 
-/// Threads that evaluate the system.
+/// Number of threads that evaluate the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// Divide the work among so many; on a machine with fewer cores each thread takes several shares.
+    /// Partition for exactly this many threads; on a machine with fewer cores each thread takes
+    /// several partitions.
     Exactly(usize),
-    /// As many as are worth their meetings, at most so many.
+    /// Chooses the number of threads whose speed-up outweighs their synchronization cost, up to
+    /// this maximum.
     UpTo(usize),
-    /// One, which takes the shares of so many in turn: to measure a division.
+    /// A single thread that evaluates this many partitions in turn, to measure a partition.
     OneFor(usize),
 }
 
-/// When the work is divided anew.
+/// Schedule of the repeated partitioning.
 #[derive(Default)]
 pub(super) struct DivisionPlan {
     made: u32,
-    /// Core cycle of the next look.
+    /// Core cycle of the next check.
     pub(super) next_look: u64,
-    /// Evaluations of which the next division takes account.
+    /// Number of evaluations required before the next partition.
     enough: u64,
 }
 
 impl Machine {
-    /// Chooses how many threads evaluate; results do not depend on it.
+    /// Sets the number of threads that evaluate the system, which does not affect results.
     pub fn set_threads(&mut self, threads: Threads) {
         self.threads = Some(threads);
     }
 
-    /// Divides the system between threads by the work that each part has done so far, if enough was
-    /// done since the last time.
+    /// Partitions the system between threads by the measured work of each part. Does so only if
+    /// enough work was done since the last time.
     pub(super) fn divide_when_due(&mut self) {
         let now = self.cycle();
         if now < self.division.next_look {

@@ -1,9 +1,9 @@
-//! Running a scenario: emulate the program, build the machine, replay the program on it.
+//! Runs of a scenario: emulate the program, build the machine, replay the program on it.
 //!
-//! A [`Machine`] is a system with its program loaded. `ahead.rs` emulates a program while it is simulated, `division.rs` divides it between threads,
-//! `measure/` looks at its statistics on the way, `region/` runs a part of its program,
-//! `results.rs` collects what it gave, `checkpoint.rs` saves it and `state_log.rs` hashes its state as
-//! it goes on.
+//! A [`Machine`] is a system with its program loaded. `ahead.rs` overlaps emulation with
+//! simulation, and `division.rs` partitions the machine between threads. `measure/` samples its
+//! statistics, and `region/` runs a part of its program. `results.rs` collects its results,
+//! `checkpoint.rs` saves it, and `state_log.rs` hashes its state during the run.
 
 mod ahead;
 mod checkpoint;
@@ -53,10 +53,10 @@ use crate::host_program::{
 use crate::scenario::{Limits, Measure, Scenario};
 use crate::taps::{StartLogError, TapSpec, Taps};
 
-/// Core cycles between two looks at the progress.
+/// Core cycles between two progress updates.
 const SLICE_CYCLES: u64 = 16_384;
 
-/// A system with its program loaded.
+/// System with its program loaded, ready to simulate.
 pub struct Machine {
     pub(crate) system: ElaboratedSystem,
     pub(crate) program: Arc<Program>,
@@ -64,37 +64,37 @@ pub struct Machine {
     pub(crate) limits: Limits,
     pub(crate) seed: u64,
     energy: Option<EnergyModel>,
-    /// Checkers on the wires, where asked for.
+    /// Protocol checkers on the wires, if enabled.
     checks: Checks,
     threads: Option<Threads>,
     division: DivisionPlan,
-    /// What is measured beyond the totals, and what was so far.
+    /// Settings for measurements beyond the totals.
     pub(crate) measure: Measure,
-    /// Shared with results, which are made from it later.
+    /// Measurements so far, shared with results that are computed from it later.
     measurement: Arc<Measurement>,
-    /// Analyses that listen to ports.
+    /// Analyses that are attached to ports.
     taps: Taps,
     tap_specs: Vec<TapSpec>,
-    /// Which part of the program runs; none: all of it.
+    /// Simulated region of the program; `None` for all of it.
     region: Option<RegionRun>,
-    /// Whether the state came from a checkpoint, which may hold one that no run comes to.
+    /// True if the state came from a checkpoint, which may hold a state that no run can reach.
     pub(crate) resumed: bool,
-    /// What is charged for what the machine keeps.
+    /// Ledger that is charged for the machine's memory.
     pub(crate) ledger: Ledger,
 }
 
-/// How far a simulation has come.
+/// Progress of a simulation, for display.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Core cycles simulated.
+    /// Core cycles that were simulated so far.
     pub cycle: u64,
-    /// Launches completed.
+    /// Number of kernel launches that have completed.
     pub kernels_done: usize,
-    /// Launches that are simulated.
+    /// Number of launches to be simulated in total.
     pub kernels: usize,
 }
 
-/// Refuses a program whose kernels launch kernels for a system in which nobody takes launches.
+/// Rejects a program with device-side launches if no component of the system accepts them.
 fn takes_launches(program: &Program, system: &ElaboratedSystem) -> Result<(), Diagnostic> {
     let mut launched = program.kernels.iter().zip(0..);
     let Some((kernel, number)) = launched.find(|(kernel, _)| kernel.parent.is_some()) else {
@@ -114,52 +114,54 @@ fn takes_launches(program: &Program, system: &ElaboratedSystem) -> Result<(), Di
 }
 
 impl Scenario {
-    /// Runs the program functionally, or reads the trace of one.
+    /// Runs the program functionally, or reads a recorded trace.
     ///
     /// # Errors
-    /// A program that cannot be run: bad accesses, endless loops, missing inputs; a damaged trace.
+    /// Fails if the program cannot be run (bad accesses, endless loops, missing inputs), or if a
+    /// trace is damaged.
     pub fn emulate(&self) -> Result<Executed, ExecuteError> {
         self.emulate_watched(&EmulationProgress::default())
     }
 
-    /// As [`Scenario::emulate`], and tells `progress` how far it has come.
+    /// Like [`Scenario::emulate`], and also updates `progress` during the emulation.
     ///
     /// # Errors
-    /// As [`Scenario::emulate`].
+    /// Fails like [`Scenario::emulate`].
     pub fn emulate_watched(&self, progress: &EmulationProgress) -> Result<Executed, ExecuteError> {
         self.work.execute(&self.emulation, progress)
     }
 
-    /// Runs the program functionally and watches what its kernels do.
+    /// Runs the program functionally and checks the behaviour of its kernels.
     ///
     /// # Errors
-    /// A description that asks for something impossible; a trace, which holds no values.
+    /// Fails if the description asks for something impossible, or for a trace, which contains no
+    /// values.
     pub fn examine(&self) -> Result<Examined, ExecuteError> {
         self.work.examine(&self.emulation)
     }
 
-    /// The program that is emulated; `None` for a trace.
+    /// Returns the program that is emulated; `None` for a trace.
     pub fn program(&self) -> Option<&HostProgram> {
         self.work.program()
     }
 
-    /// Emulates the program and tells `listener` all that its host asked of the device.
+    /// Emulates the program and reports every device action of the host to `listener`.
     ///
     /// # Errors
-    /// As [`Scenario::emulate`]; a trace, which holds no values.
+    /// Fails like [`Scenario::emulate`], and for a trace, which contains no values.
     pub fn emulate_told(&self, listener: Listener<'_>) -> Result<Executed, ExecuteError> {
         self.work.execute_told(&self.emulation, listener)
     }
 
-    /// What the program may have forgotten: warnings.
+    /// Returns warnings about copies the program may have forgotten.
     pub fn warnings(&self) -> &Diagnostics {
         self.work.warnings()
     }
 
-    /// Builds the system and loads `program`.
+    /// Builds the system and loads `program` on it.
     ///
     /// # Errors
-    /// Everything wrong with the system, each with its place.
+    /// Returns every problem of the system, each with its location.
     pub fn machine(
         &self,
         registry: &Registry,
@@ -168,11 +170,11 @@ impl Scenario {
         self.machine_of(registry, program, || crate::profile::compute(program))
     }
 
-    /// As [`Scenario::machine`], for many runs of one program: `profile` gives its reuse profile where the scenario
-    /// asks for it to be computed.
+    /// Like [`Scenario::machine`], for many runs of one program. `profile` supplies its reuse
+    /// profile if the scenario asks for a computed one.
     ///
     /// # Errors
-    /// As [`Scenario::machine`].
+    /// Fails like [`Scenario::machine`].
     pub fn machine_of(
         &self,
         registry: &Registry,
@@ -186,11 +188,12 @@ impl Scenario {
         self.machine_with(registry, program, artefacts)
     }
 
-    /// As [`Scenario::machine`], with what analyses of the program found out for the policies that
-    /// ask for it.
+    /// Like [`Scenario::machine`], with artefacts of program analyses for the policies that request
+    /// them.
     ///
     /// # Errors
-    /// As [`Scenario::machine`]; a policy whose artefact is absent or of another program.
+    /// Fails like [`Scenario::machine`], and if a policy's artefact is missing or belongs to
+    /// another program.
     pub fn machine_with(
         &self,
         registry: &Registry,
@@ -257,10 +260,10 @@ impl Scenario {
         Ok(machine)
     }
 
-    /// Builds the system without a program, to see whether it can be built.
+    /// Builds the system without a program, to check that it can be built.
     ///
     /// # Errors
-    /// As [`Scenario::machine`].
+    /// Fails like [`Scenario::machine`].
     pub fn check(&self, registry: &Registry) -> Result<Machine, Diagnostics> {
         let program = Arc::new(Program::default());
         let mut artefacts = Artefacts::of(Arc::clone(&program));
@@ -271,7 +274,7 @@ impl Scenario {
     }
 }
 
-/// What a component can be built with where there is nothing to run, to see what it is.
+/// Returns an environment for building a component without a program, for inspection.
 pub fn empty_environment() -> Environment {
     let program = Arc::new(Program::default());
     let mut artefacts = Artefacts::of(Arc::clone(&program));
@@ -294,12 +297,13 @@ fn environment(
 }
 
 impl Machine {
-    /// The system as built.
+    /// Returns the elaborated system of the machine.
     pub fn system(&self) -> &ElaboratedSystem {
         &self.system
     }
 
-    /// Puts checkers on every memory and launch wire; returns how many. A violation fails the run.
+    /// Attaches checkers to every memory and launch wire and returns their number. A violation
+    /// fails the run.
     pub fn check_protocols(&mut self) -> usize {
         if self.checks.is_empty() {
             self.checks = check_protocols(&mut self.system.simulation)
@@ -308,22 +312,22 @@ impl Machine {
         self.checks.len()
     }
 
-    /// Messages that checkers have seen.
+    /// Returns the number of messages the checkers have seen.
     pub fn messages_checked(&self) -> u64 {
         self.checks.seen()
     }
 
-    /// Chooses how the engine works; results do not depend on it.
+    /// Sets the engine options, which do not affect results.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.system.simulation.set_options(options);
     }
 
-    /// The simulation itself, to be watched or stepped from outside.
+    /// Returns the simulation itself, to be observed or stepped from outside.
     pub fn simulation_mut(&mut self) -> &mut Simulation {
         &mut self.system.simulation
     }
 
-    /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`
+    /// Runs the program to its end, or to a limit. `progress` is called periodically; `interrupt`
     /// stops the run when it becomes true.
     pub fn simulate(
         &mut self,
@@ -340,12 +344,12 @@ impl Machine {
         }
     }
 
-    /// Core cycles evaluated so far, or 0 before the first.
+    /// Returns the core cycles evaluated so far, or 0 before the first.
     pub fn cycle(&self) -> u64 {
         self.system.simulation.now().0 / self.core_period()
     }
 
-    /// How far the simulation has come.
+    /// Returns the progress of the simulation.
     pub fn progress(&self) -> Progress {
         Progress {
             cycle: self.cycle(),
@@ -354,7 +358,7 @@ impl Machine {
         }
     }
 
-    /// Launches that are simulated, with their numbers.
+    /// Returns the launches to be simulated, with their numbers.
     fn simulated_kernels(&self) -> impl Iterator<Item = (u32, &Arc<KernelTrace>)> {
         let kernels = (0_u32..).zip(&self.program.kernels);
         kernels.filter(|(number, _)| {
@@ -363,8 +367,8 @@ impl Machine {
         })
     }
 
-    /// Work-groups that have completed, and all that are simulated; `None` where no part of the machine counts
-    /// them ([`roles::WORK_GROUPS`]). Asks every part for its statistics.
+    /// Returns the completed and total simulated work-groups, or `None` if no part counts them
+    /// ([`roles::WORK_GROUPS`]). Collects statistics from every part.
     pub fn work_groups(&self) -> Option<(u64, u64)> {
         let statistics = self.system.simulation.statistics();
         let mut counts = statistics
@@ -381,11 +385,12 @@ impl Machine {
         Some((counts.sum(), all.sum()))
     }
 
-    /// Runs on until core cycle `cycle` has been evaluated; returns how the run ended if it ended
-    /// before. In how many pieces a run advances never changes its results.
+    /// Runs until core cycle `cycle` has been evaluated. Returns the final status if the run ends
+    /// before. Dividing a run into slices never changes its results.
     ///
-    /// What a component asserts of its own state fails the run if that state came from a checkpoint:
-    /// each field was found to fit, but only a run leads to fields that fit each other in all.
+    /// A failed assertion in a component fails the run, rather than panicking, if the state came
+    /// from a checkpoint. Loading validates each field, but only a run ensures that all fields are
+    /// consistent.
     pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
         if !self.resumed {
             return self.run_on(cycle, interrupt);
@@ -456,14 +461,14 @@ impl Machine {
         }
     }
 
-    /// Why a stream of the program could not be read to its end.
+    /// Returns the reason why a stream of the program could not be read to its end.
     fn unread(&self) -> Option<String> {
         let mut kernels = self.program.kernels.iter();
         let failure = kernels.find_map(|kernel| kernel.failure());
         failure.map(str::to_owned)
     }
 
-    /// Replays launches through the caches if the host waits for that and its time has come.
+    /// Replays launches through the caches if the host is waiting for it and the time has come.
     fn replay_when_due(&mut self) -> Result<(), String> {
         let simulation = &mut self.system.simulation;
         let Some(region) = &mut self.region else {
@@ -479,7 +484,7 @@ impl Machine {
         })
     }
 
-    /// Looks at the statistics if something that is measured ends now.
+    /// Samples the statistics if a measured interval or kernel ends now.
     fn look(&mut self) {
         let mut measurement = std::mem::take(&mut self.measurement);
         let now = self.system.simulation.now().0;
@@ -502,10 +507,10 @@ impl Machine {
         }
     }
 
-    /// Writes from now on every request that the taps for accesses hear to a log at `path`.
+    /// Starts logging every request at the `Accesses` taps to a file at `path`.
     ///
     /// # Errors
-    /// When the scenario has no such tap, or the file cannot be written.
+    /// Fails if the scenario has no such tap, or if the file cannot be written.
     pub fn log_accesses(&mut self, path: &Path) -> Result<(), StartLogError> {
         let core_period = self.core_period();
         let kernels = self.program.kernels.iter();
@@ -529,12 +534,12 @@ impl Machine {
     /// Completes the log of accesses, if there is one.
     ///
     /// # Errors
-    /// What could not be written, now or on the way.
+    /// Returns any write error, including those that occurred earlier.
     pub fn finish_log(&mut self) -> Result<(), OutputError> {
         self.taps.finish_log()
     }
 
-    /// Statistics of every instance and every tap.
+    /// Returns the statistics of every instance and every tap.
     pub fn statistics(&self) -> Vec<InstanceStatistics> {
         let simulation = &self.system.simulation;
         let mut statistics = simulation.statistics();
@@ -542,7 +547,7 @@ impl Machine {
         statistics
     }
 
-    /// Ticks per cycle of the core clock.
+    /// Returns the ticks per cycle of the core clock.
     pub fn core_period(&self) -> u64 {
         let core = self.system.simulation.clock(&self.system.core_clock);
         let core = core.expect("elaboration checked the core clock");

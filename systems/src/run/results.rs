@@ -1,4 +1,4 @@
-//! What a run gave, collected from a machine by the roles that statistics of its parts play.
+//! Results of a run, collected from a machine's statistics by their roles.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use super::measure::LazyMeasured;
 use super::region::{Part, RegionResult};
 use crate::energy::EnergyReport;
 
-/// How a run ended.
+/// Final status of a run, with its details.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// The whole program ran.
+    /// The run completed the whole program.
     Done,
-    /// Nothing could move any more, or nothing useful did; with the report.
+    /// The machine made no useful progress any more; holds the report.
     Deadlock(String),
-    /// A limit of the scenario was reached.
+    /// The run reached a limit of the scenario.
     Limit,
-    /// The program computed something else than expected.
+    /// The program did not compute the expected results.
     Mismatch,
-    /// A component found the model violated; with its words.
+    /// A component found a violation of the model; holds its message.
     Failed(String),
-    /// Stopped from outside.
+    /// The run was interrupted from outside.
     Interrupted,
 }
 
 impl Status {
-    /// How the run ended when it is also known whether the program computed what was expected of it.
+    /// Returns the status after taking the check of the program's results into account.
     pub fn given(&self, verified: Option<bool>) -> Self {
         match (self, verified) {
             (Self::Done, Some(false)) => Self::Mismatch,
@@ -36,7 +36,7 @@ impl Status {
         }
     }
 
-    /// Name in reports.
+    /// Returns the name of the status in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -48,7 +48,7 @@ impl Status {
         }
     }
 
-    /// What there is to say beyond the name.
+    /// Returns further details of the status, if any.
     pub fn detail(&self) -> Option<&str> {
         match self {
             Self::Deadlock(text) | Self::Failed(text) => Some(text),
@@ -57,87 +57,87 @@ impl Status {
     }
 }
 
-/// One launch of a kernel.
+/// Results of one kernel launch in the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelResult {
-    /// Number of the launch.
+    /// Number of the launch within the program.
     pub number: u32,
-    /// What it is in a run of a part of the program.
+    /// Treatment of the launch if only a part of the program is simulated.
     pub part: Option<Part>,
-    /// Name of the kernel.
+    /// Name of the kernel that was launched.
     pub name: String,
-    /// Work-groups in x, y, z.
+    /// Number of work-groups in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a work-group in x, y, z.
+    /// Threads per work-group in x, y, z.
     pub block: [u32; 3],
     /// Core cycle in which the launch left the host, if it did.
     pub launched: Option<u64>,
-    /// Core cycle in which the first work-group was sent to a compute unit, if one was.
+    /// Core cycle in which the first work-group was dispatched to a compute unit, if one was.
     pub started: Option<u64>,
-    /// Core cycle in which the completion was readable at the host, if it was.
+    /// Core cycle in which the completion was visible at the host, if it was.
     pub completed: Option<u64>,
-    /// Wavefront instructions of the launch.
+    /// Number of wavefront instructions of the launch.
     pub wavefront_instructions: u64,
-    /// Thread instructions of the launch.
+    /// Number of thread instructions of the launch.
     pub thread_instructions: u64,
 }
 
 impl KernelResult {
-    /// Core cycles from launch to completion, those in queues included.
+    /// Returns the core cycles from launch to completion, including queueing.
     pub fn cycles(&self) -> Option<u64> {
         Some(self.completed? - self.launched?)
     }
 
-    /// Core cycles from the start of the first work-group to completion.
+    /// Returns the core cycles from the start of the first work-group to completion.
     pub fn run_cycles(&self) -> Option<u64> {
         Some(self.completed? - self.started?)
     }
 
-    /// Wavefront instructions per core cycle while it ran: what a launch waits for others before it
-    /// says nothing of the kernel.
+    /// Returns the wavefront instructions per core cycle while the kernel ran. Waiting for earlier
+    /// launches is excluded, since it says nothing about the kernel.
     pub fn ipc(&self) -> Option<f64> {
         let cycles = self.run_cycles().filter(|cycles| *cycles > 0)?;
         Some(self.wavefront_instructions as f64 / cycles as f64)
     }
 }
 
-/// What a simulation gave.
+/// Results of a timing simulation, without host measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
-    /// How it ended; [`Status::Mismatch`] is for the caller, who knows the checks.
+    /// Final status; [`Status::Mismatch`] is set by the caller, which knows the checks.
     pub status: Status,
-    /// Core cycles from the first launch to the last completion (or to the end of the run, when
+    /// Core cycles from the first launch to the last completion (or to the end of the run, if
     /// launches are incomplete).
     pub cycles: u64,
-    /// Simulated seconds of the whole run.
+    /// Simulated time of the whole run, in seconds.
     pub seconds: f64,
-    /// Wavefront instructions issued; see [`roles::WAVEFRONT_INSTRUCTIONS`].
+    /// Number of wavefront instructions issued; see [`roles::WAVEFRONT_INSTRUCTIONS`].
     pub wavefront_instructions: u64,
-    /// Thread instructions issued.
+    /// Number of thread instructions that were issued.
     pub thread_instructions: u64,
-    /// Part of the machine's wavefront slots that held a wavefront, over the whole run; `None` where
-    /// nothing reports any.
+    /// Fraction of the machine's wavefront slots that were occupied, over the whole run; `None` if
+    /// no component reports it.
     pub occupancy: Option<f64>,
-    /// Every launch that was to be simulated, in order.
+    /// Results of every launch to be simulated, in order.
     pub kernels: Vec<KernelResult>,
-    /// What part of the program was simulated; `None`: all of it.
+    /// Simulated region of the program; `None` for all of it.
     pub region: Option<RegionResult>,
-    /// What the run cost; `None` without coefficients.
+    /// Energy of the run; `None` without coefficients.
     pub energy: Option<EnergyReport>,
-    /// Statistics of every instance.
+    /// Statistics of every instance, shared between results.
     pub statistics: Arc<[InstanceStatistics]>,
-    /// What was measured beyond the totals.
+    /// Measurements beyond the totals, computed on first use.
     pub measured: LazyMeasured,
-    /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
+    /// Activity of each instance: path, kind, and cycles by reason in the order of [`Reason::ALL`].
     pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
-    /// Name of the core clock.
+    /// Name of the core clock, whose cycles are reported.
     pub core_clock: String,
-    /// Messages sent through channels.
+    /// Number of messages sent through channels.
     pub messages: u64,
 }
 
 impl Simulated {
-    /// Wavefront instructions per core cycle.
+    /// Returns the wavefront instructions per core cycle.
     pub fn ipc(&self) -> f64 {
         if self.cycles == 0 {
             0.0
@@ -148,7 +148,7 @@ impl Simulated {
 }
 
 impl Machine {
-    /// What the simulation gave up to now, if it ended with `status`.
+    /// Returns the results so far, for a run that ended with `status`.
     pub fn results(&self, status: Status) -> Simulated {
         let simulation = &self.system.simulation;
         let period = self.core_period();
@@ -186,7 +186,8 @@ impl Machine {
         }
     }
 
-    /// A run is not done before every instruction of the program was issued, and once only.
+    /// Returns a failure instead of success unless every instruction of the program was issued
+    /// exactly once.
     fn checked(&self, status: Status, issued: u64) -> Status {
         let kernels = self.simulated_kernels();
         let expected: u64 = kernels.map(|(_, k)| k.wavefront_instructions()).sum();
@@ -231,7 +232,8 @@ impl Machine {
         Some(region.result(&self.program, self.core_period(), times))
     }
 
-    /// Core cycles from the first launch to the last completion, or to now when one is missing.
+    /// Returns the core cycles from the first launch to the last completion, or to now if one is
+    /// missing.
     fn kernel_cycles(&self, kernels: &[KernelResult]) -> u64 {
         let Some(first) = kernels.iter().filter_map(|k| k.launched).min() else {
             return 0;
@@ -242,8 +244,8 @@ impl Machine {
     }
 }
 
-/// What the parts of the machine issued: wavefront instructions, thread instructions; and over all cycles
-/// their wavefront slots that were held, and all of these.
+/// Returns the machine's issued wavefront and thread instructions. Also returns the occupied and
+/// total wavefront slots, summed over all cycles.
 pub(super) fn totals(statistics: &[InstanceStatistics]) -> [u64; 4] {
     let [mut issued, mut threads, mut held, mut slots] = [0; 4];
     for statistic in statistics.iter().flat_map(|instance| &instance.values) {

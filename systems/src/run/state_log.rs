@@ -1,4 +1,4 @@
-//! The state hashes of a run, one line per epoch, to compare runs by.
+//! State hashes of a run, one line per epoch, for comparing runs.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use warpweave_framework::{CheckpointError, StateHasher};
 
 use super::Machine;
 
-/// Hashes the state of a machine every so many core cycles.
+/// Log of state hashes, taken at a fixed interval of core cycles.
 pub struct StateLog {
     every: u64,
     hasher: StateHasher,
-    /// Core cycle, rolling hash, hash per instance.
+    /// Rows of core cycle, rolling hash and hash per instance.
     rows: Vec<(u64, u64, Vec<u64>)>,
 }
 
-/// How far a log had come when its run was saved.
+/// Position of a log at the time its run was saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LogPosition {
     every: u64,
@@ -24,7 +24,7 @@ pub(crate) struct LogPosition {
 }
 
 impl StateLog {
-    /// A log with an epoch of this many core cycles, at least 1.
+    /// Creates a log with an epoch of this many core cycles, at least 1.
     pub fn new(every: u64) -> Self {
         Self {
             every: every.max(1),
@@ -33,20 +33,20 @@ impl StateLog {
         }
     }
 
-    /// Core cycles of an epoch.
+    /// Returns the length of an epoch in core cycles.
     pub fn every(&self) -> u64 {
         self.every
     }
 
-    /// The first core cycle after `cycle` that ends an epoch.
+    /// Returns the first core cycle after `cycle` that ends an epoch.
     pub fn next_after(&self, cycle: u64) -> u64 {
         (cycle / self.every + 1) * self.every
     }
 
-    /// Adds the state of the machine as it stands. Returns the rolling hash.
+    /// Adds the current state of the machine and returns the rolling hash.
     ///
     /// # Errors
-    /// When a component refuses to be saved.
+    /// Fails if a component cannot be saved.
     pub fn record(&mut self, machine: &mut Machine) -> Result<u64, CheckpointError> {
         let cycle = machine.cycle();
         let simulation = &mut machine.system.simulation;
@@ -64,15 +64,15 @@ impl StateLog {
         }
     }
 
-    /// Goes on after a checkpoint. Rolling hashes go on where the saved run logged the same
-    /// epochs; otherwise they begin anew.
+    /// Resumes the log after a checkpoint. Rolling hashes continue if the saved run logged the same
+    /// epochs; otherwise they start anew.
     pub(crate) fn resume(&mut self, saved: Option<&LogPosition>) {
         let saved = saved.filter(|saved| saved.every == self.every);
         self.hasher = saved.map_or_else(StateHasher::new, |s| StateHasher::resuming(s.rolling));
     }
 
-    /// The log as comma-separated values: a line per epoch with the core cycle after which it
-    /// was taken, the rolling hash, and the hash of every instance.
+    /// Returns the log as comma-separated values, with a line per epoch. A line has the core cycle
+    /// after which it was taken, the rolling hash, and the hash of every instance.
     pub fn to_csv(&self, machine: &Machine) -> String {
         let mut text = "cycle,rolling".to_owned();
         for (path, _) in machine.system.simulation.instances() {
@@ -89,23 +89,23 @@ impl StateLog {
     }
 }
 
-/// A log that was read back: enough to find the epoch in which two runs part.
+/// State log read back from a file, enough to find the epoch in which two runs diverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadLog {
     /// Core cycle and rolling hash of every epoch.
     pub epochs: Vec<(u64, u64)>,
 }
 
-/// A line of a state log that means nothing.
+/// Line number of an invalid line in a state log.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {0} is no cycle with a hash")]
 pub struct ReadLogError(pub usize);
 
 impl ReadLog {
-    /// Reads what [`StateLog::to_csv`] wrote.
+    /// Parses the output of [`StateLog::to_csv`].
     ///
     /// # Errors
-    /// The first line that cannot be read.
+    /// Returns the number of the first line that cannot be read.
     pub fn parse(text: &str) -> Result<Self, ReadLogError> {
         let line = |(number, line): (usize, &str)| {
             let mut cells = line.split(',');
@@ -119,9 +119,9 @@ impl ReadLog {
         })
     }
 
-    /// The cycles between which this run and `other` part: after the first (none: the start)
-    /// they were equal, after the second they differ. `None` when every epoch of both is equal,
-    /// where a run that was resumed has those after the cycle from which it went on.
+    /// Returns the cycles between which this run and `other` diverge. They were equal after the
+    /// first (`None` for the start) and differ after the second. Returns `None` if all epochs are
+    /// equal; those before the start of a resumed run are ignored.
     pub fn parts_from(&self, other: &Self) -> Option<(Option<u64>, u64)> {
         let first = |log: &Self| log.epochs.first().map_or(0, |(cycle, _)| *cycle);
         let from = first(self).max(first(other));

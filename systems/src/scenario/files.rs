@@ -1,10 +1,11 @@
-//! The scenario file and the files that it names; of a missing one, the nearest that is there.
+//! Reader for a scenario file and the files it names; a missing file is reported with the nearest
+//! existing name.
 
 use std::path::{Path, PathBuf};
 
 use warpweave_params::{Diagnostics, Files, Node, Placed, nearest, parse};
 
-/// Reads the scenario itself.
+/// Reads and parses the scenario file itself.
 pub(super) fn read_scenario(path: &Path, files: &Files) -> Result<Node, Diagnostics> {
     let source = files.description(path, &["Scenario"]);
     let source = source.map_err(|error| match nearest_beside(path) {
@@ -14,8 +15,8 @@ pub(super) fn read_scenario(path: &Path, files: &Files) -> Result<Node, Diagnost
     parse(&source)
 }
 
-/// Reads the file at `path`, which is `named` in another one and may hold one of these kinds of
-/// description; a missing file is reported there.
+/// Reads the file at `path`, which may hold one of these kinds of description. It is `named` in
+/// another file, where a missing file is reported.
 pub(super) fn read_named(
     path: &Path,
     named: &Placed<PathBuf>,
@@ -33,7 +34,7 @@ pub(super) fn read_named(
     parse(&source)
 }
 
-/// The description file in the same folder whose name is most like that of `path`.
+/// Returns the description file in the same folder with the name most similar to that of `path`.
 fn nearest_beside(path: &Path) -> Option<String> {
     let folder = path
         .parent()

@@ -1,4 +1,4 @@
-//! What the results of a scenario depend on, as two hashes.
+//! Identity of a scenario: two hashes of everything that affects its results.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,18 +11,19 @@ use warpweave_params::{Diagnostic, Diagnostics, Entries, Kind, Node, Struct, to_
 use super::{Profile, Scenario, Work};
 use crate::host_program::EMULATOR_VERSION;
 
-/// What the results of a scenario depend on: BLAKE3 hashes in hexadecimal digits.
+/// Hashes of everything that affects a scenario's results: BLAKE3 in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Of the trace: the workload with its parameters, the bytes of every file that it reads, how it is
-    /// emulated, and the version of the emulator; of a recorded trace its content.
+    /// Hash of the trace. Covers the workload with its parameters, the bytes of every file it
+    /// reads, the emulation settings and the emulator version. For a recorded trace it covers the
+    /// content.
     pub trace: String,
-    /// Of the run: the trace, the system with its overrides, the other fields of the scenario, and the
-    /// file of the program.
+    /// Hash of the run: the trace, the system with its overrides, the other fields of the scenario,
+    /// and the program's executable file.
     pub run: String,
 }
 
-/// Fields of a scenario that are part of its identity by what they lead to, or not at all.
+/// Fields that are not hashed themselves: their effects are hashed instead, or they do not matter.
 const LEAD_ELSEWHERE: [&str; 8] = [
     "summary",
     "system",
@@ -35,11 +36,11 @@ const LEAD_ELSEWHERE: [&str; 8] = [
 ];
 
 impl Scenario {
-    /// What the results depend on. Equal for scenarios that lie elsewhere, are written otherwise, or set
-    /// again what a file says already.
+    /// Computes the identity. It does not depend on the location of a scenario or its formatting,
+    /// or on overrides that repeat a file's value.
     ///
     /// # Errors
-    /// A file that cannot be read again.
+    /// Fails if a file cannot be read again.
     pub fn identity(&self) -> Result<Identity, Diagnostics> {
         let mut trace = Hasher::new_derive_key("warpweave trace of a scenario");
         add(&mut trace, &EMULATOR_VERSION.to_le_bytes());
@@ -81,14 +82,14 @@ impl Scenario {
         })
     }
 
-    /// Names of the parameters of the workload, in order.
+    /// Returns the names of the workload's parameters, in order.
     pub fn workload_parameters(&self) -> &[String] {
         self.program().map_or(&[], |program| program.parameters())
     }
 }
 
-/// Hash of the file of this program: another build may simulate otherwise, whatever its version says. The
-/// version alone where the host does not tell which file that is.
+/// Returns a hash of this program's executable, since another build may simulate differently
+/// despite an equal version. Returns only the version if the host cannot locate the executable.
 fn program() -> &'static [u8] {
     static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -100,7 +101,7 @@ fn program() -> &'static [u8] {
     })
 }
 
-/// Adds bytes, and how many they are: what follows cannot be taken for a part of them.
+/// Hashes bytes with their length, so that they cannot be confused with the bytes that follow.
 fn add(hasher: &mut Hasher, bytes: &[u8]) {
     hasher.update(&(bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);
@@ -128,7 +129,7 @@ fn text_of(value: &impl Serialize) -> Result<String, Diagnostics> {
     Ok(to_ron(&to_node(value)?))
 }
 
-/// A struct without some of its fields.
+/// Returns a struct without some of its fields.
 fn without(node: &Node, names: &[&str]) -> Node {
     let mut node = node.clone();
     if let Kind::Struct(Struct { fields, .. }) = &mut node.kind {

@@ -1,18 +1,18 @@
-//! What a scenario asks to be measured beyond the totals of the run.
+//! Settings of a scenario for measurements beyond the totals of the run.
 
 use serde::Deserialize;
 use warpweave_params::{Diagnostic, Placed, out_of_range};
 
-/// What is measured beyond the totals of a run. Nothing of it changes any result.
+/// Measurements of a run beyond its totals. They do not change any result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
-    /// What every statistic grew by during each kernel.
+    /// Measures the increase of every statistic during each kernel.
     pub kernels: bool,
-    /// Core cycles of an interval, at least 1: what every statistic grew by in each.
+    /// Measures the increase of every statistic in intervals of this many core cycles, at least 1.
     pub every_cycles: Option<u64>,
 }
 
-/// [`Measure`] as a file states it.
+/// Form of [`Measure`] in a scenario file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct StatedMeasure {

@@ -19,14 +19,16 @@
 //! )
 //! ```
 //!
-//! An override path is an instance path with wildcards and a field path, `params.` and a parameter
-//! of the system, `clocks.` and a clock, or `workload.` and a parameter of the workload; on the command line also
-//! `seed`, `size`, `energy`, `limits.…`, `measure.…`, `region.…`, `taps.…` and `emulation.…` of the scenario itself. Overrides of the command line come
-//! after those of the file.
+//! An override path takes one of several forms. It is an instance path with wildcards and a field
+//! path, or `params.` and a system parameter. Other forms are `clocks.` and a clock, and
+//! `workload.` and a workload parameter. The command line also accepts `seed`, `size`, `energy`,
+//! `limits.…`, `measure.…`, `region.…`, `taps.…` and `emulation.…` of the scenario itself.
+//! Overrides of the command line are applied after those of the file.
 //!
-//! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
-//! files describe, `overrides.rs` sorts the overrides out, `identity.rs` names a run by what its results depend on,
-//! `measure.rs` says what is measured, `region.rs` which launches are simulated, `work.rs` is what runs.
+//! `files.rs` reads the files that a scenario names. `composition/` combines a system described by
+//! several files, and `overrides.rs` sorts the overrides by target. `identity.rs` hashes everything
+//! that affects the results. `measure.rs` describes measurements, `region.rs` the launches to
+//! simulate, and `work.rs` the program to run.
 
 mod composition;
 mod files;
@@ -65,86 +67,86 @@ use crate::energy::EnergyModel;
 use crate::host_program::{EmulationSpec, HostProgram};
 use crate::taps::TapSpec;
 
-/// A scenario with its files read and checked one by one.
+/// Scenario with its files read and individually checked.
 pub struct Scenario {
-    /// Path of the scenario file, as given; of the trace where there is none.
+    /// Path of the scenario file as given, or of the trace if there is no scenario file.
     pub path: PathBuf,
-    /// Text of the scenario file.
+    /// Text of the scenario file, as read.
     pub text: String,
-    /// One sentence.
+    /// Summary of the scenario in one sentence.
     pub summary: String,
-    /// Path of the system file.
+    /// Path of the scenario's system file.
     pub system_path: PathBuf,
-    /// Paths of the files that the system file includes and extends, each once.
+    /// Distinct paths of the files that the system file includes and extends.
     pub system_parts: Vec<PathBuf>,
     /// Path of the workload file, or of the trace that is run instead.
     pub work_path: PathBuf,
     /// Path of the file of energy coefficients, if there is one.
     pub energy_path: Option<PathBuf>,
-    /// The chosen size of the workload; `None`: its parameters as they stand.
+    /// Chosen size of the workload; `None` to use its parameters unchanged.
     pub size: Option<String>,
-    /// Seed of everything random in the system.
+    /// Seed for all randomness in the system.
     pub seed: u64,
-    /// When to give up.
+    /// Limits on the system's size and on the run.
     pub limits: Limits,
-    /// How the program is emulated.
+    /// Settings of the program's functional emulation.
     pub emulation: EmulationSpec,
-    /// What events and time cost; `None`: energy is not reported.
+    /// Energy coefficients; energy is not reported if `None`.
     pub energy: Option<EnergyModel>,
-    /// Whether protocol checkers watch every memory and launch wire.
+    /// Enables protocol checkers on every memory and launch wire.
     pub checks: bool,
-    /// What is measured beyond the totals.
+    /// Settings for measurements beyond the totals.
     pub measure: Measure,
-    /// Analyses that listen to ports.
+    /// Analyses that are attached to ports.
     pub taps: Vec<TapSpec>,
-    /// Which launches are simulated; `None`: all.
+    /// Region of launches to simulate; `None` for all.
     pub region: Option<Region>,
-    /// Words of a command line that name what is run: the scenario file, or a trace and a system.
+    /// Command-line words that name the input: the scenario file, or a trace and a system.
     pub given: Vec<String>,
-    /// What policies may know beforehand of who shares lines; `None`: nothing.
+    /// Reuse profile that policies may use; `None` for no profile.
     pub(crate) profile: Option<Profile>,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
-    /// Every override, those of the file first, in the order in which they apply.
+    /// All overrides in the order in which they apply, those of the file first.
     pub applied: Vec<AppliedOverride>,
-    /// What is charged for the files.
+    /// Ledger that is charged for the files.
     pub(crate) ledger: Ledger,
-    /// All files of the system in one tree, before overrides.
+    /// Tree of all files of the system, before overrides.
     system_tree: Node,
-    /// The scenario's file, with the overrides of its own fields.
+    /// Tree of the scenario file, with the overrides of its own fields.
     tree: Node,
     pub(crate) system: SystemFile,
     pub(crate) work: Work,
     pub(crate) overrides: Vec<InstanceOverride>,
 }
 
-/// A scenario that begins with the file of another.
+/// Variation of a scenario, based on the file of another.
 #[derive(Clone, Debug)]
 pub struct Variation {
-    /// Path of the scenario file, and where it is named.
+    /// Path of the base scenario file, and the location that names it.
     pub base: Placed<PathBuf>,
-    /// Path of the workload file that takes the place of the scenario's own, and where it is named. What the
-    /// scenario's file sets of its own workload is then left out.
+    /// Path of the workload file that replaces the scenario's own, and the location that names it.
+    /// The scenario file's settings for its own workload are then ignored.
     pub workload: Option<Placed<PathBuf>>,
-    /// Overrides, no path twice, with the places of the paths; they come after those of the file.
+    /// Overrides with distinct paths and their locations; they are applied after those of the file.
     pub overrides: Vec<(Placed<String>, Node)>,
 }
 
-/// How large a system may be, and when to give up a run.
+/// Limits on the size of a system and the length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Core cycles; absent: none.
+    /// Maximum core cycles of a run; no limit if absent.
     pub cycles: Option<u64>,
     /// Core cycles without any progress, at least 1, after which the run counts as stuck; see
     /// [`RunLimits::silence`](warpweave_framework::RunLimits::silence).
     pub silent_cycles: u64,
-    /// Most parts of a system, modules among them.
+    /// Maximum number of parts in a system, including modules.
     pub instances: u32,
-    /// Most wires of a system.
+    /// Maximum number of wires in a system.
     pub wires: u32,
 }
 
-/// [`Limits`] as a file states them.
+/// Form of [`Limits`] in a scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StatedLimits {
@@ -199,7 +201,7 @@ impl Default for StatedLimits {
     }
 }
 
-/// A scenario file.
+/// Fields of a scenario file, as written.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -238,7 +240,8 @@ impl File {
         1
     }
 
-    /// The name of the chosen size: a text, or a bare word as people write on the command line.
+    /// Returns the name of the chosen size, written as text or as a bare word like on the command
+    /// line.
     fn size(&self) -> Result<Option<Placed<String>>, Diagnostic> {
         let Some(node) = &self.size else {
             return Ok(None);
@@ -258,14 +261,14 @@ impl File {
     }
 }
 
-/// The file of what a scenario runs.
+/// File that a scenario runs: a workload or a trace.
 enum Named {
     Workload(Placed<PathBuf>),
     Trace(Placed<PathBuf>),
 }
 
 impl File {
-    /// What is run: exactly one of two.
+    /// Returns the workload or trace to run; exactly one must be given.
     fn work(&self, node: &Node) -> Result<Named, Diagnostic> {
         match (&self.workload, &self.trace) {
             (Some(workload), None) => Ok(Named::Workload(workload.clone())),
@@ -282,7 +285,8 @@ impl File {
         }
     }
 
-    /// A trace is what emulation of one size made: it takes nothing that would make it another.
+    /// Rejects settings that would need another emulation: a trace is the result of emulating one
+    /// size.
     fn only_a_trace(&self, trace: &Placed<PathBuf>) -> Result<Named, Diagnostic> {
         let stated = [
             ("size", self.size.is_some()),
@@ -301,16 +305,16 @@ impl Scenario {
     /// Reads the scenario at `path`, the files it names, and the overrides `sets` (`path=value`).
     ///
     /// # Errors
-    /// Everything wrong with any of them, each with its place.
+    /// Returns all problems in any of them, each with its location.
     pub fn load(path: &Path, sets: &[String]) -> Result<Self, Diagnostics> {
         Self::load_within(path, sets, &Budget::unlimited())
     }
 
-    /// As [`Scenario::load`]. What is read, and what becomes of it, the program's trace and the machines
-    /// included, is charged to `budget`.
+    /// Like [`Scenario::load`], with memory charged to `budget`. This includes the files, the
+    /// program's trace and the machines built from them.
     ///
     /// # Errors
-    /// As [`Scenario::load`]; also what would take more memory than there may be.
+    /// Fails like [`Scenario::load`], and if the memory budget would be exceeded.
     pub fn load_within(path: &Path, sets: &[String], budget: &Budget) -> Result<Self, Diagnostics> {
         let ledger = Ledger::new(budget);
         let files = Files::of("").charged_to(&ledger).of_description_at(path);
@@ -325,10 +329,10 @@ impl Scenario {
         })
     }
 
-    /// The scenario that is nothing but the trace at `trace` on the system of the file at `system`.
+    /// Creates a scenario that runs the trace at `trace` on the system of the file at `system`.
     ///
     /// # Errors
-    /// As [`Scenario::load_within`].
+    /// Fails like [`Scenario::load_within`].
     pub fn of_trace(
         trace: &Path,
         system: &Path,
@@ -363,11 +367,11 @@ impl Scenario {
         })
     }
 
-    /// Reads the scenario that a [`Variation`] begins with, with what it changes. Whatever is wrong
-    /// with a change is reported where the change stands.
+    /// Reads the base scenario of a [`Variation`] and applies its changes. Errors in a change are
+    /// reported at the change's location.
     ///
     /// # Errors
-    /// As [`Scenario::load_within`].
+    /// Fails like [`Scenario::load_within`].
     pub fn load_varied(variation: &Variation, budget: &Budget) -> Result<Self, Diagnostics> {
         let ledger = Ledger::new(budget);
         let path = &variation.base.value;
@@ -388,8 +392,8 @@ impl Scenario {
         )
     }
 
-    /// The scenario `node` at `path`, with paths relative to `folder`, with another workload than its own or
-    /// with its own, and with the overrides that were `given` beside it, and where.
+    /// Creates the scenario of `node` at `path`, with paths relative to `folder`. A given
+    /// `workload` replaces its own. The `given` overrides come from the source `from`.
     fn of_tree(
         (path, folder): (&Path, &Path),
         mut node: Node,
@@ -524,13 +528,14 @@ impl Scenario {
         }
     }
 
-    /// Whether its runs need the reuse profile of their program.
+    /// True if its runs need the reuse profile of their program.
     pub fn needs_profile(&self) -> bool {
         let needs = |profile: &Profile| profile.path().is_none();
         self.profile.as_ref().is_some_and(needs)
     }
 
-    /// Every file that was read: the scenario, what it names, and what those name.
+    /// Returns every file that was read: the scenario, the files it names, and the files those
+    /// name.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         [&self.path, &self.system_path, &self.work_path]
             .into_iter()
@@ -542,7 +547,7 @@ impl Scenario {
     }
 }
 
-/// The folder of the file at `path`.
+/// Returns the folder of the file at `path`.
 fn beside(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }

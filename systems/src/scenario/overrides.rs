@@ -1,4 +1,4 @@
-//! Overrides: where they come from, and what they are for.
+//! Overrides, with their origins and their targets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use warpweave_params::{
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
 
-/// An override before it is known what it addresses.
+/// Override whose target is not yet determined.
 pub(super) struct RawOverride {
     path: String,
     place: Span,
     value: Node,
 }
 
-/// Overrides by what they address, in the order given.
+/// Overrides by kind of target, in the order given.
 #[derive(Default)]
 pub(super) struct Overrides {
-    /// What the system has once.
+    /// Overrides of system-wide parameters and clocks.
     pub(super) globals: Globals,
-    /// Parameters of the workload.
+    /// Overrides of the workload's parameters, by name.
     pub(super) workload: BTreeMap<String, Node>,
-    /// Fields of instances.
+    /// Overrides of fields of component instances.
     pub(super) instances: Vec<InstanceOverride>,
 }
 
-/// An override as reports show it.
+/// Override in the form shown in reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedOverride {
-    /// What it sets.
+    /// Path of the overridden value, as given.
     pub path: String,
-    /// The value as RON, on one line.
+    /// New value as RON, on one line.
     pub value: String,
-    /// Where it comes from: `scenario`, or `command line`.
+    /// Origin of the override: `scenario`, or `command line`.
     pub from: String,
 }
 
@@ -50,13 +50,13 @@ impl AppliedOverride {
         }
     }
 
-    /// Those of a scenario file.
+    /// Converts the overrides of a scenario file.
     pub(super) fn of_file(raw: &[RawOverride]) -> Vec<Self> {
         raw.iter().map(|raw| Self::of(raw, "scenario")).collect()
     }
 }
 
-/// New values of parameters and clocks of the system.
+/// New values of the system's parameters and clocks.
 #[derive(Default)]
 pub(super) struct Globals {
     params: Vec<(Placed<String>, Node)>,
@@ -64,7 +64,7 @@ pub(super) struct Globals {
 }
 
 impl RawOverride {
-    /// One of a scenario file.
+    /// Creates an override from an entry of a scenario file.
     pub(super) fn of_entry((path, value): (Placed<String>, Node)) -> Self {
         Self {
             path: path.value,
@@ -73,7 +73,7 @@ impl RawOverride {
         }
     }
 
-    /// `path=value` of the command line; the equals sign of the override is the first one.
+    /// Parses `path=value` from the command line; the first equals sign separates the two.
     fn of_set(text: &str) -> Result<Self, Diagnostics> {
         let source = Source::new(format!("--set {text}"), text);
         let Some(equals) = text.find('=').filter(|at| !text[..*at].trim().is_empty()) else {
@@ -92,12 +92,12 @@ impl RawOverride {
         })
     }
 
-    /// Whether it sets a parameter of the workload.
+    /// True if it sets a parameter of the workload.
     pub(super) fn is_of_workload(&self) -> bool {
         self.path.starts_with("workload.")
     }
 
-    /// Whether it sets something of the scenario itself.
+    /// True if it sets a field of the scenario itself.
     fn is_of_scenario(&self) -> bool {
         matches!(
             self.path.split('.').next(),
@@ -138,7 +138,7 @@ impl Overrides {
     }
 }
 
-/// Reads the overrides of the command line.
+/// Parses the overrides of the command line.
 pub(super) fn of_command_line(sets: &[String], problems: &mut Diagnostics) -> Vec<RawOverride> {
     let mut read = Vec::new();
     for set in sets {
@@ -148,7 +148,7 @@ pub(super) fn of_command_line(sets: &[String], problems: &mut Diagnostics) -> Ve
     read
 }
 
-/// Applies the overrides of the scenario itself to it; the others come back.
+/// Applies overrides of the scenario's own fields and returns the others.
 pub(super) fn apply_own(
     all: Vec<RawOverride>,
     scenario: &mut Node,
@@ -181,8 +181,8 @@ pub(super) fn apply_own(
     others
 }
 
-/// The value of an override of the command line, which begins at `start`: RON, or an expression, whose
-/// quotes and equals sign may be left out where it cannot be anything else.
+/// Parses the value of a command-line override, starting at `start`. It is RON or an expression.
+/// Quotes and equals sign of an expression may be omitted if the value is unambiguous.
 fn value_of(source: &Arc<Source>, start: usize) -> Result<Node, Diagnostics> {
     let text = &source.text()[start..];
     let expression = |text: &str| {
@@ -205,7 +205,7 @@ fn value_of(source: &Arc<Source>, start: usize) -> Result<Node, Diagnostics> {
 }
 
 impl Globals {
-    /// Puts them into the system.
+    /// Applies the new values to the system file.
     pub(super) fn set(self, file: &mut SystemFile, problems: &mut Diagnostics) {
         let params = &mut file.scope.params;
         replace(params, self.params, ("parameter", "parameters"), problems);
@@ -251,7 +251,7 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
     }
 }
 
-/// Adds an empty `field: ()` to a struct that leaves it out, so that parts of it can be set.
+/// Adds an empty `field: ()` to a struct that omits it, so that parts of it can be set.
 fn ensure_struct(node: &mut Node, field: &str) {
     if matches!(field, "seed" | "size" | "energy" | "profile") {
         return;
@@ -263,7 +263,7 @@ fn ensure_struct(node: &mut Node, field: &str) {
     ensure_field(node, field, Kind::Struct(nothing));
 }
 
-/// Lets the field of a struct be there.
+/// Adds a field to a struct unless it already exists.
 fn ensure_field(node: &mut Node, field: &str, value: Kind) {
     if node.field(field).is_some() {
         return;
@@ -280,7 +280,7 @@ fn ensure_field(node: &mut Node, field: &str, value: Kind) {
     }
 }
 
-/// Lets the map `field` have an entry `name`, of no value yet.
+/// Adds an entry `name` without a value to the map `field` unless it exists.
 fn ensure_entry(node: &mut Node, field: &str, name: &str, place: &Span) {
     ensure_field(node, field, Kind::Map(Vec::new()));
     if name.contains('.') {

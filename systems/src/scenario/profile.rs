@@ -1,4 +1,4 @@
-//! The reuse profile that a scenario gives to policies.
+//! Reuse profile that a scenario provides to policies.
 
 use std::path::{Path, PathBuf};
 
@@ -17,26 +17,26 @@ struct Shuffled {
     seed: u64,
 }
 
-/// Where the profile comes from.
+/// Source of the reuse profile for policies.
 pub(crate) enum Profile {
-    /// From the program, when it is known.
+    /// Computed from the program once it is known.
     Compute,
-    /// The same, dealt out at random among kernels and among work-groups: a control.
+    /// Computed, then shuffled among kernels and among work-groups, as a control experiment.
     Shuffled {
-        /// Of the deal.
+        /// Seed of the shuffle; equal seeds give equal profiles.
         seed: u64,
     },
-    /// From a file.
+    /// Read from a profile file on disk.
     Read {
         path: PathBuf,
-        /// Hash of the trace that it is of.
+        /// Hash of the trace that the profile belongs to.
         trace: ContentHash,
         profile: ReuseProfile,
     },
 }
 
 impl Profile {
-    /// `Compute`, `Shuffled(seed: 1)`, or the path of a file, relative to `folder`.
+    /// Parses `Compute`, `Shuffled(seed: 1)`, or the path of a file relative to `folder`.
     pub(super) fn read(node: &Node, folder: &Path, ledger: &Ledger) -> Result<Self, Diagnostics> {
         match &node.kind {
             Kind::Name(name) if name.text == "Compute" => Ok(Self::Compute),
@@ -72,7 +72,7 @@ impl Profile {
         }
     }
 
-    /// The file, if it is read from one.
+    /// Returns the file the profile is read from, if any.
     pub(super) fn path(&self) -> Option<&PathBuf> {
         match self {
             Self::Compute | Self::Shuffled { .. } => None,
@@ -80,7 +80,8 @@ impl Profile {
         }
     }
 
-    /// Adds the profile to what policies of a run of this program may ask for; `of_program` gives the program's own.
+    /// Adds the profile to the artefacts for policies in a run of this program. `of_program`
+    /// returns the program's own profile.
     pub(crate) fn add_to(
         &self,
         artefacts: &mut Artefacts,

@@ -1,4 +1,4 @@
-//! Which launches of a program are simulated, as a scenario states it.
+//! Region of interest of a scenario: the launches of a program that are simulated.
 
 use serde::{Deserialize, Serialize};
 use warpweave_params::{
@@ -6,32 +6,32 @@ use warpweave_params::{
 };
 use wildmatch::WildMatch;
 
-/// A part of the launches of a program, and what becomes of the others.
+/// Selection of a program's launches, and the treatment of the others.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// Patterns of names; none: every name.
+    /// Patterns of kernel names; empty for every name.
     kernels: Vec<Placed<String>>,
-    /// Ranges of launch numbers; none: every number.
+    /// Ranges of launch numbers; empty for every number.
     pub(crate) launches: Vec<Placed<LaunchRange>>,
-    /// The least that a launch does, with all that is launched from it.
+    /// Minimum amount of work of a launch, including its descendants.
     pub(crate) at_least: Amount,
-    /// Which of those are taken; none: all.
+    /// Sample taken from the selected launches; `None` for all of them.
     pub(crate) sample: Option<Sample>,
-    /// What becomes of the others.
+    /// Treatment of the launches outside the region.
     pub outside: Outside,
-    /// Where it stands.
+    /// Location of the region in the scenario.
     pub(crate) place: Span,
 }
 
-/// Launch numbers from the first to before the last.
+/// Half-open range of launch numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaunchRange {
     pub(crate) from: u32,
-    /// None: to the end of the program.
+    /// End of the range, exclusive; `None` for the end of the program.
     pub(crate) until: Option<u32>,
 }
 
-/// How much a launch does.
+/// Amount of work that a launch does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Amount {
@@ -39,21 +39,22 @@ pub(crate) struct Amount {
     pub(crate) wavefront_instructions: u64,
 }
 
-/// Which launches of those that are chosen are taken. Strata are those of one kernel whose wavefront instructions
-/// have the same number of binary digits.
+/// Sampling of the selected launches within strata. A stratum holds the launches of one kernel
+/// whose wavefront instruction counts have equally many binary digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum Sample {
-    /// The first of each stratum, and every so manyth after it; the last too where that is but one.
+    /// Takes the first launch of each stratum, and every n-th after it. Also takes the last one if
+    /// there would be only one.
     Every {
-        /// At least 1.
+        /// Sampling interval in launches, at least 1.
         launches: u32,
     },
-    /// So many of each stratum, drawn at random.
+    /// Takes this many launches of each stratum at random.
     Draw {
-        /// At least 2.
+        /// Number of launches per stratum, at least 2.
         launches: u32,
-        /// Of the draw.
+        /// Seed of the random draw; 1 by default.
         #[serde(default = "Sample::default_seed")]
         seed: u64,
     },
@@ -65,21 +66,21 @@ impl Sample {
     }
 }
 
-/// What becomes of launches that do not belong to the region.
+/// Treatment of launches that do not belong to the region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outside {
-    /// Nothing of them happens.
+    /// Skips these launches without any effect.
     #[default]
     Skip,
-    /// What lies before a launch of the region goes through the caches, without time; what comes after the
-    /// last one is skipped.
+    /// Replays launches that precede a launch of the region through the caches by functional
+    /// access. Launches after the last one are skipped.
     Warm,
-    /// What lies before the last launch of the region is simulated; what comes after it is skipped.
+    /// Simulates all launches before the last launch of the region. Launches after it are skipped.
     Simulate,
 }
 
 impl Outside {
-    /// Name in descriptions and results.
+    /// Returns the name used in descriptions and results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Skip => "Skip",
@@ -105,7 +106,7 @@ struct StatedRegion {
 }
 
 impl Region {
-    /// Reads and checks the field `region` of a scenario.
+    /// Parses and checks the field `region` of a scenario.
     pub(crate) fn read(node: &Node) -> Result<Self, Diagnostics> {
         let stated: StatedRegion = from_node(node)?;
         let mut problems = Diagnostics::new();
@@ -133,7 +134,7 @@ impl Region {
         })
     }
 
-    /// Checks that every pattern fits one of the kernels that the program launches.
+    /// Checks that every pattern matches one of the kernels that the program launches.
     pub(super) fn check_names(&self, known: &[String], problems: &mut Diagnostics) {
         for pattern in &self.kernels {
             let wanted = WildMatch::new(&pattern.value);
@@ -146,13 +147,13 @@ impl Region {
         }
     }
 
-    /// Whether it takes kernels of this name.
+    /// True if the region includes kernels of this name.
     pub(crate) fn names(&self, kernel: &str) -> bool {
         let mut patterns = self.kernels.iter();
         self.kernels.is_empty() || patterns.any(|p| WildMatch::new(&p.value).matches(kernel))
     }
 
-    /// Whether it takes launches of this number.
+    /// True if the region includes launches of this number.
     pub(crate) fn numbers(&self, launch: u32) -> bool {
         let mut ranges = self.launches.iter();
         self.launches.is_empty() || ranges.any(|range| range.value.holds(launch))
@@ -165,7 +166,7 @@ impl LaunchRange {
     }
 }
 
-/// What stands in a list, or alone.
+/// Returns the elements of a list, or a single value as a list of one.
 fn items(node: Option<&Node>) -> &[Node] {
     match node {
         None => &[],
@@ -176,7 +177,7 @@ fn items(node: Option<&Node>) -> &[Node] {
     }
 }
 
-/// `7`, or a text: `"5..8"`, `"40.."`, `"..3"`, `"7"`.
+/// Parses `7`, or a text: `"5..8"`, `"40.."`, `"..3"`, `"7"`.
 fn range(node: &Node) -> Result<Placed<LaunchRange>, Diagnostic> {
     let read = match &node.kind {
         Kind::Int(number) => u32::try_from(*number).ok().map(only),

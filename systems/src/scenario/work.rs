@@ -1,4 +1,4 @@
-//! What a scenario runs: a workload that is emulated, or the trace of a program that was.
+//! Input of a scenario: a workload to be emulated, or a recorded trace.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,32 +17,33 @@ use crate::host_program::{
     ProgramDemands,
 };
 
-/// What a scenario runs.
+/// Program that a scenario runs, or its trace.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// A program that is emulated.
+    /// Program that is emulated before its simulation.
     Workload(Arc<HostProgram>),
-    /// What a program did when it was emulated.
+    /// Recorded trace of an emulated program.
     Trace(Recording),
 }
 
-/// A trace file. Its streams are read when it is run.
+/// Trace file. Its streams are read during the run.
 #[derive(Debug)]
 pub(crate) struct Recording {
-    /// The files that were read, the one that is named first.
+    /// Files that were read, the named one first.
     files: Vec<PathBuf>,
-    /// What was made of a trace of Accel-Sim; it is removed with the recording.
+    /// Temporary file with a converted Accel-Sim trace; removed with the recording.
     made: Option<TempPath>,
     pub(crate) hash: ContentHash,
     demands: Demands,
-    /// What a foreign trace asks for and is not modelled. A trace says nothing of what its program forgot.
+    /// Warnings about unmodelled features in a foreign trace. Forgotten copies are unknown for
+    /// traces.
     warnings: Diagnostics,
     ledger: Ledger,
 }
 
 impl Recording {
-    /// Checks the index of the file at `path`, which is `named` in a scenario. A trace of Accel-Sim is turned
-    /// into one of our own first, in the folder for temporary files.
+    /// Checks the index of the file at `path`, which is `named` in a scenario. An Accel-Sim trace
+    /// is first converted to Warpweave's format in the folder for temporary files.
     pub(super) fn open(
         path: &Path,
         named: &Placed<PathBuf>,
@@ -62,7 +63,7 @@ impl Recording {
         })
     }
 
-    /// Imports the trace of Accel-Sim at `path`.
+    /// Imports the Accel-Sim trace at `path`.
     fn import(path: &Path, named: &Placed<PathBuf>, ledger: &Ledger) -> Result<Self, Diagnostic> {
         let files = inputs(path)?;
         let made = tempfile::Builder::new()
@@ -95,7 +96,7 @@ impl Recording {
         })
     }
 
-    /// The file that is named.
+    /// Returns the path of the named file.
     fn path(&self) -> &Path {
         &self.files[0]
     }
@@ -119,7 +120,7 @@ impl Recording {
         })
     }
 
-    /// A trace holds no values of memory.
+    /// Returns the error that a trace contains no memory values.
     fn refuse(&self, wish: &str) -> ExecuteError {
         let message = format!(
             "{} is a trace, which holds no values of memory: its program cannot be {wish}",
@@ -131,7 +132,7 @@ impl Recording {
     }
 }
 
-/// Why a trace cannot be read.
+/// Returns the reason why a trace cannot be read.
 fn refused(named: &Placed<PathBuf>, error: TraceError) -> Diagnostic {
     match error {
         TraceError::OverBudget(error) => named.blame(Diagnostic::from(error)),
@@ -141,7 +142,7 @@ fn refused(named: &Placed<PathBuf>, error: TraceError) -> Diagnostic {
     }
 }
 
-/// What the program of a trace asks of a machine.
+/// Returns the demands of a trace's program on a machine.
 fn demands(file: &TraceFile) -> Demands {
     let mut demands = Demands::default();
     for kernel in (0..file.kernels()).filter_map(|kernel| file.kernel_head(kernel)) {
@@ -164,7 +165,7 @@ fn demands(file: &TraceFile) -> Demands {
     demands
 }
 
-/// Each name once, in the order of the first launches.
+/// Returns the distinct kernel names in the order of their first launches.
 fn names_of_kernels(program: &Program) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for kernel in &program.kernels {
@@ -205,7 +206,7 @@ impl Work {
         }
     }
 
-    /// The program that is emulated; `None` for a trace.
+    /// Returns the program that is emulated; `None` for a trace.
     pub(crate) fn program(&self) -> Option<&HostProgram> {
         match self {
             Self::Workload(program) => Some(program),
@@ -230,14 +231,14 @@ impl Work {
         }
     }
 
-    /// Names of the kernels that are launched, as far as they are known before the program is emulated.
+    /// Returns the names of launched kernels that are known before the program is emulated.
     pub(super) fn kernel_names(&self, emulation: &EmulationSpec) -> Vec<String> {
         let asked = self.demands(&Program::default(), emulation);
         let kernels = asked.demands.kernels.into_iter();
         kernels.map(|kernel| kernel.name).collect()
     }
 
-    /// Files that were read, beside the one that describes a workload.
+    /// Returns the files that were read, except the one that describes a workload.
     pub(super) fn files_read(&self) -> &[PathBuf] {
         match self {
             Self::Workload(program) => program.files_read(),

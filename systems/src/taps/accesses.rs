@@ -1,4 +1,4 @@
-//! How many requests pass, and how much memory they touch.
+//! Access counts: number of requests, and amount of memory they touch.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,19 @@ use warpweave_params::{Diagnostics, Placed};
 use super::ports::{Listener, named_by, refused};
 use super::{ActiveTap, Analysis, Event, Point, TapRecord};
 
-/// What a scenario says about a tap that counts accesses.
+/// Description of an `Accesses` tap in a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AccessesSpec {
-    /// The memory ports that are listened to.
+    /// Memory ports that the tap observes.
     at: Placed<String>,
 }
 
-/// The analysis.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Accesses {
-    /// By kind, in the order of [`RequestKind::ALL`].
+    /// Request counts by kind, in the order of [`RequestKind::ALL`].
     requests: [u64; RequestKind::ALL.len()],
-    /// 4-byte words touched, by line.
+    /// Mask of touched 4-byte words, by line.
     touched: BTreeMap<u64, u32>,
     words: u64,
 }

@@ -1,16 +1,16 @@
-//! Locality inside and between clusters: how many of the requests that leave the first-level caches ask
-//! for a line that was asked for shortly before (ICC paper, 3.3.1).
+//! Locality within and between clusters: the fraction of requests below the first-level caches
+//! whose line was recently requested before (ICC paper, 3.3.1).
 //!
-//! A read of global memory is *redundant* for a window when its cluster asked for the line at most
-//! the window before. The redundant ones are split by what the two requests have in common: at
-//! least one 4-byte word (*data sharing*) or none (*line sharing*). Because a cache asks for whole
-//! lines whatever its unit touched, the words are those of the unit's newest access to the line
-//! where the tap listens to the accesses too, and those of the request itself where it does not. A
-//! read that is not redundant in its cluster, but whose line another cluster asked for within the
-//! window, counts as locality *between* clusters.
+//! A read of global memory is *redundant* for a window when its cluster requested the line at most
+//! one window earlier. Redundant reads are split by overlap of the two requests: at least one
+//! common 4-byte word (*data sharing*) or none (*line sharing*). A cache requests whole lines,
+//! whatever its unit touched. The words are therefore those of the unit's newest access to the line
+//! if the tap also observes accesses, or else those of the request. A read may be non-redundant in
+//! its cluster while another cluster requested its line within the window. It then counts as
+//! locality *between* clusters.
 //!
-//! The first number of a port's address is that of its cluster, unless the tap says how many units
-//! a cluster has. Requests of one tick count in the order of their ports.
+//! The first number of a port's address is its cluster, unless the tap gives the number of units
+//! per cluster. Requests of one tick are counted in port order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,10 +22,10 @@ use warpweave_params::{Diagnostic, Diagnostics, Placed};
 use super::ports::{Listener, MemoryPort, named_by, refused};
 use super::{ActiveTap, Analysis, Event, Point, TapRecord};
 
-/// Most windows of one tap.
+/// Maximum number of windows in a tap.
 const WINDOWS_MAX: usize = 8;
 
-/// What a scenario says about a tap for locality.
+/// Description of a `Locality` tap in a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LocalitySpec {
@@ -34,32 +34,32 @@ pub(super) struct LocalitySpec {
     /// Memory ports above the same caches, to know the words that units touch.
     #[serde(default)]
     accesses: Option<Placed<String>>,
-    /// Units of a cluster, in the order of their ports. Absent: the first number of a port's address is
-    /// that of its cluster.
+    /// Units per cluster, in the order of their ports. If absent, the first number of a port's
+    /// address is its cluster.
     #[serde(default)]
     units_per_cluster: Option<Placed<u32>>,
-    /// Windows, 1 to 8, ascending.
+    /// Window lengths, 1 to 8 of them, ascending.
     windows: Placed<Vec<u32>>,
-    /// What windows are counted in.
+    /// Unit in which windows are measured.
     window_unit: WindowUnit,
-    /// Whether a redundant request counts as the latest one from then on.
+    /// Makes a redundant request the latest one, from which later windows are measured.
     refresh: bool,
-    /// First byte address beyond global memory: reads from there on do not count. Absent: all
+    /// First byte address beyond global memory; reads from there on are not counted. If absent, all
     /// addresses are global.
     #[serde(default)]
     global_end: Option<u64>,
 }
 
-/// What windows are counted in.
+/// Unit in which windows are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum WindowUnit {
-    /// Core cycles.
+    /// Windows are measured in core cycles.
     Cycles,
-    /// Requests of all clusters that count.
+    /// Windows are measured in counted requests of all clusters.
     Requests,
 }
 
-/// What counts as locality.
+/// Rules that define which requests count as locality.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Rules {
     windows: Vec<u32>,
@@ -68,16 +68,15 @@ struct Rules {
     global_end: Option<u64>,
 }
 
-/// The analysis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Locality {
     rules: Rules,
-    /// Cluster by port.
+    /// Cluster number of each observed port.
     clusters: Vec<u32>,
-    /// Ticks of a core cycle.
+    /// Ticks per cycle of the core clock.
     core_period: u64,
     windows: Windows,
-    /// Words of a unit's newest access to a line, until it is answered.
+    /// Words of a unit's newest access to a line, until its reply.
     touched: BTreeMap<(u32, u64), u32>,
 }
 
@@ -143,7 +142,7 @@ impl LocalitySpec {
     }
 }
 
-/// The ports above those of `below`, each with the number of the one below.
+/// Returns the ports above those of `below`, each with the index of the one below.
 fn above(
     written: &Placed<String>,
     below: &[MemoryPort],
@@ -237,37 +236,37 @@ impl Locality {
 }
 
 impl Rules {
-    /// Whether a request counts: a read of global memory.
+    /// True if a request counts, as a read of global memory.
     fn count(&self, request: &MemRequest) -> bool {
         request.kind == RequestKind::Read && self.global_end.is_none_or(|end| request.line < end)
     }
 }
 
-/// What was asked for within the longest window.
+/// Requests within the longest window, with the counts of each window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Windows {
-    /// Newest requests by line and cluster.
+    /// Newest request of each line and cluster.
     lines: BTreeMap<(u64, u32), Request>,
-    /// When each was made, oldest first: when to forget it.
+    /// Time of each request, oldest first, for its removal.
     order: VecDeque<(u64, u64, u32)>,
     requests: u64,
     redundant: [u64; WINDOWS_MAX],
     data_sharing: [u64; WINDOWS_MAX],
-    /// Redundant requests whose line the same unit asked for last.
+    /// Redundant requests whose line was last requested by the same unit.
     same_unit: [u64; WINDOWS_MAX],
     between_clusters: [u64; WINDOWS_MAX],
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Request {
-    /// What each window counts from.
+    /// Start time of each window for this request.
     since: [u64; WINDOWS_MAX],
     latest: u64,
     words: u32,
     unit: u32,
 }
 
-/// One read as the windows see it.
+/// Read request as seen by the windows.
 #[derive(Clone, Copy, Debug)]
 struct Read {
     line: u64,
@@ -277,7 +276,7 @@ struct Read {
 }
 
 impl Windows {
-    /// Counts a read made at `now`, in the unit of the windows.
+    /// Counts a read at time `now`, in the windows' unit.
     fn read(&mut self, rules: &Rules, now: u64, read: Read) {
         self.requests += 1;
         self.forget(now.saturating_sub(u64::from(*rules.windows.last().unwrap_or(&0))));
@@ -315,7 +314,7 @@ impl Windows {
         self.order.push_back((now, line, cluster));
     }
 
-    /// Drops what was asked for before `oldest` and not since.
+    /// Removes requests older than `oldest` that were not repeated since.
     fn forget(&mut self, oldest: u64) {
         while let Some(&(at, line, cluster)) = self.order.front().filter(|(at, ..)| *at < oldest) {
             self.order.pop_front();
@@ -342,7 +341,7 @@ mod tests {
     const A: u64 = 0;
     const B: u64 = 128;
     const C: u64 = 256;
-    /// The stream of the specification, of which each window finds more.
+    /// Request stream of the specification; longer windows find more redundancy in it.
     const STREAM: [(u64, u64); 6] = [(0, A), (100, B), (400, A), (900, B), (2300, A), (2400, C)];
 
     fn count(rules: &Rules, stream: &[(u64, Read)]) -> Windows {
@@ -426,7 +425,7 @@ mod tests {
         assert_eq!((windows.lines.len(), windows.order.len()), (11, 11));
     }
 
-    /// What windows find, told by going through all earlier reads again for each.
+    /// Computes the window counts naively, with a pass over all earlier reads for each read.
     fn naively(rules: &Rules, stream: &[(u64, Read)]) -> [[u64; 4]; 2] {
         let mut found = [[0; 4]; 2];
         for (w, window) in rules.windows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Writing what taps for accesses hear into a log.
+//! Logging of the requests observed by `Accesses` taps.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use warpweave_files::OutputError;
 
 use super::{Event, TapRecord};
 
-/// The log of a run. After an error nothing is written any more.
+/// Log of a run. Nothing is written after an error.
 pub(super) struct Log {
     writer: Option<AccessLogWriter>,
     failed: Option<OutputError>,
-    /// By tap, by number of the port there: its number in the log.
+    /// Port number in the log, by tap and by port number there.
     ports: Vec<Vec<u32>>,
-    /// Heard since the last write: time, port, request.
+    /// Requests since the last write, as time, port and request.
     heard: Vec<(u64, u32, MemRequest)>,
 }
 
@@ -51,7 +51,7 @@ impl Log {
         })
     }
 
-    /// Takes what tap number `tap` heard, in its order.
+    /// Adds the events observed by tap number `tap`, in order.
     pub(super) fn take(&mut self, tap: usize, events: &[Event]) {
         let ports = &self.ports[tap];
         let requests = events.iter().filter_map(|event| match event.passed {
@@ -63,7 +63,7 @@ impl Log {
         self.heard.extend(requests);
     }
 
-    /// Writes what was taken, of all taps by time, port and order at the port.
+    /// Writes the collected events of all taps, by time, port and order at the port.
     pub(super) fn write(&mut self) {
         self.heard.sort_by_key(|(tick, port, _)| (*tick, *port));
         for (tick, port, request) in self.heard.drain(..) {
@@ -77,7 +77,7 @@ impl Log {
         }
     }
 
-    /// Completes the log.
+    /// Completes the log and returns any error.
     pub(super) fn finish(self) -> Result<(), OutputError> {
         match (self.failed, self.writer) {
             (Some(error), _) => Err(error),

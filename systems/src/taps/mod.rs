@@ -1,4 +1,4 @@
-//! Taps: analyses that listen to the ports of a machine. They cost no cycle and change nothing.
+//! Taps: analyses that observe the ports of a machine, without any effect on timing or results.
 //!
 //! ```text
 //!   port ──► listener ─┐
@@ -6,8 +6,9 @@
 //!   port ──► listener ─┘        at the end of every piece of a run
 //! ```
 //!
-//! What is heard is merged before an analysis gets it, so neither threads nor the pieces in which a run
-//! advances matter. `ports.rs` finds ports and listens to them, `log.rs` writes what is heard; each analysis has a file.
+//! Observed events are merged before an analysis gets them, so threads and run slices do not
+//! matter. `ports.rs` finds ports and attaches listeners, and `log.rs` writes the events. Each
+//! analysis has its own file.
 
 mod accesses;
 mod locality;
@@ -34,17 +35,17 @@ use self::log::Log;
 use self::ports::Listener;
 use self::reuse::{Reuse, ReuseSpec};
 
-/// What the path of the statistics of a tap begins with.
+/// Path prefix of the statistics of all taps.
 const PREFIX: &str = "tap.";
 
-/// Names of the analyses.
+/// Names of the analyses in scenario files.
 const KINDS: [&str; 3] = ["Accesses", "Locality", "Reuse"];
 
-/// A tap as a scenario describes it.
+/// Tap as described in a scenario.
 #[derive(Clone, Debug)]
 pub struct TapSpec {
     name: Placed<String>,
-    /// As written, for checkpoints.
+    /// Description as written, stored in checkpoints.
     pub(crate) node: Node,
     analysis: AnalysisSpec,
 }
@@ -57,17 +58,17 @@ enum AnalysisSpec {
 }
 
 impl TapSpec {
-    /// The path of its statistics.
+    /// Returns the path of the tap's statistics.
     pub fn path(&self) -> String {
         format!("{PREFIX}{}", self.name.value)
     }
 
-    /// Whether what it hears can be logged.
+    /// True if the requests that the tap observes can be logged.
     pub fn hears_accesses(&self) -> bool {
         matches!(self.analysis, AnalysisSpec::Accesses(_))
     }
 
-    /// Reads the taps of a scenario.
+    /// Parses the taps of a scenario.
     pub(crate) fn read_all(entries: Entries<Node>) -> Result<Vec<Self>, Diagnostics> {
         let mut problems = Diagnostics::new();
         let specs = entries
@@ -112,35 +113,35 @@ impl TapSpec {
     }
 }
 
-/// Where a tap listens. What passes in one tick is told in this order.
+/// Observation point of a tap. Events of one tick are delivered in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Point {
-    /// Answers to the accesses.
+    /// Replies at the ports of `accesses`.
     Answers,
-    /// `accesses`.
+    /// Requests at the ports of `accesses`.
     Accesses,
-    /// `at`.
+    /// Requests at the ports of `at`.
     At,
 }
 
-/// What passed a port.
+/// Message that passed a port.
 #[derive(Clone, Copy, Debug)]
 enum TapRecord {
     Request(MemRequest),
     Response(MemResponse),
 }
 
-/// What passed a port, and when.
+/// Message that passed a port, with its time.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     tick: Tick,
     point: Point,
-    /// Number of the port among those of `at`.
+    /// Index of the port among those of `at`.
     port: u32,
     passed: TapRecord,
 }
 
-/// An analysis with what it found so far.
+/// Analysis with its results so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Analysis {
     Accesses(Accesses),
@@ -174,25 +175,25 @@ impl Analysis {
     }
 }
 
-/// Why no log of accesses was begun.
+/// Reason why no log of accesses could be started.
 #[derive(Debug, Error)]
 pub enum StartLogError {
-    /// No tap hears accesses.
+    /// No tap of the scenario observes accesses.
     #[error("the scenario has no tap for accesses")]
     NoTap,
-    /// The file.
+    /// Creating or writing the log file failed.
     #[error(transparent)]
     File(#[from] OutputError),
 }
 
-/// A tap that listens.
+/// Tap with its listeners attached to ports.
 struct ActiveTap {
     analysis: Analysis,
     listeners: Vec<Listener>,
     ports: Vec<String>,
 }
 
-/// The taps of a machine.
+/// All taps of a machine, with their optional log.
 #[derive(Default)]
 pub(crate) struct Taps {
     taps: Vec<Tap>,
@@ -200,15 +201,15 @@ pub(crate) struct Taps {
 }
 
 struct Tap {
-    /// `tap.NAME`.
+    /// Path of the tap's statistics, `tap.NAME`.
     path: String,
     listeners: Vec<Listener>,
-    /// Addresses of the ports of `at`, by number.
+    /// Addresses of the ports of `at`, by index.
     ports: Vec<String>,
     analysis: Analysis,
 }
 
-/// What the taps of a machine found so far, in their order.
+/// State of all taps of a machine, in their order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TapsState(Vec<Analysis>);
 
@@ -219,11 +220,11 @@ impl Tap {
 }
 
 impl Taps {
-    /// Puts taps on a machine with a core clock of this many ticks, which runs `program`.
+    /// Attaches taps to a machine that runs `program`, with a core clock of this many ticks.
     ///
     /// # Errors
-    /// Ports that are not there, not connected or of another protocol; a component with the path of a
-    /// tap.
+    /// Fails if ports do not exist, are not connected or use another protocol, or if a component
+    /// has the path of a tap.
     pub(crate) fn attach(
         specs: &[TapSpec],
         simulation: &mut Simulation,
@@ -269,8 +270,8 @@ impl Taps {
         self.taps.is_empty()
     }
 
-    /// Tells every analysis what passed since the last call. To be called between pieces of a run only:
-    /// then all that happened up to now was heard, whatever the threads.
+    /// Delivers all events since the last call to the analyses. Must only be called between slices
+    /// of a run, when all events up to now are available for any number of threads.
     pub(crate) fn hear(&mut self) {
         for (number, tap) in self.taps.iter_mut().enumerate() {
             let mut events = Vec::new();
@@ -291,10 +292,10 @@ impl Taps {
         }
     }
 
-    /// Writes from now on what taps for accesses hear to a log at `path`.
+    /// Starts logging the requests at `Accesses` taps to a file at `path`.
     ///
     /// # Errors
-    /// When there is no such tap, or the file cannot be written.
+    /// Fails if there is no such tap, or if the file cannot be written.
     pub(crate) fn start_log(&mut self, path: &Path, head: Head) -> Result<(), StartLogError> {
         let taps = self.taps.iter().map(|tap| match tap.analysis {
             Analysis::Accesses(_) => (tap.name(), &tap.ports[..]),
@@ -311,12 +312,12 @@ impl Taps {
     /// Completes the log, if there is one.
     ///
     /// # Errors
-    /// What could not be written, now or on the way.
+    /// Returns any write error, including those that occurred earlier.
     pub(crate) fn finish_log(&mut self) -> Result<(), OutputError> {
         self.log.take().map_or(Ok(()), Log::finish)
     }
 
-    /// The statistics of all taps, at core cycle `cycle`.
+    /// Returns the statistics of all taps at core cycle `cycle`.
     pub(crate) fn statistics(&self, cycle: u64, now: Tick) -> Vec<InstanceStatistics> {
         let taps = self.taps.iter().map(|tap| {
             let mut values = Vec::new();
@@ -331,7 +332,7 @@ impl Taps {
         taps.collect()
     }
 
-    /// Those statistics that grow.
+    /// Reports only the statistics that increase over time.
     pub(crate) fn growing(&self, cycle: u64, now: Tick, look: &mut Look<'_>) {
         for tap in &self.taps {
             look.at(&tap.path, cycle, now, |statistics| {
@@ -344,7 +345,7 @@ impl Taps {
         TapsState(self.taps.iter().map(|tap| tap.analysis.clone()).collect())
     }
 
-    /// Goes on from a state of the same taps, which a checkpoint of the same description has.
+    /// Restores the state of the same taps from a checkpoint with the same description.
     pub(crate) fn load(&mut self, state: TapsState) {
         for (tap, analysis) in self.taps.iter_mut().zip(state.0) {
             tap.analysis = analysis;
@@ -352,7 +353,7 @@ impl Taps {
     }
 }
 
-/// What the scenario says about its taps: name and text of each.
+/// Returns the scenario's description of its taps: name and text of each.
 pub(crate) fn described(specs: &[TapSpec]) -> impl Iterator<Item = (String, String)> {
     specs
         .iter()

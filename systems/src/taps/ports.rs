@@ -1,4 +1,4 @@
-//! The ports that a pattern names, and listening to them.
+//! Ports named by a pattern, and listeners for them.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,20 @@ use warpweave_params::{Diagnostic, Placed, nearest};
 use super::{Event, Point, TapRecord};
 use crate::elaboration::address::{Pattern, any_index};
 
-/// A bundle of the memory protocol that a pattern names.
+/// Port bundle of the memory protocol that matches a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MemoryPort {
-    /// The numbers in the places of the wildcards.
+    /// Numbers matched by the wildcards, in order.
     pub(super) numbers: Vec<u64>,
-    /// `instance.port`.
+    /// Address of the port, as `instance.port`.
     pub(super) address: String,
 }
 
-/// The connected bundles of the memory protocol that `pattern` names, by their numbers.
+/// Returns the connected bundles of the memory protocol that match `pattern`, sorted by their
+/// numbers.
 ///
 /// # Errors
-/// No such bundle, or none that has a wire.
+/// Fails if no such bundle exists, or if none is connected.
 pub(super) fn named_by(
     written: &Placed<String>,
     simulation: &mut Simulation,
@@ -72,7 +73,7 @@ pub(super) fn named_by(
     Ok(found)
 }
 
-/// Listens to one port.
+/// Listener for the messages of one port.
 pub(super) struct Listener {
     point: Point,
     port: u32,
@@ -85,7 +86,7 @@ enum Messages {
 }
 
 impl Listener {
-    /// Listens to what is asked at a bundle.
+    /// Attaches a listener to the requests of a bundle.
     pub(super) fn of_requests(
         simulation: &mut Simulation,
         address: &str,
@@ -99,7 +100,7 @@ impl Listener {
         })
     }
 
-    /// Listens to what is answered at a bundle.
+    /// Attaches a listener to the responses of a bundle.
     pub(super) fn of_responses(
         simulation: &mut Simulation,
         address: &str,
@@ -113,7 +114,7 @@ impl Listener {
         })
     }
 
-    /// Appends what passed since the last call.
+    /// Appends the events since the last call.
     pub(super) fn fetch(&self, events: &mut Vec<Event>) {
         let event = |tick, passed| Event {
             tick,
@@ -136,7 +137,7 @@ impl Listener {
     }
 }
 
-/// A port that was found and could not be listened to.
+/// Reports a port that exists but cannot be observed.
 pub(super) fn refused(written: &Placed<String>, error: &TapError) -> Diagnostic {
     written.error(error.to_string())
 }

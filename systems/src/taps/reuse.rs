@@ -1,5 +1,5 @@
-//! Who uses memory again, by who launched whom (LASER paper, sections 4 and 5): ratios, shares, distances and
-//! chains of the accesses of a run, in their order.
+//! Memory-reuse analysis of a run by launch relation (LASER paper, sections 4 and 5). Reports
+//! ratios, shares, distances and chains, in the order of the run's accesses.
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::memory::RequestKind;
@@ -12,46 +12,46 @@ use warpweave_trace::Parent;
 use super::ports::{Listener, named_by, refused};
 use super::{ActiveTap, Analysis, Event, Point, TapRecord};
 
-/// What means are told in: parts of a ratio.
+/// Scale factor for reporting mean ratios as integers.
 const FINE: f64 = 1e6;
 
-/// Largest power of two below which distances are told.
+/// Largest exponent of the reported power-of-two distance bounds.
 const POWERS: usize = 20;
 
-/// What a scenario says about a tap for reuse.
+/// Description of a `Reuse` tap in a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReuseSpec {
-    /// Memory ports above the first-level caches.
+    /// Memory ports above the first-level caches, which the tap observes.
     at: Placed<String>,
-    /// Whether reads alone count.
+    /// Restricts the analysis to reads if set.
     #[serde(default)]
     reads_only: bool,
-    /// First byte beyond global memory: accesses from there on do not count.
+    /// First byte address beyond global memory; accesses from there on are not counted.
     global_end: Option<u64>,
-    /// Deals launchers out anew among the kernels that have one, by this seed: what relations would be by
-    /// chance.
+    /// Seed for shuffling the parents of kernels that have one, which shows the relations expected
+    /// by chance.
     dealt_anew: Option<u64>,
-    /// Takes other accesses for those to one line: what is found where the answer is known.
+    /// Replaces the sharing of lines by an artificial one with a known result, for validation.
     sharing: Option<Sharing>,
     /// Ratio above which two units are linked in a chain.
     chain_threshold: Option<Placed<f64>>,
-    /// Lines of a first-level cache.
+    /// Capacity of a first-level cache, in lines.
     #[serde(default = "l1_lines")]
     l1_lines: u64,
-    /// Lines of the second level.
+    /// Capacity of the second-level cache, in lines.
     #[serde(default = "l2_lines")]
     l2_lines: u64,
 }
 
-/// Which accesses count as those to one line, in place of those that are.
+/// Artificial definition of accesses to the same line, in place of the real one.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Sharing {
-    /// None: each has a line of its own.
+    /// No sharing: each access has a line of its own.
     Nothing,
-    /// Those of one kernel to one line: no kernel shares with another.
+    /// All accesses of one kernel share a line, but kernels share nothing with each other.
     WithinKernels,
-    /// All.
+    /// All accesses share a single line.
     Everything,
 }
 
@@ -63,7 +63,6 @@ fn l2_lines() -> u64 {
     Options::default().l2_lines
 }
 
-/// The analysis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Reuse {
     reads_only: bool,
@@ -120,7 +119,7 @@ impl ReuseSpec {
     }
 }
 
-/// Exchanges launchers at random.
+/// Shuffles the parents of kernels at random.
 fn deal_anew(parents: &mut [Option<Parent>], seed: u64) {
     let launched: Vec<usize> = (0..parents.len())
         .filter(|kernel| parents[*kernel].is_some())

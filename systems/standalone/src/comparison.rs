@@ -1,34 +1,34 @@
-//! Ours beside theirs: the table that a validation prints.
+//! Table of our results next to the reference's, as printed by a validation.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use warpweave_params::shortened;
 
-/// Characters of a cell of the table.
+/// Maximum number of characters in a table cell.
 const CELL_MAX: usize = 120;
 
-/// Characters of the reason for which something is not compared.
+/// Maximum number of characters in the reason for leaving something out.
 const REASON_MAX: usize = 600;
 
-/// How close is close enough.
+/// Tolerance when comparing with the reference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Tolerance {
-    /// Equal.
+    /// Both values must be exactly equal.
     Exact,
-    /// Equal when written with so many decimals, as the reference is.
+    /// Equal after rounding to this number of decimals, as in the reference.
     Rounded(u32),
-    /// Within this fraction of the reference.
+    /// Maximum difference as a fraction of the reference.
     Relative(f64),
-    /// Within this of the reference.
+    /// Maximum absolute difference from the reference.
     Absolute(f64),
-    /// At least the reference.
+    /// Our value is at least the reference's.
     AtLeast,
-    /// Shown, not judged; says why.
+    /// Shown but not judged, for the stated reason.
     Information(String),
 }
 
-/// One line of the table.
+/// Line of the table: one quantity of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Line {
     case: String,
@@ -39,7 +39,7 @@ struct Line {
     holds: bool,
 }
 
-/// Something of the reference that has nothing of ours beside it.
+/// Quantity of the reference that has no counterpart in our results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Left {
     case: String,
@@ -47,7 +47,7 @@ struct Left {
     reason: String,
 }
 
-/// Quantities of ours beside those of a reference.
+/// Comparison of our quantities with those of a reference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Comparison {
     lines: Vec<Line>,
@@ -55,7 +55,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// An empty table.
+    /// Creates a comparison without any lines.
     pub fn new() -> Self {
         Self::default()
     }
@@ -94,7 +94,7 @@ impl Comparison {
         });
     }
 
-    /// Notes something of the reference that is not compared, and why.
+    /// Records that a quantity of the reference is not compared, with the reason.
     pub fn leave_out(
         &mut self,
         case: impl Into<String>,
@@ -108,7 +108,7 @@ impl Comparison {
         });
     }
 
-    /// Whether every judged line holds, and there is any.
+    /// True if all judged lines hold and there is at least one.
     pub fn holds(&self) -> bool {
         self.lines.iter().all(|l| l.holds)
             && self
@@ -117,7 +117,7 @@ impl Comparison {
                 .any(|l| !matches!(l.tolerance, Tolerance::Information(_)))
     }
 
-    /// The lines that do not hold, as text.
+    /// Returns the lines that do not hold, as text.
     pub fn misses(&self) -> Vec<String> {
         let missed = self.lines.iter().filter(|l| !l.holds);
         missed
@@ -134,7 +134,7 @@ impl Comparison {
             .collect()
     }
 
-    /// The table for people, with a verdict below.
+    /// Formats the table as text, followed by a verdict.
     pub fn text(&self) -> String {
         let number = |x: f64| {
             if x.fract() == 0.0 && x.abs() < 1e15 {
@@ -217,12 +217,12 @@ impl Comparison {
     }
 }
 
-/// A name of the reference data as the table shows it.
+/// Formats a name of the reference data for the table.
 fn cell(name: &str) -> String {
     shortened(name, CELL_MAX).into_owned()
 }
 
-/// A part in percent, without the digits that only binary numbers have.
+/// Converts a fraction to percent, without artefacts of binary numbers.
 fn percent(part: f64) -> f64 {
     (part * 1e6).round() / 1e4
 }

@@ -1,4 +1,4 @@
-//! Description files, whose mistakes are shown where they stand.
+//! Description files, with errors reported at their position.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,44 +9,45 @@ use warpweave_params::{Diagnostics, Node, Source, from_named, from_node, parse};
 
 use crate::StandaloneError;
 
-/// A description as it was written.
+/// Parsed description that keeps the positions of its parts.
 #[derive(Clone, Debug)]
 pub struct Description(Arc<Node>);
 
 impl Description {
-    /// Reads a file.
+    /// Reads and parses a description file.
     ///
     /// # Errors
-    /// When it cannot be read or is no description.
+    /// Returns an error if it cannot be read or is not a description.
     pub(crate) fn read(path: &Path) -> Result<Self, StandaloneError> {
         Self::of(&Source::read(path).map_err(Diagnostics::from)?)
     }
 
-    /// Reads a text.
+    /// Parses a description from text.
     ///
     /// # Errors
-    /// When it is no description.
+    /// Returns an error if it is not a description.
     pub(crate) fn of(source: &Arc<Source>) -> Result<Self, StandaloneError> {
         Ok(Self(Arc::new(parse(source)?)))
     }
 
-    /// What it describes.
+    /// Deserializes the description into a value of type `T`.
     ///
     /// # Errors
-    /// Whatever is not of that form.
+    /// Returns an error for any part that does not fit the type.
     pub(crate) fn typed<T: DeserializeOwned>(&self) -> Result<T, StandaloneError> {
         Ok(from_node(&self.0)?)
     }
 
-    /// What it describes, if it has this name.
+    /// Deserializes the description if it has this name.
     ///
     /// # Errors
-    /// Another name, or whatever is not of that form.
+    /// Returns an error for another name, or any part that does not fit the type.
     pub(crate) fn named<T: DeserializeOwned>(&self, name: &str) -> Result<T, StandaloneError> {
         Ok(from_named(&self.0, name)?)
     }
 
-    /// A refused field at its place; `outer` is the field of the description that was refused.
+    /// Adds the position to an error of a field. `outer` is the path of the description part that
+    /// was checked.
     pub(crate) fn refused(&self, outer: &str, mut error: SpecError) -> StandaloneError {
         let parts = [outer, &error.field];
         let parts = parts.into_iter().filter(|part| !part.is_empty());

@@ -1,30 +1,27 @@
-//! A distribution of latencies, by rank.
+//! Latency distribution summarised by mean and percentiles.
 
 use serde::Serialize;
 
 /// Summary of a set of latencies; percentiles are the values at rank `ceil(p·n)`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distribution {
-    /// How many.
     pub count: usize,
-    /// Their mean.
+    /// Arithmetic mean of all values in the set.
     pub mean: f64,
-    /// The smallest.
     pub min: u64,
-    /// The median.
+    /// Median: the value at rank `ceil(0.5·n)`.
     pub p50: u64,
-    /// 90 % are at most this.
+    /// 90th percentile: the value at rank `ceil(0.9·n)`.
     pub p90: u64,
-    /// 95 % are at most this.
+    /// 95th percentile: the value at rank `ceil(0.95·n)`.
     pub p95: u64,
-    /// 99 % are at most this.
+    /// 99th percentile: the value at rank `ceil(0.99·n)`.
     pub p99: u64,
-    /// The largest.
     pub max: u64,
 }
 
 impl Distribution {
-    /// Summarises `values`, or nothing if there are none.
+    /// Summarises `values`. Returns `None` if there are none.
     pub fn of(mut values: Vec<u64>) -> Option<Self> {
         values.sort_unstable();
         let (min, max) = (*values.first()?, *values.last()?);

@@ -1,10 +1,10 @@
-//! Where the names of policies are looked up.
+//! Environment used to look up policy names.
 
 use warpweave_components::{cache, crossbar, dram};
 use warpweave_framework::{Environment, Registry};
 
-/// An environment in which the policies that come with the components of this crate have their names:
-/// for presets, and for description files that name no others.
+/// Returns an environment that contains the policies shipped with this crate's components. It
+/// serves presets, and description files that import no others.
 pub fn environment() -> Environment {
     let mut registry = Registry::new();
     cache::replacement::register_policies(&mut registry);

@@ -1,4 +1,4 @@
-//! What can go wrong outside the component.
+//! Errors that occur outside the component under test.
 
 use std::path::{Path, PathBuf};
 
@@ -7,39 +7,37 @@ use warpweave_files::OverBudget;
 use warpweave_framework::SpecError;
 use warpweave_params::Diagnostics;
 
-/// Why a stand-alone run or a comparison could not be made.
+/// Reasons that a stand-alone run or a comparison cannot be made.
 #[derive(Debug, Error)]
 pub enum StandaloneError {
     /// A file could not be read or written.
     #[error("{path}: {source}", path = .path.display())]
     File {
-        /// Which file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error reported by the operating system.
         source: std::io::Error,
     },
-    /// A line of a table is not what it should be.
+    /// A line of a table is invalid.
     #[error("{path}:{line}: {problem}{hint}", path = .path.display(), hint = hint_line(.hint))]
     Line {
-        /// Which file.
         path: PathBuf,
-        /// Line, counted from 1.
+        /// Line number in the file, counted from 1.
         line: u64,
-        /// What is wrong, with the column if it is one.
+        /// Description of the problem, with the column if one is at fault.
         problem: String,
-        /// What to do about it; may be empty.
+        /// Hint on how to fix it; may be empty.
         hint: String,
     },
-    /// The host has not the memory.
+    /// The host does not have enough memory.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// A description has a mistake.
+    /// A description file contains one or more mistakes.
     #[error("{0}")]
     Description(Diagnostics),
-    /// A specification cannot be built.
+    /// A component cannot be built from its specification.
     #[error("{}: {}", .0.field, .0.message)]
     Specification(SpecError),
-    /// Something the user asked for does not exist or makes no sense.
+    /// The user's request names something that does not exist or is invalid.
     #[error("{0}")]
     Request(String),
 }
@@ -65,7 +63,7 @@ fn hint_line(hint: &str) -> String {
 }
 
 impl StandaloneError {
-    /// Something wrong with a line of a file.
+    /// Creates an error for a line of a file.
     pub(crate) fn at(path: &Path, line: u64, problem: impl Into<String>, hint: &str) -> Self {
         Self::Line {
             path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! The tables of a folder: plain (`NAME.csv`) or compressed (`NAME.csv.gz`).
+//! Tables of a folder: plain (`NAME.csv`) or compressed (`NAME.csv.gz`).
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use crate::table::shown;
 
 const ENDINGS: [&str; 2] = [".csv", ".csv.gz"];
 
-/// Every table of a folder, in order of name.
+/// Lists every table of a folder, in name order.
 ///
 /// # Errors
-/// When the folder cannot be listed.
+/// Returns an error if the folder cannot be listed.
 pub(crate) fn tables_of(folder: &Path) -> Result<Vec<PathBuf>, StandaloneError> {
     let listing = std::fs::read_dir(folder).map_err(|e| StandaloneError::file(folder, e))?;
     let mut tables = Vec::new();
@@ -25,10 +25,10 @@ pub(crate) fn tables_of(folder: &Path) -> Result<Vec<PathBuf>, StandaloneError> 
     Ok(tables)
 }
 
-/// The table of this name, which another table gives.
+/// Finds the table with a name that another table refers to.
 ///
 /// # Errors
-/// When there is none, with the names that were tried, or the name is a path.
+/// Fails if there is none, listing the names tried, or if the name is a path.
 pub(crate) fn table_named(folder: &Path, name: &str) -> Result<PathBuf, StandaloneError> {
     if name.is_empty() || name.contains(['/', '\\']) || name.contains("..") {
         return Err(StandaloneError::Request(format!(
@@ -48,13 +48,12 @@ pub(crate) fn table_named(folder: &Path, name: &str) -> Result<PathBuf, Standalo
     })
 }
 
-/// The name of a file.
 pub(crate) fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
-/// A name without the endings of a table.
+/// Strips the file endings of a table from a name.
 pub(crate) fn stem(name: &str) -> &str {
     let plain = name.strip_suffix(".gz").unwrap_or(name);
     plain.strip_suffix(".csv").unwrap_or(plain)

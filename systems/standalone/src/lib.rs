@@ -1,5 +1,5 @@
-//! One component under a request trace, without a system around it, and the comparison of what
-//! comes out with reference simulators.
+//! Runs one component under a request trace, without a system around it, and compares the results
+//! with reference simulators.
 //!
 //! ```text
 //!   trace (CSV, plain or gzip) ──► dram | noc | cache ──► report: latencies, rates, counts
@@ -30,5 +30,5 @@ pub use own::Own;
 pub use rows::{open_text, write_rows};
 pub use table::{RowProblem, Table};
 
-/// The last cycle that a trace may name: far beyond any run, and far from the end of the numbers.
+/// Largest cycle that a trace may contain. It is far beyond any run and far from overflow.
 pub const CYCLE_MAX: u64 = 1 << 62;

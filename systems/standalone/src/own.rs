@@ -1,27 +1,27 @@
-//! Reference data of a user's own.
+//! Options for comparing with a user's own reference data.
 
 use warpweave_framework::Environment;
 
 use crate::Tolerance;
 
-/// A description that is held against reference data of a user's own, and how closely.
+/// Description to compare with a user's own reference data, and the tolerance.
 #[derive(Clone, Copy)]
 pub struct Own<'a> {
-    /// Name of a preset, or of a description file, as `warpweave bench` takes it.
+    /// Name of a preset or of a description file, as for `warpweave bench`.
     pub preset: &'a str,
-    /// Fraction by which times and counts may differ; without it they are to be equal.
+    /// Relative tolerance for times and counts. If absent, they must be equal.
     pub within: Option<f64>,
-    /// Where the names of policies are looked up.
+    /// Environment used to look up policy names.
     pub environment: &'a Environment,
 }
 
 impl Own<'_> {
-    /// How close a quantity is to be that is `equal` without other wishes.
+    /// Tolerance for a quantity; `equal` if the user gave none.
     pub(crate) fn tolerance(&self, equal: Tolerance) -> Tolerance {
         self.within.map_or(equal, Tolerance::Relative)
     }
 
-    /// How close a number of equal single things (requests, packets, accesses) is to be.
+    /// Tolerance for the number of single items (requests, packets, accesses) that match.
     pub(crate) fn one_by_one(&self) -> Tolerance {
         match self.within {
             None => Tolerance::Exact,

@@ -1,4 +1,4 @@
-//! Comma-separated text opened, plain or gzip, and tables written.
+//! Opening of comma-separated text, plain or gzip, and writing of tables.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::StandaloneError;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Opens a text file, unpacking it if it is gzip, whatever its name says.
+/// Opens a text file and decompresses it if it is gzip, regardless of its name.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// Returns an error if the file cannot be opened.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, StandaloneError> {
     let input = Input::open(path).map_err(|e| StandaloneError::file(path, e))?;
     let stored = input.size();
@@ -29,10 +29,10 @@ pub fn open_text(path: &Path) -> Result<Box<dyn Read>, StandaloneError> {
     })
 }
 
-/// Writes a table with its columns named in the first line.
+/// Writes a table with the column names in the first line.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write_rows<T: Serialize>(
     path: &Path,
     rows: impl IntoIterator<Item = T>,

@@ -1,4 +1,4 @@
-//! Tables read: comma-separated text, plain or gzip, every row with the line it stands in.
+//! Table reader for comma-separated text, plain or gzip, that keeps the line number of each row.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -10,62 +10,61 @@ use warpweave_params::nearest;
 
 use crate::{StandaloneError, open_text};
 
-/// Rows of a table, which number them with 32 bits.
+/// Maximum number of rows; they are numbered with 32 bits.
 const ROWS_MAX: usize = u32::MAX as usize;
 
-/// Rows for which room is made at first.
+/// Number of rows reserved at first.
 const ROWS_AT_ONCE: usize = 64;
 
-/// Bytes of the longest line, which may hold a bit for each access of a trace.
+/// Maximum line length in bytes. A line may hold a bit for each access of a trace.
 const LINE_MAX: u64 = 1 << 26;
 
-/// Characters of a cell that a message shows.
+/// Maximum number of characters of a cell shown in a message.
 const SHOWN: usize = 40;
 
-/// Columns that a message names.
+/// Maximum number of columns listed in a message.
 const COLUMNS_SHOWN: usize = 32;
 
-/// A table with its file, so that what is wrong with a row can be said with its place.
+/// Table with its file and line numbers, used to locate errors.
 #[derive(Clone, Debug)]
 pub struct Table<T> {
-    /// Where it was read.
+    /// Path of the file that was read.
     path: PathBuf,
-    /// Line of each row.
+    /// Line number of each row, counted from 1.
     lines: Vec<u64>,
-    /// The rows, in order.
     pub rows: Vec<T>,
-    /// The names in its first line.
+    /// Column names from the first line.
     pub columns: Vec<String>,
 }
 
-/// What is wrong with a row of a table.
+/// Problem found in one row of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowProblem {
-    /// Row, counted from 0.
+    /// Index of the row, counted from 0.
     pub row: usize,
-    /// The columns concerned.
+    /// Name of the column or columns at fault.
     pub column: &'static str,
-    /// What is wrong.
+    /// Description of the problem, for the message.
     pub problem: String,
-    /// What to do about it.
+    /// Hint on how to fix the problem.
     pub hint: String,
 }
 
 impl<T: DeserializeOwned> Table<T> {
-    /// Reads a table whose first line names its columns; columns that `T` does not know are ignored,
-    /// and so are blanks around names and values.
+    /// Reads a table whose first line names its columns. Columns unknown to `T` are ignored, as are
+    /// blanks around names and values.
     ///
     /// # Errors
-    /// File, line and column of the first thing that is not part of such a table; a column named
-    /// twice, or one that `T` needs and that is not there.
+    /// Returns an error with file, line and column for the first invalid cell. Also fails if a
+    /// column is named twice, or one needed by `T` is missing.
     pub fn read(path: &Path) -> Result<Self, StandaloneError> {
         Self::read_within(path, &Ledger::default())
     }
 
-    /// As [`Table::read`], with the rows charged to `ledger`.
+    /// Reads a table like [`Table::read`] and charges the rows to `ledger`.
     ///
     /// # Errors
-    /// As [`Table::read`]; also when the rows take more memory than there may be.
+    /// Fails like [`Table::read`], and if the rows exceed the memory budget.
     pub fn read_within(path: &Path, ledger: &Ledger) -> Result<Self, StandaloneError> {
         // A vector that grows is twice as large for a moment.
         let bytes = 2 * (size_of::<T>() + size_of::<u64>()) as u64;
@@ -114,7 +113,7 @@ impl<T: DeserializeOwned> Table<T> {
     }
 }
 
-/// The lines of a table, without blank ones.
+/// Iterator over the lines of a table, skipping blank ones.
 struct Lines<'a> {
     path: &'a Path,
     reader: BufReader<Box<dyn Read>>,
@@ -123,7 +122,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Reads the values of the next line and returns its number, or nothing at the end.
+    /// Reads the values of the next line. Returns its line number, or `None` at the end.
     fn next(&mut self, record: &mut StringRecord) -> Result<Option<u64>, StandaloneError> {
         record.clear();
         loop {
@@ -171,10 +170,10 @@ impl Lines<'_> {
 }
 
 impl<T> Table<T> {
-    /// The same, if it has a row.
+    /// Returns the table if it has at least one row.
     ///
     /// # Errors
-    /// When it has none.
+    /// Returns an error if the table has no rows.
     pub fn not_empty(self) -> Result<Self, StandaloneError> {
         if self.rows.is_empty() {
             let hint = "the first line names the columns, every further line is a row";
@@ -188,12 +187,12 @@ impl<T> Table<T> {
         Ok(self)
     }
 
-    /// Whether the first line names this column.
+    /// True if the first line names this column.
     pub fn has(&self, column: &str) -> bool {
         self.columns.iter().any(|name| name == column)
     }
 
-    /// Says what is wrong with a row, at its place.
+    /// Converts a problem with a row into an error with file and line.
     pub fn wrong(&self, problem: &RowProblem) -> StandaloneError {
         let RowProblem {
             row,
@@ -206,7 +205,8 @@ impl<T> Table<T> {
         StandaloneError::at(&self.path, line, problem, hint)
     }
 
-    /// Puts what a row asks for and does not exist at its place; other errors stay as they are.
+    /// Adds the position of a row to an error about something that does not exist. Other errors
+    /// pass unchanged.
     pub fn asks_for(
         &self,
         row: usize,
@@ -224,13 +224,13 @@ impl<T> Table<T> {
         })
     }
 
-    /// Line of a row.
+    /// Returns the line number of a row.
     pub fn line(&self, row: usize) -> u64 {
         self.lines[row]
     }
 }
 
-/// A cell as a message shows it: its beginning, control characters escaped.
+/// Formats a cell for a message: truncated, with control characters escaped.
 pub(crate) fn shown(cell: &str) -> String {
     let start: String = cell.chars().take(SHOWN).collect();
     let more = if start.len() < cell.len() { "…" } else { "" };
@@ -283,7 +283,7 @@ fn no_such_row(
     StandaloneError::at(path, line, problem, "")
 }
 
-/// Which column may be meant by a name that is not there, and the columns that are.
+/// Suggests the column meant by an unknown name and lists the columns present.
 fn columns_hint(name: &str, names: &StringRecord) -> String {
     let short = || names.iter().filter(|other| other.len() <= SHOWN);
     let meant = nearest(name, short()).map_or_else(String::new, |other| {

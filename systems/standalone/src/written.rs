@@ -1,18 +1,18 @@
-//! Numbers of a reference, with the digits that they were written with.
+//! Reference numbers together with the precision in which they were written.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use crate::Tolerance;
 
-/// A number of a table and how many decimals it has there.
+/// Number of a table with its count of decimals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Written {
     pub(crate) value: f64,
     decimals: u32,
 }
 
-/// Decimals beyond which binary numbers have nothing to say.
+/// Maximum number of decimals; more exceed the precision of binary numbers.
 const DECIMALS_MAX: i64 = 15;
 
 impl<'de> Deserialize<'de> for Written {
@@ -33,8 +33,8 @@ impl<'de> Deserialize<'de> for Written {
     }
 }
 
-/// Equality with the numbers of a column: to the decimals of the one that has most, since trailing
-/// zeros are often not written.
+/// Tolerance for equality as written: to the largest number of decimals in the column, since
+/// trailing zeros are often dropped.
 pub(crate) fn as_written(column: impl IntoIterator<Item = Written>) -> Tolerance {
     let decimals = column.into_iter().map(|number| number.decimals).max();
     Tolerance::Rounded(decimals.unwrap_or(0))

@@ -1,11 +1,12 @@
-//! How every statistic combines over instances, held against its unit, name and value.
+//! Checks that each statistic's combination over instances is consistent with its unit, name and
+//! value.
 
 use warpweave_framework::{Combination, Label, Statistic, Statistics, Tick, Value};
 use warpweave_systems::standard_registry;
 
 use super::tables::runs;
 
-/// Units of amounts, which may be added up.
+/// Units of amounts, which can be added.
 const AMOUNTS: [&str; 30] = [
     "MSHR cycles",
     "MSHRs",
@@ -39,13 +40,13 @@ const AMOUNTS: [&str; 30] = [
     "work-groups",
 ];
 
-/// Units of points in time, of which there is a first and a last but no sum.
+/// Units of points in time, which have a minimum and maximum but no sum.
 const POINTS: [&str; 1] = ["cycle"];
 
-/// Units of codes, which stand for something else.
+/// Units of codes, whose numbers are only labels.
 const CODES: [&str; 1] = ["relation"];
 
-/// What contradicts itself in a statistic.
+/// Returns the inconsistency in a statistic, if there is one.
 fn contradiction(statistic: &Statistic) -> Option<String> {
     use Combination as C;
     let Statistic { label, value } = statistic;

@@ -1,7 +1,7 @@
-//! Descriptions of every kind, so that together they report every statistic: the plain form, and
-//! forms with what can be switched on.
+//! Descriptions of every kind that together report every statistic: the plain form, and forms with
+//! optional features enabled.
 
-/// One text per instance to build.
+/// Descriptions of instances to build, one text for each.
 pub(super) const DESCRIPTIONS: &[&str] = &[
     CACHE,
     CACHE_WITH_EVERYTHING,

@@ -1,4 +1,4 @@
-//! The pages and what must be on them.
+//! Component pages and their required contents.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use super::tables::{any_index, names, parameters, policies, reported_names, stat
 
 const END: &str = "<!-- end -->";
 
-/// Sections of every page about components, by how their titles begin.
+/// Required sections of every component page, by the start of their titles.
 const SECTIONS: [&str; 7] = [
     "What it models",
     "What it does not model",
@@ -32,7 +32,7 @@ fn updating() -> bool {
     std::env::var_os("UPDATE_PAGES").is_some_and(|value| value == "1")
 }
 
-/// The pages about components: path from the root, and text.
+/// Returns the component pages as path from the root and text.
 fn pages() -> Vec<(String, String)> {
     let folder = root().join("docs/components");
     let entries = fs::read_dir(&folder).expect("docs/components is a folder");
@@ -49,7 +49,7 @@ fn pages() -> Vec<(String, String)> {
     names.into_iter().map(read).collect()
 }
 
-/// What stands between `marker` and the next end.
+/// Returns the text between `marker` and the next end marker.
 fn between<'a>(page: &'a str, marker: &str) -> Option<&'a str> {
     let (_, rest) = page.split_once(marker)?;
     Some(
@@ -59,7 +59,7 @@ fn between<'a>(page: &'a str, marker: &str) -> Option<&'a str> {
     )
 }
 
-/// Compares what follows `marker` with `table`, or writes it there.
+/// Compares the text after `marker` with `table`, or replaces it.
 fn expect(path: &str, marker: &str, table: &str) -> Result<(), String> {
     let file = root().join(path);
     let page = fs::read_to_string(&file).expect("the page was read before");
@@ -151,7 +151,7 @@ fn every_default_that_is_a_choice_says_where_it_comes_from() {
     }
 }
 
-/// The titles of second order of a page.
+/// Returns the second-level titles of a page.
 fn titles(page: &str) -> Vec<&str> {
     page.lines()
         .filter_map(|line| line.strip_prefix("## "))
@@ -183,7 +183,7 @@ fn deviations_of_every_page_are_linked() {
     }
 }
 
-/// The machines that come with the repository report nothing that no page explains.
+/// Checks that every statistic reported by the repository's machines is documented on a page.
 #[test]
 fn whatever_a_run_reports_is_on_a_page() {
     let pages = pages();

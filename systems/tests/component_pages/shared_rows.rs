@@ -1,23 +1,23 @@
-//! Rows that several names share: fields of one struct under several parents, and statistics whose
+//! Rows shared by several names: fields of one struct under several parents, and statistics whose
 //! names differ in one part. The shared name has the varying part in braces,
-//! `{request, reply}_flits`, or as a star where there are many and no others: `classes.*.latency`.
+//! `{request, reply}_flits`. If there are many parents and no others, it is a star:
+//! `classes.*.latency`.
 
 use std::collections::BTreeMap;
 
 use warpweave_framework::FieldDoc;
 
-/// The most parents that a shared name spells out although there are no others.
+/// Maximum number of parents that a shared name lists explicitly even though there are no others.
 const SPELLED_OUT: usize = 3;
 
-/// The rows of a table of parameters: a name, alone or shared, and a field that it stands for.
+/// Returns the rows of a parameter table: a single or shared name, and one of its fields.
 pub(super) fn fields(fields: &[FieldDoc]) -> Vec<(String, &FieldDoc)> {
     let mut rows = Vec::new();
     level(fields, "", "", &mut rows);
     rows
 }
 
-/// Adds the rows of what is inside `outer`, a path with its point at the end, under the name
-/// `shown`.
+/// Adds the rows of the fields inside `outer`, a path with a trailing dot, under the name `shown`.
 fn level<'a>(
     fields: &'a [FieldDoc],
     outer: &str,
@@ -60,7 +60,8 @@ fn level<'a>(
     }
 }
 
-/// What a reader is told of the fields inside `outer`: equal for two parents that may share rows.
+/// Returns the documented content of the fields inside `outer`; equal for two parents that may
+/// share rows.
 fn inside<'a>(
     fields: &'a [FieldDoc],
     outer: &str,
@@ -77,8 +78,8 @@ fn braces<N: AsRef<str>>(names: &[N]) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
-/// The rows of a table of statistics, given as name and what the other cells say: those that say
-/// the same share a row if their names differ in one part only.
+/// Returns the rows of a statistics table, given as name and remaining cells. Names with equal
+/// cells share a row if they differ in only one part.
 pub(super) fn statistics(list: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut alike: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, cells) in &list {
@@ -96,8 +97,8 @@ pub(super) fn statistics(list: Vec<(String, String)>) -> Vec<(String, String)> {
     rows
 }
 
-/// One name for several that have words at the beginning or the end in common; `None` if there is
-/// only one, or they have none.
+/// Returns one name for several with a common prefix or suffix. Returns `None` for a single name,
+/// or if they have nothing in common.
 fn shared(names: &[&str]) -> Option<String> {
     let words: Vec<Vec<&str>> = names.iter().map(|name| name.split('_').collect()).collect();
     let (first, others) = words.split_first()?;
@@ -120,7 +121,7 @@ fn shared(names: &[&str]) -> Option<String> {
     Some(parts.join("_"))
 }
 
-/// Whether the row of this name, alone or shared, is the row of `name`.
+/// True if a row with this single or shared name covers `name`.
 pub(super) fn covers(row: &str, name: &str) -> bool {
     let (parts, names): (Vec<_>, Vec<_>) = (row.split('.').collect(), name.split('.').collect());
     let fits = |(part, name): (&&str, &&str)| {

@@ -1,4 +1,4 @@
-//! The tables that the code determines.
+//! Tables on component pages that are generated from the code.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,23 +14,22 @@ use warpweave_trace::{FrontEnd, Program};
 use super::descriptions::DESCRIPTIONS;
 use super::shared_rows;
 
-/// What ends the meaning of a field in its doc comment and begins where its value comes from.
+/// Marker in a field's doc comment that ends its meaning and starts the source of its value.
 const SOURCE: &str = "Source: ";
 
-/// What stands in the column of defaults for a field without one.
+/// Text in the column of defaults for a field without one.
 const REQUIRED: &str = "required";
 
-/// Text as it can stand in a cell.
+/// Escapes text for a table cell.
 fn cell(text: &str) -> String {
     text.trim().trim_end_matches('.').replace('|', "\\|")
 }
 
-/// One row of a table of parameters.
 struct Parameter {
     name: String,
     default: String,
     meaning: String,
-    /// Where the value comes from; empty if that is not said.
+    /// Source of the value; empty if not given.
     source: String,
 }
 
@@ -52,8 +51,8 @@ impl Parameter {
     }
 }
 
-/// The parameters of a kind. A column that says the same for every field is a sentence before the
-/// table, and sources that few fields have stand behind their meanings.
+/// Returns the parameter table of a kind. A column with equal values for all fields becomes a
+/// sentence before the table. Sources that few fields have are appended to their meanings.
 pub(super) fn parameters(kind: &KindEntry) -> String {
     let fields = kind.fields();
     let rows = shared_rows::fields(&fields).into_iter();
@@ -89,7 +88,7 @@ pub(super) fn parameters(kind: &KindEntry) -> String {
     text
 }
 
-/// The policies of a role: each with its meaning, then its fields.
+/// Returns the policies of a role: each with its meaning, then its fields.
 pub(super) fn policies(registry: &Registry, role: &str) -> String {
     let mut text = "| policy | default | meaning |\n|---|---|---|\n".to_owned();
     for policy in registry.policies(role) {
@@ -114,13 +113,14 @@ pub(super) fn policies(registry: &Registry, role: &str) -> String {
     text
 }
 
-/// A line of a table with the cells that there are.
+/// Returns a table line with the cells that are present.
 fn line(cells: [Option<String>; 4]) -> String {
     let cells: Vec<String> = cells.into_iter().flatten().collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// A program that does nothing, for kinds that look at it when they are built.
+/// Returns an environment with an empty program, for kinds that inspect the program when they are
+/// built.
 fn environment() -> Environment {
     let mut environment = Environment::new("page", 0);
     environment.provide(Arc::new(Program {
@@ -133,7 +133,7 @@ fn environment() -> Environment {
     environment
 }
 
-/// What one instance of this description reports.
+/// Returns the statistics of one instance of this description.
 fn reported(registry: &Registry, description: &str) -> Vec<Statistic> {
     let node = parse(&Source::new("description", description))
         .unwrap_or_else(|problems| panic!("{problems}"));
@@ -146,7 +146,7 @@ fn reported(registry: &Registry, description: &str) -> Vec<Statistic> {
     list
 }
 
-/// Its name without numbers: `taken[3]` is `taken[i]`.
+/// Replaces numbers in a name: `taken[3]` becomes `taken[i]`.
 pub(super) fn any_index(name: &str) -> String {
     let mut text = String::new();
     for (number, part) in name.split('[').enumerate() {
@@ -163,7 +163,7 @@ pub(super) fn any_index(name: &str) -> String {
     text
 }
 
-/// What every description of this kind in the list reports.
+/// Returns the statistics of every listed description of this kind.
 pub(super) fn runs(kind: &str) -> Vec<Vec<Statistic>> {
     let registry = standard_registry();
     let of_kind = |text: &&&str| text.split('(').next() == Some(kind);
@@ -176,8 +176,8 @@ pub(super) fn runs(kind: &str) -> Vec<Vec<Statistic>> {
     runs
 }
 
-/// The statistics of a kind: name, unit, how instances combine, meaning. Those that not every description of the list
-/// reports are marked.
+/// Returns the statistics table of a kind: name, unit, combination over instances, meaning.
+/// Statistics not reported by every listed description are marked.
 pub(super) fn statistics(kind: &str) -> String {
     let runs = runs(kind);
     let mut list = Vec::new();
@@ -211,14 +211,14 @@ pub(super) fn statistics(kind: &str) -> String {
     text
 }
 
-/// The names in the first column of a table.
+/// Returns the names in the first column of a table.
 pub(super) fn names(table: &str) -> impl Iterator<Item = &str> {
     table
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
 }
 
-/// Every statistic that some description of the list reports, under its name without numbers.
+/// Returns every statistic that a listed description reports, with numbers removed from its name.
 pub(super) fn reported_names(kind: &str) -> BTreeSet<String> {
     let runs = runs(kind);
     runs.iter()

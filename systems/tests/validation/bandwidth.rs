@@ -1,4 +1,4 @@
-//! Streams of reads reach what the narrowest part of the machine allows, and never more.
+//! Read streams reach the bandwidth of the machine's bottleneck and never exceed it.
 
 use super::harness::{
     Numbers, REGISTERS, Step, histogram, kernel, machine, named, program, run, scenario, sum,
@@ -6,8 +6,8 @@ use super::harness::{
 
 const LINE: u64 = 128;
 
-/// A kernel of one work-group per unit whose wavefronts together read line after line; from
-/// `lines` on they start over.
+/// Kernel of one work-group per unit whose wavefronts together read consecutive lines, wrapping
+/// around after `lines`.
 fn stream(units: u32, wavefronts: u32, steps: u64, lines: u64) -> warpweave_trace::KernelTrace {
     let all = u64::from(units * wavefronts);
     kernel(units, wavefronts, |work_group, wavefront| {
@@ -26,7 +26,7 @@ struct Measured {
     bytes: u64,
     dram_bytes: u64,
     l1_hits: u64,
-    /// Misses of the second level and the sum of their latencies.
+    /// Number of second-level misses, and the sum of their latencies.
     l2_misses: (u64, u64),
 }
 
@@ -48,12 +48,13 @@ fn measure(system: &str, units: u32, wavefronts: u32, steps: u64, lines: u64) ->
     }
 }
 
-/// Bytes per core cycle between a short and a long run: start and end cancel out.
+/// Returns the steady-state bytes per core cycle, from the difference between a long and a short
+/// run.
 fn steady(short: &Measured, long: &Measured, bytes: impl Fn(&Measured) -> u64) -> f64 {
     (bytes(long) - bytes(short)) as f64 / (long.cycles - short.cycles) as f64
 }
 
-/// Preset A: what is left of the peak are the cycles of refresh.
+/// Preset A: only refresh cycles reduce the peak bandwidth.
 #[test]
 fn a_stream_of_reads_reaches_the_bandwidth_of_the_memory() {
     let system = "validation/wide.ron";
@@ -74,8 +75,8 @@ fn a_stream_of_reads_reaches_the_bandwidth_of_the_memory() {
     assert!(rate <= peak, "{rate} of {peak} B per cycle");
 }
 
-/// clustered60: a response of 136 B is 3 flits of 64 B, and each of the 8 slices sends a flit per
-/// cycle: 8 x 128 / 3 B per cycle, 478 GB/s at 1.4 GHz. Lines are in the L2.
+/// clustered60: a response of 136 B has 3 flits of 64 B, and each of the 8 slices sends a flit per
+/// cycle. This gives 8 x 128 / 3 B per cycle, 478 GB/s at 1.4 GHz. Lines are in the L2.
 #[test]
 fn a_stream_from_the_l2_reaches_the_bandwidth_of_the_network() {
     let system = "systems/clustered60.ron";
@@ -94,8 +95,8 @@ fn a_stream_from_the_l2_reaches_the_bandwidth_of_the_network() {
     assert!(rate >= 0.95 * bound, "{rate} of {bound} B per cycle");
 }
 
-/// The same from memory, which could deliver 717 GB/s: the 32 MSHRs of a slice are all taken, so
-/// by Little's law the misses per cycle are 8 x 32 / their mean latency.
+/// Stream from memory, which could deliver 717 GB/s: all 32 MSHRs of a slice are in use. By
+/// Little's law the misses per cycle are 8 x 32 / their mean latency.
 #[test]
 fn a_stream_from_memory_reaches_what_the_mshrs_of_the_l2_allow() {
     let system = "systems/clustered60.ron";

@@ -1,4 +1,4 @@
-//! Cache-conscious scheduling in whole machines, switched on as its page says.
+//! Cache-conscious scheduling in whole machines, enabled as its page describes.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,10 +11,10 @@ use super::harness::{
     Step, kernel, machine, named, program, run_with, scenario_of_text, scenarios, sum,
 };
 
-/// Overrides that take both halves away and leave the wire.
+/// Overrides that disable both halves but keep the wire.
 const NEITHER: [&str; 2] = ["unit[*].cu.scheduler=Gto", "unit[*].l1.policies=[]"];
 
-/// The machine of the page about the compute unit: the tiny one with cache-conscious scheduling.
+/// Returns the machine from the compute unit's page: the tiny one with cache-conscious scheduling.
 fn both() -> String {
     let page = scenarios().join("../docs/components/compute_unit.md");
     let page = std::fs::read_to_string(page).expect("the page exists");
@@ -27,8 +27,8 @@ fn both() -> String {
     system.replace("tiny.ron", &base)
 }
 
-/// Wavefronts that each read four lines of their own again and again: twice as many lines as a
-/// first-level cache holds, but those of a few wavefronts fit.
+/// Returns wavefronts that each repeatedly read four lines of their own. In total they need twice
+/// the capacity of a first-level cache, but the lines of a few wavefronts fit.
 fn thrashing() -> Arc<Program> {
     let kernel = kernel(4, 4, |work_group, wavefront| {
         let own = u64::from(4 * work_group + wavefront) * 4 * 128;
@@ -44,7 +44,7 @@ fn simulate(system: &str, sets: &[&str], options: EngineOptions) -> Simulated {
     run_with(&scenario, &thrashing(), options)
 }
 
-/// Read hits and reads of the first-level caches.
+/// Returns the read hits and total reads of the first-level caches.
 fn reads(simulated: &Simulated) -> (u64, u64) {
     let caches = named(simulated, "l1");
     (sum(&caches, "read_hits"), sum(&caches, "reads"))

@@ -1,5 +1,5 @@
-//! The coalescing unit in whole machines: placed by the description alone, it changes traffic and
-//! time, and nothing else.
+//! Coalescing unit in whole machines: added by the description alone, it changes only traffic and
+//! time.
 
 use warpweave_framework::{EngineOptions, Order, Value};
 use warpweave_systems::{Scenario, Simulated};
@@ -10,11 +10,11 @@ use super::harness::{
 };
 
 const MACHINE: &str = "systems/clustered60.ron";
-/// What makes the machine one with the unit, and one without.
+/// Override that adds the coalescing unit to the machine.
 const COALESCING: &str = "params.icc=true";
 const PLAIN: &str = "params.icc=false";
 
-/// Two clusters of three units and two partitions.
+/// Two clusters of three units, and two partitions.
 const SMALL: [&str; 3] = [
     "params.clusters=2",
     "params.units_per_cluster=3",
@@ -25,7 +25,7 @@ fn text() -> String {
     std::fs::read_to_string(scenarios().join(MACHINE)).expect("the system file exists")
 }
 
-/// Runs a workload on a machine; its program computes what the host computes.
+/// Runs a workload on a machine and checks that its results match the host's.
 fn simulate(scenario: &Scenario, options: EngineOptions) -> Simulated {
     let executed = scenario.emulate().unwrap_or_else(|error| panic!("{error}"));
     assert!(!executed.checks.is_empty() && executed.checks.iter().all(|check| check.passed));
@@ -63,7 +63,7 @@ fn the_two_clustered_machines_differ_in_the_unit_only() {
     assert_eq!(others(parts(PLAIN)), others(parts(COALESCING)));
 }
 
-/// Tiles of a row of the product share their lines of `a`, those of a column their lines of `b`.
+/// Tiles of a row of the product share lines of `a`, and tiles of a column share lines of `b`.
 #[test]
 fn matrix_multiplication_reads_less_through_the_network() {
     let sets = ["workload.n=64"];
@@ -119,7 +119,8 @@ fn coalescing_runs_alike_whatever_the_order_and_whoever_sleeps() {
     }
 }
 
-/// A checker around each unit of a small machine fails the run at a lost, repeated or stale answer.
+/// Runs a small machine with a checker around each unit, which fails at a lost, repeated or stale
+/// reply.
 fn checked(l2: &str, freshness: bool) -> Simulated {
     let parts = format!(
         r#""checker": CoalescingChecker(up_ports: "=units", freshness: {freshness}),
@@ -151,7 +152,7 @@ fn checked(l2: &str, freshness: bool) -> Simulated {
     simulated
 }
 
-/// The L2 evicts nothing here, so it knows the newest write to every line and is checked too.
+/// The L2 never evicts here, so it knows the newest write to every line and can be checked too.
 #[test]
 fn a_checker_put_in_by_the_description_finds_no_fault() {
     let simulated = checked(r#"size_bytes: "=512 * 1024","#, true);
@@ -166,7 +167,7 @@ fn reads_are_fresh_over_an_l2_that_evicts() {
     assert!(sum(&l2, "copy_backs") > 0);
 }
 
-/// Three units of one cluster: two ask for a line at once, the third later.
+/// Three units of one cluster: two request a line at once, the third later.
 #[test]
 fn a_line_of_several_units_is_read_once_and_then_found_in_the_cluster() {
     let sets = [

@@ -1,4 +1,5 @@
-//! What enters a component leaves it: random small machines, random programs.
+//! Conservation in random small machines with random programs: components neither lose nor invent
+//! messages.
 
 use std::fmt::Write;
 
@@ -12,7 +13,7 @@ use super::harness::{
     REGISTERS, Step, histogram, kernel, named, program, run_with, scenario_of_text, scenarios, sum,
 };
 
-/// Draws for one case.
+/// Source of random choices for one case.
 struct Draws {
     seed: u64,
     made: u64,
@@ -37,18 +38,18 @@ impl Draws {
     }
 }
 
-/// What the checks need to know about a machine.
+/// Properties of a machine that the checks need.
 struct Shape {
     units: u32,
     schedulers: u64,
-    /// Accesses of a line.
+    /// Number of memory accesses that transfer one line.
     accesses: u64,
     device_bytes: u64,
     l1_writes_back: bool,
     l2_writes_back: bool,
 }
 
-/// A variation of the tiny machine: its text with other wires and clocks, and overrides.
+/// Returns a variation of the tiny machine: its text with other wires and clocks, and overrides.
 fn system(draws: &mut Draws) -> (String, Vec<String>, Shape) {
     let tiny = scenarios().join("systems/tiny.ron");
     let tiny = std::fs::read_to_string(tiny).expect("the tiny machine exists");
@@ -182,7 +183,7 @@ fn value(s: &InstanceStatistics, name: &str) -> f64 {
     }
 }
 
-/// Every balance of one run.
+/// Checks every balance of one run.
 fn check(simulated: &Simulated, shape: &Shape) {
     let count = |part: &str, counter: &str| sum(&named(simulated, part), counter);
     // The front end.
@@ -284,7 +285,7 @@ fn check(simulated: &Simulated, shape: &Shape) {
     little(simulated, cycles);
 }
 
-/// Slots of every unit add up to schedulers × cycles; gives the cycles.
+/// Checks that the slots of every unit sum to schedulers × cycles, and returns the cycles.
 fn slots(simulated: &Simulated, schedulers: u64) -> u64 {
     let total = |cu: &InstanceStatistics| {
         let slots = cu.values.iter();
@@ -322,8 +323,8 @@ fn slots(simulated: &Simulated, schedulers: u64) -> u64 {
     cycles
 }
 
-/// Little's law: occupancy × time is the sum of latencies, where packets are single flits. Those
-/// that found the input queue full waited in front of the network.
+/// Checks Little's law: occupancy × time equals the sum of latencies, for single-flit packets.
+/// Packets that found the input queue full waited before the network.
 fn little(simulated: &Simulated, cycles: u64) {
     let crossbar = named(simulated, "crossbar")[0];
     for network in ["request", "reply"] {
@@ -410,7 +411,7 @@ proptest! {
         cases: cases(), max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// `WARPWEAVE_CONSERVATION_CASES` asks for more cases.
+    /// `WARPWEAVE_CONSERVATION_CASES` sets a larger number of cases.
     #[test]
     fn random_machines_lose_and_invent_nothing(seed: u64) {
         case(seed);

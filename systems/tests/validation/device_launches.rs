@@ -1,4 +1,4 @@
-//! Programs that launch programs, on a machine that takes launches from the device.
+//! Programs with device-side launches, on a machine that supports them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

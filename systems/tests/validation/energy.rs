@@ -1,4 +1,4 @@
-//! Energy in whole machines: the coefficients of the repository fit, and change nothing.
+//! Energy in whole machines: the repository's coefficients fit, and do not change results.
 
 use warpweave_framework::EngineOptions;
 use warpweave_systems::energy::EnergyReport;

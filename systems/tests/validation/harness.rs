@@ -1,4 +1,5 @@
-//! Hand-made programs on machines from files, and the numbers of the machines as built.
+//! Hand-written programs on machines from files, and access to the numbers of the machines as
+//! built.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -12,41 +13,44 @@ use warpweave_trace::{
     LANES, Program, RegisterSet, Space, StreamWriter,
 };
 
-/// Independent destinations of streaming loads and computations.
+/// Number of independent destination registers for streaming loads and computations.
 pub(super) const REGISTERS: u16 = 16;
 
-/// One record of a wavefront; accesses touch one word per lane from the address on.
+/// One record of a wavefront; accesses touch one word per lane, starting at the address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// Loads what [`Step::Use`] needs, from an address that [`Step::Use`] computes.
+    /// Loads the value for [`Step::Use`], from an address that [`Step::Use`] computes.
     Load(u64),
     Use,
     Store(u64),
     Atomic(u64),
-    /// Loads into this register (below [`REGISTERS`]); waits for nothing else.
+    /// Loads into this register (below [`REGISTERS`]) without dependencies.
     Stream(u16, u64),
-    /// The same past the first level.
+    /// Loads into this register and bypasses the first level.
     StreamPast(u16, u64),
-    /// Computes this register (below [`REGISTERS`]) from nothing.
+    /// Computes this register (below [`REGISTERS`]) without dependencies.
     Compute(u16),
-    /// The same for another kind of unit.
+    /// Computes this register on another kind of unit.
     ComputeFloat(u16),
-    /// An instruction of the class of this number in [`CLASSES`], which needs what the one before has computed.
+    /// Executes an instruction of this class, an index in [`CLASSES`], that depends on the previous
+    /// one.
     Chain(usize),
-    /// Computes as such an instruction from so many registers (1 to [`OPERANDS`]), whose numbers differ by multiples of 64.
+    /// Executes such an instruction with this many source registers (1 to [`OPERANDS`]), whose
+    /// numbers differ by multiples of 64.
     Gather(usize),
-    /// Loads as [`Step::Load`], but lane `l` from the place `l` of so many, and from the first beyond them.
+    /// Loads like [`Step::Load`], with lane `l` at the `l`-th place, and lanes beyond the last
+    /// place at the first one.
     Spread(Places),
-    /// The same from local memory.
+    /// Loads from these places in local memory.
     Local(Places),
-    /// Stores there.
+    /// Stores to these places in memory.
     Put(Places),
-    /// Changes what is there.
+    /// Performs an atomic update at these places.
     Change(Places),
     Exit,
 }
 
-/// Classes of instructions that access no memory, as descriptions name them.
+/// Instruction classes without memory accesses, with their names in descriptions.
 pub(super) const CLASSES: [(Class, &str); 16] = [
     (Class::IntAdd, "int_add"),
     (Class::IntMul, "int_mul"),
@@ -66,7 +70,8 @@ pub(super) const CLASSES: [(Class, &str); 16] = [
     (Class::Fence, "fence"),
 ];
 
-/// Addresses of the lanes of an access: the first `distinct` lanes are `apart` bytes apart from `base` on.
+/// Lane addresses of an access: the first `distinct` lanes are `apart` bytes apart, starting at
+/// `base`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Places {
     pub(super) base: u64,
@@ -87,13 +92,13 @@ impl Places {
     }
 }
 
-/// The instruction that loads from local memory.
+/// Index of the instruction that loads from local memory.
 const LOCAL: u32 = 5 + 2 * REGISTERS as u32;
 
-/// The first of those that load past the first level.
+/// Index of the first load that bypasses the first level.
 const PAST: u32 = LOCAL + 1 + REGISTERS as u32 + CLASSES.len() as u32;
 
-/// The first of those that read several registers, and how many they read at most.
+/// Index of the first instruction that reads several registers; `OPERANDS` is their maximum number.
 const GATHER: u32 = PAST + REGISTERS as u32;
 pub(super) const OPERANDS: usize = 3;
 
@@ -105,7 +110,7 @@ fn registers(numbers: &[u16]) -> RegisterSet {
     set
 }
 
-/// The code of all kernels here, which are launches of one function.
+/// Code of all kernels here, which are launches of one function.
 static CODE: LazyLock<Arc<Code>> = LazyLock::new(code);
 
 fn code() -> Arc<Code> {
@@ -184,7 +189,7 @@ impl Step {
     }
 }
 
-/// A kernel whose wavefronts do what `steps(work-group, wavefront)` says.
+/// Returns a kernel whose wavefronts execute `steps(work-group, wavefront)`.
 pub(super) fn kernel(
     work_groups: u32,
     wavefronts: u32,
@@ -207,7 +212,7 @@ pub(super) fn kernel(
     writer.finish().expect("every wavefront is written")
 }
 
-/// A program that launches these kernels one after the other and copies nothing.
+/// Returns a program that launches these kernels in order and copies nothing.
 pub(super) fn program(kernels: Vec<KernelTrace>) -> Arc<Program> {
     let launch = |kernel| HostCommand::Launch { kernel, stream: 0 };
     Arc::new(Program {
@@ -219,20 +224,20 @@ pub(super) fn program(kernels: Vec<KernelTrace>) -> Arc<Program> {
     })
 }
 
-/// The folder of the scenarios.
+/// Returns the path of the scenarios folder.
 pub(super) fn scenarios() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "..", "scenarios"]
         .iter()
         .collect()
 }
 
-/// A scenario of a system file of the repository and a workload, with overrides.
+/// Returns a scenario of a repository system file and a workload, with overrides.
 pub(super) fn scenario(system: &str, workload: &str, sets: &[&str]) -> Scenario {
     let text = std::fs::read_to_string(scenarios().join(system)).expect("the system file exists");
     scenario_of_text(&text, workload, sets)
 }
 
-/// As [`scenario`], of a system that needs others beside it.
+/// Like [`scenario`], for a system that needs other files next to it.
 pub(super) fn scenario_beside_others(system: &str, sets: &[&str]) -> Scenario {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("scenario.ron");
@@ -247,7 +252,7 @@ pub(super) fn scenario_beside_others(system: &str, sets: &[&str]) -> Scenario {
     Scenario::load(&path, &sets).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// As [`scenario`], for the text of a system.
+/// Like [`scenario`], for a system given as text.
 pub(super) fn scenario_of_text(system: &str, workload: &str, sets: &[&str]) -> Scenario {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("scenario.ron");
@@ -262,14 +267,14 @@ pub(super) fn scenario_of_text(system: &str, workload: &str, sets: &[&str]) -> S
     Scenario::load(&path, &sets).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// The machine of a scenario with a program.
+/// Returns the machine of a scenario, with a program loaded.
 pub(super) fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
     scenario
         .machine(&standard_registry(), program)
         .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Runs to the end.
+/// Runs the machine to the end and returns its results.
 pub(super) fn run(machine: &mut Machine) -> Simulated {
     let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
     assert_eq!(simulated.status, Status::Done);
@@ -287,11 +292,11 @@ pub(super) fn run_with(
     run(&mut machine)
 }
 
-/// The numbers of a system as built.
+/// Numbers of a system as built.
 pub(super) struct Numbers(pub(super) Node);
 
 impl Numbers {
-    /// The field `path` (dots between nested ones) of the part `part`.
+    /// Returns the field `path` (with dots for nesting) of the part `part`.
     pub(super) fn of(&self, part: &str, path: &str) -> u64 {
         let parts = self.0.field("parts").expect("a system has parts").entries();
         let (_, mut node) = parts
@@ -321,13 +326,13 @@ impl Numbers {
         u64::try_from(value).expect("numbers of descriptions are positive")
     }
 
-    /// The latency of the wire at the port `end`.
+    /// Returns the latency of the wire at the port `end`.
     pub(super) fn wire(&self, end: &str) -> u64 {
         self.find_wire(end)
             .unwrap_or_else(|| panic!("no wire at {end}"))
     }
 
-    /// The same, if there is one.
+    /// Like `wire`, but `None` if there is no such wire.
     pub(super) fn find_wire(&self, end: &str) -> Option<u64> {
         let wires = self.0.field("wires").expect("a system has wires").entries();
         let ends_here = |key: &str| key.split(" <-> ").any(|e| e == end);
@@ -339,7 +344,7 @@ impl Numbers {
     }
 }
 
-/// The instances of a kind whose path ends in `part`, an index aside.
+/// Returns the instances whose path ends in `part`, ignoring its index.
 pub(super) fn named<'a>(simulated: &'a Simulated, part: &'a str) -> Vec<&'a InstanceStatistics> {
     let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
     let name = |path: &'a str| last(path).split('[').next().unwrap_or(path);
@@ -347,7 +352,7 @@ pub(super) fn named<'a>(simulated: &'a Simulated, part: &'a str) -> Vec<&'a Inst
     all.filter(|s| name(&s.path) == part).collect()
 }
 
-/// A counter, added up.
+/// Returns the sum of a counter over the instances.
 pub(super) fn sum(instances: &[&InstanceStatistics], counter: &str) -> u64 {
     let value = |s: &&InstanceStatistics| {
         s.counter(counter)
@@ -356,7 +361,7 @@ pub(super) fn sum(instances: &[&InstanceStatistics], counter: &str) -> u64 {
     instances.iter().map(value).sum()
 }
 
-/// Count and sum of a histogram, added up.
+/// Returns count and sum of a histogram, added over the instances.
 pub(super) fn histogram(instances: &[&InstanceStatistics], name: &str) -> (u64, u64) {
     let one = |s: &&InstanceStatistics| match s.get(name) {
         Some(Value::Histogram(h)) => (h.count(), h.sum()),

@@ -1,9 +1,9 @@
-//! Computation alone runs at the issue rate of the machine.
+//! Compute-bound kernels run at the issue rate of the machine.
 
 use super::harness::{Numbers, REGISTERS, Step, kernel, machine, program, run, scenario};
 
-/// gtx480: every scheduler of every unit issues one instruction in every cycle, but for launch,
-/// start-up and drain, which do not grow with the kernel.
+/// gtx480: every scheduler of every unit issues one instruction per cycle. The overhead of launch,
+/// start-up and drain does not grow with the kernel.
 #[test]
 fn computation_issues_on_every_scheduler_in_every_cycle() {
     let scenario = scenario("systems/gtx480.ron", "vector_add.ron", &[]);

@@ -1,9 +1,9 @@
-//! Latencies by hand: the completion of a kernel of one wavefront is the sum of the numbers of the
-//! description, as `docs/timing.md` adds them up, to the cycle.
+//! Latencies by hand. The completion time of a single-wavefront kernel is the exact sum of the
+//! description's numbers, added as in `docs/timing.md`.
 
 use super::harness::{Numbers, Step, kernel, machine, program, run, scenario};
 
-/// Where an access finds its line.
+/// Level at which an access finds its line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Found {
     L1,
@@ -12,9 +12,9 @@ enum Found {
     OpenRow,
 }
 
-/// Names of the parts on the way of unit 0 to slice 0.
+/// Names of the parts between unit 0 and slice 0.
 struct Path {
-    /// What the machine is set to.
+    /// Overrides applied to the machine.
     sets: &'static [&'static str],
     cu: &'static str,
     l1: &'static str,
@@ -23,11 +23,11 @@ struct Path {
     l2: &'static str,
     l2_port: &'static str,
     dram: &'static str,
-    /// The coalescing unit in front of the port, if there is one.
+    /// Coalescing unit in front of the port, if there is one.
     icc: Option<&'static str>,
     channels: u64,
-    /// f(core) / f(CK) as a fraction: the period of the core clock is `core_period` of some tick,
-    /// that of CK `ck_period`.
+    /// Ratio f(core) / f(CK) as periods: `core_period` for the core clock and `ck_period` for CK,
+    /// in the same tick unit.
     core_period: u64,
     ck_period: u64,
 }
@@ -88,7 +88,7 @@ impl Hand<'_> {
         self.numbers.wire(&format!("{part}.{port}"))
     }
 
-    /// First issue of the first wavefront.
+    /// Returns the cycle of the first wavefront's first issue.
     fn first_issue(&self) -> u64 {
         self.numbers.of("host", "launch_latency_cycles")
             + self.numbers.wire("host.gmu")
@@ -98,7 +98,7 @@ impl Hand<'_> {
             + self.cu("start_latency")
     }
 
-    /// From the cycle in which the completion leaves the unit to the kernel's completion at the
+    /// Returns the cycles from the completion leaving the unit to the kernel's completion at the
     /// host: scheduler, invalidation of the L1, scheduler, GMU, host.
     fn completion(&self) -> u64 {
         3 * self.numbers.wire(self.path.dispatch)
@@ -109,7 +109,7 @@ impl Hand<'_> {
             + self.numbers.wire("host.gmu")
     }
 
-    /// Issue to request readable at the L1.
+    /// Returns the cycles from issue until the request is readable at the L1.
     fn to_l1(&self, class: &str) -> u64 {
         self.cu(&format!("classes.{class}.latency")) + self.wire(self.path.cu, "memory")
     }
@@ -119,15 +119,15 @@ impl Hand<'_> {
         number("input_cycles") + number("output_cycles") + bytes.div_ceil(number("flit_bytes")) - 1
     }
 
-    /// Wires between L1 and L2 slice, one way.
+    /// Returns the latency of the wires between L1 and L2 slice, one way.
     fn wires(&self) -> u64 {
         self.wire(self.path.l1, "down")
             + self.wire(self.path.port, "down")
             + self.wire(self.path.l2_port, "up")
     }
 
-    /// What the coalescing unit adds to the way down: its look-ups, of which the wire to the port
-    /// is the last cycle.
+    /// Returns the request latency added by the coalescing unit: its look-ups, whose last cycle is
+    /// the wire to the port.
     fn icc_down(&self) -> u64 {
         self.path.icc.map_or(0, |icc| {
             self.numbers.of(icc, "coalesced_cache.access_cycles")
@@ -137,14 +137,14 @@ impl Hand<'_> {
         })
     }
 
-    /// What the coalescing unit adds to the way up.
+    /// Returns the reply latency added by the coalescing unit.
     fn icc_up(&self) -> u64 {
         self.path.icc.map_or(0, |icc| {
             self.numbers.of(icc, "reply_cycles") - 1 + self.wire(icc, "down")
         })
     }
 
-    /// Request readable at the L1 to request readable at the L2.
+    /// Returns the cycles from a request readable at the L1 to one readable at the L2.
     fn to_l2(&self, bytes: u64) -> u64 {
         self.numbers.of(self.path.l1, "miss_latency_cycles")
             + self.numbers.of(self.path.port, "request_cycles")
@@ -153,7 +153,7 @@ impl Hand<'_> {
             + self.wires()
     }
 
-    /// Answered at the L2 to response readable at the compute unit.
+    /// Returns the cycles from the reply at the L2 until it is readable at the compute unit.
     fn back(&self, bytes: u64) -> u64 {
         self.wires()
             + self.network("reply", bytes)
@@ -163,8 +163,8 @@ impl Hand<'_> {
             + self.wire(self.path.cu, "memory")
     }
 
-    /// CK cycles from a read of a line readable on an idle channel to its response: the commands
-    /// one by one, row commands only when no read can go.
+    /// Returns the CK cycles from a line read readable at an idle channel to its response. Commands
+    /// are issued one by one, and row commands only if no read can be issued.
     fn channel(&self, closed: bool) -> u64 {
         let dram = |field: &str| self.numbers.of(self.path.dram, field);
         let timing = |field: &str| dram(&format!("timing.{field}"));
@@ -194,9 +194,9 @@ impl Hand<'_> {
         cycle + timing("t_cl") + timing("burst_cycles") + dram("latency_cycles")
     }
 
-    /// Core cycle in which the L2 can read the response to a request it sent in core cycle
-    /// `sent`. Edges of a clock are at multiples of its period; the latency of a wire counts in
-    /// cycles of its sender, and what arrives between two edges waits for the later one.
+    /// Returns the core cycle in which the L2 can read the response to a request sent in core cycle
+    /// `sent`. Clock edges are at multiples of the period. Wire latency counts in cycles of the
+    /// sender, and arrivals between two edges wait for the later one.
     fn memory(&self, sent: u64, closed: bool) -> u64 {
         let wire = self.wire(self.path.l2, "down");
         let (core, ck) = (self.path.core_period, self.path.ck_period);
@@ -204,7 +204,8 @@ impl Hand<'_> {
         ((arrives + self.channel(closed) + wire) * ck).div_ceil(core)
     }
 
-    /// Cycle in which the response to an access issued in `issue` is readable at the unit.
+    /// Returns the cycle in which the response to an access issued in `issue` is readable at the
+    /// unit.
     fn response(&self, issue: u64, step: Step, found: Found) -> u64 {
         let l1 = |field: &str| self.numbers.of(self.path.l1, field);
         let l2 = |field: &str| self.numbers.of(self.path.l2, field);
@@ -249,8 +250,7 @@ impl Hand<'_> {
         }
     }
 
-    /// Cycle in which a kernel of these accesses, each after the result of the one before, is
-    /// complete at the host.
+    /// Returns the cycle in which a kernel of these dependent accesses is complete at the host.
     fn complete(&self, accesses: &[(Step, Found)]) -> u64 {
         let mut issue = self.first_issue();
         let mut ended = 0;
@@ -269,12 +269,12 @@ impl Hand<'_> {
     }
 }
 
-/// Cycle of completion as simulated and as added up.
+/// Returns the completion cycle as simulated and as computed by hand.
 fn both(system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
     both_with(&[], system, path, accesses)
 }
 
-/// The same with settings.
+/// Like `both`, with additional overrides.
 fn both_with(sets: &[&str], system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
     let scenario = scenario(system, "vector_add.ron", &[path.sets, sets].concat());
     let with_uses = |step: Step| match step {
@@ -294,7 +294,7 @@ fn both_with(sets: &[&str], system: &str, path: &Path, accesses: &[(Step, Found)
     (completed, hand.complete(accesses))
 }
 
-/// A line of channel 0 and slice 0 whose accesses use the rows that address 0 opened.
+/// Returns a line of channel 0 and slice 0 whose accesses use the rows that address 0 opened.
 fn same_rows(system: &str, path: &Path) -> u64 {
     let scenario = scenario(system, "vector_add.ron", path.sets);
     let machine = machine(
@@ -357,8 +357,9 @@ fn clustered60_takes_the_cycles_its_description_adds_up_to() {
     expect("systems/clustered60.ron", &CLUSTERED60);
 }
 
-/// Its wires across the die take what dispatch, misses of the L1 and the L2 then take less, both
-/// ways; only the end of a kernel crosses the die three times more without that.
+/// With links, its wires across the die take the cycles that dispatch and misses of the L1 and the
+/// L2 save, in both directions. Only the end of a kernel crosses the die three more times without
+/// such a saving.
 #[test]
 fn loads_on_clustered60_take_the_same_time_whatever_its_links_do() {
     let load = |line, found| (Step::Load(line), found);
@@ -381,8 +382,8 @@ fn loads_on_clustered60_take_the_same_time_whatever_its_links_do() {
     }
 }
 
-/// The unit of the study adds 2 cycles to the way down and 1 to the way up, and a wire each way to
-/// the invalidation at the end.
+/// The study's unit adds 2 cycles to requests and 1 to replies. It also adds a wire in each
+/// direction to the invalidation at the end.
 #[test]
 fn clustered60_with_coalescing_takes_the_cycles_its_description_adds_up_to() {
     expect("systems/clustered60.ron", &CLUSTERED60_ICC);

@@ -1,5 +1,5 @@
-//! The machines compute what their description says: latencies add up to the cycle, bandwidths
-//! reach what queues and timing allow, and what enters a component leaves it.
+//! Validation of machines against their descriptions. Latencies add up to the cycle, bandwidths
+//! reach the limits of queues and timing, and messages are conserved in every component.
 
 mod accel_sim;
 mod bandwidth;

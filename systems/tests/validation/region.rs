@@ -1,4 +1,4 @@
-//! Parts of programs beside the whole.
+//! Region runs compared with whole programs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use warpweave_systems::{
 };
 use warpweave_trace::Program;
 
-/// A workload at its smallest size on the tiny machine.
+/// Returns a workload at its smallest size on the tiny machine.
 fn try_scenario(workload: &str, sets: &[&str]) -> Result<Scenario, Diagnostics> {
     scenario_on("tiny", (workload, Some("T")), sets)
 }
 
-/// A workload, at a size if it has any, on a machine of `scenarios/systems`.
+/// Returns a workload, at a size if it has any, on a machine of `scenarios/systems`.
 fn scenario_on(
     system: &str,
     (workload, size): (&str, Option<&str>),
@@ -70,7 +70,7 @@ fn region(simulated: &Simulated) -> &RegionResult {
         .expect("a part of the program ran")
 }
 
-/// What the statistic of this name grew by during a launch, over all instances of a kind.
+/// Returns the increase of a statistic during a launch, summed over all instances of a kind.
 fn grew(simulated: &Simulated, launch: u32, kind: &str, level: &str, name: &str) -> u64 {
     let kernels = simulated
         .measured
@@ -158,7 +158,8 @@ fn launches_of_no_time_leave_the_split_of_their_work_groups() {
     let program = emulate("lud");
     let changes = |outside: &str| {
         let outside = format!("region.outside={outside}");
-        // The second launch of a kernel of one work-group, and the first of its machine unless those before are replayed.
+        // Second launch of a kernel with one work-group, and the machine's first launch unless
+        // earlier ones are replayed.
         let sets = ["region.launches=[3]", &outside, "params.clusters=2"];
         let scenario = scenario_on("accelsim/titanv", ("lud", Some("T")), &sets);
         let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
@@ -207,7 +208,7 @@ fn a_warmed_run_depends_neither_on_threads_nor_on_pieces_nor_on_a_checkpoint() {
     threaded.set_threads(Threads::Exactly(2));
     assert!(simulate(&mut threaded) == straight);
 
-    // Before the first replay, while it is asked for, between the two, and after them.
+    // Before the first replay, while it is pending, between the two, and after them.
     let never = Arc::new(AtomicBool::new(false));
     let second = straight.kernels[1].launched.unwrap();
     let folder = TempDir::new().unwrap();
@@ -296,7 +297,7 @@ fn two_regions_are_two_runs_of_one_trace() {
     }
 }
 
-/// One wavefront accesses in the same order with time and without, so nothing may differ but the times.
+/// One wavefront accesses in the same order with and without timing, so only the times may differ.
 #[test]
 fn warming_leaves_the_tags_and_the_order_of_replacement_that_a_simulation_leaves() {
     let small = [
@@ -343,7 +344,8 @@ fn warming_leaves_the_tags_and_the_order_of_replacement_that_a_simulation_leaves
         let (_, parting) = parting.expect("the times differ");
         let caches = parting.places.iter().filter(|it| it.kind == "Cache");
         for place in caches {
-            // Accesses of no time have no numbers of writes, by which checkers tell fresh data.
+            // Functional accesses carry no write numbers, which checkers use to identify fresh
+            // data.
             let tags = place.fields.iter().filter(|(field, ..)| {
                 field.starts_with("tags") && !field.ends_with("write_sequence")
             });

@@ -1,4 +1,5 @@
-//! Taps on whole machines: they hear everything, cost nothing, and say the same however a machine runs.
+//! Taps on whole machines: they observe every message, cost nothing, and give equal results for any
+//! partition of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +11,7 @@ use super::harness::{machine, named, run, scenario, sum};
 
 const MACHINE: &str = "systems/clustered60.ron";
 
-/// Two clusters of three units and two partitions.
+/// Two clusters of three units, and two partitions.
 const SMALL: [&str; 4] = [
     "params.clusters=2",
     "params.units_per_cluster=3",

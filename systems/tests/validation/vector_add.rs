@@ -1,12 +1,12 @@
-//! Statistics of vector addition against counts by hand.
+//! Statistics of vector addition, compared with counts by hand.
 
 use std::sync::Arc;
 
 use super::harness::{machine, named, run, scenario, sum};
 
-/// n = 4096 on gtx480: three arrays of 16 KiB, 128 lines each; 128 wavefronts of 32 lanes, each
-/// reads a line of two arrays and writes one of the third. Nothing is read twice, and the 128
-/// lines written stay in the L2.
+/// n = 4096 on gtx480: three arrays of 16 KiB, 128 lines each. 128 wavefronts of 32 lanes each read
+/// a line of two arrays and write one of the third. No line is read twice, and the 128 written
+/// lines stay in the L2.
 #[test]
 fn vector_add_moves_the_lines_counted_by_hand() {
     let scenario = scenario("systems/gtx480.ron", "vector_add.ron", &["workload.n=4096"]);

@@ -1,4 +1,4 @@
-//! What slow machines and long computations end as, and what a run that was cut short reports.
+//! Final status of slow machines and long computations, and reports of runs that were cut short.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::harness::{
 
 const TINY: &str = "systems/tiny.ron";
 
-/// One wavefront that computes, each instruction after the one before, and accesses no memory.
+/// Returns one wavefront of dependent compute instructions without memory accesses.
 fn computing(instructions: u32) -> Arc<Program> {
     let mut steps = vec![Step::Compute(0); instructions as usize];
     steps.push(Step::Exit);

@@ -1,4 +1,4 @@
-//! What can be wrong with metrics and claims before anything is run.
+//! Checks of metrics and claims before anything is run.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use crate::metric::Expression;
 use crate::plan::MachineStatistics;
 use crate::read::{find, find_level};
 
-/// Fewest repetitions of an experiment with findings.
+/// Minimum number of repetitions for an experiment with findings.
 const PAIRS_MIN: u32 = 10;
 
 /// Checks the metrics and claims of an experiment.
 ///
 /// # Errors
-/// Everything wrong with them, each with its place and the nearest valid name.
+/// Returns all errors, each with its position and the nearest valid name.
 pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     let mut problems = Diagnostics::new();
     for (_, metric) in &file.metrics {
@@ -75,10 +75,11 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     problems.into_result(())
 }
 
-/// Refuses patterns that name nothing on any of the machines: `machines` has the statistics of each by variant.
+/// Rejects patterns that match no statistic on any machine. `machines` has the statistics of each
+/// by variant.
 ///
 /// # Errors
-/// Every such pattern, with the nearest name.
+/// Returns every such pattern, with the nearest name.
 pub fn check_patterns(
     file: &ExperimentFile,
     machines: &[(String, MachineStatistics)],

@@ -1,4 +1,4 @@
-//! Verdicts on claims.
+//! Verdicts on the claims of an experiment.
 
 use warpweave_params::{Diagnostics, Entries, Placed};
 
@@ -17,22 +17,22 @@ use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, Runs};
 use crate::read::Experiment;
 
-/// Levels of axes, as a claim names them.
+/// Levels of axes as given in a claim.
 type Levels = Entries<Placed<String>>;
 
-/// Workloads come in the same order at both sizes when their effects correlate so much.
+/// Minimum rank correlation at which workloads count as ordered alike at both sizes.
 const SAME_ORDER: f64 = 0.8;
 
-/// A metric that claims may speak of.
+/// A metric that claims may refer to.
 pub(super) struct ClaimedMetric<'e> {
     pub(super) name: &'e str,
     pub(super) file: &'e MetricFile,
     pub(super) values: Values,
-    /// How it depends on energy, if it does.
+    /// Dependence of the metric on energy, if any.
     pub(super) energy: Option<EnergyUse>,
 }
 
-/// What claims are judged by.
+/// Data that claims are judged by.
 pub(super) struct Claims<'e> {
     pub(super) experiment: &'e Experiment,
     pub(super) metrics: &'e [ClaimedMetric<'e>],
@@ -42,21 +42,21 @@ pub(super) struct Claims<'e> {
     pub(super) runs: &'e Runs,
 }
 
-/// A finding with its names looked up, for the variant it speaks of or for its control.
+/// A finding with its names resolved, for the variant under test or for its control.
 pub(super) struct ResolvedClaim<'e> {
     pub(super) effect: Effect<'e>,
     pub(super) margin: f64,
-    /// The mean over these.
+    /// Workloads over which the mean is taken.
     pub(super) workloads: Vec<&'e str>,
-    /// How the metric depends on energy, if it does.
+    /// Dependence of the metric on energy, if any.
     pub(super) uses: Option<EnergyUse>,
-    /// Of a count: so many of the workloads, each alone.
+    /// Minimum number of workloads, each judged on its own, for a count.
     at_least: Option<u32>,
-    /// Whether the effect is to be no larger than the margin, whichever way it goes.
+    /// True if the absolute effect must not exceed the margin.
     within: bool,
 }
 
-/// What the numbers say.
+/// Verdict from the measured numbers alone.
 struct Judgement {
     verdict: Verdict,
     because: String,
@@ -141,7 +141,7 @@ impl<'e> Claims<'e> {
         judged
     }
 
-    /// Intervals of the effects over some workloads, one for each comparison that the claim makes.
+    /// Returns intervals of the effects over some workloads, one for each comparison of the claim.
     fn intervals(&self, looked: &ResolvedClaim<'_>, workloads: &[&str]) -> Vec<Option<Interval>> {
         let mut columns: Vec<Vec<f64>> = Vec::new();
         for repetition in repetitions(&self.experiment.file) {
@@ -176,7 +176,8 @@ impl<'e> Claims<'e> {
                 side(found.first().copied().flatten(), looked.margin)
             });
             match self.intervals(looked, &[workload])[..] {
-                // What is finer than the resolution of a workload, or depends on coefficients, may be so or not.
+                // An effect below the resolution of a workload, or one that depends on
+                // coefficients, may go either way.
                 _ if is_coarse || depends == Some(Verdict::Unresolved) => possible += 1,
                 [Some(interval)] => {
                     certain += u32::from(interval.low > looked.margin);
@@ -211,7 +212,7 @@ impl<'e> Claims<'e> {
         looked.workloads.iter().filter_map(of).collect()
     }
 
-    /// Why the next size does not agree, if it does not.
+    /// Returns the reason why the next size disagrees, if it does.
     fn doubt_of_next_size(&self, looked: &ResolvedClaim<'_>) -> Option<String> {
         let next = Repetition {
             pair: 0,
@@ -262,7 +263,7 @@ impl<'e> Claims<'e> {
         }
     }
 
-    /// Looks the names of a claim up; `control` takes the place of the variant it speaks of.
+    /// Resolves the names of a claim. `control` replaces the variant under test.
     fn look_up(&self, claim: &FindingClaim, control: Option<&str>) -> Option<ResolvedClaim<'e>> {
         let (metric, of, margin) = match claim {
             FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
@@ -388,7 +389,8 @@ impl<'e> Claims<'e> {
         })
     }
 
-    /// The point of a variant or control at levels; of an axis without one, at the first.
+    /// Returns the point of a variant or control at these levels. An axis without a level is at its
+    /// first.
     fn point(&self, variant: &str, levels: &[(String, String)]) -> Option<Point> {
         let fits = |point: &&Point| {
             let mut wanted = levels.iter();
@@ -464,7 +466,8 @@ impl<'e> Claims<'e> {
     }
 }
 
-/// The interval that stands for several comparisons: with the nearest rival, or of the best inner level.
+/// Returns the interval shown for several comparisons: that with the nearest rival, or of the best
+/// inner level.
 fn shown(compares: &Compares, intervals: &[Option<Interval>]) -> Option<Interval> {
     let known = intervals.iter().flatten().copied();
     let by_median = |a: &Interval, b: &Interval| a.median.total_cmp(&b.median);
@@ -474,7 +477,7 @@ fn shown(compares: &Compares, intervals: &[Option<Interval>]) -> Option<Interval
     }
 }
 
-/// All comparisons together.
+/// Combines all comparisons of a claim into one verdict.
 fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -> Judgement {
     let verdicts: Vec<Verdict> = intervals
         .iter()
@@ -491,7 +494,7 @@ fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -
     }
 }
 
-/// Of an effect that is to be small.
+/// Judges an effect that must be smaller than the margin.
 fn lies_within(interval: Option<Interval>, margin: f64) -> Judgement {
     let verdict = match interval {
         Some(interval) if interval.low >= -margin && interval.high <= margin => Verdict::Reproduced,
@@ -507,8 +510,8 @@ fn lies_within(interval: Option<Interval>, margin: f64) -> Judgement {
     }
 }
 
-/// The verdict on a claim from those on its comparisons: a rival that is not beaten is enough to lose, an inner level
-/// that is best enough to win.
+/// Combines the verdicts of a claim's comparisons. One unbeaten rival fails the claim, and one best
+/// inner level satisfies it.
 pub(super) fn combined(compares: &Compares, verdicts: &[Verdict]) -> Verdict {
     let (decides, otherwise) = match compares {
         Compares::Inner(_) => (Verdict::Reproduced, Verdict::NotReproduced),

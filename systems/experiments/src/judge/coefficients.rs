@@ -1,4 +1,5 @@
-//! Findings on energy over the ranges of coefficients: a verdict that depends on what nobody knows is none.
+//! Findings on energy over the ranges of coefficients. A verdict that depends on unknown
+//! coefficients is unresolved.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,10 @@ use super::study::Verdict;
 use crate::metric::EnergyUse;
 use crate::model::Point;
 
-/// Points with what they are multiplied by before they are added up.
+/// Weighted sum of points: pairs of factor and point.
 type WeightedSum = Vec<(f64, Point)>;
 
-/// What is looked at of energy, and where.
+/// Energy quantity to be bounded, and the points it is taken from.
 struct Ranges<'b> {
     uses: &'b EnergyUse,
     spending: &'b EnergyTable<'b>,
@@ -20,7 +21,8 @@ struct Ranges<'b> {
 }
 
 impl Claims<'_> {
-    /// The effects of each comparison over all ranges of the coefficients; `None` where that is not known.
+    /// Returns the effects of each comparison over all ranges of the coefficients; `None` if
+    /// unknown.
     pub(super) fn over_coefficients(
         &self,
         looked: &ResolvedClaim<'_>,
@@ -47,7 +49,7 @@ impl Claims<'_> {
         comparisons.iter().map(least).collect()
     }
 
-    /// Why a verdict depends on coefficients, if it does.
+    /// Returns the reason why a verdict depends on coefficients, if it does.
     pub(super) fn doubt_of_coefficients(
         &self,
         looked: &ResolvedClaim<'_>,
@@ -80,7 +82,7 @@ impl Claims<'_> {
     }
 }
 
-/// Why there is no verdict on a metric that is neither energy nor energy-delay product.
+/// Reason for an unresolved verdict on a metric that is neither energy nor energy-delay product.
 const COMPUTED: &str = "the metric computes with energy, and its range over the coefficients is not known; \
                         claim something of `energy` or `edp` alone";
 
@@ -88,7 +90,7 @@ fn changes_sign(bounds: Bounds) -> bool {
     bounds.low < 0.0 && bounds.high > 0.0
 }
 
-/// What an effect comes to for all coefficients in their ranges.
+/// Returns the verdict on an effect for all coefficients in their ranges.
 pub(super) fn side(bounds: Option<Bounds>, margin: f64) -> Verdict {
     match bounds {
         Some(bounds) if bounds.low > margin => Verdict::Reproduced,
@@ -97,7 +99,7 @@ pub(super) fn side(bounds: Option<Bounds>, margin: f64) -> Verdict {
     }
 }
 
-/// What each comparison adds up; of several sums it is the least.
+/// Returns the sums of each comparison. The effect is the least of several sums.
 fn sums(effect: &Effect<'_>) -> Vec<Vec<WeightedSum>> {
     let sign = effect.sign;
     let less = |of: &Point, than: &Point| vec![(sign, of.clone()), (-sign, than.clone())];
@@ -132,7 +134,7 @@ fn sums(effect: &Effect<'_>) -> Vec<Vec<WeightedSum>> {
 }
 
 impl Ranges<'_> {
-    /// A sum of points, each as it is shown, in the mean over workloads in which all have energy.
+    /// Bounds a sum of points as shown, in the mean over workloads in which all have energy.
     fn mean(&self, sum: &WeightedSum, workloads: &[&str]) -> Option<Bounds> {
         let values = self.effect.values;
         if values.is_arithmetic() {
@@ -165,7 +167,8 @@ impl Ranges<'_> {
         (!rows.is_empty()).then_some(total)
     }
 
-    /// A sum of points of one workload: points with the same baseline are one quotient, whose extremes are exact.
+    /// Bounds a sum of points of one workload. Points with the same baseline are one quotient,
+    /// whose extremes are exact.
     fn of(&self, sum: &WeightedSum, workload: &str) -> Option<Bounds> {
         let values = self.effect.values;
         let mut by_base: BTreeMap<Option<Point>, Vec<(f64, &RunEnergy)>> = BTreeMap::new();
@@ -185,7 +188,7 @@ impl Ranges<'_> {
         Some(total)
     }
 
-    /// The coefficients of a sum over a baseline; without one, over 1.
+    /// Returns the coefficients of a sum relative to a baseline, or relative to 1 without one.
     fn factors(&self, sum: &[(f64, &RunEnergy)], base: Option<&RunEnergy>) -> Vec<Factor> {
         let mut factors: BTreeMap<&(String, String), Factor> = BTreeMap::new();
         let above = sum.iter().map(|(by, spent)| (*by, 0.0, *spent));
@@ -254,8 +257,9 @@ mod tests {
         Experiment::read(&path, &Budget::unlimited()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Two events of 10 J each in the baseline, one costing from `low` to `high` times as much as stated. E has 6 J and
-    /// 11 J of them, F 6 J and 10 J, and nothing takes longer or shorter.
+    /// Judges a claim with two events of 10 J each in the baseline, one costing from `low` to
+    /// `high` times as much as stated. E has 6 J and 11 J of them, F 6 J and 10 J, and times are
+    /// equal.
     fn judged(claim: &str, metric: &str, low: f64, high: f64) -> JudgedClaim {
         let experiment = experiment(claim, metric);
         let mut runs = Runs::new();
@@ -352,7 +356,8 @@ mod tests {
 
     #[test]
     fn two_points_share_their_coefficients() {
-        // F takes less than E by 1 J of what has no range: 1 / 20 as stated, 1 / 11 to 1 / 110 over the range.
+        // F takes 1 J less than E, of the event without a range: 1 / 20 as stated, 1 / 11 to 1 /
+        // 110 over the range.
         let less = r#"Below(metric: "it", of: "F", than: "E", margin: 0.005)"#;
         let it = judged(less, RATIO[0], 0.1, 10.0);
         assert_eq!(it.verdict, Verdict::Reproduced, "{}", it.because);

@@ -1,38 +1,38 @@
-//! The effect that a finding claims: one number of each repetition, positive when it goes the claimed way.
+//! Effect of a finding: one number per repetition, positive in the claimed direction.
 
 use super::values::{Repetition, Values};
 use crate::file::{Direction, FindingClaim, MetricFile};
 use crate::model::Point;
 
-/// What a finding compares, with the names looked up.
+/// Comparison of a finding, with its names resolved.
 pub(super) struct Effect<'e> {
     pub(super) values: &'e Values,
     pub(super) compares: Compares,
-    /// 1 where more is better, or claimed; -1 where less is.
+    /// 1 if more is better or claimed; -1 if less is.
     pub(super) sign: f64,
 }
 
-/// The points compared.
+/// Points that a finding compares, by type.
 pub(super) enum Compares {
-    /// One with another.
+    /// One point compared with another.
     Two { of: Point, than: Point },
-    /// One with a number.
+    /// One point compared with a number.
     Number { of: Point, number: f64 },
-    /// One with the best of others.
+    /// One point compared with the best of others.
     All { of: Point, others: Vec<Point> },
-    /// One step, from and to, with every other step.
+    /// One step, given by its ends, compared with every other step.
     Step {
         step: [Point; 2],
         others: Vec<[Point; 2]>,
     },
-    /// The first step of a row with its last one.
+    /// First step of a sequence compared with its last.
     Steps(Vec<Point>),
-    /// The best inner one of a row with its better end.
+    /// Best inner point of a sequence compared with its better end.
     Inner(Vec<Point>),
 }
 
 impl Effect<'_> {
-    /// The effect in one repetition, over the mean of some workloads.
+    /// Computes the effect in one repetition, over the mean of some workloads.
     pub(super) fn in_repetition(
         &self,
         workloads: &[&str],
@@ -98,7 +98,7 @@ impl Effect<'_> {
     }
 }
 
-/// 1 where the claim is that something is larger, or larger is better.
+/// Returns 1 if the claim is that a value is larger, or larger is better, and -1 otherwise.
 pub(super) fn sign_of(claim: &FindingClaim, metric: &MetricFile) -> f64 {
     let smaller = match claim {
         FindingClaim::Above(_) => false,

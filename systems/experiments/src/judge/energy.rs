@@ -1,4 +1,4 @@
-//! Energy over the ranges of its coefficients: what can be said of ratios when nobody knows the joules.
+//! Energy over the ranges of its coefficients: bounds on ratios when absolute energies are unknown.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,57 @@ use super::energy_table::{Bounds, EnergyTable, Factor, RunEnergy, bounds, factor
 use crate::file::ShareFit;
 use crate::model::Point;
 
-/// Energy of the variants as ratios to the baseline.
+/// Energy of the variants relative to the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StudiedEnergy {
     /// Variants in the order of the file, without the baseline and controls.
     pub rows: Vec<EnergyRow>,
-    /// `component: event` → ratio of the number of events of each row, mean over workloads; `None` where
-    /// the baseline has none.
+    /// `component: event` → ratio of the number of events of each row, mean over workloads; `None`
+    /// if the baseline has none.
     pub events: Vec<(String, Vec<Option<f64>>)>,
-    /// What follows if the share of a component is a stated one.
+    /// Results if the share of a component is fitted to a stated one.
     pub fit: Option<FittedEnergy>,
 }
 
-/// One variant.
+/// Energy results of one variant at its levels.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EnergyRow {
     /// Name of the variant at its levels.
     pub point: String,
-    /// Of each workload: energy and energy-delay product; the extremes are exact.
+    /// Energy and energy-delay product of each workload. The extremes are exact.
     pub workloads: Vec<(String, Bounds, Bounds)>,
-    /// Mean over workloads; the extremes are means of extremes, which bound it from outside.
+    /// Mean over workloads. The extremes are means of extremes, which are outer bounds.
     pub energy: Bounds,
-    /// The same of the energy-delay product.
+    /// Energy-delay product, bounded like `energy`.
     pub edp: Bounds,
-    /// Coefficient → mean energy ratio with it alone at the low and at the high end of its range, those
-    /// that matter most first.
+    /// Coefficient → mean energy ratio with it alone at the low and at the high end of its range,
+    /// most influential first.
     pub tornado: Vec<(String, f64, f64)>,
 }
 
-/// Energies when one component's coefficients are scaled until its share is the stated one.
+/// Energies after scaling one component's coefficients until it has the stated share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FittedEnergy {
-    /// The component.
     pub component: String,
-    /// Its share of the baseline's energy, mean over workloads, as stated.
+    /// Stated share of the baseline's energy, mean over workloads.
     pub share: f64,
-    /// The same with the coefficients of the file.
+    /// Share before scaling, with the coefficients of the file.
     pub share_before: f64,
-    /// What its coefficients are multiplied by.
+    /// Factor applied to the component's coefficients.
     pub factor: f64,
-    /// Why this share.
+    /// Source or justification of the stated share.
     pub because: String,
-    /// Of each row: ratios of energy and of energy-delay product, and the part of the energy's change that
-    /// follows from the share and the component's own energy alone.
+    /// Ratios of energy and of energy-delay product for each row. The third number is the part of
+    /// the energy's change that follows from the share and the component's own energy alone.
     pub rows: Vec<(f64, f64, f64)>,
 }
 
-/// Energy of all points against the baselines that `baseline` gives; `None` where no run has energy.
+/// Computes the energy of all points relative to the baselines that `baseline` returns. Returns
+/// `None` if no run has energy.
 ///
 /// # Errors
-/// A fit of a component that has no coefficients, or no energy in the baseline.
+/// Returns an error for a fit of a component without coefficients, or without energy in the
+/// baseline.
 pub(super) fn of(
     spending: &EnergyTable<'_>,
     workloads: &[&str],
@@ -112,7 +113,7 @@ pub(super) fn of(
     Ok(Some(studied))
 }
 
-/// What each workload spent at a point and at its baseline.
+/// Returns the energy of each workload at a point and at its baseline.
 fn pairs_of<'s>(
     spending: &'s EnergyTable<'_>,
     workloads: &[&'s str],
@@ -177,7 +178,7 @@ fn row(point: &Point, pairs: &[(&str, &RunEnergy, &RunEnergy)]) -> Option<Energy
     })
 }
 
-/// One factor on the component, found on the baseline alone.
+/// Fits one factor for the component, using the baseline alone.
 fn fitted(
     fit: &ShareFit,
     rows: &[Vec<(&str, &RunEnergy, &RunEnergy)>],

@@ -1,8 +1,9 @@
-//! What runs spent, coefficient by coefficient, and what sums of it can be when each coefficient lies anywhere in its range.
+//! Energy of runs by coefficient, and the bounds of its sums over the ranges of all coefficients.
 //!
-//! A coefficient is one factor on everything that it costs, in the variant and in the baseline alike. So
-//! the ratio of two energies is a quotient of two sums that are linear in the same factors: over a box it
-//! takes its extremes at corners, which a few steps of Dinkelbach's method find exactly.
+//! A coefficient is one factor on all its events, in the variant and in the baseline alike. The
+//! ratio of two energies is therefore a quotient of two sums that are linear in the same factors.
+//! Over a box it takes its extremes at corners, which a few steps of Dinkelbach's method find
+//! exactly.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +12,22 @@ use warpweave_systems::report::RecordedEnergy;
 
 use crate::model::{Outcome, Point, Runs};
 
-/// Steps after which a search is taken to have ended; each finds a better corner, and few suffice.
+/// Maximum number of search steps. Each finds a better corner, and few suffice.
 const STEPS: usize = 100;
 
 /// A ratio with nominal coefficients, and its extremes over all of their ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bounds {
-    /// The least.
+    /// Smallest value over all ranges.
     pub low: f64,
-    /// With every coefficient as it is stated.
+    /// Value with every coefficient as stated.
     pub nominal: f64,
-    /// The most.
+    /// Largest value over all ranges.
     pub high: f64,
 }
 
 impl Bounds {
-    /// What can be said: `falls`, `rises`, or `unresolved` where the sign depends on the coefficients.
+    /// Returns `falls`, `rises`, or `unresolved` if the sign depends on the coefficients.
     pub fn word(self) -> &'static str {
         match (self.high < 1.0, self.low > 1.0) {
             (true, _) => "falls",
@@ -35,7 +36,7 @@ impl Bounds {
         }
     }
 
-    /// Times a number, which may be negative.
+    /// Multiplies the bounds by a number, which may be negative.
     pub(super) fn scaled(self, by: f64) -> Self {
         let (low, high) = (self.low * by, self.high * by);
         Self {
@@ -45,7 +46,7 @@ impl Bounds {
         }
     }
 
-    /// Bounds of a sum, from outside.
+    /// Returns outer bounds of a sum.
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
             low: self.low + other.low,
@@ -54,7 +55,7 @@ impl Bounds {
         }
     }
 
-    /// Bounds of the smaller of two, from outside.
+    /// Returns outer bounds of the smaller of two.
     pub(super) fn least(self, other: Self) -> Self {
         Self {
             low: self.low.min(other.low),
@@ -63,7 +64,7 @@ impl Bounds {
         }
     }
 
-    /// Means of the ends and of the middles, which bound the mean from outside.
+    /// Returns the means of the ends and of the nominal values, which are outer bounds of the mean.
     pub(super) fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         Self {
@@ -74,19 +75,20 @@ impl Bounds {
     }
 }
 
-/// Joules by coefficient, and seconds, of all pairs of one workload at one point together.
+/// Joules by coefficient, and seconds, summed over all pairs of one workload at one point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunEnergy {
-    /// Runs that are added up.
+    /// Number of runs in the sums.
     pub(super) runs: u32,
     pub(super) seconds: f64,
-    /// Component and event → joules: as stated, at the low, at the high end.
+    /// Component and event → joules: as stated, at the low end, at the high end.
     pub(super) joules: BTreeMap<(String, String), [f64; 3]>,
-    /// Component and event → events.
+    /// Number of events by component and event name.
     pub(super) counts: BTreeMap<(String, String), u64>,
 }
 
-/// One coefficient in a ratio: joules in the variant and in the baseline, and what it may be multiplied by.
+/// One coefficient of a ratio: joules in the variant and in the baseline, and the range of its
+/// factor.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Factor {
     pub(super) above: f64,
@@ -95,11 +97,11 @@ pub(super) struct Factor {
     pub(super) most: f64,
 }
 
-/// What each workload spent at each point.
+/// Energy of each workload at each point.
 pub(super) struct EnergyTable<'r>(BTreeMap<&'r str, BTreeMap<&'r Point, RunEnergy>>);
 
 impl<'r> EnergyTable<'r> {
-    /// That of all runs that have energy, but those of the next size.
+    /// Sums all runs that have energy, except those of the next size.
     pub(super) fn of_runs(runs: &'r Runs) -> Self {
         let mut spent: BTreeMap<&str, BTreeMap<&Point, RunEnergy>> = BTreeMap::new();
         for (id, outcome) in runs.iter().filter(|(id, _)| !id.confirming) {
@@ -113,7 +115,7 @@ impl<'r> EnergyTable<'r> {
         Self(spent)
     }
 
-    /// Whether no run has energy.
+    /// True if no run has energy.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -155,12 +157,13 @@ impl RunEnergy {
         }
     }
 
-    /// Seconds, mean over the runs.
+    /// Returns the duration of a run in seconds, mean over the runs.
     pub(super) fn seconds_of_a_run(&self) -> f64 {
         self.seconds / f64::from(self.runs)
     }
 
-    /// Joules by component and event, mean over the runs: as stated, at the low, at the high end.
+    /// Iterates over joules by component and event, mean over the runs: as stated, at the low end,
+    /// at the high end.
     pub(super) fn joules_of_a_run(&self) -> impl Iterator<Item = (&(String, String), [f64; 3])> {
         let runs = f64::from(self.runs);
         let of_a_run = move |(key, joules): (_, &[f64; 3])| (key, joules.map(|j| j / runs));
@@ -200,7 +203,8 @@ pub(super) fn factors(
     factors
 }
 
-/// The quotient where each factor is what `chosen` says; `None` without energy in the baseline.
+/// Computes the quotient for the factors that `chosen` selects. Returns `None` without energy in
+/// the baseline.
 pub(super) fn quotient<'f>(
     factors: impl Iterator<Item = &'f Factor>,
     chosen: impl Fn(&Factor) -> f64,
@@ -214,7 +218,7 @@ pub(super) fn quotient<'f>(
     (below > 0.0).then(|| above / below)
 }
 
-/// The least and the most that the quotient can be.
+/// Returns the minimum and maximum of the quotient.
 pub(super) fn bounds(factors: &[Factor]) -> Option<Bounds> {
     let nominal = quotient(factors.iter(), |_| 1.0)?;
     let extreme = |sign: f64| {
@@ -256,7 +260,8 @@ mod tests {
         }
     }
 
-    /// 10 J of one and 20 J of another coefficient against 20 J of each; the first may be half or double.
+    /// Compares 10 J of one and 20 J of another coefficient with 20 J of each. The first may be
+    /// half or double.
     #[test]
     fn two_coefficients_give_what_is_computed_by_hand() {
         let both = [factor(10.0, 20.0, 0.5, 2.0), factor(20.0, 20.0, 1.0, 1.0)];
@@ -280,7 +285,7 @@ mod tests {
     }
 
     proptest! {
-        /// No point of the box lies outside, and some corner lies at each end.
+        /// Checks that no point of the box exceeds the bounds, and that some corner reaches each.
         #[test]
         fn the_extremes_are_those_of_the_corners(
             parts in prop::collection::vec((0.0..10.0f64, 0.1..10.0f64, 0.1..1.0f64, 1.0..9.0f64), 1..9),

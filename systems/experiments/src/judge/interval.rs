@@ -1,30 +1,30 @@
-//! Medians and how certain they are.
+//! Medians with their confidence intervals.
 
 use serde::Serialize;
 use warpweave_random::CounterRng;
 
-/// Draws of a bootstrap.
+/// Number of resamples of the bootstrap.
 const DRAWS: u64 = 10_000;
 
-/// A median over repetitions, or where it says so a mean, and its 95 % interval.
+/// Median over repetitions (or the mean, if stated) and its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The median.
+    /// Median, or mean if the interval is one of a mean.
     pub median: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Interval {
-    /// The interval of the median of some values by the percentiles of a bootstrap: what the median would be
-    /// if the values were drawn again from themselves. Of one value, the value. `None` without values.
+    /// Computes the percentile-bootstrap interval of the median, by resampling the values with
+    /// replacement. A single value gives itself. Returns `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         Self::of_statistic(values, median)
     }
 
-    /// The mean in place of the median, with its interval.
+    /// Computes the mean instead of the median, with its interval.
     pub fn of_mean(values: &[f64]) -> Option<Self> {
         let mean = |values: &mut [f64]| {
             let count = values.len() as f64;
@@ -55,13 +55,13 @@ impl Interval {
         })
     }
 
-    /// Half of the width.
+    /// Returns half of the interval's width.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 }
 
-/// The middle value, or the mean of the two in the middle. Sorts the values.
+/// Returns the middle value, or the mean of the two in the middle. Sorts the values.
 pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -73,7 +73,8 @@ pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     })
 }
 
-/// Spearman's rank correlation; of fewer than three pairs, or where all values are equal, there is none.
+/// Computes Spearman's rank correlation. Returns `None` for fewer than three pairs, or if all
+/// values are equal.
 pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() < 3 || a.len() != b.len() {
         return None;
@@ -90,7 +91,7 @@ pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     correlation.is_finite().then_some(correlation)
 }
 
-/// Rank of each value from 1; equal values share the mean of their ranks.
+/// Returns the rank of each value from 1. Equal values share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |value: &f64| {
         let below = values.iter().filter(|other| *other < value).count();
@@ -126,15 +127,16 @@ mod tests {
         assert_eq!(median(&mut [5.0, 1.0, 3.0, 4.0]), Some(3.5));
     }
 
-    /// Of two values the median of a draw is one of them, or with probability 1/2 their mean.
+    /// With two values, the median of a resample is one of them, or with probability 1/2 their
+    /// mean.
     #[test]
     fn a_bootstrap_of_two_values_reaches_both() {
         let interval = Interval::of(&[0.0, 1.0]).unwrap();
         assert_eq!((interval.low, interval.high), (0.0, 1.0));
     }
 
-    /// Ten values of a known distribution, many times: the interval holds the true median about as often
-    /// as it says.
+    /// Draws ten values of a known distribution many times. The interval contains the true median
+    /// about as often as stated.
     #[test]
     fn intervals_hold_the_true_median_about_as_often_as_they_say() {
         let dice = CounterRng::new(7, "coverage");

@@ -1,4 +1,4 @@
-//! What came out: metrics with their intervals, and a verdict on every claim.
+//! Results of an experiment: metrics with their intervals, and a verdict on every claim.
 //!
 //! ```text
 //!   runs ──► values.rs: metric of each run, ratios, means ──► effect.rs: one number a repetition
@@ -6,7 +6,7 @@
 //!                              study.rs ◄── claims.rs: verdicts ◄─────┘
 //! ```
 //!
-//! `check.rs` looks names of claims up before anything is run.
+//! `check.rs` resolves the names in claims before anything is run.
 
 mod check;
 mod claims;
@@ -48,10 +48,10 @@ use crate::plan::points;
 use crate::read::Experiment;
 use crate::store::MetricValue;
 
-/// Judges the runs of an experiment that [`check`] has found nothing wrong with; `equal_pairs` are those of its plan.
+/// Judges the runs of an experiment that passed [`check`]. `equal_pairs` are those of its plan.
 ///
 /// # Errors
-/// A metric or claim that cannot be read.
+/// Returns an error for a metric or claim that cannot be parsed.
 pub fn judge(
     experiment: &Experiment,
     equal_pairs: &[EqualPairs],
@@ -152,10 +152,10 @@ pub fn judge(
     })
 }
 
-/// The metrics of one run; those that it cannot give are undefined.
+/// Computes the metrics of one run. Metrics that the run does not have are undefined.
 ///
 /// # Errors
-/// A metric that cannot be read.
+/// Returns an error for a metric that cannot be parsed.
 pub fn metrics_of(file: &ExperimentFile, record: &Record) -> Result<Vec<MetricValue>, Diagnostics> {
     let mut values = Vec::new();
     for (name, metric) in &file.metrics {
@@ -169,14 +169,14 @@ pub fn metrics_of(file: &ExperimentFile, record: &Record) -> Result<Vec<MetricVa
     Ok(values)
 }
 
-/// Repetitions of an experiment.
+/// Returns the number of repetitions of an experiment.
 fn pairs(file: &ExperimentFile) -> u32 {
     file.perturb
         .as_ref()
         .map_or(1, |perturb| perturb.pairs.value)
 }
 
-/// The repetitions at the experiment's own size.
+/// Iterates over the repetitions at the experiment's own size.
 fn repetitions(file: &ExperimentFile) -> impl Iterator<Item = Repetition> + use<> {
     (0..pairs(file)).map(|pair| Repetition {
         pair,
@@ -208,8 +208,8 @@ fn row(values: &Values, file: &ExperimentFile, workloads: &[&str], point: &Point
     }
 }
 
-/// The half-width of the interval of the baseline's own metric: of a ratio in parts of its median. With
-/// several levels the widest.
+/// Returns the half-width of the interval of the baseline's own metric. For a ratio it is relative
+/// to its median. With several levels the widest is returned.
 fn resolution(
     values: &Values,
     file: &ExperimentFile,

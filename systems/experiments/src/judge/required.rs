@@ -1,4 +1,5 @@
-//! What of a run metrics, claims and report ask for: all runs of an experiment together are large.
+//! Selection of the statistics that metrics, claims and report need, because all runs together are
+//! large.
 
 use warpweave_params::{Diagnostics, Placed};
 use warpweave_systems::report::{Record, RecordedStatistics};
@@ -6,18 +7,18 @@ use warpweave_systems::report::{Record, RecordedStatistics};
 use crate::file::{Claim, ExperimentFile};
 use crate::metric::{Expression, Pattern};
 
-/// Statistics that say where issue slots went, which the report shows.
+/// Pattern of the issue-slot statistics, which the report shows.
 const SLOTS: &str = "*.slots_*";
 
-/// The statistics that an experiment asks for.
+/// Patterns of the statistics that an experiment needs.
 #[derive(Debug)]
 pub struct RequiredStatistics(Vec<Pattern>);
 
 impl RequiredStatistics {
-    /// Those of an experiment.
+    /// Collects the statistics that an experiment needs.
     ///
     /// # Errors
-    /// A metric or claim that cannot be read.
+    /// Returns an error for a metric or claim that cannot be parsed.
     pub fn of(file: &ExperimentFile) -> Result<Self, Diagnostics> {
         let mut texts: Vec<&Placed<String>> = file
             .metrics
@@ -36,7 +37,7 @@ impl RequiredStatistics {
         Ok(Self(patterns))
     }
 
-    /// Takes everything else out of a run.
+    /// Removes all statistics from a run that are not needed.
     pub fn trim(&self, record: &mut Record) {
         self.trim_statistics(&mut record.stats);
         for kernel in &mut record.kernels {

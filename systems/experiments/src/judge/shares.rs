@@ -1,9 +1,11 @@
-//! What each of several mechanisms contributes: the change of a metric between all axes at their first level and all at
-//! their last, dealt out among the axes.
+//! Contribution of each of several mechanisms. The change of a metric between all axes at their
+//! first level and all at their last is attributed to the axes.
 //!
-//! With value v(S) of the machine whose axes S are at the last level, the share of axis i is its Shapley value: the mean of v(S + i) − v(S) over all
-//! orders in which the axes may be switched. Shares add up to v(all) − v(none). The interaction of i and j is the mean of
-//! v(S + i + j) − v(S + i) − v(S + j) + v(S) by the weights of Grabisch and Roubens: what both together give beyond each alone.
+//! Let v(S) be the value of the machine whose axes S are at the last level. The share of axis i is
+//! its Shapley value: the mean of v(S + i) − v(S) over all orders of switching the axes. Shares add
+//! up to v(all) − v(none). The interaction of i and j is the mean of v(S + i + j) − v(S + i) − v(S
+//! + j) + v(S) by the weights of Grabisch and Roubens. It is the effect of both together in
+//! addition to their separate effects.
 
 use serde::Serialize;
 use warpweave_params::{Diagnostics, name_hint};
@@ -14,35 +16,33 @@ use super::values::{Repetition, Values};
 use crate::file::{Combine, ExperimentFile};
 use crate::model::Point;
 
-/// Axes at most: runs double with each.
+/// Maximum number of axes, because each doubles the number of runs.
 const AXES_MAX: usize = 8;
 
-/// How the change of one metric of one variant is dealt out.
+/// Attribution of one metric's change in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudiedShares {
-    /// Name of the metric.
     pub metric: String,
-    /// Name of the variant.
     pub variant: String,
-    /// Each workload, then the mean over all.
+    /// Rows of the workloads, then of the mean over all.
     pub rows: Vec<SharesRow>,
 }
 
-/// The shares on one workload, or on the mean over all. Each number is the mean over the repetitions, so that shares add up to the whole; the
-/// interval is one of 95 % of that mean.
+/// Shares on one workload, or on the mean over all. Each number is the mean over the repetitions,
+/// so that shares add up to the whole. The interval is the 95 % interval of that mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharesRow {
-    /// The workload; `None`: the mean over all.
+    /// Name of the workload; `None` for the mean over all.
     pub workload: Option<String>,
-    /// The change from none to all.
+    /// Total change, from no axis to all axes switched.
     pub whole: Interval,
-    /// Axis and its share.
+    /// Share of each axis, by axis name.
     pub shares: Vec<(String, Interval)>,
-    /// Two axes and their interaction.
+    /// Interaction of each pair of axes, by their names.
     pub interactions: Vec<(String, String, Interval)>,
 }
 
-/// Refuses shares that cannot be told.
+/// Rejects shares that cannot be computed.
 pub(super) fn check(file: &ExperimentFile, problems: &mut Diagnostics) {
     let Some(first) = file.shares.first() else {
         return;
@@ -73,7 +73,7 @@ pub(super) fn check(file: &ExperimentFile, problems: &mut Diagnostics) {
     }
 }
 
-/// The shares of one metric, of every variant.
+/// Computes the shares of one metric for every variant.
 pub(super) fn of(
     file: &ExperimentFile,
     metric: &str,
@@ -98,7 +98,7 @@ pub(super) fn of(
     file.variants.names().filter_map(of_variant).collect()
 }
 
-/// The points of a variant: at bit i of its number, axis i is at its last level.
+/// Returns the points of a variant by subset: bit i of the index means axis i is at its last level.
 fn subsets(file: &ExperimentFile, variant: &str, points: &[Point]) -> Option<Vec<Point>> {
     let axes: Vec<Vec<String>> = file.axes.iter().map(|(_, axis)| axis.levels()).collect();
     let point = |subset: usize| {
@@ -144,7 +144,8 @@ fn row(
     })
 }
 
-/// The Shapley value of player `i`; `values` has that of each set of players, by its bits.
+/// Computes the Shapley value of player `i`. `values` has the value of each set of players, indexed
+/// by bit mask.
 fn share(values: &[f64], i: usize) -> f64 {
     let players = values.len().ilog2();
     let without = (0..values.len()).filter(|set| set >> i & 1 == 0);
@@ -153,7 +154,7 @@ fn share(values: &[f64], i: usize) -> f64 {
     gains.sum()
 }
 
-/// The interaction index of players `i` and `j`.
+/// Computes the interaction index of players `i` and `j`.
 fn interaction(values: &[f64], i: usize, j: usize) -> f64 {
     let players = values.len().ilog2();
     let both = 1 << i | 1 << j;
@@ -165,7 +166,8 @@ fn interaction(values: &[f64], i: usize, j: usize) -> f64 {
     gains.sum()
 }
 
-/// How often, of all orders of `players`, exactly a given set of `before` comes before a given player: s! (n − s − 1)! / n!.
+/// Returns the fraction of all orders of `players` in which exactly a given set of `before`
+/// precedes a given player: s! (n − s − 1)! / n!.
 fn weight(before: u32, players: u32) -> f64 {
     let choose = (0..before).fold(1.0, |product, at| {
         product * f64::from(players - 1 - at) / f64::from(at + 1)
@@ -179,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the mean over all orders.
+    /// Computes the definition: the mean over all orders.
     fn over_orders(values: &[f64], player: usize) -> f64 {
         let players = values.len().ilog2() as usize;
         let mut orders = vec![Vec::new()];

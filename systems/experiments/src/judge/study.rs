@@ -1,4 +1,4 @@
-//! What an experiment came to: everything that a report prints.
+//! Results of an experiment: all data that a report prints.
 
 use serde::Serialize;
 
@@ -9,142 +9,140 @@ use crate::model::EqualPairs;
 use crate::scale::Scale;
 use crate::store::ClaimRow;
 
-/// Metrics, claims and what is missing.
+/// Results of an experiment: metrics, verdicts on claims and missing runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Study {
-    /// The sentence of the experiment.
+    /// One-sentence summary from the experiment's file.
     pub summary: String,
-    /// What ratios are ratios to, in words.
+    /// Description of the baseline of all ratios.
     pub baseline: String,
     /// Names of the workloads, in the order of the file.
     pub workloads: Vec<String>,
-    /// Variants at their levels, in the order of the file; controls come last.
+    /// Variants at their levels, in the order of the file, then controls.
     pub points: Vec<StudiedPoint>,
-    /// Repetitions.
+    /// Number of repetitions of each run.
     pub pairs: u32,
-    /// Energy over the ranges of its coefficients, where runs have any.
+    /// Energy over the ranges of its coefficients, if runs have any.
     pub energy: Option<StudiedEnergy>,
-    /// What each axis contributes, where the experiment asks.
+    /// Contribution of each axis, if requested by the experiment.
     pub shares: Vec<StudiedShares>,
-    /// Repetitions that repeat each other.
+    /// Repetitions that are identical on a workload.
     pub equal_pairs: Vec<EqualPairs>,
-    /// What was run.
+    /// Facts about the workloads that were run.
     pub work: Vec<BaselineRun>,
-    /// What the programs touch; `None` before they were measured.
+    /// Memory footprints of the programs; `None` before they are measured.
     pub scale: Option<Scale>,
-    /// Where the issue slots went, of each variant at its levels; empty where no run says so.
+    /// Issue-slot breakdown of each variant at its levels; empty if no run reports it.
     pub slots: Vec<Slots>,
-    /// In the order of the file.
+    /// Metrics in the order of the file.
     pub metrics: Vec<StudiedMetric>,
-    /// In the order of the file.
+    /// Judged claims in the order of the file.
     pub claims: Vec<JudgedClaim>,
-    /// Runs without a result, and why.
+    /// Runs without a result, with the reasons.
     pub failed: Vec<(String, String)>,
 }
 
-/// A machine of the study.
+/// A machine (variant or control) of the study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudiedPoint {
-    /// `variant`, or `variant, axis=level`.
+    /// Display name: `variant`, or `variant, axis=level`.
     pub name: String,
-    /// Whether it is a control.
+    /// True if the machine is a control.
     pub control: bool,
 }
 
-/// One workload as the baseline ran it in the first pair.
+/// Facts about one workload, from the baseline's run in the first pair.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BaselineRun {
-    /// Its name.
     pub workload: String,
-    /// Names of its kernels.
+    /// Names of the workload's kernels as one text.
     pub kernels: String,
-    /// Launches.
+    /// Number of kernel launches in the run.
     pub launches: usize,
-    /// Work-groups of all launches.
+    /// Total number of work-groups over all launches.
     pub work_groups: u64,
-    /// Work-groups that a compute unit gets of a launch on average; `None` where no unit says where its issue
-    /// slots went, by which units are known.
+    /// Mean number of work-groups per compute unit and launch. `None` if no unit reports issue
+    /// slots, by which units are recognised.
     pub work_groups_per_unit: Option<f64>,
-    /// Part of the issue slots whose scheduler had no wavefront, over the whole run: the end of launches, and what lies
-    /// between and around them. `None` where no unit says where its issue slots went.
+    /// Fraction of issue slots whose scheduler had no wavefront, over the whole run. This covers
+    /// the ends of launches and the time between them. `None` if no unit reports issue slots.
     pub slots_without_wavefront: Option<f64>,
-    /// Instructions of wavefronts.
+    /// Number of wavefront instructions in the run.
     pub wavefront_instructions: u64,
-    /// Core cycles of the run.
+    /// Duration of the run in core cycles.
     pub cycles: u64,
 }
 
 impl BaselineRun {
-    /// Work-groups for each unit below which the end of a launch, when units run out of work, weighs in its cycles.
+    /// Minimum number of work-groups per unit for the tail of a launch, when units run out of work,
+    /// to be negligible.
     pub const WORK_GROUPS_PER_UNIT_MIN: f64 = 8.0;
 
-    /// Whether units get so few work-groups that the end of launches weighs.
+    /// True if units get so few work-groups that the launch tail matters.
     pub fn has_a_long_end(&self) -> bool {
         let few = |count| count < Self::WORK_GROUPS_PER_UNIT_MIN;
         self.work_groups_per_unit.is_some_and(few)
     }
 }
 
-/// Shares of the issue slots of one point, over all its runs.
+/// Issue-slot breakdown of one point, over all its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slots {
-    /// Name of the point.
     pub point: String,
-    /// What became of them, and the share.
+    /// Outcome of the slots and its share.
     pub shares: Vec<(String, f64)>,
 }
 
-/// A metric over all points and workloads.
+/// Results of a metric over all points and workloads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudiedMetric {
-    /// Its name.
     pub name: String,
-    /// The expression.
+    /// Expression from which the metric is computed.
     pub expression: String,
-    /// Unit of the value.
+    /// Unit of the metric's value, for display.
     pub unit: String,
-    /// Whether ratios to the baseline are shown.
+    /// True if ratios to the baseline are shown.
     pub is_ratio: bool,
-    /// Half-width of the interval of the baseline's own mean over workloads, in the unit of what is shown.
+    /// Half-width of the interval of the baseline's own mean over workloads, in the unit shown.
     pub resolution: Option<f64>,
-    /// The same of each workload.
+    /// Resolution of each workload, in the order of the file.
     pub resolutions: Vec<Option<f64>>,
-    /// For each point, for each workload what is shown; then the mean over workloads.
+    /// Rows for each point: the shown value of each workload, then the mean over workloads.
     pub rows: Vec<StudiedRow>,
-    /// Runs in which it is undefined.
+    /// Runs in which the metric is undefined.
     pub undefined: Vec<String>,
-    /// Runs in which it could not be computed, and why.
+    /// Runs in which the metric could not be computed, with the reasons.
     pub problems: Vec<(String, String)>,
 }
 
-/// One point of a metric.
+/// Results of a metric at one point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudiedRow {
-    /// Of each workload.
+    /// Interval of the value for each workload.
     pub workloads: Vec<Option<Interval>>,
-    /// Of the mean over workloads.
+    /// Interval of the mean over workloads.
     pub mean: Option<Interval>,
 }
 
-/// What a claim came to.
+/// Result of testing a claim against the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// It holds beyond its margin.
+    /// The finding holds beyond its margin.
     Reproduced,
-    /// It falls short of its margin.
+    /// The finding does not reach its margin.
     NotReproduced,
-    /// It cannot be told.
+    /// The results do not permit a verdict.
     Unresolved,
-    /// Its control passes too.
+    /// The claim also holds for its control, so the test is void.
     Void,
-    /// An identity that holds.
+    /// The identity holds in every run.
     Holds,
-    /// An identity that does not.
+    /// The identity is violated in some run.
     Fails,
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the name shown in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -157,35 +155,35 @@ impl Verdict {
     }
 }
 
-/// A claim and what came out.
+/// Claim with its verdict and the numbers behind it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedClaim {
-    /// The claim, a sentence.
+    /// Name of the claim, written as a sentence.
     pub name: String,
-    /// Whether it is an identity.
+    /// True if the claim is an identity.
     pub is_identity: bool,
-    /// What was claimed, in symbols.
+    /// Claim written as a formula for display.
     pub claim: String,
-    /// What came out.
+    /// Result of testing the claim.
     pub verdict: Verdict,
-    /// Why, where the numbers alone do not say.
+    /// Reason for the verdict, if the numbers alone do not explain it.
     pub because: String,
-    /// The effect and its interval.
+    /// Measured effect with its confidence interval.
     pub effect: Option<Interval>,
-    /// By how much at least.
+    /// Minimum effect for the claim to hold.
     pub margin: Option<f64>,
     /// Half-width of the interval of the baseline's own metric.
     pub resolution: Option<f64>,
-    /// Name of the control, what came out for it, and its effect.
+    /// Name of the control, its verdict, and its effect.
     pub control: Option<(String, Verdict, Option<Interval>)>,
-    /// The verdict on record and its reason.
+    /// Recorded earlier verdict and its reason.
     pub expected: Option<(Verdict, String)>,
-    /// For each workload the effect on it alone.
+    /// Effect on each workload alone.
     pub by_workload: Vec<(String, Interval)>,
 }
 
 impl JudgedClaim {
-    /// Whether what came out is no reason to look: it is as recorded, where something is on record.
+    /// True if the verdict needs no attention: it equals the recorded one, if there is one.
     pub fn is_as_expected(&self) -> bool {
         match (self.verdict, &self.expected) {
             (Verdict::Fails, _) | (Verdict::Void, None) => false,
@@ -196,13 +194,13 @@ impl JudgedClaim {
 }
 
 impl Study {
-    /// Whether every run has a result, every identity holds, no control passes and no verdict differs from
-    /// the record.
+    /// True if every run has a result, every identity holds, no control passes and no verdict
+    /// differs from the record.
     pub fn is_as_expected(&self) -> bool {
         self.failed.is_empty() && self.claims.iter().all(JudgedClaim::is_as_expected)
     }
 
-    /// The claims for the data base.
+    /// Returns the claims as rows for the database.
     pub fn claim_rows(&self) -> Vec<ClaimRow> {
         let row = |judged: &JudgedClaim| ClaimRow {
             name: judged.name.clone(),

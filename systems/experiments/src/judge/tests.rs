@@ -7,7 +7,7 @@ use crate::model::{RunId, Runs};
 
 const WORKLOADS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// An experiment of three variants, one control and one axis, with these claims.
+/// Creates an experiment of three variants, one control and one axis, with these claims.
 fn experiment(claims: &str, more: &str) -> Experiment {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("e.ron");
@@ -45,8 +45,8 @@ fn record(cycles: f64) -> Record {
     serde_json::from_str(&json).unwrap()
 }
 
-/// Runs whose speed is `speed(workload, variant, level, confirming)` times what the pair alone makes of it, with
-/// noise of each run of up to `noise`.
+/// Creates runs with speed `speed(workload, variant, level, confirming)` times a factor for the
+/// pair. Each run has noise of up to `noise`.
 fn runs(
     experiment: &Experiment,
     noise: f64,
@@ -80,7 +80,7 @@ fn runs(
     runs
 }
 
-/// What one finding comes to; E is faster by these parts, the control by `idle`.
+/// Returns the verdict on one finding. E is faster by these fractions, the control by `idle`.
 fn verdict(claim: &str, gain: f64, idle: f64, noise: f64) -> JudgedClaim {
     let claims = format!(r#"Finding(name: "it", claim: {claim}, control: "idle")"#);
     let experiment = experiment(&claims, "");
@@ -359,7 +359,7 @@ fn mistakes_in_claims_are_marked_where_they_stand() {
     insta::assert_snapshot!(told.replace(&folder, "."));
 }
 
-/// A study in which E is a fifth faster.
+/// Creates a study in which E is a fifth faster.
 pub(crate) fn study() -> Study {
     let claims = format!(
         r#"Finding(name: "E is faster", claim: {ABOVE}, control: "idle"),

@@ -1,4 +1,4 @@
-//! The study as a page for people.
+//! Text page that presents the results of a study.
 
 use std::fmt::{self, Write as _};
 
@@ -12,7 +12,7 @@ use super::study::{JudgedClaim, StudiedMetric, Study};
 use crate::report::{SCALE_HEADS, scale_rows};
 
 impl Study {
-    /// Resolution, means and verdicts.
+    /// Formats the resolution, means and verdicts as text.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("writing to a string succeeds");
@@ -126,7 +126,7 @@ impl Study {
     }
 }
 
-/// A number with five significant digits, or whole where it is larger.
+/// Formats a number with five significant digits, or as an integer if it is larger.
 pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 10_000.0 => 0,
@@ -138,7 +138,7 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Energy and energy-delay product of each variant, over all ranges of the coefficients.
+/// Writes energy and energy-delay product of each variant, over all ranges of the coefficients.
 fn write_energy(out: &mut String, energy: &StudiedEnergy) -> fmt::Result {
     if energy.rows.is_empty() {
         return Ok(());
@@ -193,7 +193,7 @@ fn write_energy(out: &mut String, energy: &StudiedEnergy) -> fmt::Result {
     Ok(())
 }
 
-/// What each axis contributes to the mean over workloads.
+/// Writes the contribution of each axis to the mean over workloads.
 fn write_shares(out: &mut String, shares: &StudiedShares) -> fmt::Result {
     let Some(row) = shares.rows.iter().find(|row| row.workload.is_none()) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Metrics of all runs: as they are, normalised to the baseline, and as means over workloads.
+//! Metrics of all runs: raw, normalised to the baseline, and as means over workloads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use crate::metric::Expression;
 use crate::model::{Outcome, Point, RunId, Runs};
 use crate::read::Baseline;
 
-/// One metric of all runs that are done.
+/// Values of one metric over all completed runs.
 pub(super) struct Values {
     kind: MetricKind,
     mean: Mean,
     baseline: Baseline,
-    /// Value of each run; runs in which it is undefined are absent.
+    /// Value of each run. Runs in which it is undefined are absent.
     of_runs: BTreeMap<RunId, f64>,
-    /// Runs in which it is undefined.
+    /// Runs in which the metric is undefined.
     pub(super) undefined: BTreeSet<RunId>,
-    /// Runs in which it cannot be computed, and why.
+    /// Runs in which the metric cannot be computed, with the reasons.
     pub(super) problems: BTreeMap<RunId, String>,
 }
 
-/// Which repetition, of which size.
+/// Repetition number, and which of the two sizes it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repetition {
     pub(super) pair: u32,
@@ -61,27 +61,27 @@ impl Values {
         values
     }
 
-    /// Whether ratios are shown.
+    /// True if ratios to the baseline are shown.
     pub(super) fn is_ratio(&self) -> bool {
         self.kind == MetricKind::Ratio
     }
 
-    /// Whether means over workloads are sums divided by a number.
+    /// True if means over workloads are arithmetic.
     pub(super) fn is_arithmetic(&self) -> bool {
         self.mean == Mean::Arithmetic
     }
 
-    /// The mean of some values over workloads.
+    /// Returns the mean of some values over workloads.
     pub(super) fn mean(&self, values: &[f64]) -> Option<f64> {
         mean(self.mean, values)
     }
 
-    /// The baseline of a point.
+    /// Returns the baseline that a point is compared with.
     pub(super) fn baseline_of(&self, point: &Point) -> Point {
         self.baseline.of(point)
     }
 
-    /// The value of one run as it is.
+    /// Returns the raw value of one run.
     pub(super) fn raw(&self, workload: &str, point: &Point, repetition: Repetition) -> Option<f64> {
         let id = RunId {
             workload: workload.to_owned(),
@@ -92,7 +92,7 @@ impl Values {
         self.of_runs.get(&id).copied()
     }
 
-    /// The value of one run as it is shown: a ratio to the baseline, or itself.
+    /// Returns the shown value of one run: a ratio to the baseline, or the raw value.
     pub(super) fn shown(
         &self,
         workload: &str,
@@ -110,8 +110,8 @@ impl Values {
         }
     }
 
-    /// The mean over workloads of what is shown of each of several points, over the workloads in which
-    /// all of them have a value.
+    /// Returns the means over workloads of the shown values of several points. Only workloads in
+    /// which all of them have a value are included.
     pub(super) fn means(
         &self,
         workloads: &[&str],
@@ -136,7 +136,7 @@ impl Values {
     }
 }
 
-/// A mean; `None` where it does not exist.
+/// Computes a mean; `None` if it does not exist.
 fn mean(mean: Mean, values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let value = match mean {

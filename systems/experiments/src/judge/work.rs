@@ -1,4 +1,4 @@
-//! What was run: programs, and where the issue slots went.
+//! Facts about the programs that were run, and their issue-slot breakdown.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use warpweave_systems::report::{Record, RecordedStatistic, RecordedValue};
 use super::study::{BaselineRun, Slots};
 use crate::model::{Outcome, Point, Runs};
 
-/// What the names of statistics that say where issue slots went begin with.
+/// Name prefix of issue-slot statistics.
 const SLOTS: &str = "slots_";
-/// The slots whose scheduler had nothing to run.
+/// Outcome of slots whose scheduler had no wavefront.
 const NO_WAVEFRONT: &str = "no_wavefront";
 
 fn done(runs: &Runs) -> impl Iterator<Item = (&crate::model::RunId, &Record)> {
@@ -19,7 +19,7 @@ fn done(runs: &Runs) -> impl Iterator<Item = (&crate::model::RunId, &Record)> {
     })
 }
 
-/// Each workload as the baseline ran it first.
+/// Returns the facts about each workload from the baseline's first run.
 pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> Vec<BaselineRun> {
     let first = |workload: &&str| {
         let (_, record) = done(runs).find(|(id, _)| {
@@ -57,7 +57,7 @@ pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> V
     workloads.iter().filter_map(first).collect()
 }
 
-/// What became of issue slots, and how many, instance by instance.
+/// Iterates over the outcomes of issue slots and their counts, instance by instance.
 fn counted(record: &Record) -> impl Iterator<Item = (&str, u64)> {
     record
         .stats
@@ -71,7 +71,7 @@ fn counted(record: &Record) -> impl Iterator<Item = (&str, u64)> {
         )
 }
 
-/// Part of the issue slots of a run whose scheduler had no wavefront.
+/// Returns the fraction of a run's issue slots whose scheduler had no wavefront.
 fn without_wavefront(record: &Record) -> Option<f64> {
     let (mut without, mut all) = (0.0, 0.0);
     for (name, count) in counted(record) {
@@ -83,7 +83,7 @@ fn without_wavefront(record: &Record) -> Option<f64> {
     (all > 0.0).then(|| without / all)
 }
 
-/// Where the issue slots of all runs of each variant went.
+/// Returns the issue-slot breakdown of each variant over all its runs.
 pub(super) fn slots(runs: &Runs, points: &[Point]) -> Vec<Slots> {
     let mut all: BTreeMap<&Point, BTreeMap<&str, f64>> = BTreeMap::new();
     for (id, record) in done(runs).filter(|(id, _)| !id.confirming) {

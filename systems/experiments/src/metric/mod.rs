@@ -1,11 +1,11 @@
-//! Metrics: expressions over what one run gave.
+//! Metrics: expressions over the results of one run.
 //!
 //! ```text
 //!   sum(cluster[*].l1[*].read_misses) / sum(cluster[*].l1[*].reads)
 //!   wavefront_instructions / kernels(*, cycles)
 //! ```
 //!
-//! `parse.rs` reads them, `pattern.rs` finds the statistics that a pattern names.
+//! `parse.rs` parses them, `pattern.rs` finds the statistics that a pattern matches.
 
 mod parse;
 mod pattern;
@@ -19,7 +19,7 @@ use wildmatch::WildMatch;
 
 pub use self::pattern::Pattern;
 
-/// An expression that was read.
+/// Parsed expression over the results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression(Term);
 
@@ -34,7 +34,7 @@ enum Term {
     Binary(Operator, Box<Term>, Box<Term>),
 }
 
-/// What a run, or a launch, has once.
+/// Quantity that a run, or a launch, has exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     Cycles,
@@ -47,7 +47,7 @@ enum Quantity {
     Edp,
 }
 
-/// What is made of the statistics that a pattern names.
+/// Aggregation over the statistics that a pattern matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aggregation {
     Sum,
@@ -65,48 +65,49 @@ enum Operator {
     Divide,
 }
 
-/// How an expression depends on energy.
+/// Dependence of an expression on energy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EnergyUse {
-    /// It is the energy.
+    /// The expression is the total energy itself.
     Total,
-    /// It is the energy-delay product.
+    /// The expression is the energy-delay product itself.
     Edp,
-    /// It is the energy of the components that a pattern names.
+    /// The expression is the energy of the components that a pattern matches.
     Components(Pattern),
-    /// It computes with one of these.
+    /// The expression computes with one of these.
     Computed,
 }
 
-/// What an expression looks at.
+/// Part of the results that an expression is evaluated on.
 #[derive(Clone, Copy)]
 enum Scope<'r> {
     Run(&'r Record),
-    /// Some launches of the run, at least one: counts are those of all of them together.
+    /// Launches of the run, at least one. Counts are summed over all of them.
     Launches(&'r Record, &'r [&'r RecordedKernel]),
 }
 
-/// A value, or `None` where it is undefined; an error where the run has nothing of what is asked for.
+/// Value, or `None` if it is undefined. An error if the run does not have the requested data.
 type Value = Result<Option<f64>, String>;
 
 impl Expression {
-    /// The value in a run; `None` where something is divided by zero or a mean is of nothing.
+    /// Evaluates the expression for a run. Returns `None` on division by zero or for a mean of no
+    /// values.
     ///
     /// # Errors
-    /// What the run does not have: a pattern that names nothing, energy without coefficients, no launch of
-    /// that name.
+    /// Returns an error for data the run does not have: a pattern without matches, energy without
+    /// coefficients, no launch of that name.
     pub fn evaluate(&self, record: &Record) -> Value {
         self.0.value(Scope::Run(record))
     }
 
-    /// The patterns in it that name statistics.
+    /// Returns all patterns in the expression that match statistics.
     pub fn patterns(&self) -> Vec<&Pattern> {
         let mut patterns = Vec::new();
         self.0.collect(&mut patterns);
         patterns
     }
 
-    /// How it depends on energy, if it does.
+    /// Returns the dependence on energy, if any.
     pub(crate) fn energy_use(&self) -> Option<EnergyUse> {
         match &self.0 {
             Term::Whole(Quantity::Energy) => Some(EnergyUse::Total),
@@ -157,7 +158,7 @@ impl Term {
     }
 }
 
-/// The value over all launches together of kernels whose name fits.
+/// Evaluates the term over all launches of kernels whose name matches, taken together.
 fn of_launches(name: &WildMatch, inner: &Term, scope: Scope<'_>) -> Value {
     let Scope::Run(record) = scope else {
         return Err("`kernels` cannot stand inside `kernels`".to_owned());
@@ -187,7 +188,7 @@ fn energy_of(pattern: &Pattern, scope: Scope<'_>) -> Value {
 }
 
 impl<'r> Scope<'r> {
-    /// The statistics that the pattern names, each with its path.
+    /// Returns the statistics that the pattern matches, each with its path.
     fn statistics(self, pattern: &Pattern) -> Result<Vec<(String, &'r RecordedStatistic)>, String> {
         let (record, launches) = match self {
             Self::Run(record) => return pattern.statistics(&record.stats),
@@ -217,7 +218,7 @@ impl<'r> Scope<'r> {
 }
 
 impl Quantity {
-    /// Names as they are written.
+    /// Function names as written in expressions.
     const ALL: [(&'static str, Self); 8] = [
         ("cycles", Self::Cycles),
         ("ipc", Self::Ipc),
@@ -267,7 +268,7 @@ impl Quantity {
 }
 
 impl Aggregation {
-    /// Names as they are written.
+    /// Function names as written in expressions.
     const ALL: [(&'static str, Self); 5] = [
         ("sum", Self::Sum),
         ("max", Self::Max),
@@ -309,7 +310,7 @@ impl Aggregation {
 }
 
 impl Operator {
-    /// `None` where the result is undefined.
+    /// Applies the operator. Returns `None` if the result is undefined.
     fn of(self, left: f64, right: f64) -> Option<f64> {
         let value = match self {
             Self::Add => left + right,

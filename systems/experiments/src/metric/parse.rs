@@ -1,11 +1,11 @@
-//! From text to expressions.
+//! Parser that turns text into expressions.
 
 use warpweave_params::{Diagnostic, NESTING_MAX, Placed, name_hint};
 use wildmatch::WildMatch;
 
 use super::{Aggregation, Expression, Operator, Pattern, Quantity, Term};
 
-/// What is wrong, where in the text, and a hint.
+/// Parse error with its position in the text and a hint.
 struct Problem {
     message: String,
     at: (usize, usize),
@@ -19,10 +19,10 @@ struct Reader<'t> {
 }
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression from its text.
     ///
     /// # Errors
-    /// The first thing in it that cannot be read, with its place.
+    /// Returns the first syntax error with its position.
     pub fn parse(text: &Placed<String>) -> Result<Self, Diagnostic> {
         let mut reader = Reader {
             text: &text.value,
@@ -60,7 +60,7 @@ impl Reader<'_> {
         self.text[self.at..].chars().next()
     }
 
-    /// Takes a character if it comes next.
+    /// Consumes a character if it comes next.
     fn takes(&mut self, wanted: char) -> bool {
         let there = self.peek() == Some(wanted);
         if there {
@@ -69,7 +69,7 @@ impl Reader<'_> {
         there
     }
 
-    /// A problem with what comes next.
+    /// Returns an error about the next character.
     fn here(&mut self, expected: &str) -> Problem {
         let next = self.peek();
         let width = next.map_or(0, char::len_utf8);
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `(cluster[*].l1.reads)`.
+    /// Parses a pattern in parentheses, such as `(cluster[*].l1.reads)`.
     fn pattern(&mut self) -> Result<Pattern, Problem> {
         self.expect('(')?;
         let text = self.until(&[')', '(', ','], "a pattern such as `cluster[*].l1.reads`")?;
@@ -200,7 +200,7 @@ impl Reader<'_> {
         Ok(Pattern::new(&text))
     }
 
-    /// The text up to one of the characters, without blanks around it.
+    /// Returns the text up to one of the characters, without surrounding blanks.
     fn until(&mut self, ends: &[char], what: &str) -> Result<String, Problem> {
         self.peek();
         let rest = &self.text[self.at..];

@@ -1,12 +1,12 @@
-//! Patterns that name statistics of instances.
+//! Patterns that match statistics of instances.
 
 use warpweave_params::nearest;
 use warpweave_systems::any_index;
 use warpweave_systems::report::{RecordedStatistic, RecordedStatistics};
 use wildmatch::WildMatch;
 
-/// `cluster[*].l1[*].reads`: an instance path and, after the last dot, a statistic. In both `*` stands for
-/// anything.
+/// Pattern such as `cluster[*].l1[*].reads`: an instance path and, after the last dot, a statistic.
+/// In both, `*` matches anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     text: String,
@@ -26,25 +26,25 @@ impl Pattern {
         }
     }
 
-    /// Whether it names statistics of this instance.
+    /// True if it matches statistics of this instance.
     pub(crate) fn is_of(&self, path: &str) -> bool {
         self.path.matches(path)
     }
 
-    /// Whether it names this statistic of the instances that it names.
+    /// True if it matches this statistic of the instances that it matches.
     pub(crate) fn is_called(&self, statistic: &str) -> bool {
         self.statistic.matches(statistic)
     }
 
-    /// Whether the whole of it names this path.
+    /// True if the whole pattern matches this path.
     pub(crate) fn is_path(&self, path: &str) -> bool {
         self.text == path || self.whole.matches(path)
     }
 
-    /// Everything that it names, in the order of the paths.
+    /// Returns all matching statistics in the order of their paths.
     ///
     /// # Errors
-    /// It names nothing: with the nearest name that there is.
+    /// Returns an error if it matches nothing, with the nearest existing name.
     pub(super) fn statistics<'s>(
         &self,
         all: &'s RecordedStatistics,
@@ -64,7 +64,7 @@ impl Pattern {
         Ok(found)
     }
 
-    /// That it names nothing, and what is nearest to it.
+    /// Returns a message that it matches nothing, with the nearest known name.
     pub fn names_no<'k>(&self, known: impl Iterator<Item = &'k str>) -> String {
         // Any index is as near as any other.
         let mut known: Vec<String> = known.map(any_index).collect();

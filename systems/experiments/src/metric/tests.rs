@@ -27,7 +27,7 @@ fn ratio(part: u64, whole: u64) -> RecordedStatistic {
     ))
 }
 
-/// A run with three caches and two launches.
+/// Creates the record of a run with three caches and two launches.
 pub(crate) fn record() -> Record {
     let json = r#"{
         "schema_version": 1, "scenario": "s.ron", "status": "done", "cycles": 1000, "simulated_s": 0.5,

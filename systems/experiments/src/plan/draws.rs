@@ -1,10 +1,10 @@
-//! What the perturbations draw.
+//! Random draws of the perturbations for each repetition.
 
 use warpweave_params::Node;
 use warpweave_random::CounterRng;
 
-/// The number of the value that pair `pair` takes of `count` values: a function of the seed, the path and
-/// the pair alone. As many pairs as there are values take each once.
+/// Returns the index, out of `count`, of the value for pair `pair`. It depends only on the seed,
+/// the path and the pair. The first `count` pairs take each value once.
 pub(crate) fn drawn(seed: u64, path: &str, pair: u32, count: usize) -> usize {
     let round = pair as usize / count;
     let mut order: Vec<usize> = (0..count).collect();
@@ -16,7 +16,7 @@ pub(crate) fn drawn(seed: u64, path: &str, pair: u32, count: usize) -> usize {
     order[pair as usize % count]
 }
 
-/// The value that pair `pair` takes.
+/// Returns the value drawn for pair `pair`.
 pub(crate) fn value<'v>(seed: u64, path: &str, pair: u32, values: &'v [Node]) -> Option<&'v Node> {
     (!values.is_empty()).then(|| &values[drawn(seed, path, pair, values.len())])
 }

@@ -1,11 +1,12 @@
-//! Pairs that repeat each other.
+//! Detection of pairs that are identical runs.
 
 use std::collections::BTreeMap;
 
 use super::PlannedRun;
 use crate::model::{EqualPairs, Point};
 
-/// The pairs of each workload that are one run on some machine, workloads in the order of `names`.
+/// Returns the pairs of each workload that are the same run on some machine. Workloads are in the
+/// order of `names`.
 pub(super) fn equal_pairs<'a>(
     runs: &[PlannedRun],
     names: impl Iterator<Item = &'a str>,

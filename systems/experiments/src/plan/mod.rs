@@ -1,9 +1,9 @@
-//! Every run of an experiment, before the first is made.
+//! Plan of an experiment, which lists every run before the first is started.
 //!
-//! `points.rs` combines variants and levels, `draws.rs` draws the perturbations, `equal.rs` finds those that change
-//! nothing. Each run is read as it will
-//! be made, so that every mistake shows before anything costly is done, and is named by what its results
-//! depend on: equal runs are made once.
+//! `points.rs` combines variants and levels, `draws.rs` draws the perturbations, and `equal.rs`
+//! finds those that change nothing. Each run's description is read in advance, so that errors show
+//! before anything costly is done. A run is identified by the inputs its results depend on, and
+//! equal runs are executed once.
 
 mod draws;
 mod equal;
@@ -29,67 +29,67 @@ use crate::file::StatedWorkload;
 use crate::model::{EqualPairs, RunId};
 use crate::read::{Experiment, level_name, plain};
 
-/// All runs of an experiment.
+/// All runs of an experiment, with their identities.
 #[derive(Debug)]
 pub struct Plan {
-    /// Each run once, those of one trace one after another.
+    /// Distinct runs, ordered so that those of one trace are consecutive.
     pub runs: Vec<PlannedRun>,
-    /// All that is asked for, in the order of the file: workloads, pairs, levels, variants, controls.
+    /// All requested runs, in the order of the file: workloads, pairs, levels, variants, controls.
     pub ids: Vec<RunId>,
-    /// Draws that do not fit a workload: its name and the path.
+    /// Draws that do not apply to a workload: its name and the path.
     pub left_out: Vec<(String, String)>,
-    /// Pairs that repeat each other, of each workload that has such.
+    /// Identical pairs of each workload that has any.
     pub equal_pairs: Vec<EqualPairs>,
-    /// Hash over all that has to be fixed beforehand.
+    /// Hash over everything that must be fixed beforehand.
     pub hash: String,
-    /// What the machines have: path → names of statistics, of every point.
+    /// Statistics of the machines: path → names of statistics, for every point.
     pub statistics: Vec<(String, MachineStatistics)>,
-    /// Every file that is read, the experiment's own among them.
+    /// All files that are read, including the experiment's own.
     pub files: BTreeSet<PathBuf>,
 }
 
 /// Instance path → names of its statistics.
 pub type MachineStatistics = BTreeMap<String, BTreeSet<String>>;
 
-/// One run, and who asks for it.
+/// One distinct run, and all ids that refer to it.
 #[derive(Clone, Debug)]
 pub struct PlannedRun {
-    /// What its results depend on.
+    /// Inputs that determine the results of the run.
     pub identity: Identity,
-    /// What is run.
+    /// Scenario and overrides that are run.
     pub variation: Variation,
-    /// All that are this run; the first has given it its name.
+    /// Ids that refer to this run. The first one gives its name.
     pub ids: Vec<RunId>,
 }
 
 impl PlannedRun {
-    /// Path and value of every override.
+    /// Iterates over the path and value of every override.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, String)> {
         let sets = self.variation.overrides.iter();
         sets.map(|(path, value)| (path.value.as_str(), level_name(value)))
     }
 }
 
-/// A run before it was read.
+/// A requested run whose description has not been read yet.
 struct RequestedRun {
     id: RunId,
-    /// The name of the variant where it stands.
+    /// Name of the variant with its position in the file.
     named: Placed<String>,
     variation: Variation,
 }
 
-/// What reading a run gave.
+/// Facts about a run from reading its description.
 struct ResolvedRun {
     identity: Identity,
     files: Vec<PathBuf>,
 }
 
 impl Plan {
-    /// Reads every run of the experiment on `threads` threads, and builds the machine of every point. Stops
-    /// when `interrupt` becomes true; the plan is then `None`.
+    /// Reads every run of the experiment on `threads` threads, and builds the machine of every
+    /// point. Returns `None` if `interrupt` becomes true.
     ///
     /// # Errors
-    /// Everything wrong with what the experiment names or sets, each with its place.
+    /// Returns all errors in names and overrides of the experiment, each with its position.
     pub fn of(
         experiment: &Experiment,
         registry: &Registry,
@@ -171,8 +171,9 @@ impl Plan {
         }))
     }
 
-    /// The numbers of the runs of which one fits a pattern: `workload/variant/levels/pair`, in which `*` stands
-    /// for anything and what is left out at the end for all. Levels are separated by commas, `-` where there are none.
+    /// Returns the indices of runs with an id that matches the pattern
+    /// `workload/variant/levels/pair`. In it `*` matches anything, and omitted parts at the end
+    /// match all. Levels are separated by commas, `-` if there are none.
     pub fn fitting(&self, pattern: Option<&str>) -> Vec<usize> {
         let Some(pattern) = pattern else {
             return (0..self.runs.len()).collect();
@@ -190,7 +191,7 @@ impl Plan {
     }
 }
 
-/// The runs of one workload.
+/// Builder for the runs of one workload.
 struct Runs<'a> {
     experiment: &'a Experiment,
     name: &'a str,
@@ -248,7 +249,7 @@ impl Runs<'_> {
         }
     }
 
-    /// What a pair draws; paths of parameters that the workload does not have are left out.
+    /// Returns the draws of a pair, without parameters that the workload does not have.
     fn draws(&self, pair: u32, left_out: &mut Vec<String>) -> Overrides {
         let mut draws = Overrides::new();
         let Some(perturb) = &self.experiment.file.perturb else {
@@ -270,7 +271,7 @@ impl Runs<'_> {
     }
 }
 
-/// The overrides of all runs of a workload, and its size.
+/// Returns the overrides common to all runs of a workload, including its size.
 fn of_workload(
     experiment: &Experiment,
     workload: &StatedWorkload,
@@ -288,7 +289,7 @@ fn of_workload(
     size.into_iter().chain(sets).collect()
 }
 
-/// Puts overrides together: a later one of the same path takes the place of an earlier one.
+/// Merges overrides. A later one of the same path replaces an earlier one.
 fn variation(
     experiment: &Experiment,
     workload: &StatedWorkload,
@@ -340,7 +341,7 @@ fn read(variation: &Variation, budget: &Budget) -> Result<ResolvedRun, Diagnosti
     })
 }
 
-/// What `work` gives for each item, on several threads; `None` for those after an interrupt.
+/// Applies `work` to each item, on several threads. Items after an interrupt give `None`.
 pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -369,7 +370,7 @@ pub(crate) fn each<T: Sync, R: Send>(
         .expect("no work panics with the results")
 }
 
-/// What is wrong, each once: most mistakes are found in many runs.
+/// Deduplicated errors, because most are found in many runs.
 #[derive(Default)]
 struct Problems(Vec<Diagnostic>);
 
@@ -390,7 +391,7 @@ impl Problems {
     }
 }
 
-/// Adds to mistakes that show elsewhere than in an override which variant is to blame.
+/// Adds the name of the responsible variant to errors that are reported outside an override.
 fn blame(run: &RequestedRun, problems: Diagnostics) -> Diagnostics {
     let Some(named) = &run.named.place else {
         return problems;
@@ -412,7 +413,7 @@ fn blame(run: &RequestedRun, problems: Diagnostics) -> Diagnostics {
     blamed.collect()
 }
 
-/// All results, or every problem.
+/// Returns all results, or all errors.
 fn whole<R>(results: Vec<Option<Result<R, Diagnostics>>>) -> Result<Option<Vec<R>>, Diagnostics> {
     let mut problems = Problems::default();
     let mut all = Some(Vec::new());
@@ -428,7 +429,7 @@ fn whole<R>(results: Vec<Option<Result<R, Diagnostics>>>) -> Result<Option<Vec<R
     Ok(all)
 }
 
-/// Each run once, those of one trace one after another.
+/// Merges equal runs, with those of one trace consecutive.
 fn merged(wanted: Vec<RequestedRun>, known: Vec<ResolvedRun>) -> Vec<PlannedRun> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut traces: BTreeMap<String, usize> = BTreeMap::new();
@@ -453,7 +454,7 @@ fn merged(wanted: Vec<RequestedRun>, known: Vec<ResolvedRun>) -> Vec<PlannedRun>
     runs
 }
 
-/// The hash over the experiment's text and the bytes of all files.
+/// Computes the hash over the experiment's text and the bytes of all files.
 fn hash(experiment: &Experiment, files: &BTreeSet<PathBuf>) -> Result<String, Diagnostics> {
     let mut contents = BTreeSet::new();
     for path in files {

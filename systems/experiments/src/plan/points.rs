@@ -1,22 +1,23 @@
-//! The machines of an experiment: every variant and control at every level.
+//! Machines of an experiment: every variant and control at every level.
 
 use warpweave_params::{Node, Placed};
 
 use crate::file::{Combine, ExperimentFile};
 use crate::model::Point;
 
-/// Overrides in order, with their places.
+/// Overrides in order, with their positions in the file.
 pub(crate) type Overrides = Vec<(Placed<String>, Node)>;
 
-/// A point and what it sets: the levels of the axes, and the variant.
+/// Point with its overrides: the levels of the axes, and the variant.
 pub(crate) struct Machine {
     pub(crate) point: Point,
-    /// The name of the variant where it stands.
+    /// Name of the variant with its position in the file.
     pub(crate) named: Placed<String>,
     pub(crate) sets: Overrides,
 }
 
-/// All points: for each combination of levels all variants, then all controls, in the order of the file.
+/// Returns all machines in the order of the file: for each combination of levels all variants, then
+/// all controls.
 pub(crate) fn machines(file: &ExperimentFile) -> Vec<Machine> {
     let variants = file.variants.iter().map(|(name, sets)| (name, sets, false));
     let controls = file.controls.iter().map(|(name, sets)| (name, sets, true));
@@ -49,7 +50,7 @@ pub(crate) fn machines(file: &ExperimentFile) -> Vec<Machine> {
     machines
 }
 
-/// The points alone: variants first, then controls.
+/// Returns the points alone, first variants, then controls.
 pub(crate) fn points(file: &ExperimentFile) -> Vec<Point> {
     let mut points: Vec<Point> = machines(file)
         .into_iter()
@@ -59,7 +60,7 @@ pub(crate) fn points(file: &ExperimentFile) -> Vec<Point> {
     points
 }
 
-/// For each combination the number of the level of every axis.
+/// Returns each combination as the level index of every axis.
 fn combinations(file: &ExperimentFile) -> Vec<Vec<usize>> {
     let counts: Vec<usize> = file
         .axes

@@ -1,4 +1,4 @@
-//! The report: one page that needs nothing but itself, and its figures.
+//! Report of an experiment: one self-contained page with its figures.
 
 mod figure;
 mod page;
@@ -13,16 +13,16 @@ pub(crate) use self::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
 use self::figure::{Bars, ForestPlot, Series as Bar, Stacks};
 use crate::judge::{Interval, StudiedEnergy, StudiedMetric, Study};
 
-/// Coefficients in a figure.
+/// Number of coefficients shown in a figure.
 const TORNADO: usize = 10;
 use crate::model::{Provenance, Series};
 
-/// A report to be written.
+/// Report generated in memory: page, figures and tables.
 #[derive(Debug)]
 pub struct ReportFiles {
-    /// The page.
+    /// HTML text of the page, with figures included.
     pub html: String,
-    /// File names and contents of the figures in it.
+    /// File names and contents of the page's figures.
     pub figures: Vec<(String, String)>,
     /// File names and contents of tables, as CSV.
     pub tables: Vec<(String, String)>,
@@ -91,7 +91,7 @@ pub fn write(
     }
 }
 
-/// The coefficients that the energy of the last variant depends on most.
+/// Returns the figure of the coefficients that affect the energy of the last variant most.
 fn tornado(energy: &StudiedEnergy) -> Option<(String, String)> {
     let row = energy.rows.last()?;
     let matters = |(_, low, high): &&(String, f64, f64)| (high - low).abs() > f64::EPSILON;
@@ -152,8 +152,8 @@ fn unit(metric: &StudiedMetric) -> &str {
     }
 }
 
-/// A bar for each of `values`, as a figure in SVG; none is drawn where there is no value. `axis` says
-/// what the values are.
+/// Draws a bar for each of `values`, as an SVG figure. Missing values have no bar. `axis` is the
+/// name of the value axis.
 pub fn bars_of(title: &str, axis: &str, values: &[(String, Option<f64>)]) -> String {
     let exact = |value: f64| Interval {
         low: value,
@@ -174,7 +174,7 @@ pub fn bars_of(title: &str, axis: &str, values: &[(String, Option<f64>)]) -> Str
     figure.svg()
 }
 
-/// A file name made of letters and digits of a name.
+/// Returns a file name from the letters and digits of a name.
 fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(plain).take(60).collect();

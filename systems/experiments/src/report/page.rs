@@ -1,4 +1,4 @@
-//! The page.
+//! HTML page of the report.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -10,7 +10,7 @@ use crate::judge::{
 };
 use crate::model::{Provenance, Series};
 
-/// How many of the closest and of the farthest agreements are listed.
+/// Number of closest and of farthest agreements that are listed.
 const LISTED: usize = 3;
 
 const STYLE: &str = "
@@ -108,7 +108,8 @@ fn what_was_compared(study: &Study) -> Markup {
     }
 }
 
-/// What each axis contributes: a row for each workload, a column for each axis and each two of them.
+/// Returns the table of each axis's contribution: one row per workload, one column per axis and per
+/// pair of axes.
 fn contributions(shares: &StudiedShares) -> Markup {
     let cell = |value: &Interval| {
         html! { td { (format!("{:+.4}", value.median)) br; span.small { "[" (format!("{:+.4}", value.low)) ", " (format!("{:+.4}", value.high)) "]" } } }

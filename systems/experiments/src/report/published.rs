@@ -1,4 +1,4 @@
-//! Published values, and how ours differ from them.
+//! Published values, and their differences from measured ones.
 
 use std::path::{Path, PathBuf};
 
@@ -10,23 +10,23 @@ use warpweave_params::{
 
 use crate::judge::{Interval, Study};
 
-/// The mean over workloads, where a workload is named otherwise.
+/// Key of the mean over workloads, in place of a workload name.
 const MEAN: &str = "mean";
 
-/// A file of published values.
+/// File of published values for an experiment.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Where they were published.
+    /// Publication from which the values are taken.
     pub source: String,
     /// Metric → point → workload, or `mean` → value.
     pub values: Entries<Entries<Entries<f64>>>,
-    /// `metric/point/workload` → the run that shows why ours differ.
+    /// `metric/point/workload` → the run that explains the difference.
     #[serde(default)]
     pub explained: Entries<String>,
 }
 
-/// A published value beside ours.
+/// Published value paired with the measured one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Beside {
     pub(super) metric: String,
@@ -34,18 +34,18 @@ pub(super) struct Beside {
     pub(super) workload: String,
     pub(super) published: f64,
     pub(super) ours: Interval,
-    /// Ours less the published one.
+    /// Measured value minus the published value.
     pub(super) difference: f64,
-    /// Beyond the interval and beyond half of the published effect.
+    /// True if the difference exceeds the interval and half of the published effect.
     pub(super) differs: bool,
     pub(super) explained: Option<String>,
 }
 
 impl Published {
-    /// Reads the file that an experiment names, once all runs are stored.
+    /// Reads the file that an experiment refers to, once all runs are stored.
     ///
     /// # Errors
-    /// What is wrong with it, and names that the study does not have.
+    /// Returns the errors in the file, and names that the study does not have.
     pub fn read(
         named: &Placed<PathBuf>,
         study: &Study,
@@ -82,7 +82,7 @@ impl Published {
         problems.into_result(published)
     }
 
-    /// The value of one workload, or of the mean.
+    /// Returns the published value of one workload, or of the mean.
     pub(super) fn of(&self, metric: &str, point: &str, workload: Option<&str>) -> Option<f64> {
         let (_, by_point) = self.values.get(metric)?;
         let (_, by_workload) = by_point.get(point)?;
@@ -91,7 +91,7 @@ impl Published {
             .map(|(_, value)| *value)
     }
 
-    /// Every published value that has one of ours beside it, the closest first.
+    /// Returns every published value that has a measured one, closest first.
     pub(super) fn beside(&self, study: &Study) -> Vec<Beside> {
         let mut all = Vec::new();
         for metric in &study.metrics {

@@ -1,10 +1,10 @@
-//! Tables of the report that other tools and people read alike: scale of the programs, energy.
+//! Tables of the report for people and for other tools: program scale and energy.
 
 use crate::judge::{BaselineRun, Bounds, Interval, StudiedEnergy, StudiedShares, Study, number};
 use crate::scale::Program;
 use crate::store::csv_line;
 
-/// Columns of `scale.csv`.
+/// Column names of the file `scale.csv`.
 const SCALE: [&str; 19] = [
     "workload",
     "work_groups_per_unit",
@@ -27,7 +27,7 @@ const SCALE: [&str; 19] = [
     "unknown",
 ];
 
-/// Columns of `energy.csv`.
+/// Column names of the file `energy.csv`.
 const ENERGY: [&str; 7] = [
     "point",
     "workload",
@@ -38,22 +38,22 @@ const ENERGY: [&str; 7] = [
     "high",
 ];
 
-/// Columns of `shares.csv`.
+/// Column names of the file `shares.csv`.
 const SHARES: [&str; 8] = [
     "metric", "variant", "workload", "what", "of", "mean", "low", "high",
 ];
 
-/// One program for people.
+/// Table row of one program, formatted for the page.
 pub(crate) struct ScaleRow {
-    /// The workload.
+    /// Name of the workload in this row.
     pub(crate) name: String,
-    /// What [`SCALE_HEADS`] say.
+    /// Cells in the order of [`SCALE_HEADS`].
     pub(crate) cells: [String; SCALE_HEADS.len()],
-    /// Why there are no numbers.
+    /// Reason why the row has no numbers, if so.
     pub(crate) unknown: Option<String>,
 }
 
-/// Heads of the columns for people.
+/// Column headings of the scale table on the page.
 pub(crate) const SCALE_HEADS: [&str; 10] = [
     "footprint, KiB",
     "/ all L1",
@@ -67,13 +67,13 @@ pub(crate) const SCALE_HEADS: [&str; 10] = [
     "idle end, %",
 ];
 
-/// What the columns mean.
+/// Explanation of the scale table's columns for readers.
 pub(crate) const SCALE_WORDS: &str = "Global memory of the baseline's first pair, from its trace, before any timing. \
     Accesses to lines are those of each instruction, work-group after work-group: cold is the first of its line; in an L1, in \
     the L2 and beyond are those again, by the number of other lines touched between (the median is of these). \
     Idle end, of workloads with few work-groups per unit: issue slots without any wavefront, over the whole run.";
 
-/// A row for each program; empty where they were not measured.
+/// Returns a row for each program; empty if they were not measured.
 pub(crate) fn scale_rows(study: &Study) -> Vec<ScaleRow> {
     let programs = study.scale.iter().flat_map(|scale| &scale.programs);
     programs
@@ -111,7 +111,7 @@ fn work_of<'s>(study: &'s Study, program: &Program) -> Option<&'s BaselineRun> {
         .find(|work| work.workload == program.workload)
 }
 
-/// `scale.csv`; what is not known is empty.
+/// Returns the contents of `scale.csv`. Unknown values are empty.
 pub(super) fn scale_csv(study: &Study) -> String {
     let mut text = String::new();
     csv_line(&mut text, &SCALE);
@@ -154,7 +154,8 @@ pub(super) fn scale_csv(study: &Study) -> String {
     text
 }
 
-/// `energy.csv`: ratios over the ranges of all coefficients, then of each alone.
+/// Returns the contents of `energy.csv`: ratios over the ranges of all coefficients, then of each
+/// alone.
 pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
     let mut text = String::new();
     csv_line(&mut text, &ENERGY);
@@ -185,7 +186,8 @@ pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
     text
 }
 
-/// `shares.csv`: of each workload and of the mean over them the whole, the share of each axis, the interaction of each two.
+/// Returns the contents of `shares.csv`: total change, share of each axis and interaction of each
+/// pair. There are rows for each workload and for the mean.
 pub(super) fn shares_csv(all: &[StudiedShares]) -> String {
     let mut text = String::new();
     csv_line(&mut text, &SHARES);

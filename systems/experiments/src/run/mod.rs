@@ -1,4 +1,5 @@
-//! Makes the runs of a plan: a worker per core, each run on one thread, each result stored at once.
+//! Executes the runs of a plan with one worker per core. Each run uses one thread, and each result
+//! is stored at once.
 //!
 //! `queue.rs` hands out the runs, `traces.rs` keeps what was emulated, `single_run.rs` makes a run.
 
@@ -25,7 +26,7 @@ use self::traces::Traces;
 use crate::plan::{Plan, PlannedRun};
 use crate::store::Folder;
 
-/// The machine on which the experiment runs refuses: a disk, in most cases. What was stored stays.
+/// Failure of the host machine, in most cases of a disk. Results stored before remain.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct MachineError(pub String);
@@ -36,38 +37,38 @@ impl From<OutputError> for MachineError {
     }
 }
 
-/// How runs are made.
+/// Settings for executing the runs of a plan.
 pub struct Runner<'a> {
-    /// Kinds of components.
+    /// Registry of the available component kinds.
     pub registry: &'a Registry,
-    /// Workers, at least one.
+    /// Number of worker threads, at least one.
     pub threads: usize,
-    /// Becomes true when no more runs are to be made; those being made are given up.
+    /// Set to true to stop. No more runs are started then, and those in progress are abandoned.
     pub interrupt: &'a Arc<AtomicBool>,
-    /// What all of them together may keep.
+    /// Memory budget that all workers share.
     pub budget: &'a Budget,
 }
 
-/// What a runner tells while it works.
+/// Progress event of a runner.
 #[derive(Debug)]
 pub enum RunEvent {
-    /// A run begins: its number in the plan.
+    /// A run has started; holds its index in the plan.
     Begun(usize),
-    /// It ended and is stored; false when it failed.
+    /// A run has ended and is stored; false if it failed.
     Ended(usize, bool),
-    /// It gave nothing that could be stored.
+    /// A run failed without a result to store; holds the reason.
     Failed(usize, String),
 }
 
-/// Numbers of runs that gave nothing to be stored, and why.
+/// Runs without a stored result, by index, with the reason.
 pub type FailureCounts = BTreeMap<usize, String>;
 
 impl Runner<'_> {
-    /// Makes those of the runs `wanted` whose results are not in the folder yet; their traces are kept in the
-    /// folder `traces`.
+    /// Executes the runs in `wanted` whose results are not in the folder yet. Their traces are kept
+    /// in the folder `traces`.
     ///
     /// # Errors
-    /// A disk that refuses; what was stored before stays stored.
+    /// Returns an error if a disk operation fails. Results stored before remain.
     pub fn run(
         &self,
         plan: &Plan,
@@ -119,7 +120,7 @@ impl Runner<'_> {
     }
 }
 
-/// What the workers share.
+/// State that all workers share.
 struct WorkerContext<'a> {
     runner: &'a Runner<'a>,
     runs: &'a [PlannedRun],
@@ -131,14 +132,14 @@ struct WorkerContext<'a> {
 type Told = Result<RunEvent, MachineError>;
 
 impl WorkerContext<'_> {
-    /// Makes runs until there are none left.
+    /// Executes runs until none are left.
     fn go_on(&self, tell: &Sender<Told>) {
         while !self.runner.interrupt.load(Ordering::Relaxed) {
             let Some(job) = self.queue.next() else {
                 return;
             };
             let at = job.run();
-            // Nobody listens any more only where the main thread panics, which ends everything.
+            // The receiver is gone only if the main thread panics, which ends everything.
             let _ = tell.send(Ok(RunEvent::Begun(at)));
             let told = match self.make(job) {
                 Ok(Some(passed)) => Ok(RunEvent::Ended(at, passed)),
@@ -152,7 +153,7 @@ impl WorkerContext<'_> {
         self.queue.close();
     }
 
-    /// Makes a run and stores it; whether it ended well, or `None` after an interrupt.
+    /// Executes a run and stores it. Returns true if it passed, or `None` after an interrupt.
     fn make(&self, job: Job) -> Result<Option<bool>, RunFailure> {
         let run = &self.runs[job.run()];
         let guarded = catch_unwind(AssertUnwindSafe(|| self.simulate(job, run)));
@@ -196,7 +197,7 @@ impl WorkerContext<'_> {
 }
 
 impl Job {
-    /// The number of the run.
+    /// Returns the index of the job's run.
     fn run(&self) -> usize {
         match self {
             Self::Emulate(run) | Self::Simulate(run, _) | Self::GiveUp(run, _) => *run,
@@ -204,7 +205,7 @@ impl Job {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn words(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())

@@ -1,28 +1,29 @@
-//! Which worker does what next: runs in order, each trace made by one worker and shared by all.
+//! Job queue of the workers. Runs are started in order, and each trace is made by one worker and
+//! shared by all.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::traces::Emulated;
 
-/// What a worker is to do.
+/// Job for a worker thread.
 pub(super) enum Job {
-    /// Make the trace of a run, tell, and make the run.
+    /// Emulate the trace of a run, publish it, and simulate the run.
     Emulate(usize),
-    /// Make a run with a trace that is there.
+    /// Simulate a run with an existing trace.
     Simulate(usize, Emulated),
-    /// Give a run up: its trace could not be made.
+    /// Abandon a run because its trace could not be made.
     GiveUp(usize, String),
 }
 
-/// Runs that nobody makes yet, and traces that are being used.
+/// Runs not yet assigned, and traces in use.
 pub(super) struct Queue<'p> {
     state: Mutex<State<'p>>,
     changed: Condvar,
 }
 
 struct State<'p> {
-    /// Number of a run and the name of its trace.
+    /// Waiting runs: index and name of the trace.
     waiting: VecDeque<(usize, &'p str)>,
     traces: BTreeMap<&'p str, Trace>,
 }
@@ -34,7 +35,8 @@ enum Trace {
 }
 
 impl<'p> Queue<'p> {
-    /// The runs with the names of their traces, those of one trace one after another.
+    /// Creates a queue from runs with the names of their traces. Runs of one trace must be
+    /// consecutive.
     pub(super) fn of(runs: impl IntoIterator<Item = (usize, &'p str)>) -> Self {
         Self {
             state: Mutex::new(State {
@@ -50,8 +52,8 @@ impl<'p> Queue<'p> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job, or `None` when there is nothing left. A worker whose next run waits for a trace that
-    /// another one makes goes on to the trace after it.
+    /// Returns the next job, or `None` if nothing is left. If the next run waits for a trace that
+    /// another worker makes, the worker proceeds to the following trace.
     pub(super) fn next(&self) -> Option<Job> {
         let mut state = self.state();
         loop {
@@ -69,7 +71,7 @@ impl<'p> Queue<'p> {
         }
     }
 
-    /// Tells what became of the trace of a run that was handed out to have it made.
+    /// Reports the result of a job to make a trace.
     pub(super) fn made(&self, trace: &str, emulated: Result<Emulated, String>) {
         let mut state = self.state();
         let wanted = state.waiting.iter().find(|(_, wanted)| *wanted == trace);
@@ -87,7 +89,7 @@ impl<'p> Queue<'p> {
         self.changed.notify_all();
     }
 
-    /// Hands out nothing more.
+    /// Stops handing out jobs.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.waiting.clear();

@@ -1,4 +1,4 @@
-//! One run: emulate or take the trace, simulate, report.
+//! Execution of one run: emulate or load the trace, simulate, report.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use super::traces::{Emulated, Traces};
 use super::{MachineError, Runner};
 use crate::plan::PlannedRun;
 
-/// A run that came to an end.
+/// Result of a run that completed.
 pub(super) struct FinishedRun {
-    /// Its report.
+    /// Report of the run as JSON text.
     pub(super) json: String,
-    /// Whether it ended well.
+    /// True if all checks of the run passed.
     pub(super) passed: bool,
 }
 
-/// Why a run gave nothing to store.
+/// Reason why a run gave no result to store.
 #[derive(Debug, Error)]
 pub(super) enum RunFailure {
-    /// It cannot be made; in one line.
+    /// The run cannot be executed; holds a one-line message.
     #[error("{0}")]
     Failed(String),
-    /// The machine refuses.
+    /// The host machine failed, for example its disk.
     #[error(transparent)]
     Machine(#[from] MachineError),
 }
@@ -36,7 +36,7 @@ impl From<Diagnostics> for RunFailure {
     }
 }
 
-/// The first message and its place, in one line.
+/// Returns the first message with its position, in one line.
 fn line_of(problems: &Diagnostics) -> String {
     let Some(first) = problems.iter().next() else {
         return "it failed without a word".to_owned();
@@ -50,7 +50,7 @@ pub(super) fn load(run: &PlannedRun, runner: &Runner<'_>) -> Result<Scenario, Ru
     Ok(Scenario::load_varied(&run.variation, runner.budget)?)
 }
 
-/// The trace that is kept, or a new one, which is kept then.
+/// Returns the cached trace, or emulates the program and caches its trace.
 pub(super) fn emulated(
     scenario: &Scenario,
     key: &str,
@@ -74,7 +74,7 @@ pub(super) fn emulated(
     })
 }
 
-/// The run itself; `None` after an interrupt.
+/// Simulates the run. Returns `None` after an interrupt.
 pub(super) fn simulated(
     scenario: &Scenario,
     emulated: &Emulated,

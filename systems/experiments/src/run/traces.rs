@@ -1,4 +1,4 @@
-//! Traces of programs, each emulated once for all experiments that share a folder of traces.
+//! Traces of programs, each emulated once for all experiments that share a trace folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -12,19 +12,19 @@ use warpweave_trace::{Program, TraceError};
 
 use super::MachineError;
 
-/// A program that was emulated.
+/// An emulated program with its check results.
 #[derive(Clone, Debug)]
 pub(super) struct Emulated {
     pub(super) program: Arc<Program>,
-    /// Whether all expected results were found; `None` where nothing was expected.
+    /// True if all expected results were found; `None` if nothing was expected.
     pub(super) verified: Option<bool>,
-    /// Every expected result.
+    /// Comparison with every expected result of the program.
     pub(super) checks: Vec<CheckResult>,
-    /// Its reuse profile, from when a run first needed it.
+    /// Reuse profile, computed when a run first needs it.
     pub(super) profile: Arc<OnceLock<ReuseProfile>>,
 }
 
-/// What a trace does not hold: how the results compared.
+/// Comparison results, which the trace itself does not contain.
 #[derive(Serialize, Deserialize)]
 struct Compared {
     verified: Option<bool>,
@@ -39,15 +39,16 @@ struct Check {
     detail: String,
 }
 
-/// A folder of traces under the names of what they depend on. Several processes may write to it at the same
-/// time: files appear under their names when they are whole, and the name settles every byte of them.
+/// Folder of traces, named by the inputs they depend on. Several processes may write to it
+/// concurrently. Files get their name only when complete, and the name determines every byte of
+/// their contents.
 #[derive(Debug)]
 pub(super) struct Traces {
     folder: PathBuf,
 }
 
 impl Traces {
-    /// The traces in a folder, which is made if it is not there.
+    /// Opens the traces in a folder, which is created if it does not exist.
     pub(super) fn in_folder(folder: &Path) -> Result<Self, OutputError> {
         std::fs::create_dir_all(folder).map_err(|error| OutputError::of(folder, error))?;
         Output::test(&folder.join("new.trace"))?;
@@ -64,7 +65,8 @@ impl Traces {
         self.folder.join(format!("{key}.{ending}"))
     }
 
-    /// The reuse profile of the program of this name: kept beside its trace, once it was computed.
+    /// Returns the reuse profile of the program with this name. It is cached next to the trace
+    /// after the first computation.
     pub(super) fn profile(
         &self,
         key: &str,
@@ -84,7 +86,7 @@ impl Traces {
         Ok(profile)
     }
 
-    /// The program of this name, if it is there and whole.
+    /// Returns the program with this name, if it exists and is complete.
     pub(super) fn get(&self, key: &str, budget: &Budget) -> Result<Option<Emulated>, TraceError> {
         let [trace, checks] = self.paths(key);
         let ledger = Ledger::new(budget);
@@ -107,7 +109,7 @@ impl Traces {
         }
     }
 
-    /// Keeps what emulation gave.
+    /// Stores the results of an emulation.
     pub(super) fn put(&self, key: &str, executed: &Executed) -> Result<(), MachineError> {
         let [trace, checks] = self.paths(key);
         let saved = executed.program.save(&trace);

@@ -1,27 +1,27 @@
-//! Capacities of the caches of a machine, from its parts with every default written out.
+//! Cache capacities of a machine, from its parts with all defaults filled in.
 
 use serde::Serialize;
 use warpweave_params::{Kind, Node};
 use warpweave_systems::ResolvedSystem;
 
-/// Bytes of a line where the machine has no first-level cache. Source: Fermi and later GPUs.
+/// Line size if the machine has no first-level cache, in bytes. Source: Fermi and later GPUs.
 const LINE_BYTES: u64 = 128;
 
-/// Caches of the baseline; 0 stands for none.
+/// Cache sizes of the baseline, with 0 for absent caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Caches {
-    /// Bytes of a line of the first level.
+    /// Line size of the first level, in bytes.
     pub line_bytes: u64,
-    /// Bytes of the smallest first-level cache.
+    /// Capacity of the smallest first-level cache, in bytes.
     pub one_l1_bytes: u64,
-    /// Bytes of all first-level caches.
+    /// Total capacity of all first-level caches, in bytes.
     pub l1_bytes: u64,
-    /// Bytes of all slices of the second level.
+    /// Total capacity of all second-level slices, in bytes.
     pub l2_bytes: u64,
 }
 
 impl Caches {
-    /// Those of a machine: its parts of kind `Cache`, by their level.
+    /// Collects the caches of a machine: its parts of kind `Cache`, by level.
     pub(super) fn of(system: &ResolvedSystem) -> Self {
         let system = system.to_node();
         let mut caches = Self {
@@ -55,18 +55,18 @@ impl Caches {
         caches
     }
 
-    /// Lines that one first-level cache holds.
+    /// Returns the number of lines in one first-level cache.
     pub(super) fn lines_of_one_l1(&self) -> u64 {
         self.one_l1_bytes / self.line_bytes
     }
 
-    /// Lines that all slices of the second level hold.
+    /// Returns the number of lines in all slices of the second level.
     pub(super) fn lines_of_l2(&self) -> u64 {
         self.l2_bytes / self.line_bytes
     }
 }
 
-/// Level, capacity and bytes of a line of a cache; `None` of another part.
+/// Returns level, capacity and line size of a cache, or `None` for another part.
 fn cache(part: &Node) -> Option<(&str, u64, u64)> {
     let Kind::Struct(value) = &part.kind else {
         return None;

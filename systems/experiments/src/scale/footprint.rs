@@ -1,7 +1,8 @@
-//! What a program touches of global memory, before any timing.
+//! Memory footprint of a program in global memory, independent of timing.
 //!
-//! Launches come in the order of the trace, in each the work-groups by number, in each the wavefronts by number, each from
-//! its beginning to its end. No machine runs them so; it is the order that belongs to the program alone.
+//! Launches are processed in trace order, their work-groups by number, and the wavefronts of each
+//! by number from beginning to end. No machine executes them so, but the order depends on the
+//! program alone.
 
 use serde::{Deserialize, Serialize};
 use warpweave_reuse::{LruStack, lines_of};
@@ -9,31 +10,33 @@ use warpweave_trace::{KernelTrace, Lanes, Space, TraceError, TraceFile};
 
 use super::caches::Caches;
 
-/// What a program touches of global memory. A line access is a line that some lane of an instruction touches, once for
-/// each instruction.
+/// Global-memory footprint of a program. A line access is a line that some lane of an instruction
+/// accesses, counted once per instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
-    /// Instructions of threads, those that touch no memory among them.
+    /// Thread instructions, including those that do not access memory.
     pub thread_instructions: u64,
-    /// Bytes that lanes ask for, each lane's own.
+    /// Bytes requested by lanes, summed over lanes.
     pub bytes_asked: u64,
-    /// Accesses to lines.
+    /// Number of line accesses, as defined above.
     pub line_accesses: u64,
-    /// Distinct lines: as many accesses are the first of their line.
+    /// Number of distinct lines, which equals the number of first accesses.
     pub lines: u64,
-    /// Accesses with a reuse distance of less than the lines of one first-level cache.
+    /// Accesses with a reuse distance below the number of lines in one first-level cache.
     pub within_l1: u64,
-    /// The same of the lines of the whole second level; those of the first among them.
+    /// Accesses with a reuse distance below the number of lines in the whole second level,
+    /// including those of `within_l1`.
     pub within_l2: u64,
-    /// Median of the reuse distances in lines, of all accesses but the first of a line; `None` where there are none.
+    /// Median reuse distance in lines, over all accesses except the first to a line; `None` if
+    /// there are none.
     pub median: Option<u64>,
 }
 
-/// A program being measured.
+/// Running measurement of a program's footprint.
 pub(super) struct Measuring {
     caches: Caches,
     reuse: LruStack,
-    /// Distance → accesses.
+    /// Number of accesses, indexed by reuse distance.
     distances: Vec<u64>,
     found: Footprint,
 }
@@ -48,7 +51,7 @@ impl Measuring {
         }
     }
 
-    /// Adds a launch.
+    /// Adds the accesses of a kernel launch.
     pub(super) fn add(&mut self, kernel: &KernelTrace) {
         self.found.thread_instructions += kernel.thread_instructions();
         let mut lanes = Lanes::default();
@@ -108,7 +111,7 @@ impl Measuring {
     }
 }
 
-/// What a traced program touches. One launch is in memory at a time.
+/// Measures the footprint of a traced program, with one launch in memory at a time.
 pub(super) fn of(trace: &mut TraceFile, caches: Caches) -> Result<Footprint, TraceError> {
     let mut measuring = Measuring::new(caches);
     for kernel in 0..trace.kernels() {
@@ -132,7 +135,7 @@ mod tests {
         l2_bytes: 512,
     };
 
-    /// c = a + b over 128 floats in two work-groups of two wavefronts.
+    /// Returns c = a + b over 128 floats in two work-groups of two wavefronts.
     fn vector_add() -> KernelTrace {
         let access = |opcode, class| Instruction::new(opcode, class).accessing(Space::Global, 4);
         let code = Arc::new(Code {

@@ -1,4 +1,5 @@
-//! The scale of programs: what each touches of global memory, against the caches of the baseline.
+//! Scale of programs: the global-memory footprint of each, compared with the caches of the
+//! baseline.
 //!
 //! ```text
 //!   trace of the baseline's first pair ──► footprint.rs ◄── reuse.rs: distances
@@ -28,53 +29,52 @@ use crate::plan::{Plan, PlannedRun, each, points};
 use crate::read::Experiment;
 use crate::run::MachineError;
 
-/// Changes whenever the same trace is measured differently.
+/// Version of the measurement. Must change if the same trace gives other results.
 const VERSION: u32 = 1;
 
-/// What every program touches.
+/// Memory footprint of every program of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scale {
-    /// Each workload in the order of the file.
+    /// Programs in the order of the workloads in the file.
     pub programs: Vec<Program>,
 }
 
-/// What one program touches.
+/// Memory footprint of one program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Program {
-    /// Name of the workload.
     pub workload: String,
-    /// Caches of the machine that the baseline ran it on.
+    /// Caches of the baseline machine that ran it.
     pub caches: Caches,
-    /// What it touches, or why that is not known.
+    /// Footprint of the program, or the reason why it is unknown.
     pub footprint: Result<Footprint, String>,
 }
 
 impl Program {
-    /// Bytes of all lines that are touched.
+    /// Returns the size of all accessed lines, in bytes.
     pub fn bytes(&self) -> Option<u64> {
         let footprint = self.footprint.as_ref().ok()?;
         Some(footprint.lines.saturating_mul(self.caches.line_bytes))
     }
 
-    /// These bytes in parts of all first-level caches; `None` without such.
+    /// Returns the footprint relative to all first-level caches; `None` without such.
     pub fn per_l1(&self) -> Option<f64> {
         part(self.bytes()?, self.caches.l1_bytes)
     }
 
-    /// The same of the second level.
+    /// Returns the footprint relative to the second level; `None` without one.
     pub fn per_l2(&self) -> Option<f64> {
         part(self.bytes()?, self.caches.l2_bytes)
     }
 
-    /// Bytes that lanes ask for, for each instruction of a thread.
+    /// Returns the bytes requested by lanes per thread instruction.
     pub fn bytes_per_thread_instruction(&self) -> Option<f64> {
         let footprint = self.footprint.as_ref().ok()?;
         part(footprint.bytes_asked, footprint.thread_instructions)
     }
 
-    /// Parts of the accesses to lines: the first of its line; again, with a distance below the lines of one first-level
-    /// cache; again, with one from there and below the lines of the second level; with a longer one. `None` where there is
-    /// no cache to compare with, or no access.
+    /// Returns the fractions of line accesses by reuse distance. They are: first accesses,
+    /// distances below the lines of one first-level cache, distances below the lines of the second
+    /// level, and longer ones. `None` without a cache to compare with, or without accesses.
     pub fn parts(&self) -> [Option<f64>; 4] {
         let Ok(footprint) = &self.footprint else {
             return [None; 4];
@@ -97,7 +97,7 @@ fn part(of: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| of as f64 / whole as f64)
 }
 
-/// What is kept beside a trace.
+/// Measurement stored next to a trace.
 #[derive(Serialize, Deserialize)]
 struct ScaleRecord {
     version: u32,
@@ -105,11 +105,12 @@ struct ScaleRecord {
 }
 
 impl Scale {
-    /// Measures the traces that the baseline's first pair was made with, on `threads` threads, in the folder `traces`;
-    /// what was measured before is taken from there. A trace that is not there, or cannot be read, is told in its place.
+    /// Measures the traces of the baseline's first pair, on `threads` threads, in the folder
+    /// `traces`. Earlier measurements are reused. A missing or unreadable trace is reported in its
+    /// program's entry.
     ///
     /// # Errors
-    /// A machine that cannot be built, or a disk that refuses.
+    /// Returns an error if a machine cannot be built or a disk operation fails.
     pub fn of(
         experiment: &Experiment,
         plan: &Plan,
@@ -168,18 +169,19 @@ impl Scale {
     }
 }
 
-/// Why programs could not be measured.
+/// Error from measuring the programs.
 #[derive(Debug, thiserror::Error)]
 pub enum ScaleError {
-    /// A machine that cannot be built.
+    /// A machine could not be built from its description.
     #[error(transparent)]
     Input(#[from] Diagnostics),
-    /// A disk that refuses.
+    /// A disk operation on the host failed.
     #[error(transparent)]
     Machine(#[from] MachineError),
 }
 
-/// What is kept of a trace, or what measuring it gives, which is kept then. The inner error says why nothing is known.
+/// Returns the stored measurement of a trace, or measures the trace and stores the result. The
+/// inner error gives the reason why nothing is known.
 fn measured(
     traces: &Path,
     key: &str,
@@ -227,7 +229,7 @@ mod tests {
     use crate::store::Folder;
     use crate::tests::Bench;
 
-    /// An addition of 256 floats on the tiny machine.
+    /// Measures an addition of 256 floats on the tiny machine.
     fn scale(bench: &Bench, is_run: bool) -> Scale {
         let (registry, budget, interrupt) =
             (standard_registry(), Budget::unlimited(), Arc::default());

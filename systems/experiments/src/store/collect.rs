@@ -1,4 +1,4 @@
-//! From the stored runs to what judges and other tools read.
+//! Collection of the stored runs into the forms that the judge and other tools read.
 
 use warpweave_files::{Output, OutputError};
 use warpweave_systems::report::Record;
@@ -10,23 +10,23 @@ use crate::model::{Outcome, Provenance, Runs, Series};
 use crate::plan::Plan;
 use crate::run::FailureCounts;
 
-/// What becomes of the stored runs.
+/// Settings for collecting the stored runs.
 pub struct Collection<'a> {
-    /// All series; the last is that of the runs.
+    /// All series. The runs belong to the last one.
     pub series: &'a [Series],
-    /// Where the results come from.
+    /// Origin of the results, for the database.
     pub provenance: &'a Provenance,
-    /// Metrics of a run.
+    /// Function that computes the metrics of a run.
     pub metrics: &'a dyn Fn(&Record) -> Vec<MetricValue>,
-    /// Takes out of a run what the judge does not ask for: all runs together are large.
+    /// Function that removes data the judge does not need, because all runs together are large.
     pub trim: &'a dyn Fn(&mut Record),
-    /// Judges the claims when all runs are there.
+    /// Function that judges the claims after all runs are collected.
     pub judge: &'a mut dyn FnMut(&Runs) -> Vec<ClaimRow>,
 }
 
 impl Folder {
-    /// What every run of a plan gave that has ended, without what `trim` takes out; a run whose report cannot be
-    /// read has failed.
+    /// Returns the outcomes of all completed runs of a plan, reduced by `trim`. A run with an
+    /// unreadable report counts as failed.
     pub fn runs(
         &self,
         plan: &Plan,
@@ -47,10 +47,11 @@ impl Folder {
         stored.or_else(|| not_stored.get(&at).cloned().map(Outcome::Failed))
     }
 
-    /// Writes the data base, `runs.jsonl`, `metrics.csv` and `claims.csv` anew, each whole, and returns the runs.
+    /// Rewrites the database, `runs.jsonl`, `metrics.csv` and `claims.csv`, each as a complete
+    /// file, and returns the runs.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if a disk operation fails.
     pub fn collect(
         &self,
         plan: &Plan,
@@ -95,7 +96,7 @@ impl Folder {
     }
 }
 
-/// Adds an outcome under all names of its run.
+/// Adds an outcome under all ids of its run.
 fn add(runs: &mut Runs, plan: &Plan, at: usize, mut outcome: Outcome, trim: &dyn Fn(&mut Record)) {
     if let Outcome::Done(record) = &mut outcome {
         trim(record);

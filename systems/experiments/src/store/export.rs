@@ -1,4 +1,4 @@
-//! Results for other tools, as lines of JSON and of CSV.
+//! Export of results for other tools, as lines of JSON and of CSV.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use super::{Folder, levels};
 use crate::model::{Outcome, RunId};
 use crate::plan::PlannedRun;
 
-/// `runs.jsonl` being written: an object for each run, with parameters and metrics.
+/// Writer of `runs.jsonl`: one object per run, with parameters and metrics.
 pub(crate) struct RunLines {
     out: Output,
 }
@@ -67,7 +67,7 @@ impl RunLines {
     }
 }
 
-/// The lines of `metrics.csv`.
+/// Appends the lines of `metrics.csv` for one run.
 pub(crate) fn metric_lines(text: &mut String, ids: &[RunId], metrics: &[MetricValue]) {
     for id in ids {
         for metric in metrics {
@@ -94,10 +94,10 @@ pub(crate) fn metric_lines(text: &mut String, ids: &[RunId], metrics: &[MetricVa
     }
 }
 
-/// The first line of `metrics.csv`.
+/// Header line of the file `metrics.csv`.
 pub(crate) const METRICS_HEAD: &str = "workload,variant,levels,pair,confirming,metric,value,unit\n";
 
-/// `claims.csv`.
+/// Returns the contents of the file `claims.csv`.
 pub(crate) fn claims(claims: &[ClaimRow]) -> String {
     let mut text =
         "name,kind,verdict,median,low,high,margin,resolution,control_verdict,expected\n".to_owned();
@@ -120,7 +120,7 @@ pub(crate) fn claims(claims: &[ClaimRow]) -> String {
     text
 }
 
-/// Adds a line of CSV.
+/// Appends a line of CSV, quoting fields if needed.
 pub fn csv_line(text: &mut String, fields: &[impl AsRef<str>]) {
     for (at, field) in fields.iter().enumerate() {
         if at > 0 {

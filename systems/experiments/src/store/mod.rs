@@ -1,6 +1,7 @@
-//! Where results are kept: a file for each run, whole or not there, and the series.
+//! Storage of results: one complete file per run, and the series.
 //!
-//! `sqlite.rs` and `export.rs` make of them what other tools read; both can be made again at any time.
+//! `sqlite.rs` and `export.rs` convert them for other tools. Their output can be regenerated at any
+//! time.
 
 mod collect;
 mod export;
@@ -20,7 +21,7 @@ pub use self::export::csv_line;
 pub use self::series::SeriesError;
 pub use self::sqlite::{ClaimRow, MetricValue};
 
-/// Axis → level of a run.
+/// Returns the axis levels of a run as a JSON object.
 fn levels(id: &RunId) -> serde_json::Map<String, serde_json::Value> {
     let levels = id.point.levels.iter();
     levels
@@ -28,20 +29,20 @@ fn levels(id: &RunId) -> serde_json::Map<String, serde_json::Value> {
         .collect()
 }
 
-/// The folder of an experiment's results, claimed by this process.
+/// Result folder of an experiment, claimed by this process.
 #[derive(Debug)]
 pub struct Folder {
     claim: Claim,
 }
 
-/// How hard reports are packed: 3 is the library's own choice.
+/// zstd compression level of reports; 3 is the library's default.
 const LEVEL: i32 = 3;
 
 impl Folder {
-    /// Claims a folder, which is made if it is not there.
+    /// Claims a folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// When another process writes into it, or it cannot be written.
+    /// Returns an error if another process holds it, or it cannot be written.
     pub fn claim(folder: &Path) -> Result<Self, ClaimError> {
         let claim = Claim::of(folder)?;
         let runs = folder.join("runs");
@@ -49,15 +50,15 @@ impl Folder {
         Ok(Self { claim })
     }
 
-    /// A file of the folder.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.claim.folder().join(name)
     }
 
-    /// Writes the report and its figures, each whole.
+    /// Writes the report and its figures as complete files.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if a disk operation fails.
     pub fn write_report(&self, report: &ReportFiles) -> Result<(), OutputError> {
         let figures = self.path("figures");
         std::fs::create_dir_all(&figures).map_err(|error| OutputError::of(&figures, error))?;
@@ -74,15 +75,15 @@ impl Folder {
         self.path("runs").join(format!("{key}.json.zst"))
     }
 
-    /// Whether the report of a run is there.
+    /// True if the report of a run is stored.
     pub fn holds(&self, key: &str) -> bool {
         self.run(key).is_file()
     }
 
-    /// Keeps the report of a run.
+    /// Stores the report of a run.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if a disk operation fails.
     pub fn store(&self, key: &str, json: &str) -> Result<(), OutputError> {
         let path = self.run(key);
         let packed = zstd::encode_all(json.as_bytes(), LEVEL);
@@ -90,10 +91,10 @@ impl Folder {
         Output::write(&path, &packed)
     }
 
-    /// The report of a run; `None` when it is not there.
+    /// Reads the report of a run; `None` if it is not stored.
     ///
     /// # Errors
-    /// What is there and no report.
+    /// Returns an error if the file exists but is not a report.
     pub fn read(&self, key: &str) -> Option<Result<Record, String>> {
         let path = self.run(key);
         path.is_file().then(|| {
@@ -113,7 +114,7 @@ impl Folder {
         })
     }
 
-    /// How a run ended, if it did.
+    /// Returns the outcome of a run, if it has ended.
     pub fn outcome(&self, key: &str) -> Option<Outcome> {
         Some(match self.read(key)? {
             Ok(record) if record.status == "done" => Outcome::Done(Box::new(record)),

@@ -1,4 +1,4 @@
-//! The states that an experiment was in: each a series, none is ever removed.
+//! Series of an experiment, one for each of its states. None is ever removed.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -7,27 +7,27 @@ use warpweave_files::{Input, Ledger, Output, OutputError};
 use super::Folder;
 use crate::model::Series;
 
-/// The file of the series. It alone holds them: the data base is made from it.
+/// File with the series. It is the only copy, and the database is generated from it.
 const FILE: &str = "series.json";
 
-/// Why no series could be opened.
+/// Error from opening a series.
 #[derive(Debug, Error)]
 pub enum SeriesError {
-    /// The experiment is another one than that of the last series, and nobody said why.
+    /// The experiment differs from that of the last series, and no note was given.
     #[error(
         "the experiment is not the one of series {number}, opened on {opened}: it, or a file that its runs read, \
          has changed\nhint: `--note \"why\"` opens series {}", number + 1
     )]
     Changed {
-        /// The last series.
+        /// Number of the last series.
         number: u32,
-        /// When it was opened.
+        /// Time at which that series was opened.
         opened: String,
     },
     /// The file of the series cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// It cannot be written.
+    /// The file of the series cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -42,10 +42,10 @@ struct Stored {
 }
 
 impl Folder {
-    /// All series so far, in order.
+    /// Returns all series so far, in order.
     ///
     /// # Errors
-    /// [`SeriesError::Unreadable`].
+    /// Returns [`SeriesError::Unreadable`] if the file cannot be read.
     pub fn series(&self) -> Result<Vec<Series>, SeriesError> {
         let path = self.path(FILE);
         if !path.exists() {
@@ -61,11 +61,12 @@ impl Folder {
         Ok(stored.into_iter().map(Stored::into_series).collect())
     }
 
-    /// The series that results belong to: the last one if its hash is `hash`, or else a new one, opened at the
-    /// time `now` (UTC, RFC 3339) for which there has to be a note unless it is the first. Returns all of them.
+    /// Opens the series that results belong to: the last one if its hash is `hash`, otherwise a new
+    /// one. A new series is opened at time `now` (UTC, RFC 3339), and needs a note unless it is the
+    /// first. Returns all series.
     ///
     /// # Errors
-    /// [`SeriesError`].
+    /// Returns a [`SeriesError`] if a note is missing or the file cannot be read or written.
     pub fn open_series(
         &self,
         hash: &str,

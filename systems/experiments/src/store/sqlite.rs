@@ -1,4 +1,4 @@
-//! The data base: all results in one file for other tools, made anew from the stored runs.
+//! SQLite database with all results in one file for other tools, regenerated from the stored runs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,52 +12,50 @@ use warpweave_systems::report::{Record, RecordedStatistics, RecordedValue};
 use crate::model::{Outcome, Provenance, RunId, Series};
 use crate::plan::PlannedRun;
 
-/// Tables and views; `docs/experiments.md` lists those that are meant for others.
+/// Definitions of tables and views. `docs/experiments.md` lists the public ones.
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// Value of a metric; `None`: undefined.
+/// Value of a metric; `None` if undefined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricValue {
-    /// Name of the metric.
     pub metric: String,
-    /// Its value.
+    /// Value of the metric; `None` if undefined.
     pub value: Option<f64>,
-    /// Its unit.
     pub unit: String,
 }
 
-/// A claim in the data base; numbers that it does not have are `None`.
+/// Claim as stored in the database. Numbers that it does not have are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimRow {
-    /// The claim, a sentence.
+    /// Name of the claim, written as a sentence.
     pub name: String,
-    /// `finding` or `identity`.
+    /// Kind of claim: `finding` or `identity`.
     pub kind: String,
-    /// What came out.
+    /// Verdict in the words of the report.
     pub verdict: String,
-    /// Median of the paired differences.
+    /// Median of the paired differences, in the unit shown.
     pub median: Option<f64>,
-    /// Lower end of their 95 % interval.
+    /// Lower end of the 95 % interval.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the 95 % interval.
     pub high: Option<f64>,
-    /// By how much at least.
+    /// Minimum effect for the claim to hold.
     pub margin: Option<f64>,
-    /// What the perturbations alone make of the baseline.
+    /// Half-width of the interval of the baseline under perturbations alone.
     pub resolution: Option<f64>,
-    /// What came out for the control.
+    /// Verdict on the claim for the control.
     pub control_verdict: Option<String>,
-    /// What came out earlier.
+    /// Verdict recorded for earlier runs, if any.
     pub expected: Option<String>,
 }
 
-/// A data base being filled.
+/// Database that is being filled with results.
 pub(crate) struct DataBase<'c> {
     connection: &'c Connection,
     names: BTreeMap<String, i64>,
 }
 
-/// Writes the data base `path` whole: `fill` adds the contents.
+/// Writes the database `path` as a complete file. `fill` adds the contents.
 pub(crate) fn write(
     path: &Path,
     fill: impl FnOnce(&mut DataBase<'_>) -> rusqlite::Result<()>,
@@ -65,7 +63,7 @@ pub(crate) fn write(
     Output::write_by_name(path, |partial| {
         let make = || {
             let connection = Connection::open(partial)?;
-            // A file that is not whole is thrown away, so that nothing has to be kept for its repair.
+            // An incomplete file is discarded, so no journal is needed for its repair.
             connection
                 .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;")?;
             connection.execute_batch(SCHEMA)?;
@@ -107,7 +105,7 @@ impl DataBase<'_> {
         Ok(())
     }
 
-    /// Adds a run with everything that was measured.
+    /// Adds a run with all its measurements.
     pub(crate) fn run(
         &mut self,
         run: &PlannedRun,
@@ -209,7 +207,7 @@ impl DataBase<'_> {
         Ok(())
     }
 
-    /// The number that stands for a name.
+    /// Returns the number that encodes a name.
     fn name(&mut self, name: &str) -> rusqlite::Result<i64> {
         if let Some(&id) = self.names.get(name) {
             return Ok(id);
@@ -243,7 +241,7 @@ impl DataBase<'_> {
     }
 }
 
-/// SQLite has signed integers alone.
+/// Converts an unsigned number, because SQLite has only signed integers.
 fn whole_number(number: u64) -> Value {
     i64::try_from(number).map_or(Value::Real(number as f64), Value::Integer)
 }

@@ -1,4 +1,4 @@
-//! What launches and their arguments have to fit.
+//! Checks of kernel launches and their arguments.
 
 use warpweave_inputs::Value;
 use warpweave_ptx::{NoKernel, Parameter, RefusedKernel, ScalarType};
@@ -127,7 +127,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A launch of a kernel that reaches what is not supported.
+    /// Reports a launch of a kernel that reaches unsupported code.
     fn refused(&mut self, launch: &Launch, module: &ProgramModule, refused: RefusedKernel) {
         let message = format!(
             "kernel `{}` reaches this and is launched here",
@@ -143,12 +143,12 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a parameter is an array or a structure, which PTX declares as an array of bytes.
+/// True if a parameter is an array or structure, which PTX declares as an array of bytes.
 fn is_structure(parameter: &Parameter) -> bool {
     parameter.bytes > parameter.ty.bytes()
 }
 
-/// Whether an argument may be given for a parameter.
+/// True if an argument is valid for a parameter.
 fn fits(argument: &Argument, parameter: &Parameter) -> bool {
     if fields(argument).is_some() {
         return size_and_alignment(argument).0 == parameter.bytes as usize;

@@ -1,5 +1,5 @@
-//! What can be checked of a host program before it runs: names and sizes here, arguments in `launches.rs`, what comes out
-//! in `outcome.rs`.
+//! Static checks of a host program: names and sizes here, arguments in `launches.rs`, results in
+//! `outcome.rs`.
 
 mod launches;
 mod outcome;
@@ -17,15 +17,15 @@ use super::modules::{self, SymbolKind};
 use super::structures::Column;
 use super::textures;
 
-/// What a check of a program gives beside mistakes.
+/// Results of a check besides the mistakes.
 pub(super) struct Checked {
-    /// Files that its references read.
+    /// Files that the program's references read.
     pub(super) files: Vec<PathBuf>,
-    /// Copies that may be forgotten: warnings.
+    /// Warnings about copies that may have been forgotten.
     pub(super) forgotten: Diagnostics,
 }
 
-/// Checks a program.
+/// Checks a host program before it runs, without emulation.
 pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
     let mut checker = Checker {
         program,
@@ -52,15 +52,16 @@ pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
 struct Checker<'p> {
     program: &'p HostProgram,
     problems: Diagnostics,
-    /// What expressions see in a first and in a second round of all loops around.
+    /// Names visible in a first and in a second iteration of all enclosing loops.
     rounds: [Env; 2],
-    /// What changes while the program runs: counters of the loops around, and numbers read from the device.
+    /// Names that change at run time: counters of enclosing loops, and numbers read from the
+    /// device.
     counters: Vec<String>,
-    /// Names of numbers read from the device.
+    /// Names of numbers that are read from the device.
     names_read: Vec<String>,
-    /// Buffers that are copied to the host somewhere.
+    /// Indices of buffers that some command copies to the host.
     copied: Vec<usize>,
-    /// Files that references read.
+    /// Files that the program's references read.
     files: Vec<PathBuf>,
     passed: BufferUse,
 }
@@ -207,7 +208,8 @@ impl Checker<'_> {
             let problem = name.error(message).hint("choose another name");
             return self.problems.push(problem);
         }
-        // Any two numbers stand for what is known when the program runs, as the rounds of a loop do.
+        // Any two numbers represent a value known only at run time, as for the iterations of a
+        // loop.
         for (value, env) in (1..).zip(&mut self.rounds) {
             env.set(&name.value, value);
         }
@@ -215,13 +217,13 @@ impl Checker<'_> {
         self.counters.push(name.value.clone());
     }
 
-    /// The number of the module that has a thing.
+    /// Returns the index of the module that defines a kernel, variable or texture reference.
     fn module(&mut self, chosen: Option<&Name>, thing: SymbolKind, name: &Name) -> Option<usize> {
         let found = modules::find(&self.program.modules, chosen, thing, name);
         self.problems.take(found)
     }
 
-    /// The bytes of a variable.
+    /// Returns the size of a variable in bytes.
     fn variable(&mut self, module: Option<&Name>, variable: &Name) -> Option<u64> {
         let number = self.module(module, SymbolKind::Variable, variable)?;
         let module = self.program.modules[number].module();
@@ -261,7 +263,7 @@ impl Checker<'_> {
         self.problems.take(self.program.buffer(name))
     }
 
-    /// The numbers that a name stands for.
+    /// Returns the column of numbers that a name refers to.
     pub(super) fn column(&mut self, name: &Name) -> Option<Column> {
         self.problems.take(self.program.column(name))
     }
@@ -271,7 +273,8 @@ impl Checker<'_> {
             .take(textures::find(&self.program.textures, name));
     }
 
-    /// Checks numbers now if no loop changes them, else only that they will have values.
+    /// Checks numbers now if no loop changes them. Otherwise only checks that they will have
+    /// values.
     pub(super) fn now_or_later<T>(
         &mut self,
         values: &[&Value],
@@ -324,7 +327,7 @@ impl Checker<'_> {
     }
 }
 
-/// Fails unless the expression has a value in a first or in a second round of the loops around.
+/// Fails unless the expression has a value in a first or second iteration of the enclosing loops.
 fn check_in_loops(value: &Value, rounds: &[Env; 2]) -> Result<(), Diagnostic> {
     let first = value.evaluate(&rounds[0]);
     if first.is_err() && value.evaluate(&rounds[1]).is_ok() {

@@ -1,4 +1,4 @@
-//! What is said of the end of a program: results, right answers, findings that are meant.
+//! Checks of a program's end: results, expected answers and allowed findings.
 
 use warpweave_inputs::ResultFormat;
 

@@ -1,25 +1,25 @@
-//! What a checked program may do on purpose.
+//! Intended findings that a check of the program ignores.
 
 use serde::Deserialize;
 use warpweave_inputs::Name;
 use warpweave_params::Placed;
 use warpweave_ptx::{Finding, FindingKind};
 
-/// A finding of `--check-program` that is meant, and why it does no harm.
+/// Intended finding of `--check-program`, with the reason why it is harmless.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Allow {
-    /// The kernel that does it.
+    /// Name of the kernel that causes the finding.
     pub kernel: Name,
-    /// What it does.
+    /// Kind of finding that is allowed.
     pub finding: Mistake,
-    /// With this buffer or variable; absent: with any.
+    /// Buffer or variable that the finding concerns; any if absent.
     #[serde(default)]
     pub buffer: Option<Name>,
-    /// Why it does no harm.
+    /// Reason why the finding is harmless, for readers.
     pub because: Placed<String>,
 }
 
-/// A sort of finding, as files name it.
+/// Kind of finding, by its name in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[allow(missing_docs)] // `FindingKind` explains them.
 pub enum Mistake {

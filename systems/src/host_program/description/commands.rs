@@ -1,4 +1,4 @@
-//! What the host does.
+//! Host commands of a program: copies, launches, loops and synchronization.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -7,10 +7,10 @@ use warpweave_params::{OneOrMore, Placed};
 
 use super::Record;
 
-/// Rounds of a loop that states no limit.
+/// Iteration limit of a loop that states none.
 const ROUNDS_DEFAULT: u32 = 10_000;
 
-/// Something the host does. Copies wait for everything launched before, as blocking copies do.
+/// Host command. Copies wait for all earlier launches, as blocking copies do.
 #[derive(Clone, Debug, Deserialize)]
 pub enum Command {
     /// Copies the host's contents of a buffer to the device.
@@ -19,141 +19,143 @@ pub enum Command {
     CopyToHost(Name),
     /// Copies some elements of the host's contents of a buffer to the device.
     CopyPartToDevice {
-        /// The buffer.
+        /// Name of the buffer to copy from and to.
         buffer: Name,
-        /// Number of the first element.
+        /// Index of the first element to copy.
         first: Value,
-        /// Number of elements.
+        /// Number of elements to be copied.
         length: Value,
     },
-    /// Copies some elements of a buffer to the host; the others stay there as they are.
+    /// Copies some elements of a buffer to the host; other elements there are unchanged.
     CopyPartToHost {
-        /// The buffer.
+        /// Name of the buffer to copy from and to.
         buffer: Name,
-        /// Number of the first element.
+        /// Index of the first element to copy.
         first: Value,
-        /// Number of elements.
+        /// Number of elements to be copied.
         length: Value,
     },
-    /// Reads one integer of a buffer on the device; what comes after knows it by name.
+    /// Reads one integer of a buffer on the device; later commands refer to it by name.
     Read {
-        /// The buffer.
+        /// Name of the buffer to read from.
         buffer: Name,
-        /// Number of the element.
+        /// Index of the element within the buffer.
         #[serde(default = "zero")]
         index: Value,
-        /// The name in expressions.
+        /// Name of the value in later expressions.
         name: Name,
     },
     /// Writes values into a variable of the module, in global or constant memory.
     WriteVariable {
-        /// The variable.
+        /// Name of the variable to be written.
         variable: Name,
-        /// The module that has it; absent: the only one that does.
+        /// Module that defines it; if absent, the only one that does.
         #[serde(default)]
         module: Option<Name>,
-        /// Bytes from its first one.
+        /// Offset of the first written byte in the variable, in bytes.
         #[serde(default = "zero")]
         offset_bytes: Value,
-        /// The values in order, laid out like the fields of a structure.
+        /// Values in order, laid out like the fields of a structure.
         values: Vec<Placed<Argument>>,
     },
-    /// Copies the host's contents of a buffer into a variable of a module, from its first byte on.
+    /// Copies the host's contents of a buffer into a variable of a module, starting at its first
+    /// byte.
     CopyToVariable {
-        /// The buffer.
+        /// Name of the buffer to copy from.
         buffer: Name,
-        /// The variable.
+        /// Name of the variable to be written.
         variable: Name,
-        /// The module that has it; absent: the only one that does.
+        /// Module that defines it; if absent, the only one that does.
         #[serde(default)]
         module: Option<Name>,
     },
     /// Writes one element of a buffer on the device.
     Write {
-        /// The buffer.
+        /// Name of the buffer to be written.
         buffer: Name,
-        /// Number of the element.
+        /// Index of the element within the buffer.
         index: Value,
-        /// Its new value.
+        /// New value of the buffer's element.
         value: Value,
     },
-    /// Exchanges two buffers of equal size by exchanging their pointers; nothing is copied. What
-    /// the host holds stays where it is.
+    /// Swaps two buffers of equal size by swapping their pointers, without a copy. The host's
+    /// contents are not swapped.
     Swap(Name, Name),
-    /// Lets a texture reference of the module stand for a texture.
+    /// Binds a texture to a texture reference of the module.
     BindTexture {
-        /// The reference.
+        /// Name of the module's texture reference.
         reference: Name,
-        /// The texture.
+        /// Name of the texture to be bound.
         texture: Name,
-        /// The module that has the reference; absent: the only one that does.
+        /// Module that defines the reference; if absent, the only one that does.
         #[serde(default)]
         module: Option<Name>,
     },
-    /// Launches a kernel.
+    /// Launches a kernel on the device, asynchronously.
     Launch(Launch),
-    /// Waits for everything launched so far.
+    /// Waits for all launches so far.
     Synchronize,
     /// Repeats commands a fixed number of times.
     Repeat {
-        /// How often.
+        /// Number of iterations of the loop.
         times: Value,
-        /// Name under which expressions in the body see the number of the round, from 0.
+        /// Name for the iteration number, from 0, in expressions of the body.
         #[serde(default)]
         counter: Option<Name>,
-        /// What is repeated.
+        /// Commands that form the loop body.
         body: Vec<Placed<Command>>,
     },
-    /// Repeats commands until the first element of a buffer reads zero after a round. Reading it
-    /// is a small copy to the host.
+    /// Repeats commands until the first element of a buffer reads zero after an iteration. Reading
+    /// it is a small copy to the host.
     RepeatUntilZero {
-        /// The buffer read after each round.
+        /// Buffer whose first element is read after each iteration.
         flag: Name,
-        /// Name under which expressions in the body see the number of the round, from 0.
+        /// Name for the iteration number, from 0, in expressions of the body.
         #[serde(default)]
         counter: Option<Name>,
-        /// Rounds after which the program counts as stuck.
+        /// Number of iterations after which the program counts as stuck.
         #[serde(default = "rounds_default")]
         at_most: Value,
-        /// What is repeated.
+        /// Commands that form the loop body.
         body: Vec<Placed<Command>>,
     },
 }
 
-/// A kernel launch.
+/// Kernel launch with its grid, stream and arguments.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Launch {
-    /// The kernel.
+    /// Name of the kernel to launch.
     pub kernel: Name,
-    /// The module that has it; absent: the only one that does.
+    /// Module that defines the kernel; if absent, the only one that does.
     #[serde(default)]
     pub module: Option<Name>,
-    /// Work-groups along x, y, z; missing axes have one.
+    /// Grid size in work-groups along x, y, z; missing axes are one.
     #[serde(deserialize_with = "axes")]
     pub grid: Vec<Value>,
-    /// Threads of a work-group along x, y, z; missing axes have one.
+    /// Threads per work-group along x, y, z; missing axes are one.
     #[serde(deserialize_with = "axes")]
     pub block: Vec<Value>,
-    /// Bytes of local memory beyond what the kernel declares; CUDA's word for it is understood.
+    /// Bytes of local memory beyond the kernel's static declaration; the CUDA name is also
+    /// accepted.
     #[serde(default = "zero", alias = "dynamic_shared_bytes")]
     pub dynamic_local_bytes: Value,
-    /// Launches of one stream run in order.
+    /// Stream of the launch; launches of one stream run in order.
     #[serde(default = "zero")]
     pub stream: Value,
-    /// One for each parameter of the kernel.
+    /// Arguments, one for each parameter of the kernel.
     pub arguments: Vec<Placed<Argument>>,
 }
 
-/// An argument of a kernel: an address, a texture object, a number of the type in the name, or a structure.
+/// Kernel argument: an address, a texture object, a number of the named type, or a structure.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(missing_docs)] // The variants name their types.
 pub enum Argument {
-    /// The address of the first byte of a buffer.
+    /// Address of the first byte of a buffer.
     Buffer(Name),
-    /// An address within a buffer, or just behind it.
+    /// Address within a buffer, or just past its end.
     BufferAt {
         buffer: Name,
-        /// Bytes from the first one of the buffer.
+        /// Offset in bytes from the start of the buffer.
         offset_bytes: Value,
     },
     Texture(Name),
@@ -169,14 +171,13 @@ pub enum Argument {
     BF16(Value),
     F32(Value),
     F64(Value),
-    /// The `f32` of this bit pattern.
+    /// Number of type `f32` with this bit pattern.
     F32Bits(Value),
-    /// The `f64` of this bit pattern.
+    /// Number of type `f64` with this bit pattern.
     F64Bits(Value),
-    /// A structure or array by value: its fields in order, each at the next multiple of its size, as C lays
-    /// them out.
+    /// Structure or array by value: its fields in order, each aligned to its size, as in C.
     Struct(Vec<Placed<Argument>>),
-    /// A structure by value, by the names of its fields.
+    /// Structure by value, with its fields given by name.
     Record(Record),
 }
 
@@ -188,7 +189,7 @@ fn zero() -> Value {
     0.into()
 }
 
-/// One number, or a list of up to three.
+/// Reads one number, or a list of up to three.
 fn axes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Error> {
     let OneOrMore(axes) = OneOrMore::deserialize(deserializer)?;
     if (1..=3).contains(&axes.len()) {
@@ -199,7 +200,7 @@ fn axes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Err
 }
 
 impl Launch {
-    /// A launch of one work-group of one thread without arguments, in stream 0.
+    /// Creates a launch of one work-group of one thread, without arguments, in stream 0.
     pub fn new(kernel: impl Into<Name>) -> Self {
         Self {
             kernel: kernel.into(),
@@ -212,7 +213,7 @@ impl Launch {
         }
     }
 
-    /// Says which module has the kernel, if several have one of the name.
+    /// Selects the module of the kernel if several define that name.
     pub fn of_module(mut self, name: impl Into<Name>) -> Self {
         self.module = Some(name.into());
         self
@@ -224,19 +225,19 @@ impl Launch {
         self
     }
 
-    /// Sets the number of threads of a work-group along x, y, z.
+    /// Sets the number of threads per work-group along x, y, z.
     pub fn block<V: Into<Value>>(mut self, axes: impl IntoIterator<Item = V>) -> Self {
         self.block = axes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the bytes of local memory beyond what the kernel declares.
+    /// Sets the bytes of local memory beyond the kernel's static declaration.
     pub fn dynamic_local_bytes(mut self, bytes: impl Into<Value>) -> Self {
         self.dynamic_local_bytes = bytes.into();
         self
     }
 
-    /// Sets the stream.
+    /// Sets the stream; launches of one stream run in order.
     pub fn stream(mut self, stream: impl Into<Value>) -> Self {
         self.stream = stream.into();
         self

@@ -1,4 +1,4 @@
-//! What a buffer must hold when a program has ended.
+//! Expectations: required contents of buffers at the end of a program.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected};
@@ -6,26 +6,27 @@ use warpweave_inputs::Name;
 use warpweave_inputs::reference::{Answer, Claim};
 use warpweave_params::Placed;
 
-/// What a buffer must hold on the host when the program has ended.
+/// Required host contents of a buffer at the end of the program.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// The buffer, or `buffer.field` of one of structures; it must have been copied to the host.
+    /// Name of the buffer, or `buffer.field` for a buffer of structures; it must have been copied
+    /// to the host.
     pub buffer: Name,
-    /// What it must be.
+    /// Requirement that the buffer must meet.
     pub demand: Demand,
 }
 
-/// What a buffer must be.
+/// Requirement on the contents of a buffer.
 #[derive(Clone, Debug)]
 pub enum Demand {
-    /// Equal to the right answer, as near as the tolerance says.
+    /// Equal to the reference answer, within the tolerance.
     Equals(Placed<Answer>, Tolerance),
-    /// Of a property.
+    /// Has a property, checked by a claim.
     Holds(Placed<Claim>),
 }
 
 impl Demand {
-    /// The name of the reference or property.
+    /// Returns the name of the reference or property.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Equals(answer, _) => answer.value.name(),
@@ -34,15 +35,15 @@ impl Demand {
     }
 }
 
-/// How near an answer must come.
+/// Allowed deviation from the reference answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub enum Tolerance {
-    /// Bit for bit.
+    /// Requires equality bit for bit, without deviation.
     #[default]
     Exact,
-    /// Within this fraction of the expected value.
+    /// Allows a deviation of this fraction of the expected value.
     Relative(#[serde(deserialize_with = "distance")] f64),
-    /// Within this distance of the expected value.
+    /// Allows this absolute deviation from the expected value.
     Absolute(#[serde(deserialize_with = "distance")] f64),
 }
 

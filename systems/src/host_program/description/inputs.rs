@@ -1,4 +1,4 @@
-//! Graphs and buffers.
+//! Inputs of a host program: graphs and initial buffer contents.
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +11,17 @@ use warpweave_params::Placed;
 
 use super::{Argument, Element};
 
-/// Where a graph comes from.
+/// Source of a graph: described in the file, or built in memory.
 #[derive(Clone, Debug)]
 pub enum GraphInput {
-    /// A file or generator.
+    /// Graph from a file or a generator.
     Source(GraphSource),
-    /// A graph at hand.
+    /// Graph that is already in memory.
     Ready(Csr),
 }
 
 impl GraphInput {
-    /// The file it is read from, if any.
+    /// Returns the file the graph is read from, if any.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::Source(source) => source.file(),
@@ -30,7 +30,7 @@ impl GraphInput {
     }
 }
 
-/// Initial contents of a buffer.
+/// Initial contents of a buffer, and its element type.
 #[derive(Clone, Debug, Deserialize)]
 pub enum Contents {
     /// Row offsets of a graph: `vertices + 1` integers.
@@ -39,75 +39,77 @@ pub enum Contents {
     Columns(Name),
     /// Weights of a graph: one integer for each arc.
     Weights(Name),
-    /// The same value everywhere.
+    /// Same value in every element of the buffer.
     Constant {
-        /// Type of the elements.
+        /// Type of the elements in the buffer.
         element: ElementType,
-        /// Number of elements.
+        /// Number of elements in the buffer.
         length: Value,
-        /// The value.
+        /// Value of each element, of that type.
         value: Value,
     },
-    /// Zeros.
+    /// Zero in every element of the buffer.
     Zero {
-        /// What the elements are.
+        /// Element type, either a number or a structure.
         element: Element,
-        /// Number of elements.
+        /// Number of elements in the buffer.
         length: Value,
     },
-    /// Generated values.
+    /// Values made by an array generator.
     Generated {
-        /// Type of the elements.
+        /// Type of the elements in the buffer.
         element: ElementType,
-        /// Number of elements.
+        /// Number of elements in the buffer.
         length: Value,
-        /// What makes them.
+        /// Generator that computes the element values.
         generator: ArrayGenerator,
     },
-    /// The elements of a file.
+    /// Elements that are read from a file.
     File {
-        /// What the elements are; structures take a column of a table for each field.
+        /// Element type; structures take one column of a table for each field.
         element: Element,
-        /// The file; a relative path starts at the folder of the description.
+        /// Path of the file; a relative path starts at the folder of the description.
         path: Placed<PathBuf>,
-        /// Its format; absent: by the end of its name.
+        /// File format; if absent, chosen by the file name's extension.
         #[serde(default)]
         format: Option<FileFormat>,
-        /// Of a table, the column; absent: every cell, row after row.
+        /// Column of a table; if absent, every cell, row by row.
         #[serde(default)]
         column: Option<ColumnChoice>,
-        /// Of a table, whether its first line names the columns; absent: if no cell of it is a number.
+        /// True if the first line of a table names the columns. If absent, it does if none of its
+        /// cells is a number.
         #[serde(default)]
         header: Option<bool>,
     },
-    /// Addresses on the device: `Buffer` and `BufferAt`, as arguments have them. Known when they are copied.
+    /// Device addresses, given as `Buffer` and `BufferAt` arguments. They are resolved when they
+    /// are copied.
     Pointers(Vec<Placed<Argument>>),
-    /// Numbers in order.
+    /// Explicit list of numbers, in element order.
     Values {
-        /// Type of the elements.
+        /// Type of the elements in the buffer.
         element: ElementType,
-        /// The elements.
+        /// Values of the elements, in order.
         values: Vec<Value>,
     },
-    /// Structures in order.
+    /// Explicit list of structures, in element order.
     Rows {
-        /// The structure.
+        /// Name of the structure type of each element.
         structure: Name,
-        /// Of each, a number for each field.
+        /// One row per structure, with a number for each field.
         rows: Vec<Placed<Vec<Value>>>,
     },
-    /// The words of a memory that holds the elements ([`ElementType::pack`]); from Rust code only.
+    /// Memory words that hold the packed elements ([`ElementType::pack`]); from Rust code only.
     #[serde(skip)]
     Words {
-        /// Type of the elements.
+        /// Type of the elements in the buffer.
         element: ElementType,
-        /// The words.
+        /// Words of the buffer's memory, in order.
         words: Vec<u32>,
     },
 }
 
 impl Contents {
-    /// The file they are read from, if any.
+    /// Returns the file the contents are read from, if any.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File { path, .. } => Some(&path.value),
@@ -115,7 +117,7 @@ impl Contents {
         }
     }
 
-    /// How the file is read, if there is one.
+    /// Returns the file and its reading options, if there is one.
     pub(crate) fn reading(&self) -> Option<(&Placed<PathBuf>, FileReading)> {
         let Self::File {
             path,
@@ -135,7 +137,7 @@ impl Contents {
         Some((path, how))
     }
 
-    /// The elements of a file, in the format that the end of its name stands for.
+    /// Reads the elements of a file, in the format given by its extension.
     pub fn of_file(element: impl Into<Element>, path: impl Into<PathBuf>) -> Self {
         Self::File {
             element: element.into(),
@@ -146,7 +148,7 @@ impl Contents {
         }
     }
 
-    /// Zeros: what a buffer for results starts with.
+    /// Fills the buffer with zeros, as for a result buffer.
     pub fn zero(element: impl Into<Element>, length: impl Into<Value>) -> Self {
         Self::Zero {
             element: element.into(),
@@ -154,7 +156,7 @@ impl Contents {
         }
     }
 
-    /// The same value everywhere.
+    /// Fills the buffer with the same value.
     pub fn constant(
         element: ElementType,
         length: impl Into<Value>,
@@ -167,7 +169,7 @@ impl Contents {
         }
     }
 
-    /// Generated values.
+    /// Fills the buffer with values from a generator.
     pub fn generated(
         element: ElementType,
         length: impl Into<Value>,
@@ -180,7 +182,7 @@ impl Contents {
         }
     }
 
-    /// Integers at hand.
+    /// Fills the buffer with these 32-bit integers.
     pub fn u32s(values: impl Into<Vec<u32>>) -> Self {
         Self::Words {
             element: ElementType::U32,
@@ -188,7 +190,7 @@ impl Contents {
         }
     }
 
-    /// Numbers at hand.
+    /// Fills the buffer with these `f32` numbers.
     pub fn f32s(values: &[f32]) -> Self {
         let words = values.iter().map(|value| value.to_bits()).collect();
         Self::Words {

@@ -1,8 +1,10 @@
-//! What a host program is made of, as plain data: the form that workload files and Rust code share.
+//! Host programs as plain data, in the form shared by workload files and Rust code.
 //!
-//! `inputs.rs` is what the host holds at the start, `textures.rs` how kernels may look at it, `commands.rs` what it does, `structures.rs` what elements and arguments of several numbers are, `expectation.rs` what
-//! must have come of it, `allowance.rs` what a check of it forgives. Files are read into these types by serde, so that every name and number
-//! keeps its place; `../read.rs` says in which order. Knows nothing of devices or emulation.
+//! `inputs.rs` describes the initial contents, `textures.rs` the views of kernels on them, and
+//! `commands.rs` the host's actions. `structures.rs` describes compound elements and arguments.
+//! `expectation.rs` describes the required results, and `allowance.rs` the findings that a check
+//! allows. Serde reads files into these types, so every name and number keeps its location. The
+//! order of reading is in `../read.rs`. This module is independent of devices and emulation.
 
 mod allowance;
 mod commands;

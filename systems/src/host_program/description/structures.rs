@@ -1,4 +1,4 @@
-//! Structures: elements of several numbers, and arguments that are one.
+//! Structures: elements of several numbers, and structure arguments.
 
 use std::fmt;
 
@@ -9,38 +9,38 @@ use warpweave_params::{Entries, Node, Placed, from_node};
 
 use super::Argument;
 
-/// What the elements of a buffer are.
+/// Element type of a buffer: a number or a structure.
 #[derive(Clone, Debug)]
 pub enum Element {
-    /// Numbers of a type.
+    /// Numbers of one type per element.
     Number(ElementType),
-    /// Structures, by name.
+    /// Structures of the type with this name.
     Struct(Name),
 }
 
-/// A structure by value: a number or an address for each of its fields.
+/// Structure by value: a number or an address for each of its fields.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Record {
-    /// The structure.
+    /// Name of the structure's type declaration.
     pub structure: Name,
-    /// Its fields, in any order.
+    /// Values of its fields, in any order.
     pub fields: Entries<FieldValue>,
-    /// The fields in the order of the structure, each with its type; known when the program is built.
+    /// Fields in the order of the structure, each with its type; set when the program is built.
     #[serde(skip)]
     pub(crate) laid_out: Vec<Placed<Argument>>,
 }
 
-/// What a field of a [`Record`] is given.
+/// Value given for a field of a [`Record`].
 #[derive(Clone, Debug)]
 pub enum FieldValue {
-    /// A number of the field's type.
+    /// Number of the same type as the field.
     Number(Value),
-    /// `Buffer`, `BufferAt` or `Texture`, for a field of 64 bits.
+    /// Address as `Buffer`, `BufferAt` or `Texture`, for a field of 64 bits.
     Address(Placed<Argument>),
 }
 
 impl Record {
-    /// A structure with these fields.
+    /// Creates a structure value with these fields.
     pub fn new<N: Into<Name>>(
         structure: impl Into<Name>,
         fields: impl IntoIterator<Item = (N, FieldValue)>,
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Element {
     }
 }
 
-/// The name before what a structure is called.
+/// Keyword before the name of a structure.
 enum Kind {
     Struct,
     Number(ElementType),

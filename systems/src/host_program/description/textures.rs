@@ -1,47 +1,49 @@
-//! Textures over buffers.
+//! Textures that kernels read, defined over buffers.
 
 use serde::Deserialize;
 use warpweave_inputs::{Name, Value};
 use warpweave_ptx::{AddressMode, TexelType, TextureFilter};
 
-/// A texture over what a buffer points to: texels from its first byte on, rows without gaps unless `pitch`
-/// says otherwise.
+/// Texture over the memory a buffer points to. Texels start at its first byte, with contiguous rows
+/// unless `pitch` is given.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename = "Texture")]
 pub struct TextureInput {
-    /// The buffer.
+    /// Name of the buffer that holds the texels.
     pub buffer: Name,
-    /// Width, height and depth, as many as there are, in texels.
+    /// Width, height and depth in texels, one for each dimension.
     pub dims: Vec<Value>,
-    /// Type of a channel.
+    /// Data type of each channel of a texel.
     pub format: TexelFormat,
     /// Channels of a texel: 1, 2 or 4.
     #[serde(default = "one")]
     pub channels: Value,
-    /// Rows or planes of this size, chosen by number; absent: one, which has no number.
+    /// Number of layers, each of this size and selected by index. If absent, there is one without
+    /// an index.
     #[serde(default)]
     pub layers: Option<Value>,
-    /// Linear memory rather than an array of one dimension: zero outside, read at whole numbers.
+    /// Selects linear memory instead of a one-dimensional array: zero outside, read at integer
+    /// coordinates.
     #[serde(default)]
     pub linear: bool,
-    /// Bytes from a row to the next; absent: no gap.
+    /// Row pitch in bytes, from one row to the next; without a gap if absent.
     #[serde(default)]
     pub pitch: Option<Value>,
-    /// How values between texels come about.
+    /// Filter that interpolates at coordinates between texels.
     #[serde(default)]
     pub filter: Filter,
-    /// What lies beyond the ends.
+    /// Address mode for coordinates outside the texture.
     #[serde(default)]
     pub address: EdgeMode,
-    /// Coordinates run from 0 to 1.
+    /// Normalizes coordinates to the range from 0 to 1.
     #[serde(default)]
     pub normalized: bool,
-    /// What kernels get of a texel.
+    /// Conversion of texel values when kernels read them.
     #[serde(default)]
     pub read: ReadMode,
 }
 
-/// Type of a channel, as files name it.
+/// Channel type, by its name in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[allow(missing_docs)] // `TexelType` explains them.
 pub enum TexelFormat {
@@ -70,7 +72,7 @@ impl TexelFormat {
     }
 }
 
-/// How values between texels come about, as files name it.
+/// Filter for coordinates between texels, by its name in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[allow(missing_docs)] // `TextureFilter` explains them.
 pub enum Filter {
@@ -88,7 +90,7 @@ impl Filter {
     }
 }
 
-/// What lies beyond the ends of all axes, as files name it.
+/// Address mode for coordinates outside the texture, for all axes, by its name in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[allow(missing_docs)] // `AddressMode` explains them.
 pub enum EdgeMode {
@@ -110,18 +112,19 @@ impl EdgeMode {
     }
 }
 
-/// What kernels get of a texel.
+/// Conversion of texel values when kernels read them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum ReadMode {
-    /// Its channels as they are.
+    /// Returns the channels without any conversion.
     #[default]
     Element,
-    /// Integers of 8 and 16 bits as numbers from 0, or of signed ones -1, to 1.
+    /// Converts integers of 8 and 16 bits to numbers from 0 to 1, or from -1 to 1 if signed.
     NormalizedFloat,
 }
 
 impl TextureInput {
-    /// Single texels of one channel, clamped, at coordinates in texels.
+    /// Creates a texture of one channel, with point sampling, clamping and unnormalized
+    /// coordinates.
     pub fn new<V: Into<Value>>(
         buffer: impl Into<Name>,
         dims: impl IntoIterator<Item = V>,

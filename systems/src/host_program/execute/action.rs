@@ -1,74 +1,73 @@
-//! What the host asked of its device, for whoever asks another device for the same.
+//! Device actions of the host, for a listener that repeats them on another device.
 
 use warpweave_ptx::{KernelArgument, Texture};
 
-/// Something that the host asked of its device, in the order of the program. Addresses are those of the
-/// emulated device.
+/// Device action of the host, in program order. Addresses are those of the emulated device.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeviceAction {
-    /// Device memory for a buffer.
+    /// Allocates device memory for a buffer.
     Allocate {
-        /// Name of the buffer.
+        /// Name of the buffer in the program.
         name: String,
-        /// Its first address.
+        /// Address of the allocation's first byte.
         address: u64,
-        /// Its size.
+        /// Size of the allocation in bytes.
         bytes: u64,
     },
-    /// A variable of a module, which has memory from now on.
+    /// Announces a variable of a module that has memory from now on.
     Variable {
-        /// Number of its module among those of the program.
+        /// Index of its module in the program.
         module: usize,
-        /// Name of the variable.
+        /// Name of the variable in its module.
         name: String,
-        /// Its first address.
+        /// Address of the variable's first byte.
         address: u64,
-        /// Its size.
+        /// Size of the variable in bytes.
         bytes: u64,
     },
-    /// A copy from the host.
+    /// Copies bytes from the host to the device.
     Write {
-        /// First address on the device.
+        /// Address of the first byte on the device.
         address: u64,
-        /// What is copied.
+        /// Bytes that are copied, in order.
         bytes: Vec<u8>,
-        /// Where in it there are device addresses, of eight bytes each.
+        /// Byte offsets of device addresses within the copied bytes, eight bytes each.
         pointers: Vec<u64>,
     },
-    /// A texture that launches from now on may read.
+    /// Announces a texture that later launches may read.
     Texture {
-        /// Name of the texture.
+        /// Name of the texture in the program.
         name: String,
-        /// What kernels get as an object.
+        /// Handle that kernels receive as the texture object.
         handle: u64,
-        /// Where it lies and how it reads.
+        /// Address, layout and sampling of the texture.
         texture: Texture,
     },
-    /// A launch. What follows waits for it.
+    /// Launches a kernel. Later actions wait for it.
     Launch {
-        /// Number of its module among those of the program.
+        /// Index of its module in the program.
         module: usize,
-        /// Name of the kernel.
+        /// Name of the kernel in its module.
         kernel: String,
-        /// Work-groups along x, y, z.
+        /// Number of work-groups along x, y, z.
         grid: [u32; 3],
-        /// Threads of a work-group along x, y, z.
+        /// Threads per work-group along x, y, z.
         block: [u32; 3],
-        /// Local memory on top of what the kernel states, bytes.
+        /// Bytes of local memory in addition to the kernel's static declaration.
         dynamic_local_bytes: u32,
-        /// One for each parameter.
+        /// Arguments, one for each kernel parameter.
         arguments: Vec<KernelArgument>,
     },
-    /// A copy to the host.
+    /// Copies bytes from the device to the host.
     Read {
-        /// First address on the device.
+        /// Address of the first byte on the device.
         address: u64,
-        /// What the emulated device had there.
+        /// Contents of that memory on the emulated device.
         bytes: Vec<u8>,
-        /// Where in it there are device addresses, of eight bytes each.
+        /// Byte offsets of device addresses within the copied bytes, eight bytes each.
         pointers: Vec<u64>,
     },
 }
 
-/// Hears of every action, after the emulated device has done it.
+/// Callback for every action, called after the emulated device has done it.
 pub type Listener<'l> = &'l mut dyn FnMut(DeviceAction);

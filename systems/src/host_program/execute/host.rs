@@ -1,4 +1,4 @@
-//! The host in the middle of a program.
+//! Execution state of the host within a program.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,43 +18,43 @@ use crate::host_program::modules::{self, SymbolKind};
 use crate::host_program::textures::{self, Bound};
 use crate::host_program::{EmulationSpec, HostProgram};
 
-/// Commands and rounds of loops a program may execute: more is a runaway loop.
+/// Maximum number of commands and loop iterations of a program; more is a runaway loop.
 const STEPS_MAX: u64 = 1 << 22;
 
-/// A host and its device.
+/// Host with its emulated device, during execution.
 pub(in crate::host_program) struct Host<'p, 'l> {
     pub(super) program: &'p HostProgram,
     pub(super) options: EmulationOptions,
     pub(super) memory: DeviceMemory,
-    /// Parameters and counters of the loops around.
+    /// Parameters and counters of the enclosing loops.
     pub(super) env: Env,
-    /// The allocation each buffer points to.
+    /// Index of the allocation each buffer points to.
     pub(super) pointers: Vec<usize>,
     pub(super) textures: Bound,
     /// Device address of each allocation made for a buffer.
     pub(super) bases: Vec<u64>,
-    /// What was copied back, by buffer.
+    /// Contents last copied back to the host, by buffer.
     pub(super) images: BTreeMap<usize, Vec<u32>>,
     pub(super) trace: Vec<HostCommand>,
     pub(super) kernels: Vec<Arc<KernelTrace>>,
-    /// Launches of the host begun.
+    /// Number of host launches started so far.
     pub(in crate::host_program) launches: u32,
-    /// Of the kernels and streams to come.
+    /// Numbers for the next kernels and streams.
     pub(super) numbers: Numbers,
     pub(super) printed: Printed,
-    /// Launches from the device that were refused.
+    /// Number of refused launches from the device.
     pub(super) refused_launches: u64,
-    /// Tells how far it has come.
+    /// Progress counters, updated for other threads.
     pub(super) progress: &'p EmulationProgress,
-    /// Watches what kernels do, if anybody does.
+    /// Checker of kernel behaviour, if enabled.
     pub(in crate::host_program) checker: Option<ProgramChecker>,
-    /// What is known of the launches before they are emulated.
+    /// Knowledge about launches before their emulation.
     pub(super) foresight: Foresight<'p>,
-    /// Hears what is asked of the device, if anybody does.
+    /// Listener that gets every device action, if any.
     pub(super) listener: Option<Listener<'l>>,
-    /// The variables of the modules have memory.
+    /// True once the variables of the modules have memory.
     pub(super) has_variables: bool,
-    /// Whether something was launched since the host last waited.
+    /// True if something was launched since the host last waited.
     pub(super) running: bool,
     pub(super) steps: u64,
 }
@@ -94,7 +94,7 @@ impl<'p, 'l> Host<'p, 'l> {
         }
     }
 
-    /// Tells somebody from now on, who hears of the buffers first.
+    /// Sets the listener for device actions and reports the buffers to it first.
     pub(super) fn listen(&mut self, listener: Option<Listener<'l>>) {
         self.listener = listener;
         for (buffer, &address) in self.program.buffers.iter().zip(&self.bases) {
@@ -108,14 +108,14 @@ impl<'p, 'l> Host<'p, 'l> {
         }
     }
 
-    /// Goes through the whole program.
+    /// Executes all commands of the program.
     pub(in crate::host_program) fn run(&mut self) -> Result<(), ExecuteError> {
         self.commands(&self.program.commands)?;
         self.wait();
         Ok(())
     }
 
-    /// Buffers first, then variables of the module.
+    /// Returns the allocations: buffers first, then variables of the modules.
     pub(super) fn allocations(&self) -> Vec<Allocation> {
         let convert = |allocation: &warpweave_ptx::Allocation| Allocation {
             name: allocation.name.clone(),
@@ -133,7 +133,7 @@ impl<'p, 'l> Host<'p, 'l> {
         Ok(())
     }
 
-    /// Counts a command or round, so that no loop runs forever.
+    /// Counts a command or iteration and fails at the limit, so that no loop runs forever.
     fn step(&mut self, command: &Placed<Command>) -> Result<(), Diagnostic> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
@@ -282,14 +282,14 @@ impl<'p, 'l> Host<'p, 'l> {
         self.step(command)
     }
 
-    /// Waits if anything may still run.
+    /// Waits if a launch may still be running.
     pub(super) fn wait(&mut self) {
         if std::mem::take(&mut self.running) {
             self.trace.push(HostCommand::Synchronize);
         }
     }
 
-    /// How the buffer of an expectation compares.
+    /// Compares the buffer of an expectation with its requirement.
     pub(in crate::host_program) fn check(
         &self,
         expectation: &Expectation,

@@ -1,4 +1,4 @@
-//! The numbers of a launch.
+//! Launch parameters: grid shape, argument values and their sizes.
 
 use warpweave_inputs::{ElementType, Name, Value};
 use warpweave_params::{Diagnostic, Env, Placed};
@@ -6,12 +6,12 @@ use warpweave_ptx::{KernelArgument, ScalarType};
 
 use crate::host_program::description::{Argument, Launch};
 
-/// Work-groups a launch may have.
+/// Maximum number of work-groups in a launch.
 const WORK_GROUPS_MAX: u64 = 1 << 24;
-/// Threads a work-group may have, along an axis and altogether.
+/// Maximum threads per work-group, along each axis and in total.
 const THREADS_MAX: i128 = 1024;
 
-/// The shape of a launch, and where its work-groups go.
+/// Shape and stream of a launch.
 pub(in crate::host_program) struct Shape {
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
@@ -19,7 +19,7 @@ pub(in crate::host_program) struct Shape {
     pub(super) stream: u32,
 }
 
-/// Finds the shape of a launch and checks it against what hardware can do.
+/// Evaluates the shape of a launch and checks it against hardware limits.
 pub(in crate::host_program) fn shape(launch: &Launch, env: &Env) -> Result<Shape, Diagnostic> {
     let axes = |values: &[Value], what: &str, most: i128| -> Result<[u32; 3], Diagnostic> {
         let mut axes = [1; 3];
@@ -63,7 +63,7 @@ fn at_first(axes: &[Value], message: String) -> Diagnostic {
     }
 }
 
-/// The type of an argument that is a number, and the number.
+/// Returns the type and value of a numeric argument.
 pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType, &Value)> {
     Some(match argument {
         Argument::Buffer(_)
@@ -86,7 +86,7 @@ pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType
     })
 }
 
-/// The fields of an argument that is a structure.
+/// Returns the fields of a structure argument.
 pub(in crate::host_program) fn fields(argument: &Argument) -> Option<&[Placed<Argument>]> {
     match argument {
         Argument::Struct(fields) => Some(fields),
@@ -95,7 +95,7 @@ pub(in crate::host_program) fn fields(argument: &Argument) -> Option<&[Placed<Ar
     }
 }
 
-/// Bytes of an argument and the multiple of bytes at which it begins within a structure.
+/// Returns the size of an argument in bytes, and its alignment within a structure.
 pub(in crate::host_program) fn size_and_alignment(argument: &Argument) -> (usize, usize) {
     if let Some(fields) = fields(argument) {
         let (end, alignment) = end_and_alignment(fields);
@@ -105,7 +105,7 @@ pub(in crate::host_program) fn size_and_alignment(argument: &Argument) -> (usize
     (ty.bytes() as usize, ty.bytes() as usize)
 }
 
-/// Bytes of fields in order, without what a structure has behind the last.
+/// Returns the size in bytes of fields in order, without padding after the last.
 pub(in crate::host_program) fn size_of_fields(fields: &[Placed<Argument>]) -> u64 {
     end_and_alignment(fields).0 as u64
 }
@@ -117,7 +117,7 @@ fn end_and_alignment(fields: &[Placed<Argument>]) -> (usize, usize) {
     })
 }
 
-/// The bytes from the beginning of a variable of `bytes` bytes to where `written` bytes go.
+/// Returns the checked byte offset at which `written` bytes go into a variable of `bytes` bytes.
 pub(in crate::host_program) fn checked_variable_offset(
     variable: &Name,
     bytes: u64,
@@ -134,8 +134,8 @@ pub(in crate::host_program) fn checked_variable_offset(
     Ok(offset.integer(env, &what, 0..=(bytes - written).into())? as u64)
 }
 
-/// What a kernel gets for an argument; `place` gives the address of one that names a buffer, the handle of
-/// one that names a texture.
+/// Returns the value a kernel receives for an argument. `place` supplies the address of a buffer
+/// argument, and the handle of a texture argument.
 pub(in crate::host_program) fn kernel_argument(
     argument: &Argument,
     env: &Env,
@@ -194,7 +194,7 @@ pub(in crate::host_program) fn kernel_argument(
     })
 }
 
-/// The bytes from the beginning of a buffer of `bytes` bytes to where an argument points.
+/// Returns the checked byte offset of an argument within a buffer of `bytes` bytes.
 pub(in crate::host_program) fn checked_offset(
     buffer: &Name,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Launches, and what their arguments stand for.
+//! Execution of launches, with the addresses and handles of their arguments.
 
 use std::sync::Arc;
 
@@ -113,8 +113,8 @@ impl Host<'_, '_> {
         self.running = true;
     }
 
-    /// Gives the variables of all modules memory and initial values, in the order of the modules, before the first
-    /// is used: an `.extern` variable is that of an earlier module.
+    /// Allocates and initialises the variables of all modules before the first use, in module
+    /// order. An `.extern` variable refers to that of an earlier module.
     pub(super) fn load_modules<T>(&mut self, blamed: &Placed<T>) -> Result<(), Diagnostic> {
         for module in &self.program.modules {
             let loaded = self.memory.load(module.module());
@@ -134,7 +134,7 @@ impl Host<'_, '_> {
         Ok(())
     }
 
-    /// Tells the listener of the variables of all modules.
+    /// Reports the variables of all modules to the listener.
     fn tell_variables(&mut self) {
         let Some(listener) = &mut self.listener else {
             return;
@@ -156,7 +156,7 @@ impl Host<'_, '_> {
         }
     }
 
-    /// The address or handle that an argument stands for; 0 for one that names neither buffer nor texture.
+    /// Returns the address or handle of an argument, or 0 if it names neither buffer nor texture.
     pub(super) fn place(&mut self, argument: &Argument) -> Result<u64, Diagnostic> {
         let program = self.program;
         match argument {
@@ -175,7 +175,7 @@ impl Host<'_, '_> {
         }
     }
 
-    /// Lets references stand for the textures they were bound to, where their buffers are now.
+    /// Resolves texture references to their bound textures, at the current buffer addresses.
     fn bind_textures(
         &mut self,
         number: usize,
@@ -190,7 +190,7 @@ impl Host<'_, '_> {
         Ok(())
     }
 
-    /// The handle of a texture where its buffer is now.
+    /// Returns the handle of a texture at its buffer's current address.
     fn texture(&mut self, number: usize) -> Result<u64, Diagnostic> {
         let textures = &self.program.textures;
         let address = self.bases[self.pointers[textures[number].buffer]];

@@ -1,4 +1,4 @@
-//! Executes a host program on the emulator and records what it did.
+//! Executes a host program on the emulator and records its actions.
 //!
 //! `host.rs` goes through the commands, `transfers.rs` copies, `launching.rs` launches with the numbers that `launch.rs` finds, `static_launches.rs`
 //! knows launches before they are emulated. What the commands
@@ -33,64 +33,64 @@ pub(super) use self::transfers::{checked_index, checked_part};
 use super::HostProgram;
 use super::emulation::EmulationSpec;
 
-/// What executing a host program gave.
+/// Result of executing a host program.
 #[derive(Clone, Debug)]
 pub struct Executed {
-    /// What the program did.
+    /// Trace of the actions of the program.
     pub program: Arc<Program>,
-    /// Each expectation in order.
+    /// Results of the expectations, in their order.
     pub checks: Vec<CheckResult>,
-    /// Whether all expectations were met; `None` if there are none.
+    /// True if all expectations were met; `None` if there are none.
     pub verified: Option<bool>,
-    /// Names of the kernels launched, each once, in the order of their first launch.
+    /// Distinct names of the launched kernels, in the order of their first launch.
     pub kernels: Vec<String>,
-    /// What the kernels printed.
+    /// Output that the kernels printed with `printf`.
     pub printed: Printed,
-    /// Launches from the device that were refused, with an error code for the program.
+    /// Number of device launches that were refused, with an error code for the program.
     pub refused_launches: u64,
-    /// The words of the memory of the buffers copied to the host, by name, as last copied.
+    /// Memory words of the buffers copied to the host, by name, as of the last copy.
     pub outputs: BTreeMap<String, Vec<u32>>,
 }
 
-/// How a buffer compares with a reference.
+/// Comparison of a buffer with a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
-    /// The buffer.
+    /// Name of the compared buffer, or of its field.
     pub buffer: String,
-    /// Name of the reference.
+    /// Name of the reference or property.
     pub reference: String,
-    /// Whether the buffer is as expected.
+    /// True if the buffer is as expected.
     pub passed: bool,
-    /// How well it compares, or the first differences.
+    /// Accuracy of the result, or the first differences.
     pub detail: String,
 }
 
-/// Why a host program could not be executed to its end.
+/// Reason why a host program could not be executed to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecuteError {
     /// The description asks for something impossible.
     #[error("{0}")]
     Description(Box<Diagnostic>),
-    /// A launch failed; the message names the place of the launch and of the instruction.
+    /// A launch failed; the message gives the location of the launch and of the instruction.
     #[error("{message}")]
     Launch {
-        /// The message.
+        /// Message that includes the locations involved.
         message: Box<Diagnostic>,
-        /// What the emulator said.
+        /// Error that was reported by the emulator.
         source: Box<EmulationError>,
     },
-    /// The trace contradicts itself.
+    /// The trace is not consistent with itself.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
 
-/// Times that the bytes of a buffer are there while a program is executed: on the device, and on the
-/// host as they are made, copied and compared.
+/// Number of copies of a buffer that exist during execution. One is on the device; those on the
+/// host are its initial contents, the copied data and the compared data.
 const BUFFER_COPIES: u64 = 4;
 
 impl ExecuteError {
-    /// Whether nothing is wrong but that it takes more memory than there may be.
+    /// True if the only problem is an exceeded memory budget.
     pub fn is_over_budget(&self) -> bool {
         match self {
             Self::Description(problem) => problem.over_budget,
@@ -110,15 +110,15 @@ impl HostProgram {
     /// Executes the program from freshly initialised memory.
     ///
     /// # Errors
-    /// [`ExecuteError`]; an expectation that is not met is no error but a result.
+    /// Returns [`ExecuteError`]. An unmet expectation is not an error but part of the result.
     pub fn execute(&self, emulation: &EmulationSpec) -> Result<Executed, ExecuteError> {
         self.execute_watched(emulation, &EmulationProgress::default())
     }
 
-    /// As [`HostProgram::execute`], and tells `progress` how far it has come.
+    /// Like [`HostProgram::execute`], and also updates `progress` during the emulation.
     ///
     /// # Errors
-    /// As [`HostProgram::execute`].
+    /// Fails like [`HostProgram::execute`].
     pub fn execute_watched(
         &self,
         emulation: &EmulationSpec,
@@ -127,7 +127,8 @@ impl HostProgram {
         self.execute_by(emulation, progress, None, Foresight::None)
     }
 
-    /// As [`HostProgram::execute_watched`] of a program that was foreseen: its streams may be simulated already.
+    /// Like [`HostProgram::execute_watched`], for a program with known launches. Its streams may
+    /// already be in simulation.
     pub(crate) fn execute_foreseen(
         &self,
         emulation: &EmulationSpec,
@@ -137,10 +138,11 @@ impl HostProgram {
         self.execute_by(emulation, progress, None, Foresight::Known(foreseen))
     }
 
-    /// As [`HostProgram::execute`], and tells `listener` all that the host asked of the device.
+    /// Like [`HostProgram::execute`], and also reports every device action of the host to
+    /// `listener`.
     ///
     /// # Errors
-    /// As [`HostProgram::execute`].
+    /// Fails like [`HostProgram::execute`].
     pub fn execute_told(
         &self,
         emulation: &EmulationSpec,

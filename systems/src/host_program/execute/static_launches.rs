@@ -1,8 +1,8 @@
-//! The launches of a program before they are emulated, so that its simulation can begin before its emulation ends.
+//! Launches known before emulation, so that simulation can begin before emulation ends.
 //!
-//! The launches are known when nothing depends on what kernels compute: no loop that ends when they say so, no value
-//! read from the device, no launch from the device. Then the host goes through its commands with a device that holds
-//! nothing.
+//! Launches are known in advance if nothing depends on values computed by kernels. This excludes
+//! loops that kernels end, values read from the device, and launches from the device. The host then
+//! executes its commands with an empty device.
 
 use std::sync::Arc;
 
@@ -15,31 +15,31 @@ use super::progress::EmulationProgress;
 use crate::host_program::description::Command;
 use crate::host_program::{EmulationSpec, HostProgram};
 
-/// A program whose launches have no streams yet.
+/// Program with known launches but without their instruction streams.
 #[derive(Debug)]
 pub(crate) struct StaticLaunches {
-    /// All but the records; streams come with the emulation.
+    /// Program without records; the emulation supplies the streams later.
     pub(crate) program: Program,
     pub(crate) ahead: Arc<Ahead>,
 }
 
-/// What a host knows of launches before it has emulated them.
+/// Knowledge of the host about launches before their emulation.
 pub(in crate::host_program) enum Foresight<'p> {
-    /// Nothing.
+    /// Nothing is known before the emulation.
     None,
-    /// It finds out: nothing is emulated, and the device holds nothing.
+    /// Launches are being determined: nothing is emulated, and the device is empty.
     All(Arc<Ahead>),
-    /// Everything but their streams.
+    /// Everything is known except for the streams.
     Known(&'p StaticLaunches),
 }
 
 impl<'p> Foresight<'p> {
-    /// Whether the device holds nothing.
+    /// True if the device is empty and nothing is emulated.
     pub(super) fn is_all(&self) -> bool {
         matches!(self, Self::All(_))
     }
 
-    /// A launch that is about to be emulated.
+    /// Returns the known launch of this number, which is about to be emulated.
     pub(super) fn launch(&self, number: u32) -> Option<&'p KernelTrace> {
         let Self::Known(foreseen) = *self else {
             return None;
@@ -48,7 +48,7 @@ impl<'p> Foresight<'p> {
         launch.map(AsRef::as_ref)
     }
 
-    /// A launch was emulated.
+    /// Reports that the emulation of a launch has ended.
     pub(super) fn ended(&self, launch: &Arc<KernelTrace>) {
         if let Self::Known(foreseen) = self {
             foreseen.ahead.finished(launch);
@@ -57,8 +57,9 @@ impl<'p> Foresight<'p> {
 }
 
 impl HostProgram {
-    /// The program without its streams, for a simulation that begins before its emulation ends, from `window` bytes of
-    /// streams on; none if it depends on what kernels compute, or fails on the way.
+    /// Returns the program without its streams, so that simulation can start once `window` bytes of
+    /// streams exist. Returns `None` if the program depends on values computed by kernels, or if it
+    /// fails.
     pub(crate) fn foresee(&self, emulation: &EmulationSpec, window: u64) -> Option<StaticLaunches> {
         let mut kernels = self.modules.iter().flat_map(|it| it.module().kernels());
         let launches = kernels.any(|kernel| {
@@ -87,7 +88,7 @@ impl HostProgram {
     }
 }
 
-/// Whether commands are chosen by what is in the memory of the device.
+/// True if device memory contents decide which commands run.
 fn depends_on_values(commands: &[Placed<Command>]) -> bool {
     commands.iter().any(|command| match &command.value {
         Command::Read { .. } | Command::RepeatUntilZero { .. } => true,

@@ -1,4 +1,4 @@
-//! What the host copies to its device and back.
+//! Copies between the host and its device.
 
 use std::ops::Range;
 
@@ -24,7 +24,8 @@ impl Host<'_, '_> {
         Ok(())
     }
 
-    /// What the host holds of a buffer: what was copied back last, or its contents at the start.
+    /// Returns the host's contents of a buffer: the last copy from the device, or the initial
+    /// contents.
     pub(super) fn held(&mut self, buffer: usize) -> Result<Vec<u8>, Diagnostic> {
         let target = &self.program.buffers[buffer];
         if self.foresight.is_all() {
@@ -83,7 +84,7 @@ impl Host<'_, '_> {
         self.store_in_variable(module, variable, offset, (bytes, pointers))
     }
 
-    /// Copies bytes into a variable of a module, after all that was launched.
+    /// Copies bytes into a variable of a module, after all earlier launches.
     pub(super) fn store_in_variable(
         &mut self,
         module: Option<&Name>,
@@ -124,7 +125,7 @@ impl Host<'_, '_> {
         Ok(())
     }
 
-    /// Copies bytes to where a buffer points, after all that was launched.
+    /// Copies bytes to the memory a buffer points to, after all earlier launches.
     pub(super) fn store(&mut self, buffer: usize, offset: u64, bytes: Vec<u8>) {
         let allocation = self.pointers[buffer];
         let address = self.bases[allocation] + offset;
@@ -132,7 +133,8 @@ impl Host<'_, '_> {
         self.store_at(allocation, address, offset, (bytes, pointers));
     }
 
-    /// Places of addresses in so many bytes of a buffer, from one of its elements on.
+    /// Returns the offsets of device addresses within `bytes` bytes of a buffer, starting at one of
+    /// its elements.
     pub(super) fn pointers_of(&self, buffer: usize, bytes: u64) -> Vec<u64> {
         match self.program.buffers[buffer].pointers() {
             Some(_) => (0..bytes).step_by(8).collect(),
@@ -140,7 +142,8 @@ impl Host<'_, '_> {
         }
     }
 
-    /// Copies bytes, with addresses at some places, into an allocation, after all that was launched.
+    /// Copies bytes that may contain device addresses into an allocation, after all earlier
+    /// launches.
     fn store_at(
         &mut self,
         allocation: usize,
@@ -170,7 +173,7 @@ impl Host<'_, '_> {
         }
     }
 
-    /// Copies bytes from where a buffer points, after all that was launched.
+    /// Copies bytes from the memory a buffer points to, after all earlier launches.
     pub(super) fn read(&mut self, buffer: usize, offset: u64, bytes: u64) -> Vec<u32> {
         self.wait();
         let allocation = self.pointers[buffer];
@@ -197,7 +200,7 @@ impl Host<'_, '_> {
     }
 }
 
-/// Places of the addresses in fields that are laid out from `start` on.
+/// Returns the offsets of device addresses in fields that are laid out from `start` on.
 fn pointers_in(fields: &[Placed<Argument>], start: u64) -> Vec<u64> {
     let (mut at, mut places) = (start, Vec::new());
     for field in fields {
@@ -212,14 +215,14 @@ fn pointers_in(fields: &[Placed<Argument>], start: u64) -> Vec<u64> {
     places
 }
 
-/// The first bytes of words.
+/// Returns the first `bytes` bytes of the words.
 pub(super) fn bytes_of(words: &[u32], bytes: u64) -> Vec<u8> {
     let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     all.truncate(bytes as usize);
     all
 }
 
-/// The bytes of some elements of a buffer.
+/// Returns the checked byte range of some elements of a buffer.
 pub(in crate::host_program) fn checked_part(
     buffer: &Buffer,
     first: &Value,
@@ -235,7 +238,7 @@ pub(in crate::host_program) fn checked_part(
     Ok(first as u64 * bytes..(first + length) as u64 * bytes)
 }
 
-/// The number of an element among the `length` of a buffer or field.
+/// Returns the checked index of an element of a buffer or field with `length` elements.
 pub(in crate::host_program) fn checked_index(
     name: &Name,
     length: usize,

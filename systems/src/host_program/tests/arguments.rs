@@ -1,4 +1,4 @@
-//! Arguments of launches beyond numbers and whole buffers.
+//! Launch arguments other than numbers and whole buffers.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use warpweave_params::{Diagnostics, Files, Source, parse};
 
 use crate::host_program::{EmulationSpec, HostProgram};
 
-/// Writes the fields of a structure `{ u32 n; const u32 *from; f32 x; s8 small; s16 more; }` to `out`.
+/// PTX kernel that writes the fields of a structure
+/// `{ u32 n; const u32 *from; f32 x; s8 small; s16 more; }` to `out`.
 const MODULE: &str = "
 .version 6.3
 .target sm_70
@@ -23,7 +24,7 @@ const MODULE: &str = "
 }
 ";
 
-/// The program that launches the kernel with these arguments.
+/// Builds the program that launches the kernel with these arguments.
 fn program(arguments: &str, more: &str) -> Result<HostProgram, Diagnostics> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("fields.ptx"), MODULE).unwrap();

@@ -1,4 +1,4 @@
-//! Copies of parts, numbers read from the device, variables of the module, and buffers of addresses.
+//! Partial copies, numbers read from the device, module variables, and buffers of addresses.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use warpweave_params::{Diagnostics, Files, Source, parse};
 
 use crate::host_program::{EmulationSpec, Executed, HostProgram};
 
-/// `scale` writes the thread's number times `factor` plus `base[0]` to `out`; `gather` adds up the first words of
-/// the buffers to which `from` points.
+/// Two kernels: `scale` writes the thread's number times `factor` plus `base[0]` to `out`. `gather`
+/// adds up the first words of the buffers that `from` points to.
 const MODULE: &str = "
 .version 6.3
 .target sm_70

@@ -1,4 +1,4 @@
-//! Buffers of every element type, and those read from files.
+//! Buffers of every element type, and buffers read from files.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use warpweave_params::{Diagnostics, Files, Source, parse};
 use super::EMPTY;
 use crate::host_program::{EmulationSpec, Executed, HostProgram};
 
-/// A folder of files with a module beside them.
+/// Creates a folder with these files and a module.
 fn folder_of(files: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.ptx"), EMPTY).unwrap();
@@ -20,7 +20,7 @@ fn folder_of(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// A program that copies the buffer `a` to the device and back and expects something of it.
+/// Builds a program that copies the buffer `a` to the device and back and checks it.
 fn program_in(folder: &TempDir, a: &str, expected: &str) -> Result<HostProgram, Diagnostics> {
     let text = format!(
         r#"Workload(

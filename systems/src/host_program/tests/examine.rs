@@ -1,4 +1,4 @@
-//! What a check of a program says.
+//! Findings of program checks, and their messages.
 
 use insta::assert_snapshot;
 
@@ -8,7 +8,8 @@ use crate::host_program::{
     Launch, Mistake, Verdict,
 };
 
-/// `read(from, to)` copies an element per thread, `write(to)` writes a thread's number.
+/// Two kernels: `read(from, to)` copies an element per thread, `write(to)` writes a thread's
+/// number.
 const MODULE: &str = ".version 6.3 .target sm_70 .address_size 64
 .visible .entry read(.param .u64 from, .param .u64 to) {
     .reg .b64 %rd<5>; .reg .b32 %r<3>;
@@ -162,7 +163,7 @@ fn a_launch_that_fails_ends_the_check_with_what_was_found() {
     assert!(kinds.contains(&FindingKind::OutsideAllocation), "{kinds:?}");
 }
 
-/// Overrides under which every workload has several work-groups and little to do.
+/// Overrides that give every workload several work-groups but little work.
 const SMALL: [(&str, &[(&str, &str)]); 19] = [
     ("b_plus_tree", &[("queries", "20")]),
     ("back_propagation", &[("inputs", "64")]),

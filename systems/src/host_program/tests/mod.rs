@@ -1,5 +1,10 @@
-//! Programs as a whole: `arguments.rs` what launches pass, `commands.rs` copies of parts, numbers read and variables written, `elements.rs` buffers of every type and from files, `examine.rs` what a check of them says, `workloads.rs` those of the repository, `modules.rs` those of several modules, `programs.rs` small ones made in Rust,
-//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes, `structures.rs` elements and arguments of several numbers, `textures.rs` those with textures.
+//! Tests of whole programs. `arguments.rs` covers launch arguments, and `commands.rs` covers
+//! partial copies, numbers read and variables written. `elements.rs` covers buffers of every type
+//! and from files, and `examine.rs` the findings of checks. `workloads.rs` runs those of the
+//! repository, `modules.rs` programs of several modules, and `programs.rs` small ones built in
+//! Rust. `refusals.rs` covers messages for invalid files, and `sizes.rs` the effects of a size.
+//! `structures.rs` covers compound elements and arguments, and `textures.rs` programs with
+//! textures.
 
 mod arguments;
 mod commands;
@@ -23,7 +28,7 @@ use warpweave_params::{Diagnostics, Files, Node, Source, parse, parse_from};
 
 use super::{AllocationOffset, EmulationOrder, EmulationSpec, Executed, HostProgram};
 
-/// A module without kernels.
+/// PTX module that contains no kernels.
 const EMPTY: &str = ".version 6.3\n.target sm_70\n.address_size 64\n";
 
 fn folder() -> PathBuf {
@@ -50,12 +55,12 @@ fn execute(program: &HostProgram, order: EmulationOrder) -> Executed {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The program of a workload file in the folder of them all.
+/// Reads a program from a workload file in the common workload folder.
 fn read(source: &Arc<Source>, sets: &[(&str, &str)]) -> Result<HostProgram, Diagnostics> {
     read_sized(source, None, sets)
 }
 
-/// As [`read`], of a size.
+/// Like [`read`], with a chosen size.
 fn read_sized(
     source: &Arc<Source>,
     size: Option<&str>,
@@ -84,7 +89,7 @@ fn buffers_begin_at_multiples_of_an_allocation() {
     }
 }
 
-/// What moves the buffers may change hits and misses, but never what a program computes.
+/// Moving buffers may change hits and misses, but never the results of a program.
 #[test]
 fn a_program_computes_the_same_wherever_its_buffers_lie() {
     let text = std::fs::read_to_string(folder().join("bfs.ron")).unwrap();

@@ -1,4 +1,4 @@
-//! Programs of several modules, and their variables.
+//! Programs of several modules, with their variables.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use warpweave_params::{Diagnostics, Files, Source, parse};
 
 use crate::host_program::{EmulationSpec, HostProgram};
 
-/// A module whose kernel `put` writes `factor[0] * number` and whose kernel `name` does the same.
+/// Returns a module with two kernels, `put` and `name`, that both write `factor[0] * number`.
 fn module(name: &str, number: u32, variables: &str) -> String {
     let kernel = |name: &str| {
         format!(
@@ -89,7 +89,7 @@ fn each_module_has_kernels_and_variables_of_its_own() {
     assert!(examined.is_clean(), "{examined:?}");
 }
 
-/// What is said after a piece of the workload has been replaced.
+/// Returns the error message after a piece of the workload is replaced.
 fn refusal(piece: &str, replacement: &str) -> String {
     assert!(WORKLOAD.contains(piece), "{piece}");
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Small programs made in Rust.
+//! Small host programs that are built in Rust.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -129,7 +129,7 @@ fn a_text_is_not_read_as_words() {
     );
 }
 
-/// A reference that the library does not have.
+/// Reference that the library does not provide.
 #[derive(Debug, Deserialize)]
 struct Reversed(Name);
 

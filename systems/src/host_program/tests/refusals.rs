@@ -1,4 +1,4 @@
-//! What is said of files that are wrong.
+//! Error messages for invalid workload files.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -30,7 +30,8 @@ const SMALL: &str = r#"Workload(
 )
 "#;
 
-/// What a small workload says when a piece of it is replaced; its folder reads `workloads`.
+/// Returns the error message of a small workload after a piece of it is replaced; its folder is
+/// shown as `workloads`.
 fn refusal(piece: &str, replacement: &str) -> String {
     refusal_with(piece, replacement, &[])
 }
@@ -51,7 +52,7 @@ fn refusal_with(piece: &str, replacement: &str, sets: &[(&str, &str)]) -> String
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A file with a piece missing either still makes sense or is refused.
+    /// A file with a piece removed is either still valid or is rejected.
     #[test]
     fn damaged_files_never_panic(start in 0..SMALL.len(), length in 1_usize..40) {
         let end = (start + length).min(SMALL.len());

@@ -1,4 +1,4 @@
-//! Sizes: which values hold, and what is said of wrong ones.
+//! Sizes of workloads: the values that apply, and messages for invalid ones.
 
 use warpweave_params::Source;
 

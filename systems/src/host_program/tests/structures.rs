@@ -1,4 +1,4 @@
-//! Buffers of structures, and structures by value.
+//! Buffers of structures, and structures passed by value.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::host_program::{
     Commands, Contents, Element, EmulationSpec, Executed, FieldValue, HostProgram, Launch, Record,
 };
 
-/// Moves points `struct Point { float x; unsigned char tag; double v; }` by `v * by.dt`, and counts those that it
-/// moved. `by` is `struct Step { unsigned n; float dt; unsigned *count; }`.
+/// Kernel that moves points `struct Point { float x; unsigned char tag; double v; }` by `v * by.dt`
+/// and counts the moved ones. `by` is `struct Step { unsigned n; float dt; unsigned *count; }`.
 const MODULE: &str = r"
 .version 7.0
 .target sm_70
@@ -147,7 +147,7 @@ fn structures_are_built_in_rust_too() {
     assert_eq!(executed.verified, Some(true), "{:?}", executed.checks);
 }
 
-/// What is said after a piece of the workload has been replaced.
+/// Returns the error message after a piece of the workload is replaced.
 fn refusal(piece: &str, replacement: &str) -> String {
     assert!(WORKLOAD.contains(piece), "{piece}");
     let folder = folder();

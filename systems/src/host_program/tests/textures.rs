@@ -1,4 +1,4 @@
-//! Textures of host programs: which memory they lie over, and what is said of those that are wrong.
+//! Textures of host programs: the memory they cover, and messages for invalid ones.
 
 use insta::assert_snapshot;
 use warpweave_inputs::ElementType::F32;
@@ -35,7 +35,7 @@ fn row(buffer: &str) -> TextureInput {
     TextureInput::new(buffer, [4], TexelFormat::F32)
 }
 
-/// Two buffers of four numbers, one for results, and a texture `image` over the first.
+/// Builds two buffers of four numbers, one for results, and a texture `image` over the first.
 fn builder() -> HostProgramBuilder {
     HostProgram::builder("textures")
         .module("textures.ptx", MODULE)
@@ -54,7 +54,7 @@ fn by_object(texture: &str) -> Launch {
     launch.buffer("out").texture(texture)
 }
 
-/// The numbers of `out` after these commands.
+/// Returns the numbers of `out` after these commands.
 fn out(builder: HostProgramBuilder, commands: Commands) -> Vec<f32> {
     let program = builder.commands(commands.copy_to_host("out"));
     let program = program
@@ -148,7 +148,7 @@ const BLUR: &str = r#"Workload(
 )
 "#;
 
-/// What a small workload says when a piece of it is replaced.
+/// Returns the error message of a small workload after a piece of it is replaced.
 fn refusal(piece: &str, replacement: &str) -> String {
     assert!(BLUR.contains(piece), "{piece}");
     let text = BLUR.replacen(piece, replacement, 1);

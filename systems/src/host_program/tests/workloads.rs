@@ -1,4 +1,4 @@
-//! Every workload of the repository, small and in several orders.
+//! All workloads of the repository, at small sizes and in several emulation orders.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(super) fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
     read(&source, sets).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Executes a workload in several orders; all must meet its expectations.
+/// Executes a workload in several orders, each of which must meet its expectations.
 fn verify(file: &str, sets: &[(&str, &str)]) -> Executed {
     let program = workload(file, sets);
     assert!(!program.summary().is_empty());

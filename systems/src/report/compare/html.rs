@@ -1,4 +1,4 @@
-//! A comparison as a page of its own: no file beside it, no script, nothing from a network.
+//! HTML page of a comparison: self-contained, without scripts or network access.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -17,7 +17,7 @@ th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
 ";
 
 impl Comparison {
-    /// Everything that differs as a self-contained HTML page.
+    /// Returns all differences as a self-contained HTML page.
     pub fn to_html(&self) -> String {
         let page = html! {
             (DOCTYPE)

@@ -1,7 +1,7 @@
-//! Reports side by side: what differs in what was set, and in what came of it.
+//! Comparison of reports: differences in settings and in results.
 //!
-//! `values.rs` makes one value of a statistic of all runs of a side, `parameters.rs` finds what was set
-//! differently; `text.rs`, `table.rs` and `html.rs` show it.
+//! `values.rs` combines the values of a statistic, and `parameters.rs` finds the settings that
+//! differ. `text.rs`, `table.rs` and `html.rs` write the output.
 
 mod html;
 mod parameters;
@@ -18,32 +18,32 @@ use self::parameters::{Parameters, differing};
 use self::values::statistics_of;
 use super::Record;
 
-/// Launches listed one by one; of more those of each kernel are added up.
+/// Maximum number of launches listed individually; beyond it they are summed per kernel.
 const LAUNCHES_SHOWN: usize = 12;
 
-/// What is compared: one run, or several that repeat one experiment.
+/// Side of a comparison: one run, or several that repeat one experiment.
 pub struct Side {
-    /// Name on the page.
+    /// Name of the side in the output.
     pub name: String,
-    /// The reports, at least one.
+    /// Reports of the side's runs; at least one.
     pub runs: Vec<Record>,
-    /// The system as built (`system.ron`) of the first run, where it is known.
+    /// System as built (`system.ron`) of the first run, if known.
     pub system: Option<Arc<Source>>,
 }
 
-/// Several sides compared with the first.
+/// Comparison of several sides with the first.
 pub struct Comparison {
     sides: Vec<SideHead>,
-    /// Whether the sides executed the same number of instructions.
+    /// True if the sides executed the same number of instructions.
     same_program: bool,
     totals: Vec<Row>,
     kernels: Vec<Row>,
     overrides: Vec<Parameter>,
-    /// `None` where a side has no system.
+    /// Differing parameters; `None` if a side has no system.
     system: Option<Vec<Parameter>>,
-    /// By relative change, largest first.
+    /// Differing statistics by relative change, largest first.
     statistics: Vec<Row>,
-    /// Statistics that are equal on every side.
+    /// Number of statistics that are equal on every side.
     equal: usize,
 }
 
@@ -51,49 +51,49 @@ struct SideHead {
     name: String,
     scenario: String,
     runs: usize,
-    /// `done`, or whatever else the runs ended with.
+    /// Final status of the runs, such as `done`.
     status: String,
 }
 
-/// Something that was set differently.
+/// Parameter that differs between the sides.
 #[derive(Clone, Debug, PartialEq)]
 struct Parameter {
     path: String,
-    /// Instances of which this is true.
+    /// Number of instances with these values.
     instances: usize,
-    /// Per side; none: not set, or not there.
+    /// Value per side; `None` if it is not set or does not exist.
     values: Vec<Option<String>>,
 }
 
-/// One quantity on every side.
+/// Quantity with its value on every side.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
-    /// Pattern of instances, kernel, or nothing.
+    /// Pattern of instances, a kernel, or empty.
     place: String,
     name: String,
     unit: String,
     cells: Vec<Option<Cell>>,
 }
 
-/// One quantity on one side.
+/// Value of a quantity on one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
-    /// The median of the runs.
+    /// Median over all runs of the side.
     value: f64,
-    /// Smallest and largest of the runs.
+    /// Minimum over the side's runs; the maximum is `most`.
     least: f64,
     most: f64,
     runs: usize,
 }
 
-/// How a side differs from the first.
+/// Change of a side relative to the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Change {
-    /// The difference over the value of the first; none where that is 0.
+    /// Difference divided by the first side's value; `None` if that is 0.
     relative: Option<f64>,
-    /// The difference over the larger of both, 0 to 2: what rows are ranked by.
+    /// Difference divided by the larger magnitude, 0 to 2; rows are ranked by it.
     rank: f64,
-    /// Whether the ranges of both sides overlap; none where no side has repetitions.
+    /// True if the ranges of both sides overlap; `None` if no side has repetitions.
     within_noise: Option<bool>,
 }
 
@@ -127,7 +127,7 @@ impl Cell {
 }
 
 impl Row {
-    /// The change of a side against the first.
+    /// Returns the change of a side relative to the first.
     fn change(&self, side: usize) -> Option<Change> {
         let (first, other) = (self.cells[0].as_ref()?, self.cells[side].as_ref()?);
         Some(first.change_to(other))
@@ -137,14 +137,14 @@ impl Row {
         (1..self.cells.len()).map(|side| self.change(side))
     }
 
-    /// The largest change; what one side alone has changed most.
+    /// Returns the largest change; a quantity that only one side has ranks highest.
     fn rank(&self) -> f64 {
         let ranks = self.changes().map(|change| change.map_or(0.0, |c| c.rank));
         let missing = self.cells.iter().any(Option::is_none);
         ranks.fold(if missing { 1.0 } else { 0.0 }, f64::max)
     }
 
-    /// The largest difference itself.
+    /// Returns the largest absolute difference to the first side.
     fn difference(&self) -> f64 {
         let values = self.cells.iter().flatten().map(|cell| cell.value);
         let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| {
@@ -161,13 +161,13 @@ impl Row {
 }
 
 impl Comparison {
-    /// Compares the sides with the first.
+    /// Compares all sides with the first one.
     ///
     /// # Errors
-    /// A system that cannot be read.
+    /// Fails if a system cannot be read.
     ///
     /// # Panics
-    /// Without a side, and with a side without a run.
+    /// Panics if there are no sides, or if a side has no runs.
     pub fn of(sides: &[Side]) -> Result<Self, Diagnostics> {
         assert!(!sides.is_empty() && sides.iter().all(|side| !side.runs.is_empty()));
         let systems: Option<Vec<&Arc<Source>>> =
@@ -215,10 +215,10 @@ impl SideHead {
     }
 }
 
-/// What is counted of a run: place, name, unit, value.
+/// Quantities of a run, each with place, name, unit and value.
 type ComparedStatistic = Vec<(String, String, String, f64)>;
 
-/// A row for each quantity that any run has, in the order in which they are first met.
+/// Returns a row for each quantity that any run has, in the order of first occurrence.
 fn rows(sides: &[Side], of: impl Fn(&Record) -> ComparedStatistic) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut at: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -267,7 +267,7 @@ fn totals_of(run: &Record) -> ComparedStatistic {
     totals
 }
 
-/// Cycles and IPC of every launch, or of every kernel where a run has many launches.
+/// Returns rows with cycles and IPC of every launch, or of every kernel if a run has many launches.
 fn kernel_rows(sides: &[Side]) -> Vec<Row> {
     let runs = || sides.iter().flat_map(|side| &side.runs);
     let one_by_one = runs().all(|run| run.kernels.len() <= LAUNCHES_SHOWN);

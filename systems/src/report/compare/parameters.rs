@@ -1,4 +1,4 @@
-//! What was set differently: overrides, and the systems as built.
+//! Differing settings of a comparison: overrides, and the systems as built.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use warpweave_params::{Diagnostics, Kind, Node, Source, parse, to_ron_line};
 use super::{Parameter, Side};
 use crate::elaboration::address::any_index;
 
-/// What a side sets: path → value.
+/// Settings of one side, as a map from path to value.
 pub(super) struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    /// The overrides of the first run of a side. Of several for one path the last is what applies.
+    /// Returns the overrides of a side's first run. If several set one path, the last one counts.
     pub(super) fn of_overrides(side: &Side) -> Self {
         let overrides = side.runs[0].overrides.iter();
         Self(
@@ -22,10 +22,10 @@ impl Parameters {
         )
     }
 
-    /// Every field of a system as built.
+    /// Returns every field of a system as built.
     ///
     /// # Errors
-    /// What is not RON.
+    /// Fails if the text is not valid RON.
     pub(super) fn of_system(system: &Arc<Source>) -> Result<Self, Diagnostics> {
         let tree = parse(system)?;
         let mut all = Self(BTreeMap::new());
@@ -61,7 +61,8 @@ impl Parameters {
     }
 }
 
-/// What the sides set differently; instances that differ in their indices only and alike are one row.
+/// Returns the settings that differ between the sides. Instances that differ only in their indices
+/// and have equal values share one row.
 pub(super) fn differing(sides: &[Parameters]) -> Vec<Parameter> {
     let mut paths: Vec<&str> = sides
         .iter()

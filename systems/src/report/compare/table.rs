@@ -1,11 +1,12 @@
-//! A comparison as CSV.
+//! Output of a comparison in CSV format.
 
 use super::{Cell, Comparison, Parameter, Row};
 
 impl Comparison {
-    /// Everything that differs as CSV, a row for each quantity and side: `part` (`total`, `kernel`,
-    /// `override`, `system`, `statistic`), `place`, `name`, `unit`, `side`, `value`, `least`, `most`, `runs`,
-    /// `relative_change`, `within_noise`. Totals and kernels are there whether or not they differ.
+    /// Returns all differences as CSV, with a row for each quantity and side. Columns are `part`
+    /// (`total`, `kernel`, `override`, `system`, `statistic`), `place`, `name`, `unit`, `side`,
+    /// `value`, `least`, `most`, `runs`, `relative_change` and `within_noise`. Totals and kernels
+    /// are always included.
     pub fn to_csv(&self) -> String {
         let mut table = Table(csv::Writer::from_writer(Vec::new()));
         table.row([

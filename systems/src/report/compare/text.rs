@@ -1,4 +1,4 @@
-//! A comparison as a page for people.
+//! Output of a comparison as a readable text page.
 
 use std::fmt::{self, Write as _};
 
@@ -8,19 +8,20 @@ use super::{Cell, Change, Comparison, Parameter, Row};
 use crate::report::paint::{Colour, TextStyle, cut};
 use crate::report::text::grouped;
 
-/// Statistics shown.
+/// Maximum number of statistics shown on the page.
 const STATISTICS: usize = 20;
-/// Parameters shown.
+/// Maximum number of parameters shown on the page.
 const PARAMETERS: usize = 20;
-/// Columns of labels, of values, and of changes.
+/// Width in columns of labels; those of values and changes follow.
 const LABELS: usize = 40;
 const VALUES: usize = 14;
 const CHANGES: usize = 10;
-/// What follows a change that may be noise.
+/// Suffix of a change that may be noise.
 const NOISE: &str = " ~";
 
 impl Comparison {
-    /// What differs, the largest changes first. Nothing of an input steers the terminal.
+    /// Returns the differences as text, largest changes first. Control characters in the input do
+    /// not reach the terminal.
     pub fn to_text(&self, colour: Colour) -> String {
         let mut page = Page {
             out: String::new(),
@@ -30,7 +31,7 @@ impl Comparison {
         page.out
     }
 
-    /// Whether any side has several runs.
+    /// True if any side has several runs.
     pub(super) fn has_repetitions(&self) -> bool {
         self.sides.iter().any(|side| side.runs > 1)
     }
@@ -169,13 +170,13 @@ impl Page {
 }
 
 impl Change {
-    /// Whether the runs do not tell the sides apart.
+    /// True if the ranges of the two sides overlap, so the change may be noise.
     pub(super) fn is_noise(self) -> bool {
         self.within_noise == Some(true) && self.rank > 0.0
     }
 }
 
-/// A, B, C, ….
+/// Returns the labels of the sides: A, B, C, ….
 pub(super) fn letters() -> impl Iterator<Item = String> {
     (0..).map(|at: usize| match u8::try_from(at) {
         Ok(at @ 0..26) => char::from(b'A' + at).to_string(),
@@ -183,7 +184,7 @@ pub(super) fn letters() -> impl Iterator<Item = String> {
     })
 }
 
-/// A label of which the end, where names differ, is kept.
+/// Shortens a label but keeps its end, where names differ.
 fn label(text: &str) -> String {
     let width = LABELS - 3;
     let text = printable(text);
@@ -195,7 +196,7 @@ fn label(text: &str) -> String {
     std::iter::once('…').chain(kept).collect()
 }
 
-/// A value in few digits.
+/// Formats a value with few digits.
 pub(super) fn value(cell: &Cell) -> String {
     let x = cell.value;
     if x.fract() == 0.0 && (0.0..1e15).contains(&x) {
@@ -208,7 +209,7 @@ pub(super) fn value(cell: &Cell) -> String {
     }
 }
 
-/// A change in percent, or what there is to say without one.
+/// Formats a change in percent, or a remark if there is no percentage.
 pub(super) fn change_of(change: Option<Change>) -> String {
     match change {
         None => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! One value for each statistic of instances that differ in their indices only.
+//! Combination of each statistic over instances that differ only in their indices.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,17 @@ use super::ComparedStatistic;
 use crate::elaboration::address::any_index;
 use crate::report::{Record, RecordedStatistic};
 
-/// How far the instances of one pattern are combined.
+/// Intermediate state of combining the instances of one pattern.
 struct Combined {
     unit: String,
     value: Option<f64>,
-    /// Parts and wholes of a mean.
+    /// Numerator and denominator of a mean.
     mean: Option<(u128, u128)>,
 }
 
-/// The statistics of a run, combined over instances, and over indices in names, as each says. Series have no one value, nor have
-/// statistics that stand for their instance alone where there are several.
+/// Combines the statistics of a run over instances, and over indices in names, by each statistic's
+/// combination rule. Series are omitted, since they are not single values. Statistics that cannot
+/// be combined are omitted if there are several instances.
 pub(super) fn statistics_of(run: &Record) -> ComparedStatistic {
     let mut patterns: BTreeMap<String, BTreeMap<String, Combined>> = BTreeMap::new();
     for (path, statistics) in &run.stats {

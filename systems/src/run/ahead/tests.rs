@@ -1,4 +1,4 @@
-//! A program that is simulated while it is emulated gives what it gives after its emulation.
+//! Tests that overlapped simulation gives the same results as simulation after emulation.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use super::*;
 use crate::run::{Simulated, Status, Threads};
 use crate::standard_registry;
 
-/// A workload at its smallest size on the tiny machine.
+/// Returns a workload at its smallest size on the tiny machine.
 fn scenario(workload: &str, sets: &[&str]) -> Scenario {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let files = files.display();
@@ -30,7 +30,7 @@ fn simulate(scenario: &Scenario, program: &Arc<Program>, threads: usize) -> Simu
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {})
 }
 
-/// Emulated beside the simulation, so many bytes ahead.
+/// Runs emulation and simulation concurrently, with a limit on the bytes ahead.
 fn beside(scenario: &Scenario, window: u64, threads: usize) -> (Executed, Simulated) {
     let ahead = scenario
         .emulation_ahead_of(window)

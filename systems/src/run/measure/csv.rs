@@ -1,4 +1,4 @@
-//! Intervals in long form, for tables and plots.
+//! Interval statistics as CSV in long form, for tables and plots.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,12 @@ use warpweave_framework::Value;
 use super::Measured;
 
 impl Measured {
-    /// The intervals as comma-separated values, a line for each statistic that changed in each:
-    /// `from,to,path,statistic,value,part,whole`. `None` where there are no intervals.
+    /// Returns the intervals as comma-separated values, with a line for each statistic that
+    /// changed: `from,to,path,statistic,value,part,whole`. Returns `None` without intervals.
     ///
-    /// `value` is empty where nothing was counted. `part` and `whole` are those of a ratio, the sum
-    /// and count of a distribution, and empty for others; the value of a series is what was added to it.
+    /// An empty `value` means that nothing was counted. `part` and `whole` belong to a ratio, or
+    /// are sum and count of a distribution, and are empty otherwise. The value of a series is the
+    /// amount added to it.
     pub fn intervals_csv(&self) -> Option<String> {
         let intervals = self.intervals.as_ref()?;
         let mut text = "from,to,path,statistic,value,part,whole\n".to_owned();
@@ -29,7 +30,7 @@ impl Measured {
     }
 }
 
-/// The last three cells of a line.
+/// Returns the last three cells of a line.
 fn cells(value: &Value) -> String {
     let mean = |part: u64, whole: u64| {
         let mean = (whole > 0).then(|| (part as f64 / whole as f64).to_string());

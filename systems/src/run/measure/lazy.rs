@@ -1,5 +1,4 @@
-//! What was measured, put together when somebody looks at it: a run that is only summed up needs none
-//! of it.
+//! Lazy measurements, computed on first access: a run that reports only totals skips the work.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -8,13 +7,13 @@ use warpweave_framework::InstanceStatistics;
 
 use super::{Clockwork, Ends, Measured, Measurement};
 
-/// A [`Measured`] that is made when it is first used.
+/// Lazily computed [`Measured`], created on first use.
 #[derive(Clone, Debug, Default)]
 pub struct LazyMeasured(Arc<Lazy>);
 
 #[derive(Debug, Default)]
 struct Lazy {
-    /// What it is made from; `None` where nothing was to be measured.
+    /// Source data of the measurement; `None` if nothing was to be measured.
     from: Option<Source>,
     made: OnceLock<Measured>,
 }
@@ -27,7 +26,7 @@ struct Source {
 }
 
 impl LazyMeasured {
-    /// What was measured, if the run ends after core cycle `last` with these statistics.
+    /// Returns the measurements for a run that ends after core cycle `last` with these statistics.
     pub(in crate::run) fn new(
         measurement: &Arc<Measurement>,
         clockwork: &Clockwork<'_>,

@@ -1,4 +1,4 @@
-//! Statistics by kernel and by interval: looks from outside at the ends of core cycles, and what grew
+//! Statistics by kernel and by interval: samples at the ends of core cycles, and the increases
 //! between them.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //!                      outside │ outside   b and c
 //! ```
 //!
-//! The machine evaluates exactly up to a cut before it looks, so that neither threads nor the pieces in
-//! which a run advances matter. A cut for the start or completion of a kernel lies the stop delay of
-//! the system after it: the first time at which any number of threads can meet.
+//! The machine evaluates exactly up to a cut before it is sampled, so threads and run slices do not
+//! matter. A cut for the start or completion of a kernel is delayed by the system's stop delay.
+//! That is the first time at which any number of threads can synchronize.
 //!
 //! Cuts of both sorts part the run into segments. What grew within a segment is kept by itself, so that
 //! the parts of the report are sums over segments; `lazy.rs` makes them when they are asked for,
@@ -31,74 +31,70 @@ use warpweave_framework::{
 pub use self::lazy::LazyMeasured;
 use crate::scenario::Measure;
 
-/// What was measured beyond the totals of a run.
+/// Measurements of a run beyond its totals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// What every statistic grew by while a kernel ran, by number of the launch; what else ran is
-    /// included. `None`: not asked for.
+    /// Increase of every statistic while a kernel ran, by launch number; concurrent kernels are
+    /// included. `None` if not requested.
     pub kernels: Option<BTreeMap<u32, Vec<InstanceStatistics>>>,
-    /// What every statistic grew by while no kernel ran. `None`: not asked for.
+    /// Increase of every statistic while no kernel ran. `None` if not requested.
     pub outside_kernels: Option<Vec<InstanceStatistics>>,
-    /// What every statistic grew by while exactly these kernels ran side by side.
+    /// Increase of every statistic while exactly these kernels ran concurrently.
     pub overlaps: Vec<(Vec<u32>, Vec<InstanceStatistics>)>,
-    /// What changed in each interval. `None`: not asked for.
+    /// Changes in each interval. `None` if not requested.
     pub intervals: Option<Vec<Interval>>,
 }
 
-/// What changed in an interval of core cycles.
+/// Changes of the statistics in an interval of core cycles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// The first core cycle.
+    /// First core cycle of the interval.
     pub from_cycle: u64,
-    /// The first core cycle after it.
+    /// First core cycle after the interval.
     pub to_cycle: u64,
-    /// What statistics grew by; those that did not change are left out.
+    /// Increase of each statistic; unchanged statistics are omitted.
     pub statistics: Vec<InstanceStatistics>,
 }
 
-/// What was measured so far, and when to look next.
+/// Measurements so far, with the state that determines the next sample.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Measurement {
     looks: StatisticSnapshots,
     segments: Vec<Segment>,
-    /// Intervals that ended.
+    /// Number of intervals that have ended.
     intervals: u64,
-    /// The kernels that run since the last cut.
+    /// Kernels running since the last cut.
     running: BTreeSet<u32>,
-    /// Starts whose cuts were made.
+    /// Number of kernel starts with completed cuts.
     starts_cut: usize,
-    /// Completions whose cuts were made.
+    /// Number of kernel completions with completed cuts.
     completions_cut: usize,
 }
 
-/// From one cut to the next.
+/// Segment between two consecutive cuts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Segment {
-    /// Number of the interval that it is part of.
+    /// Index of the interval that contains the segment.
     interval: u64,
-    /// The kernels that ran.
     running: Vec<u32>,
     changes: Changes,
 }
 
-/// When the machine is, and how its cuts lie.
+/// Timing of the machine and of its cuts.
 pub(super) struct Clockwork<'a> {
     pub(super) measure: &'a Measure,
     pub(super) times: &'a KernelTimes,
     pub(super) launches: u32,
-    /// Ticks per core cycle.
     pub(super) period: u64,
-    /// Ticks from the start or completion of a kernel to its cut, that tick included.
+    /// Ticks from the start or completion of a kernel to its cut, including that tick.
     pub(super) delay: u64,
 }
 
-/// How a run ends.
+/// End state of a run, needed for its measurements.
 #[derive(Debug)]
 struct Ends {
     measure: Measure,
-    /// The last core cycle.
     last: u64,
-    /// Kernels that started.
     started: Vec<u32>,
 }
 
@@ -112,13 +108,13 @@ impl Clockwork<'_> {
         }
     }
 
-    /// The cut of the start or completion that came after so many others, and its kernel.
+    /// Returns the cut and kernel of the start or completion that follows `others` earlier ones.
     fn cut_after(&self, moment: Moment, others: usize) -> Option<(u64, u32)> {
         let (at, kernel) = self.times.after(moment, others)?;
         Some((at.0.saturating_add(self.delay - 1), kernel))
     }
 
-    /// The last tick of the interval in which `cycle` lies.
+    /// Returns the last tick of the interval that contains `cycle`.
     fn interval_end(&self, every: u64, cycle: u64) -> u64 {
         let next = (cycle / every).saturating_add(1).saturating_mul(every);
         next.saturating_mul(self.period).saturating_sub(1)
@@ -126,7 +122,7 @@ impl Clockwork<'_> {
 }
 
 impl Measurement {
-    /// The tick after which to look next, as far as is known.
+    /// Returns the tick after which to take the next sample, if it is known.
     pub(super) fn next_cut(&self, clockwork: &Clockwork<'_>) -> Option<u64> {
         self.next_interval(clockwork)
             .into_iter()
@@ -149,7 +145,7 @@ impl Measurement {
         cuts.map(|(cut, _)| cut).min()
     }
 
-    /// Looks at what is due at the end of `tick`; `statistics` shows those that grow.
+    /// Takes the samples due at the end of `tick`; `statistics` reads the growing statistics.
     pub(super) fn look(
         &mut self,
         tick: u64,
@@ -167,7 +163,7 @@ impl Measurement {
         }
     }
 
-    /// Makes the cuts that lie at or before `tick`.
+    /// Makes the kernel cuts at or before `tick`.
     fn cut_kernels(&mut self, tick: u64, clockwork: &Clockwork<'_>) {
         let due = |moment, others| {
             let next = clockwork.cut_after(moment, others);
@@ -194,7 +190,7 @@ impl Measurement {
         });
     }
 
-    /// What was measured, if the run ends after core cycle `last` with these statistics.
+    /// Returns the measurements for a run that ends after core cycle `last` with these statistics.
     fn result(mut self, ends: &Ends, statistics: &[InstanceStatistics]) -> Measured {
         self.end_segment(|look| {
             for instance in statistics {

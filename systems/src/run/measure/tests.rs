@@ -1,4 +1,4 @@
-//! Parts that add up to the whole, however the run was made.
+//! Tests that parts add up to the totals, however the run was divided.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")
 }
 
-/// The file with these values, kernels and intervals measured unless the values say otherwise.
+/// Returns the scenario with these values; kernels and intervals are measured by default.
 fn scenario(file: &str, sets: &[&str]) -> Scenario {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let scenario = Scenario::load(&scenarios().join(file), &sets);
@@ -31,7 +31,7 @@ fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Runs to the end in pieces of so many cycles.
+/// Runs to the end in slices of `slice` cycles.
 fn run(machine: &mut Machine, slice: u64) -> Simulated {
     let never = Arc::new(AtomicBool::new(false));
     loop {
@@ -43,7 +43,7 @@ fn run(machine: &mut Machine, slice: u64) -> Simulated {
     }
 }
 
-/// The numbers of which a value consists, those that do not add up left out.
+/// Returns the additive numbers of a value and omits all others.
 fn amounts(value: &Value) -> Vec<u64> {
     let mut amounts = match value {
         Value::Counter(count) => vec![*count],
@@ -59,7 +59,7 @@ fn amounts(value: &Value) -> Vec<u64> {
 
 type Sums = BTreeMap<(String, String), Vec<u64>>;
 
-/// Adds the parts, each so many times; no part may be larger than the whole.
+/// Adds the parts, each with its multiplier; no part may exceed the whole.
 fn add_up<'a>(parts: impl Iterator<Item = (i64, &'a [InstanceStatistics])>, total: &Sums) -> Sums {
     let mut sums = Sums::new();
     for (times, instances) in parts {
@@ -84,7 +84,7 @@ fn add_up<'a>(parts: impl Iterator<Item = (i64, &'a [InstanceStatistics])>, tota
     sums
 }
 
-/// The parts of `simulated` are the whole: those of kernels and those of intervals.
+/// Checks that the parts of `simulated` add up to the whole, for kernels and for intervals.
 fn adds_up(simulated: &Simulated) {
     let instances = simulated.statistics.iter();
     let all = instances.flat_map(|i| i.values.iter().map(move |s| (i, s)));

@@ -1,4 +1,4 @@
-//! Which launches belong to a region.
+//! Selection of the launches that belong to a region.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,30 @@ use warpweave_trace::{HostCommand, Program};
 use super::Part;
 use crate::scenario::{Outside, Region, Sample};
 
-/// What becomes of each launch of a program.
+/// Treatment of each launch of a program: simulated, warmed or skipped.
 pub(super) struct LaunchSelection {
-    /// By number of the launch; those from the device share that of the launch of the host they come from.
+    /// Part of each launch, by number; device launches share the part of the host launch they come
+    /// from.
     pub(super) parts: Vec<Part>,
-    /// By number of the launch: the launch of the host that it comes from.
+    /// Host launch that each launch comes from, by launch number.
     roots: Vec<u32>,
     pub(super) outside: Outside,
-    /// Launches of the host from which a sample was taken, and those taken; none without a sample.
+    /// Strata of host launches with the sampled ones; empty without a sample.
     pub(super) strata: Vec<Stratum>,
-    /// Launches of the host outside what the sample was taken from, which are not simulated.
+    /// Number of host launches outside the sampled set that are not simulated.
     pub(super) unsampled: u32,
 }
 
-/// Launches that are taken to be alike.
+/// Stratum: launches that are assumed to be similar.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Stratum {
-    /// In the order in which the host launches them.
+    /// All launches of the stratum, in the order in which the host launches them.
     pub(super) launches: Vec<u32>,
-    /// Those that are simulated, ascending.
+    /// Sampled launches, which are simulated, in ascending order.
     pub(super) taken: Vec<u32>,
 }
 
-/// What a launch of the host and all that comes from it do.
+/// Work of a host launch and all its descendants.
 #[derive(Clone, Copy, Default)]
 struct LaunchWork {
     work_groups: u64,
@@ -82,7 +83,7 @@ impl LaunchSelection {
         })
     }
 
-    /// A launch of the host and all that come from it, ascending.
+    /// Returns a host launch and all its descendants, ascending.
     pub(super) fn family_of(&self, root: u32) -> impl Iterator<Item = u32> {
         let roots = (0_u32..).zip(&self.roots);
         roots
@@ -91,7 +92,7 @@ impl LaunchSelection {
     }
 }
 
-/// By number of the launch: the launch of the host that it comes from.
+/// Returns the host launch that each launch comes from, by launch number.
 fn roots(program: &Program) -> Vec<u32> {
     let mut roots: Vec<u32> = Vec::with_capacity(program.kernels.len());
     for (kernel, trace) in (0_u32..).zip(&program.kernels) {
@@ -123,7 +124,7 @@ fn parts(outside: Outside, roots: &[u32], launched: &[u32], chosen: &[u32]) -> V
     roots.iter().map(|root| of_roots[*root as usize]).collect()
 }
 
-/// Every range has to hold a launch.
+/// Checks that every range contains a launch.
 fn check_numbers(region: &Region, program: &Program, launched: &[u32]) -> Result<(), Diagnostic> {
     for range in &region.launches {
         let from = range.value.from;
@@ -159,7 +160,7 @@ fn nothing(region: &Region, does: &[LaunchWork], launched: &[u32]) -> Diagnostic
         .hint(hint)
 }
 
-/// Takes a sample of the launches that were chosen.
+/// Samples the selected launches and returns the strata.
 fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[LaunchWork]) -> Vec<Stratum> {
     let mut strata: BTreeMap<(&str, u32), Stratum> = BTreeMap::new();
     for launch in chosen {
@@ -191,7 +192,7 @@ fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[LaunchWork]) 
     strata.into_values().collect()
 }
 
-/// So many of the launches, each as likely as any other, in their order.
+/// Draws at most `most` launches uniformly at random, kept in order.
 fn draw(launches: &[u32], most: usize, dice: CounterRng) -> Vec<u32> {
     let mut order: Vec<usize> = (0..launches.len()).collect();
     let taken = most.min(launches.len());

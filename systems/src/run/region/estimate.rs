@@ -1,11 +1,12 @@
-//! How long the launches take from which a sample was simulated.
+//! Estimate of a program's duration from a sample of its launches.
 //!
-//! The cycles of a run are those in which the host works between launches, and what each launch adds: the
-//! cycles from the completion before it, or from when the host begins it if that is later, to its own. The host's are known,
-//! for it goes through all its commands. Of each stratum the mean of what its simulated launches add
-//! stands for the others; the interval is that of stratified sampling without replacement (Cochran, Sampling
-//! Techniques, 3rd edition, chapter 5), with Satterthwaite's degrees of freedom. It says how much launches of one stratum
-//! differ from each other, and nothing of what contents of caches and overlaps would be in a whole run.
+//! The cycles of a run are the host's work between launches, plus the added cycles of each launch.
+//! A launch adds the cycles up to its completion, from the previous completion or from its start at
+//! the host, whichever is later. The host's cycles are known, because it executes all its commands.
+//! In each stratum, the mean of the simulated launches is used for the others. The interval is that
+//! of stratified sampling without replacement (Cochran, Sampling Techniques, 3rd edition, chapter
+//! 5), with Satterthwaite's degrees of freedom. It covers the variation between launches of a
+//! stratum. It does not cover the effects of cache contents and overlaps in a full run.
 
 use warpweave_components::launch_plan::LaunchPlan;
 use warpweave_framework::Tick;
@@ -13,23 +14,23 @@ use warpweave_framework::Tick;
 use super::choice::{LaunchSelection, Stratum};
 use crate::report::grouped;
 
-/// How many cycles a program takes of which a sample of the launches was simulated.
+/// Estimated cycles of a program from a simulated sample of its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// Core cycles.
+    /// Estimated duration of the run in core cycles.
     pub cycles: u64,
-    /// The 95 % interval, both ends included.
+    /// Confidence interval of 95 %, both ends included.
     pub interval: [u64; 2],
-    /// Launches of the host that it is for.
+    /// Number of host launches that the estimate covers.
     pub launches: u32,
-    /// Launches of the host that it rests on.
+    /// Number of host launches in the simulated sample.
     pub simulated: u32,
-    /// Whether it is for every launch of the program.
+    /// True if the estimate covers every launch of the program.
     pub whole: bool,
 }
 
 impl Estimate {
-    /// The estimate with its interval, in words.
+    /// Returns the estimate with its interval in words.
     pub fn in_words(&self) -> String {
         let of = if self.whole {
             "the whole program".to_owned()
@@ -42,17 +43,17 @@ impl Estimate {
     }
 }
 
-/// A sum that is known up to an error of this variance.
+/// Estimated sum with its variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct EstimatedSum {
     value: f64,
     variance: f64,
-    /// Of the variance.
+    /// Degrees of freedom of the variance.
     degrees: f64,
 }
 
-/// The estimate from what ran; none without a sample, or if something did not come to its end. `times` tells when
-/// a launch left the host and completed.
+/// Computes the estimate from the launches that ran. Returns `None` without a sample, or if a
+/// launch is incomplete. `times` returns when a launch left the host and when it completed.
 pub(super) fn of(
     choice: &LaunchSelection,
     plan: &LaunchPlan,
@@ -98,7 +99,7 @@ pub(super) fn of(
     })
 }
 
-/// When a launch ran, in ticks.
+/// Times of a simulated launch, in ticks.
 struct LaunchInterval {
     launch: u32,
     begun: u64,
@@ -106,16 +107,16 @@ struct LaunchInterval {
     completed: u64,
 }
 
-/// What launches add to the run.
+/// Time that each launch adds to the run.
 #[derive(Default)]
 struct LaunchContribution {
     launches: Vec<LaunchInterval>,
-    /// In the order of launches.
+    /// Added ticks, in the order of launches.
     ticks: Vec<u64>,
 }
 
 impl LaunchContribution {
-    /// Computes what each adds; their sum.
+    /// Computes the added ticks of each launch and returns their sum.
     fn split(&mut self) -> u64 {
         let mut order: Vec<usize> = (0..self.launches.len()).collect();
         order.sort_by_key(|at| (self.launches[*at].completed, self.launches[*at].launch));
@@ -138,7 +139,7 @@ impl LaunchContribution {
     }
 }
 
-/// What all launches of a stratum add.
+/// Estimates the total added by all launches of a stratum.
 fn expand(stratum: &Stratum, added: &LaunchContribution) -> EstimatedSum {
     let taken = stratum.taken.iter().filter_map(|launch| added.of(*launch));
     let taken: Vec<f64> = taken.collect();
@@ -170,8 +171,8 @@ fn add(sums: impl Iterator<Item = EstimatedSum>) -> EstimatedSum {
     total
 }
 
-/// Student's t that 97.5 % lie below, for at least this many degrees of freedom. Source: the usual table, three
-/// digits after the point rounded up.
+/// Returns the 97.5 % quantile of Student's t for at least this many degrees of freedom. Source:
+/// the usual table, three digits after the point rounded up.
 fn t_975(degrees: f64) -> f64 {
     const ONE_BY_ONE: [f64; 30] = [
         12.707, 4.303, 3.183, 2.777, 2.571, 2.447, 2.365, 2.307, 2.263, 2.229, 2.201, 2.179, 2.161,
@@ -229,7 +230,8 @@ mod tests {
         };
         let sum = expand(&stratum, &added);
         assert_eq!((sum.value, sum.variance), (40.0, 0.0));
-        // Of four launches two: mean 20, variance 200 of single values, 16 * (1 - 1/2) * 200 / 2 of the sum.
+        // Two of four launches: mean 20, variance 200 of single values, 16 * (1 - 1/2) * 200 / 2 of
+        // the sum.
         stratum.launches = vec![4, 5, 6, 7];
         let sum = expand(&stratum, &added);
         assert_eq!((sum.value, sum.variance), (80.0, 800.0));

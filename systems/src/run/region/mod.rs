@@ -1,4 +1,4 @@
-//! Simulating a part of a program: which launches run, what is replayed before them, and what that says of the
+//! Regions of interest: which launches run, which are replayed before them, and estimates for the
 //! whole program.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!   estimate.rs ◄── cycles of what ran                    replay: untimed launches along the wires
 //! ```
 //!
-//! `choice.rs` chooses launches, `estimate.rs` says from those of a sample how long the program takes.
+//! `choice.rs` selects launches, and `estimate.rs` estimates the program's duration from a sample.
 
 mod choice;
 mod estimate;
@@ -28,39 +28,40 @@ use self::choice::LaunchSelection;
 pub use self::estimate::Estimate;
 use crate::scenario::{Outside, Region};
 
-/// What became of a launch of a program of which a part is simulated.
+/// Treatment of a launch when only a part of the program is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// It belongs to the region.
+    /// The launch belongs to the region.
     Region,
-    /// It was simulated because it lies before one that does.
+    /// The launch was simulated because it precedes one in the region.
     Before,
-    /// Its accesses went through the caches.
+    /// Only its accesses were replayed, to warm the caches.
     Warmed,
-    /// Nothing of it happened.
+    /// The launch was skipped, without any effect.
     Skipped,
 }
 
-/// What a run of a part of a program was.
+/// Summary of a run that simulated a part of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionResult {
-    /// What became of launches outside the region.
+    /// Treatment of launches outside the region.
     pub outside: Outside,
-    /// Launches of the program, those from the device included.
+    /// Number of launches in the program, including those from the device.
     pub launches: u32,
-    /// How many of them were what.
+    /// Number of launches with each treatment.
     parts: [(Part, u32); 4],
-    /// Core cycles from the first launch of the region to its last completion; `None` when one is missing.
+    /// Core cycles from the first launch of the region to its last completion; `None` if either is
+    /// missing.
     pub cycles: Option<u64>,
-    /// Wavefront instructions of the launches of the region.
+    /// Wavefront instructions issued by the launches of the region.
     pub wavefront_instructions: u64,
-    /// How long the whole program takes; `None` without a sample, or when the run did not come to its end.
+    /// Estimated duration of the program; `None` without a sample, or if the run did not complete.
     pub estimate: Option<Estimate>,
 }
 
 impl RegionResult {
-    /// How many launches of the program were this.
+    /// Returns the number of launches with this treatment.
     pub fn count(&self, part: Part) -> u32 {
         let mut parts = self.parts.iter();
         parts
@@ -68,7 +69,7 @@ impl RegionResult {
             .map_or(0, |(_, count)| *count)
     }
 
-    /// What was simulated and what became of the rest, in words.
+    /// Describes in words which launches were simulated, and the treatment of the rest.
     pub fn in_words(&self) -> String {
         let rest = [
             (Part::Before, "simulated before it"),
@@ -88,19 +89,19 @@ impl RegionResult {
     }
 }
 
-/// A part of a program, on a machine.
+/// Region of a program, prepared for a machine.
 pub(crate) struct RegionRun {
     choice: LaunchSelection,
     pub(crate) plan: Arc<LaunchPlan>,
-    /// The host, and the wires of the system; none before the first replay.
+    /// Index of the host and the wires of the system; `None` before the first replay.
     wires: Option<(usize, UntimedWires)>,
 }
 
 impl RegionRun {
-    /// Chooses from the launches of a program.
+    /// Selects the launches of a program that belong to the region.
     ///
     /// # Errors
-    /// A region without a launch, or a number that no launch has.
+    /// Fails if the region contains no launch, or if it names a launch number that does not exist.
     pub(super) fn new(region: &Region, program: &Program) -> Result<Self, Diagnostic> {
         let choice = LaunchSelection::new(region, program)?;
         let fate = |part: &Part| match part {
@@ -116,17 +117,17 @@ impl RegionRun {
         })
     }
 
-    /// What became of a launch, or of the one of the host that it comes from.
+    /// Returns the treatment of a launch, which is that of its host launch.
     pub(super) fn part(&self, kernel: u32) -> Part {
         self.choice.parts[kernel as usize]
     }
 
-    /// Whether a launch is simulated.
+    /// True if a launch is simulated, in or before the region.
     pub(super) fn simulates(&self, kernel: u32) -> bool {
         matches!(self.part(kernel), Part::Region | Part::Before)
     }
 
-    /// What tells this part of the program from others: the name of the part of each launch, in order.
+    /// Returns a string that identifies this region: the name of each launch's part, in order.
     pub(super) fn description(&self) -> String {
         let letters = self.choice.parts.iter().map(|part| match part {
             Part::Region => 'r',
@@ -137,15 +138,15 @@ impl RegionRun {
         letters.collect()
     }
 
-    /// When launches are to be replayed next.
+    /// Returns the time of the next replay, if one is due.
     pub(super) fn due(&self) -> Option<Tick> {
         self.plan.due()
     }
 
-    /// Replays the launches that wait for it, each with all that was launched from it.
+    /// Replays the launches that are due, each with its descendants.
     ///
     /// # Errors
-    /// A component between the host and the memory that takes no messages of no time.
+    /// Fails if a component between the host and the memory does not support functional accesses.
     pub(super) fn replay(&mut self, simulation: &mut Simulation) -> Result<(), UntimedError> {
         let (host, wires) = self.wires.get_or_insert_with(|| {
             let host = simulation
@@ -164,7 +165,7 @@ impl RegionRun {
         Ok(())
     }
 
-    /// What the run was, from the ticks at which each launch left the host and completed.
+    /// Summarizes the run from the ticks at which each launch left the host and completed.
     pub(super) fn result(
         &self,
         program: &Program,

@@ -1,4 +1,4 @@
-//! Which launches a region takes.
+//! Tests the selection of launches by a region.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use warpweave_trace::{
 use super::Part::{self, Before, Region, Skipped, Warmed};
 use super::choice::LaunchSelection;
 
-/// What becomes of the launches of a program with this region.
+/// Returns the treatment of each launch of a program with this region.
 fn choose(text: &str, program: &Program) -> Result<Vec<Part>, String> {
     let node = parse(&Source::new("region.ron", text)).unwrap();
     let region = crate::scenario::Region::read(&node).unwrap();
@@ -20,7 +20,7 @@ fn choose(text: &str, program: &Program) -> Result<Vec<Part>, String> {
         .map_err(|problem| problem.to_string())
 }
 
-/// A kernel of so many work-groups of one instruction.
+/// Returns a kernel with this many work-groups of one instruction each.
 fn kernel(name: &str, work_groups: u32, parent: Option<u32>) -> Arc<KernelTrace> {
     let code = Code {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! A system that says what is different from another.
+//! Extension of one system by another that states only the differences.
 
 use warpweave_params::{
     Diagnostic, Diagnostics, Kind, Node, Struct, from_node, name_hint, same_key,
@@ -6,15 +6,15 @@ use warpweave_params::{
 
 use super::take_field;
 
-/// Maps of a system or module that entries can be left out of.
+/// Maps of a system or module from which entries can be removed.
 const MAPS: [&str; 8] = [
     "params", "clocks", "modules", "presets", "for", "parts", "wires", "ports",
 ];
 
-/// The system `base` with the changes that `change` states.
+/// Returns the system `base` with the changes in `change`.
 ///
 /// # Errors
-/// Changes of parts and modules that the base does not have, and names to leave out likewise.
+/// Fails if parts or modules to change or remove do not exist in the base.
 pub(super) fn extend(mut base: Node, mut change: Node) -> Result<Node, Diagnostics> {
     let mut problems = Diagnostics::new();
     scope(&mut base, &mut change, "the system", &mut problems);
@@ -24,8 +24,8 @@ pub(super) fn extend(mut base: Node, mut change: Node) -> Result<Node, Diagnosti
     problems.into_result(base)
 }
 
-/// Leaves out what a scope leaves out and checks that what it changes is there; changes to modules
-/// are carried out and taken out of `change`.
+/// Removes the entries that a scope lists for removal and checks that changed entries exist.
+/// Changes to modules are applied and removed from `change`.
 fn scope(base: &mut Node, change: &mut Node, what: &str, problems: &mut Diagnostics) {
     if let Some(without) = take_field(change, "without") {
         for left_out in without.fields() {
@@ -101,7 +101,7 @@ fn leave_out(base: &mut Node, map: &str, key: &Node, what: &str, problems: &mut 
     }
 }
 
-/// The error that the base has no entry `key`.
+/// Reports that the base has no entry `key`.
 fn unknown(base: &Node, map: &str, key: &Node, what: &str, problems: &mut Diagnostics) {
     let Some(name) = key.as_str() else {
         return;

@@ -1,4 +1,4 @@
-//! One system from several files.
+//! Composition of one system from several files.
 //!
 //! ```text
 //!  machine.ron: System(extends: "base.ron", include: ["library.ron"], parts: { changes })
@@ -7,7 +7,7 @@
 //!       └── library.ron  a Library: modules, presets and parameters to use, added here
 //! ```
 //!
-//! The result is the tree of one system file in which every value knows the file it is from.
+//! The result is a tree like that of one system file, in which every value records its source file.
 
 mod extend;
 
@@ -23,10 +23,10 @@ use warpweave_params::{
 use self::extend::extend;
 use super::files::read_named;
 
-/// What a library may define for the files that include it.
+/// Kinds of definitions that a library may provide to the files that include it.
 const DEFINITIONS: [&str; 3] = ["params", "modules", "presets"];
 
-/// A library file.
+/// Library file with definitions for other files.
 #[derive(Deserialize)]
 struct Library {
     #[serde(default, rename = "summary")]
@@ -41,11 +41,11 @@ struct Library {
     presets: Option<Node>,
 }
 
-/// Puts the system file `node`, which stands at `path`, together with the files that it names.
-/// Returns the whole and the paths of the other files, each once.
+/// Composes the system file `node`, located at `path`, with the files it names. Returns the result
+/// and the distinct paths of the other files.
 ///
 /// # Errors
-/// Everything wrong with any of the files, each with its place.
+/// Returns all problems in any of the files, each with its location.
 pub(super) fn compose(
     path: &Path,
     node: Node,
@@ -69,34 +69,34 @@ pub(super) fn compose(
 
 struct Composer {
     reading: Files,
-    /// What was read, by the path without links and detours.
+    /// Files that were read, by canonical path.
     files: BTreeMap<PathBuf, Node>,
-    /// What libraries define with those that they include; nothing of one with mistakes, which are
-    /// reported where it is read first.
+    /// Definitions of each library, including those of its own includes. A library with errors has
+    /// none; the errors are reported on its first read.
     libraries: BTreeMap<PathBuf, Vec<Field>>,
-    /// Paths as first written.
+    /// Paths of the files, as first written.
     order: Vec<PathBuf>,
-    /// The files being read, outermost first.
+    /// Files currently being read, outermost first.
     chain: Vec<Link>,
 }
 
-/// A file being read.
+/// File that is currently being read.
 struct Link {
     real: PathBuf,
     shown: PathBuf,
-    /// Where another file names it.
+    /// Location in another file that names it.
     named_at: Option<Placed<PathBuf>>,
 }
 
-/// The path by which a file is known however it is written.
+/// Returns the canonical path of a file, independent of how it is written.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 impl Composer {
-    /// The system file at `path` with what it includes and extends.
+    /// Returns the system file at `path` with its includes and extensions applied.
     fn system(&mut self, path: &Path, mut node: Node) -> Result<Node, Diagnostics> {
-        // Anything else is refused by whoever reads the system.
+        // Anything else is rejected by the reader of the system.
         if node.name().is_none_or(|name| name.text != "System") {
             return Ok(node);
         }
@@ -126,7 +126,7 @@ impl Composer {
         extend(base, node)
     }
 
-    /// What libraries define together.
+    /// Returns the combined definitions of the included libraries.
     fn included(
         &mut self,
         path: &Path,
@@ -182,7 +182,7 @@ impl Composer {
         }
     }
 
-    /// Reads the file that `named` names in the one at `path`, and what `read` makes of it.
+    /// Reads the file `named` in the file at `path` and returns the result of `read`.
     fn follow<T>(
         &mut self,
         path: &Path,
@@ -217,7 +217,7 @@ impl Composer {
         result
     }
 
-    /// The error that a file which is being read is named again.
+    /// Reports that a file names another one that is still being read.
     fn cycle(&self, first: usize, named: &Placed<PathBuf>) -> Diagnostic {
         let links = &self.chain[first..];
         let name = |link: &Link| {
@@ -237,7 +237,7 @@ impl Composer {
     }
 }
 
-/// Refuses a file that holds something else than its place asks for.
+/// Rejects a file whose content is of another kind than required.
 fn refuse_other(node: &Node, wanted: &str, hint: &str) -> Result<(), Diagnostic> {
     if node.name().is_some_and(|name| name.text == wanted) {
         return Ok(());
@@ -246,7 +246,7 @@ fn refuse_other(node: &Node, wanted: &str, hint: &str) -> Result<(), Diagnostic>
     Err(Diagnostic::error(message).at(&node.head_span()).hint(hint))
 }
 
-/// Adds what one library defines to what others do, who may not define the same.
+/// Adds the definition of one library to those of the others, and reports duplicates.
 fn add_unique(all: &mut Vec<Field>, definitions: Field, problems: &mut Diagnostics) {
     let Some(known) = all.iter_mut().find(|field| field.name == definitions.name) else {
         return all.push(definitions);
@@ -269,7 +269,7 @@ fn add_unique(all: &mut Vec<Field>, definitions: Field, problems: &mut Diagnosti
     }
 }
 
-/// Gives a file what it includes, before its own; its own of the same name take the place.
+/// Inserts included definitions before the file's own, which override those of the same name.
 fn define(node: &mut Node, definitions: Vec<Field>) {
     let Kind::Struct(Struct { fields, .. }) = &mut node.kind else {
         return;
@@ -300,7 +300,7 @@ fn field(name: &str, value: Node) -> Field {
     }
 }
 
-/// Takes a field out of a value.
+/// Removes a field from a value and returns it.
 fn take_field(node: &mut Node, name: &str) -> Option<Node> {
     let Kind::Struct(Struct { fields, .. }) = &mut node.kind else {
         return None;

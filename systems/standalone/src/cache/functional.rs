@@ -1,4 +1,4 @@
-//! One or two levels of tags, without time: which accesses hit.
+//! Functional cache model: one or two levels of tags, which determine hits without timing.
 
 use serde::Serialize;
 use warpweave_components::cache::replacement::{Lru, Replacement};
@@ -7,25 +7,25 @@ use warpweave_framework::{Environment, Policy, SpecError};
 
 use super::Access;
 
-/// The shape of one level.
+/// Size, associativity and line size of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
-    /// Capacity.
+    /// Capacity of the level in bytes.
     pub size_bytes: u32,
-    /// Lines per set.
+    /// Associativity: number of lines in each set.
     pub ways: u32,
-    /// Bytes per line.
+    /// Line size of the level in bytes.
     pub line_bytes: u32,
 }
 
-/// A named geometry: a first level, and a second one that sees its misses.
+/// Named geometry: a first level, and optionally a second one that sees its misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Preset {
-    /// Name in the table of the reference.
+    /// Name used in the table of the reference.
     pub name: &'static str,
     /// First level, or the only one.
     pub first: Shape,
-    /// Second level, always LRU.
+    /// Second level, if any; always with LRU replacement.
     pub second: Option<Shape>,
 }
 
@@ -45,7 +45,7 @@ const fn preset(name: &'static str, first: Shape) -> Preset {
     }
 }
 
-/// The geometries of the reference table.
+/// Geometries of the reference table, by name.
 pub const GEOMETRIES: [Preset; 8] = [
     preset("L1_16k_4w", shape(16, 4, 128)),
     preset("L1_16k_4w_l64", shape(16, 4, 64)),
@@ -61,22 +61,22 @@ pub const GEOMETRIES: [Preset; 8] = [
     },
 ];
 
-/// What was counted.
+/// Hit and miss counts of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Accesses.
+    /// Number of accesses to the first level.
     pub accesses: u64,
-    /// Hits of the first level.
+    /// Number of hits in the first level.
     pub hits: u64,
-    /// Misses of the first level.
+    /// Number of misses in the first level.
     pub misses: u64,
-    /// Of those, hits of the second level, if there is one.
+    /// Hits in the second level among these misses; `None` without one.
     pub l2_hits: Option<u64>,
-    /// And misses of it.
+    /// Misses in the second level; `None` without one.
     pub l2_misses: Option<u64>,
 }
 
-/// Tags of one or two levels. Reads and writes both allocate.
+/// Tag arrays of one or two levels. Both reads and writes allocate.
 pub struct Functional {
     first: Level,
     second: Option<Level>,
@@ -120,10 +120,10 @@ impl Level {
 }
 
 impl Functional {
-    /// An empty cache of this geometry, with a policy that was made in Rust.
+    /// Creates an empty cache of this geometry, with a policy built in Rust.
     ///
     /// # Errors
-    /// When the policy cannot order so many ways.
+    /// Returns an error if the policy does not support the number of ways.
     pub fn new(preset: &Preset, replacement: &Policy<Replacement>) -> Result<Self, SpecError> {
         let second = preset
             .second
@@ -141,10 +141,10 @@ impl Functional {
         })
     }
 
-    /// The empty tags of a described cache, without its other features.
+    /// Creates empty tags for a cache description, without its other features.
     ///
     /// # Errors
-    /// When the description does not fit, or there is no such policy in the environment.
+    /// Returns an error if the description is invalid, or its policy is not in the environment.
     pub fn described(spec: &CacheSpec, environment: &Environment) -> Result<Self, SpecError> {
         let geometry = spec.check()?;
         Ok(Self {
@@ -154,7 +154,7 @@ impl Functional {
         })
     }
 
-    /// One access: whether it hits in the first level.
+    /// Performs one access. Returns true on a hit in the first level.
     #[inline]
     pub fn access(&mut self, access: Access) -> bool {
         self.counts.accesses += 1;
@@ -175,7 +175,7 @@ impl Functional {
         hit
     }
 
-    /// What was counted so far.
+    /// Returns the counts of all accesses so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

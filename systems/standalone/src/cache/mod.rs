@@ -1,8 +1,8 @@
-//! `warpweave bench cache` and `warpweave validate cache`.
+//! Implementation of `warpweave bench cache` and `warpweave validate cache`.
 //!
-//! A trace names bytes in order, without times, so the presets run the tag array alone: which
-//! accesses hit. A description file runs the whole component, with a requester that keeps it busy
-//! and a memory of fixed latency below.
+//! A trace lists byte addresses in order, without times. The presets therefore run only the tag
+//! array, which determines hits. A description file runs the complete component, with a requester
+//! that keeps it busy and a lower-level memory of fixed latency.
 
 mod functional;
 mod reference;

@@ -1,4 +1,4 @@
-//! Our hits beside those of the reference simulator.
+//! Comparison of our hits with those of the reference simulator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::folder::table_named;
 use crate::table::shown;
 use crate::{Comparison, Own, RowProblem, StandaloneError, Table, Tolerance};
 
-/// A row of the table of the reference.
+/// Row of the table of the reference.
 #[derive(Deserialize)]
 struct Row {
     trace: String,
@@ -46,11 +46,11 @@ impl Row {
     }
 }
 
-/// Accesses, hits and misses, and hits and misses of the second level; nothing where the reference
-/// has no number.
+/// Accesses, hits and misses, then hits and misses of the second level. `None` if the reference has
+/// no number.
 type Counted = [Option<u64>; 5];
 
-/// A row of a table of a user's own.
+/// Row of the table in a user's own data.
 #[derive(Deserialize)]
 struct OwnRow {
     trace: String,
@@ -74,7 +74,7 @@ impl OwnRow {
     }
 }
 
-/// The reference's hits and misses of one trace, access by access.
+/// Reference hits and misses of one trace, access by access.
 #[derive(Deserialize)]
 struct HitBits {
     trace: String,
@@ -82,13 +82,13 @@ struct HitBits {
     hit_bits: String,
 }
 
-/// The geometry of the table of hit bits.
+/// Name and geometry of the reference table of hit bits.
 const HIT_BITS: (&str, &str) = ("hitbits_L1_16k_4w", "L1_16k_4w");
 
-/// The table of hit bits of a user's own.
+/// Name of the table of hit bits in a user's own data.
 const OWN_HIT_BITS: &str = "hitbits";
 
-/// The policies that a reference may name.
+/// Replacement policies that a reference may name.
 const POLICIES: [&str; 4] = ["LRU", "FIFO", "LFU", "BIT_PLRU"];
 
 fn policy(name: &str) -> Option<Policy<Replacement>> {
@@ -101,9 +101,9 @@ fn policy(name: &str) -> Option<Policy<Replacement>> {
     })
 }
 
-/// How closely the misses of a policy are met on a trace. The reference draws among unmarked ways
-/// where `BitPlru` takes the lowest: that decides everything where a loop is a little larger than its
-/// sets, little where accesses are random, and nothing elsewhere.
+/// Returns the tolerance for the misses of a policy on a trace. The reference chooses randomly
+/// among unmarked ways where `BitPlru` takes the lowest. The effect is large if a loop slightly
+/// exceeds its sets, small for random accesses, and zero elsewhere.
 fn tolerance(policy: &str, trace: &str) -> Tolerance {
     match (policy, trace) {
         ("BIT_PLRU", "conflict_4k" | "loop_20k" | "loop_64k") => {
@@ -115,7 +115,7 @@ fn tolerance(policy: &str, trace: &str) -> Tolerance {
     }
 }
 
-/// Traces of the folder, read once.
+/// Traces of the folder, cached after the first read.
 struct Traces<'a> {
     folder: &'a Path,
     read: BTreeMap<String, Vec<Access>>,
@@ -138,11 +138,11 @@ impl<'a> Traces<'a> {
     }
 }
 
-/// Compares with the reference data in `folder`: `summary.csv`, the table of hit bits, and the traces
-/// that they name.
+/// Compares with the reference data in `folder`: `summary.csv`, the table of hit bits, and the
+/// traces that they name.
 ///
 /// # Errors
-/// When the folder does not hold them, or a row is none of the reference.
+/// Returns an error if the folder lacks these files, or a row does not belong to the reference.
 pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     let mut comparison = Comparison::new();
     let mut traces = Traces::of(folder);
@@ -188,13 +188,13 @@ pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     Ok(comparison)
 }
 
-/// Compares a cache with data of a user's own in `folder`: `summary.csv` with the columns `trace` and
-/// any of `policy, accesses, hits, misses, l2_hits, l2_misses`; `hitbits.csv` with `trace, hit_bits`
-/// and `policy`; the traces that they name. The policy is that of the row, and of the description where
-/// the preset is one.
+/// Compares a cache with a user's own data in `folder`. `summary.csv` has the column `trace` and
+/// any of `policy, accesses, hits, misses, l2_hits, l2_misses`. `hitbits.csv` has `trace, hit_bits`
+/// and `policy`. The folder also holds the traces that they name. The policy is that of the row, or
+/// that of the description if the preset is one.
 ///
 /// # Errors
-/// When the folder holds neither table, or a row, a trace or the preset is none.
+/// Returns an error if the folder has neither table, or a row, a trace or the preset is invalid.
 pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, StandaloneError> {
     let held = Held::of(own)?;
     let mut comparison = Comparison::new();
@@ -237,7 +237,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
     Ok(comparison)
 }
 
-/// The cache that is held against a user's own data.
+/// Cache that is compared with a user's own data.
 enum Held<'a> {
     Named(&'static Preset),
     Described(Box<Bench>, &'a Own<'a>),
@@ -263,7 +263,7 @@ impl<'a> Held<'a> {
         Ok(Self::Described(Box::new(bench), own))
     }
 
-    /// The empty cache; otherwise what is wrong with the policy and what to do.
+    /// Creates the empty cache. On error returns the problem with the policy and a hint.
     fn build(&self, policy: Option<&str>) -> Result<Functional, (String, String)> {
         let built = match self {
             Self::Named(preset) => Functional::new(preset, &known(policy.unwrap_or("LRU"))?),
@@ -282,7 +282,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// The policy of this name; otherwise the problem and what to do.
+/// Returns the policy of this name. On error returns the problem and a hint.
 fn known(name: &str) -> Result<Policy<Replacement>, (String, String)> {
     policy(name).ok_or_else(|| {
         let problem = format!("no policy of ours goes by the name {}", shown(name));
@@ -323,7 +323,7 @@ fn preset_of(row: &Row) -> Result<&'static Preset, (String, String)> {
         })
 }
 
-/// Compares what both counted; whether there was anything.
+/// Compares the counts that both have. Returns true if there were any.
 fn compare_counts(
     comparison: &mut Comparison,
     case: &str,
@@ -387,7 +387,8 @@ mod tests {
 
     use super::*;
 
-    /// The first accesses of six traces of the reference, packed as the whole folder is.
+    /// Returns a folder with the first accesses of six reference traces, compressed like the
+    /// complete data.
     fn prefixes() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let table = include_str!("testdata/prefixes.csv");
@@ -442,7 +443,7 @@ mod tests {
         assert_eq!(comparison.misses().len(), 1);
     }
 
-    /// A cache that is not the one of the reference: its other policy.
+    /// Tests a cache that differs from the reference in its policy.
     #[test]
     fn another_policy_misses() {
         let folder = prefixes();

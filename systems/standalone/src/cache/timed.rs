@@ -1,5 +1,5 @@
-//! The whole component under a trace: a requester that sends as fast as the cache takes, and a memory
-//! of fixed latency below.
+//! Timed simulation of the complete cache component under a trace. A requester sends as fast as the
+//! cache accepts, and the lower-level memory has a fixed latency.
 //!
 //! ```text
 //!   requester ──► cache ──► memory
@@ -23,36 +23,36 @@ use warpweave_framework::{
 use super::Access;
 use crate::{Description, Distribution, StandaloneError};
 
-/// A description file of this bench.
+/// Description file of the cache bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bench {
-    /// The cache.
+    /// Description of the cache under test.
     pub cache: CacheSpec,
-    /// Cycles from a request being readable at the memory to its answer.
+    /// Memory latency: cycles from a request being readable at the memory to its answer.
     pub memory_latency_cycles: u32,
     #[serde(skip)]
     description: Option<Description>,
 }
 
-/// What came of a run.
+/// Measured results of a timed run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timed {
-    /// Cycles until the last answer.
+    /// Number of cycles until the last answer.
     pub cycles: Cycle,
-    /// Accesses answered per cycle.
+    /// Throughput in answered accesses per cycle.
     pub accesses_per_cycle: f64,
     /// Reads and writes that were served by the cache.
     pub hits: u64,
-    /// Those that were served from below.
+    /// Reads and writes that were served by the next lower level.
     pub misses: u64,
-    /// Cycles from sending to answer.
+    /// Latency of accesses, in cycles from sending to answer.
     pub latency: Option<Distribution>,
-    /// Accesses that reached beyond the end of a line and were cut there.
+    /// Accesses that crossed the end of a line and were truncated there.
     pub cut: u64,
-    /// Every counter of the cache.
+    /// All counters of the cache, by name.
     pub counters: Vec<(String, u64)>,
-    /// Per access: whether the cache served it.
+    /// Per access, true if the cache served it.
     #[serde(skip)]
     pub served: Vec<bool>,
 }
@@ -61,7 +61,7 @@ impl Bench {
     /// Reads a description file.
     ///
     /// # Errors
-    /// Place and problem of what does not fit.
+    /// Returns the position and description of what is invalid.
     pub fn read(path: &Path) -> Result<Self, StandaloneError> {
         let description = Description::read(path)?;
         let bench: Self = description.typed()?;
@@ -71,7 +71,7 @@ impl Bench {
         })
     }
 
-    /// A refused field of the cache, at its place where it has one.
+    /// Returns an error for an invalid field of the cache, with its position if known.
     pub(super) fn refused(&self, error: SpecError) -> StandaloneError {
         match &self.description {
             Some(description) => description.refused("cache", error),
@@ -79,10 +79,10 @@ impl Bench {
         }
     }
 
-    /// Runs a trace; names of policies are looked up in the environment.
+    /// Runs a trace. Policy names are looked up in the environment.
     ///
     /// # Errors
-    /// When the cache cannot be built or its protocol is violated.
+    /// Returns an error if the cache cannot be built or its protocol is violated.
     pub fn run(
         &self,
         trace: &[Access],
@@ -148,11 +148,11 @@ impl Bench {
     }
 }
 
-/// What the requester saw.
+/// Results recorded by the requester.
 #[derive(Debug)]
 struct Finished {
     cycles: Cycle,
-    /// Latency of each access, and whether the cache served it.
+    /// Latency of each access, and true if the cache served it.
     answers: Vec<(Cycle, bool)>,
 }
 
@@ -191,7 +191,7 @@ fn requests(trace: &[Access], line_bytes: u32) -> Vec<MemRequest> {
     (0..).zip(trace).map(request).collect()
 }
 
-/// Sends the trace as fast as the cache takes it.
+/// Component that sends the trace as fast as the cache accepts it.
 struct Requester {
     requests: Vec<MemRequest>,
     /// Cycle in which each access was sent.
@@ -236,7 +236,7 @@ impl Component for Requester {
     }
 }
 
-/// Answers everything after a fixed time.
+/// Memory component that answers every request after a fixed latency.
 struct Memory {
     latency: Cycle,
     answers: VecDeque<(Cycle, MemResponse)>,

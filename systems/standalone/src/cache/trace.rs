@@ -1,4 +1,4 @@
-//! Traces: `rw,addr_hex`, one 4-byte access per row.
+//! Reader for traces with rows `rw,addr_hex`, one 4-byte access each.
 
 use std::path::Path;
 
@@ -9,12 +9,11 @@ use warpweave_files::Ledger;
 use crate::table::shown;
 use crate::{RowProblem, StandaloneError, Table};
 
-/// One access.
+/// One access of 4 bytes in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Byte address.
     pub address: u64,
-    /// Whether it writes.
+    /// True for a write, false for a read.
     pub write: bool,
 }
 
@@ -24,18 +23,18 @@ struct Row {
     addr_hex: String,
 }
 
-/// Reads a trace, plain or gzip.
+/// Reads a trace file, plain or gzip-compressed.
 ///
 /// # Errors
-/// File and line of the first row that is not an access, or that there is none.
+/// Returns an error with file and line of the first invalid row, or if there are no rows.
 pub fn read_trace(path: &Path) -> Result<Vec<Access>, StandaloneError> {
     read_trace_within(path, &Ledger::default())
 }
 
-/// As [`read_trace`], with the rows charged to `ledger`.
+/// Like [`read_trace`], with the rows charged to `ledger`.
 ///
 /// # Errors
-/// As [`read_trace`]; also rows that take more memory than there may be.
+/// Same as [`read_trace`], and an error if the rows exceed the memory budget.
 pub fn read_trace_within(path: &Path, ledger: &Ledger) -> Result<Vec<Access>, StandaloneError> {
     let table = Table::<Row>::read_within(path, ledger)?.not_empty()?;
     let mut accesses = Vec::with_capacity(table.rows.len());
@@ -53,7 +52,7 @@ pub fn read_trace_within(path: &Path, ledger: &Ledger) -> Result<Vec<Access>, St
     Ok(accesses)
 }
 
-/// The access of a row; otherwise the column, what is wrong with it and what to do.
+/// Parses the access of a row. On error returns the column, the problem and a hint.
 fn access(row: &Row) -> Result<Access, (&'static str, String, &'static str)> {
     let write = match row.rw {
         'R' => false,

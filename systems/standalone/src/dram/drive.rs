@@ -1,4 +1,4 @@
-//! Drives a trace through the bare controller, as the reference tools were driven.
+//! Drives a trace through the bare memory controller, as the reference tools were driven.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -9,19 +9,19 @@ use super::presets::Setup;
 use super::traces::{Arrival, Arrivals, BeyondDevice, RequestRow, ServedRow, arrivals};
 use crate::{Distribution, RowProblem, StandaloneError, Table};
 
-/// Refreshes of an idle channel that are kept or judged one by one.
+/// Maximum number of idle-channel refreshes that are recorded or judged one by one.
 const REFRESHES_KEPT_MAX: u64 = 1 << 24;
 
-/// Why a trace could not be driven through a controller.
+/// Reasons that a trace cannot be driven through a controller.
 #[derive(Debug, Error)]
 pub enum DriveError {
-    /// A request has no place or no time.
+    /// A request has an invalid location or an invalid arrival cycle.
     #[error("{}", .0.problem)]
     Request(RowProblem),
-    /// The controller broke a rule.
+    /// The controller broke a DRAM timing rule, given as text.
     #[error("{0}")]
     Controller(String),
-    /// The controller cannot be built.
+    /// The controller cannot be built from its description.
     #[error("{0}")]
     Setup(#[from] Box<StandaloneError>),
 }
@@ -33,7 +33,7 @@ impl From<RowProblem> for DriveError {
 }
 
 impl Table<RequestRow> {
-    /// Says at its place in this trace why it could not be driven.
+    /// Converts a drive error into one that names its position in this trace.
     pub fn refused(&self, error: DriveError) -> StandaloneError {
         match error {
             DriveError::Request(problem) => self.wrong(&problem),
@@ -43,57 +43,57 @@ impl Table<RequestRow> {
     }
 }
 
-/// A run.
+/// Result of driving one trace through a controller.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// One line per request.
+    /// One row per request, in trace order.
     pub served: Vec<ServedRow>,
-    /// The commands of each channel, if they were to be recorded.
+    /// Commands of each channel, if recording was requested.
     pub commands: Vec<Vec<Issued>>,
-    /// Totals.
+    /// Totals over all requests and channels.
     pub summary: Summary,
 }
 
-/// Totals of a run; cycles are CK.
+/// Totals of a run. Cycles are CK cycles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Requests of the trace.
+    /// Number of read requests in the trace.
     pub reads: u64,
-    /// Likewise.
+    /// Number of write requests in the trace.
     pub writes: u64,
-    /// Reads answered from a waiting write.
+    /// Number of reads answered from a waiting write.
     pub reads_forwarded: u64,
-    /// Writes that replaced a waiting one.
+    /// Number of writes merged into a waiting write.
     pub writes_merged: u64,
-    /// Writes that still wait because the drain policy never serves them.
+    /// Number of writes still waiting because the drain policy never serves them.
     pub writes_left: u64,
-    /// Cycle after the last data beat of all.
+    /// Cycle after the last data beat of the run.
     pub end_cycle: u64,
-    /// Cycles of data per cycle from the first arrival to the end, on all data buses.
+    /// Data-bus utilisation over all channels, from the first arrival to the end.
     pub bus_utilisation: f64,
-    /// Bytes per cycle over the same time.
+    /// Bytes per cycle, from the first arrival to the end.
     pub bytes_per_cycle: f64,
-    /// The same in gigabytes per second, where the clock is known.
+    /// Bandwidth in gigabytes per second, if the clock is known.
     pub gigabytes_per_second: Option<f64>,
-    /// Requests for which no row had to be opened or closed, of all that went to the banks.
+    /// Fraction of requests to the banks that needed no row to be opened or closed.
     pub row_hit_rate: f64,
-    /// Commands by name.
+    /// Number of commands issued, by command name.
     pub commands: Vec<(&'static str, u64)>,
-    /// From acceptance to the end of data, of all reads.
+    /// Read latency, from acceptance to the end of data.
     pub read_latency: Option<Distribution>,
-    /// Evaluations of the controller: cycles in which it was looked at.
+    /// Number of cycles in which the controller was evaluated.
     pub evaluations: u64,
-    /// Requests whose address lies beyond the device, if there are any.
+    /// Requests with an address past the end of the device, if any.
     pub beyond_device: Option<BeyondDevice>,
 }
 
 /// Offers each request from its arrival on, one per cycle and in order, and runs until all are
-/// served. Cycles in which nothing can happen are not visited. Names of policies are looked up in the
+/// served. Cycles in which nothing can happen are skipped. Policy names are looked up in the
 /// environment.
 ///
 /// # Errors
-/// The row of a request that has no place or no time; an order of requests that there is not; a rule
-/// that is broken.
+/// Returns an error if a request has an invalid location, time or order, or if a timing rule is
+/// broken.
 pub fn drive(
     setup: &Setup,
     rows: &[RequestRow],
@@ -147,7 +147,7 @@ pub fn drive(
     })
 }
 
-/// Returns the cycle after the last data beat written and how often the channels were evaluated.
+/// Returns the cycle after the last data beat and the number of channel evaluations.
 fn run(channels: &mut [Controller], trace: &[Arrival], served: &mut [ServedRow]) -> (u64, u64) {
     let mut cycle = 0;
     let mut next = 0;
@@ -230,7 +230,7 @@ fn summarise(
     }
 }
 
-/// Refuses a trace over which the refreshes, each of which is kept or judged, would be too many.
+/// Rejects a trace that would need too many refreshes, each of which is recorded or judged.
 fn check_refreshes(trace: &[Arrival], setup: &Setup) -> Result<(), RowProblem> {
     let Some(interval) = setup.spec.timing.refresh_interval(setup.spec.refresh) else {
         return Ok(());
@@ -252,7 +252,7 @@ fn check_refreshes(trace: &[Arrival], setup: &Setup) -> Result<(), RowProblem> {
 }
 
 impl Summary {
-    /// The summary for people.
+    /// Formats the summary as human-readable text.
     pub fn text(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Judges command traces of any origin.
+//! Timing checks for command traces of any origin.
 
 use std::path::Path;
 
@@ -9,21 +9,22 @@ use super::presets::Setup;
 use super::traces::read_commands;
 use crate::StandaloneError;
 
-/// What the checker made of a command trace.
+/// Result of checking a command trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Commands judged.
+    /// Number of commands that were judged.
     pub commands: u64,
-    /// Every broken rule, in order of time.
+    /// All broken rules, in time order.
     pub violations: Vec<String>,
-    /// Every rule with how often it applied and how closely it was kept.
+    /// All rules, each with how often it applied and its smallest slack.
     pub rules: Vec<RuleReport>,
 }
 
-/// Judges the commands of a file by geometry, timing and refresh of a controller.
+/// Checks the commands of a file against the geometry, timing and refresh rules of a controller.
 ///
 /// # Errors
-/// File and line of what is not a command of that geometry, or comes before the line above.
+/// Returns an error with file and line if a row is not a command of that geometry or is out of
+/// order.
 pub fn judge(setup: &Setup, path: &Path) -> Result<Verdict, StandaloneError> {
     let geometry = setup.spec.geometry;
     let list = read_commands(path, &geometry)?;
@@ -40,12 +41,12 @@ pub fn judge(setup: &Setup, path: &Path) -> Result<Verdict, StandaloneError> {
 }
 
 impl Verdict {
-    /// Whether no rule is broken.
+    /// True if the trace breaks no timing rule.
     pub fn holds(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// The verdict for people.
+    /// Formats the verdict as human-readable text.
     pub fn text(&self) -> String {
         use std::fmt::Write as _;
         let mut text = format!("{:<48} {:>10} {:>10}\n", "rule", "applied", "slack min");

@@ -1,4 +1,4 @@
-//! `warpweave bench dram` and `warpweave validate dram`.
+//! Implements the commands `warpweave bench dram` and `warpweave validate dram`.
 
 mod drive;
 mod judge;

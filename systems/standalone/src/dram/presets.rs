@@ -1,4 +1,4 @@
-//! Named controllers, and those of files.
+//! Named controller presets, and controllers described in files.
 
 use std::path::Path;
 
@@ -44,7 +44,6 @@ presets! {
     "Thesis", 787.5, "thesis";
 }
 
-/// The names of the presets.
 pub const NAMES: [&str; PRESETS.len()] = {
     let mut names = [""; PRESETS.len()];
     let mut i = 0;
@@ -55,22 +54,22 @@ pub const NAMES: [&str; PRESETS.len()] = {
     names
 };
 
-/// A controller to drive.
+/// Description and address mapping of a controller to drive.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Its description.
+    /// Description of the controller and its device.
     pub spec: GddrSpec,
-    /// Where addresses go.
+    /// Address mapping from bytes to channel, bank, row and column.
     pub mapping: Mapping,
-    /// Frequency of CK, where it is known.
+    /// Frequency of CK in MHz, if known.
     pub clock_mhz: Option<f64>,
     description: Option<Description>,
 }
 
-/// The controller of a preset, or of a file that describes a `Gddr5(...)`.
+/// Loads a controller from a preset, or from a file that describes a `Gddr5(...)`.
 ///
 /// # Errors
-/// An unknown name, a file that cannot be read, or a description with a mistake in it.
+/// Returns an error if the name is unknown, the file cannot be read, or the description is invalid.
 pub fn load(preset: &str) -> Result<Setup, StandaloneError> {
     let found = PRESETS.iter().find(|p| p.0.eq_ignore_ascii_case(preset));
     let (source, clock_mhz) = if let Some((name, clock, text)) = found {
@@ -95,7 +94,7 @@ pub fn load(preset: &str) -> Result<Setup, StandaloneError> {
     })
 }
 
-/// A checked description with its mapping.
+/// Checks a description and builds its address mapping.
 pub(super) fn setup(spec: GddrSpec, clock_mhz: Option<f64>) -> Result<Setup, SpecError> {
     spec.check()?;
     let mapping = Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?;
@@ -108,7 +107,7 @@ pub(super) fn setup(spec: GddrSpec, clock_mhz: Option<f64>) -> Result<Setup, Spe
 }
 
 impl Setup {
-    /// A refused field, at its place where it has one.
+    /// Converts a rejected field into an error, with its position in the file if known.
     pub(super) fn refused(&self, error: SpecError) -> StandaloneError {
         match &self.description {
             Some(description) => description.refused("", error),

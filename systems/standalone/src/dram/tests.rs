@@ -1,4 +1,4 @@
-//! Beginnings of the reference data, committed, and what must not pass.
+//! Tests on committed excerpts of the reference data, and on inputs that must be rejected.
 
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,8 @@ fn requests(trace: &str) -> Vec<RequestRow> {
     table.rows
 }
 
-/// What we and the tool make of the beginning of a request trace; the last requests of a trace
-/// have no expectation, they only compete.
+/// Returns our results and the tool's for the start of a request trace. The last requests have no
+/// expected result and only add contention.
 fn served(
     preset: &str,
     tool: &str,
@@ -48,7 +48,7 @@ fn served(
     (ours, expected)
 }
 
-/// Runs of which every single request is to be equal.
+/// Runs in which every single request must match to the cycle.
 const TO_THE_CYCLE: [(&str, &str); 9] = [
     ("A", "idle"),
     ("A", "rand_r_lo"),
@@ -69,7 +69,8 @@ fn requests_of_ramulator_2_are_served_in_the_same_cycles() {
     }
 }
 
-/// The comparison can fail: each of these controllers is off by one cycle or one policy.
+/// Checks that the comparison can fail: each of these controllers is off by one cycle or one
+/// policy.
 #[test]
 fn controllers_that_are_not_the_reference_differ_from_it() {
     let changes: [(&str, fn(&mut GddrSpec)); 16] = [
@@ -103,8 +104,7 @@ fn controllers_that_are_not_the_reference_differ_from_it() {
     }
 }
 
-/// Beginnings of runs of the tools whose order of requests is not ours: the mean read latency is
-/// within 2 %.
+/// Checks that mean read latency is within 2 % of tools that order requests differently.
 #[test]
 fn requests_of_the_other_tools_are_served_about_as_fast() {
     for (preset, tool, trace) in [
@@ -139,7 +139,7 @@ fn judge(list: &[Issued], preset: &str, change: impl FnOnce(&mut Timing)) -> Rep
     checker.finish()
 }
 
-/// Beginnings of stored command traces with their preset.
+/// Returns the starts of stored command traces with their presets.
 fn command_traces() -> Vec<(&'static str, Vec<Issued>)> {
     let read = |name: &str| {
         let geometry = load(&name[..1]).expect("a preset").spec.geometry;

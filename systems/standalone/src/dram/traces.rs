@@ -1,4 +1,4 @@
-//! The tables: requests, commands, and what became of each request.
+//! CSV tables of requests, commands and served requests.
 
 use std::path::Path;
 
@@ -10,63 +10,63 @@ use super::presets::Setup;
 use crate::table::shown;
 use crate::{CYCLE_MAX, RowProblem, StandaloneError, Table};
 
-/// A line of a request trace: either a place (`bg`, `ba`, `row`, `col`, and `channel` where there are
-/// several) or a byte `address`, which goes where the mapping says.
+/// Row of a request trace. It gives a location (`bg`, `ba`, `row`, `col`, and `channel` if there
+/// are several) or a byte `address`, which the mapping decodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRow {
-    /// Cycle from which on the request is offered.
+    /// First cycle in which the request is offered.
     pub arrival: u64,
-    /// `R` or `W`.
+    /// Request type: `R` for a read, `W` for a write.
     pub rw: char,
-    /// Channel of a place.
+    /// Channel index, if the row gives a location.
     #[serde(default)]
     pub channel: Option<u32>,
-    /// Bank group.
+    /// Bank group index, if the row gives a location.
     #[serde(default)]
     pub bg: Option<u32>,
-    /// Bank in its group.
+    /// Bank index within its group, if the row gives a location.
     #[serde(default)]
     pub ba: Option<u32>,
-    /// Row of the bank.
+    /// Row index within the bank, if the row gives a location.
     #[serde(default)]
     pub row: Option<u32>,
-    /// Burst of the row.
+    /// Burst index within the row, if the row gives a location.
     #[serde(default)]
     pub col: Option<u32>,
-    /// Byte address, in decimal.
+    /// Byte address in decimal, if the row gives no location.
     #[serde(default)]
     pub address: Option<u64>,
 }
 
-/// A line of a command trace; fields that do not apply are empty.
+/// Row of a command trace. Fields that do not apply are empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandRow {
-    /// Cycle of the command bus.
+    /// Cycle in which the command is on the command bus.
     pub cycle: u64,
-    /// ACT, PRE, PREA, RD, WR, RDA, WRA, REF or REFpb.
+    /// Command name: ACT, PRE, PREA, RD, WR, RDA, WRA, REF or REFpb.
     pub cmd: String,
-    /// Bank group.
+    /// Bank group index; empty if the command has none.
     pub bg: Option<u32>,
-    /// Bank in its group.
+    /// Bank index within its group; empty if the command has none.
     pub ba: Option<u32>,
-    /// Row of the bank.
+    /// Row index within the bank; empty if the command has none.
     pub row: Option<u32>,
-    /// Burst of the row.
+    /// Burst index within the row; empty if the command has none.
     pub col: Option<u32>,
 }
 
-/// What became of a request.
+/// Row of the result table: acceptance and completion of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedRow {
-    /// Line of the trace, counted from 0.
+    /// Index of the request in the trace, counted from 0.
     pub idx: u64,
-    /// Cycle of acceptance.
+    /// Cycle in which the controller accepted the request.
     pub accept: u64,
     /// Cycle after the last data beat of a read, -1 for writes.
     pub done: i64,
 }
 
-/// A request and when and where it is offered.
+/// Request with its arrival cycle and decoded location.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) cycle: u64,
@@ -74,36 +74,36 @@ pub(super) struct Arrival {
     pub(super) request: Request,
 }
 
-/// The requests of a trace, each with its place.
+/// All requests of a trace, each with its decoded location.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     pub(super) requests: Vec<Arrival>,
     pub(super) beyond: Option<BeyondDevice>,
 }
 
-/// Addresses beyond the last byte of the device, which wrap around.
+/// Requests with addresses past the last byte of the device, which wrap around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BeyondDevice {
-    /// How many requests have one.
+    /// Number of requests past the end of the device.
     pub requests: u64,
-    /// The first of them, counted from 0.
+    /// Index of the first such request, counted from 0.
     pub first: usize,
-    /// Bytes of the device.
+    /// Size of the device in bytes.
     pub device_bytes: u128,
 }
 
 /// Reads a request trace.
 ///
 /// # Errors
-/// File and line of what is not a request, or that there is none.
+/// Returns an error with file and line if a row is not a request, or if there are none.
 pub fn read_requests(path: &Path) -> Result<Table<RequestRow>, StandaloneError> {
     read_requests_within(path, &Ledger::default())
 }
 
-/// As [`read_requests`], with the rows charged to `ledger`.
+/// Reads a request trace like [`read_requests`] and charges the rows to `ledger`.
 ///
 /// # Errors
-/// As [`read_requests`]; also rows that take more memory than there may be.
+/// Fails like [`read_requests`], and if the rows exceed the memory budget.
 pub fn read_requests_within(
     path: &Path,
     ledger: &Ledger,
@@ -111,7 +111,7 @@ pub fn read_requests_within(
     Table::read_within(path, ledger)?.not_empty()
 }
 
-/// Finds the place of every request.
+/// Decodes the location of every request.
 pub(super) fn arrivals(rows: &[RequestRow], setup: &Setup) -> Result<Arrivals, RowProblem> {
     let mut requests: Vec<Arrival> = Vec::with_capacity(rows.len());
     let mut beyond: Option<BeyondDevice> = None;
@@ -164,7 +164,7 @@ pub(super) fn arrivals(rows: &[RequestRow], setup: &Setup) -> Result<Arrivals, R
     Ok(Arrivals { requests, beyond })
 }
 
-/// Refuses a time beyond what is counted, or before the row above.
+/// Rejects a cycle above the maximum or before that of the previous row.
 fn check_order(arrival: u64, earlier: u64) -> Result<(), (String, &'static str)> {
     if arrival > CYCLE_MAX {
         let what = format!("cycle {arrival} is beyond {CYCLE_MAX}");
@@ -198,8 +198,8 @@ fn has_place(row: &RequestRow) -> bool {
         .any(Option::is_some)
 }
 
-/// The access, channel and place that the coordinates of a row name; otherwise the problem and what to
-/// do.
+/// Returns the access, channel and location given by a row's coordinates. On error, returns the
+/// problem and a hint.
 fn place(row: &RequestRow, setup: &Setup) -> Result<(u64, u32, Location), (String, String)> {
     let (Some(group), Some(bank), Some(at), Some(column), None) =
         (row.bg, row.ba, row.row, row.col, row.address)
@@ -246,7 +246,7 @@ fn place(row: &RequestRow, setup: &Setup) -> Result<(u64, u32, Location), (Strin
 }
 
 impl CommandRow {
-    /// The line of a command.
+    /// Converts an issued command to a table row.
     pub fn of(issued: &Issued, banks_per_group: u32) -> Self {
         let bank = issued.command.bank();
         let (row, col) = match issued.command {
@@ -266,10 +266,10 @@ impl CommandRow {
         }
     }
 
-    /// The command of a line, if it is one of this geometry.
+    /// Converts the row to a command of this geometry.
     ///
     /// # Errors
-    /// What the line lacks: a bank, row or column that its command needs.
+    /// Returns an error if a bank, row or column needed by the command is missing.
     pub fn issued(&self, geometry: &Geometry) -> Result<Issued, String> {
         let missing = |name: &str| format!("{} needs {name}", self.cmd);
         let bank = || match (self.bg, self.ba) {
@@ -317,10 +317,11 @@ impl CommandRow {
     }
 }
 
-/// Reads a command trace of a geometry.
+/// Reads a command trace for a given geometry.
 ///
 /// # Errors
-/// File and line of what is not a command, or comes before the line above, or that there is none.
+/// Returns an error with file and line if a row is not a command or is out of order, or if there
+/// are none.
 pub fn read_commands(path: &Path, geometry: &Geometry) -> Result<Vec<Issued>, StandaloneError> {
     let table = Table::<CommandRow>::read(path)?.not_empty()?;
     let mut list: Vec<Issued> = Vec::with_capacity(table.rows.len());

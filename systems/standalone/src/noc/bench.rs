@@ -1,4 +1,4 @@
-//! A trace through a network, and what it took.
+//! Runs a trace through a network and reports its performance.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,29 +12,29 @@ use super::drive::{Packet, Passages, Shape, drive};
 use super::presets::preset;
 use crate::{CYCLE_MAX, Description, Distribution, RowProblem, StandaloneError, Table, write_rows};
 
-/// Report of a trace.
+/// Performance report of a trace run through a network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bench {
-    /// Ports of the network.
+    /// Number of input and output ports of the network.
     pub shape: Shape,
-    /// Packets of the trace; all arrived.
+    /// Number of packets in the trace; all of them arrived.
     pub packets: usize,
-    /// Their flits.
+    /// Number of flits of all packets together.
     pub flits: u64,
-    /// Cycles until the last arrived.
+    /// Number of cycles until the last packet arrived.
     pub cycles: u64,
-    /// Flits per cycle, all outputs together.
+    /// Flits per cycle, summed over all outputs.
     pub flits_per_cycle: f64,
-    /// Of all flits, those to the busiest output, as flits per cycle.
+    /// Flits per cycle at the busiest output.
     pub busiest_output_flits_per_cycle: f64,
-    /// Cycles from creation to the arrival of the tail.
+    /// Packet latency in cycles, from creation to the arrival of the tail.
     pub latency: Option<Distribution>,
-    /// Cycles from the head's entering to the arrival of the tail.
+    /// Network latency in cycles, from the entry of the head to the arrival of the tail.
     pub network_latency: Option<Distribution>,
 }
 
 impl Bench {
-    /// The report for people.
+    /// Formats the report as human-readable text.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{} x {} ports, {} packets, {} flits in {} cycles\n\
@@ -65,35 +65,35 @@ impl Bench {
     }
 }
 
-/// Flits of the longest packet.
+/// Maximum number of flits in one packet.
 pub(super) const FLITS_MAX: u32 = 1 << 16;
 
-/// Flits of all packets of a trace together: each takes a cycle of its output.
+/// Maximum number of flits in a trace. Each takes a cycle of its output.
 const FLITS_OF_ALL_MAX: u64 = 1 << 36;
 
-/// Reads a trace: `create, src, dst, flits`, more columns are ignored.
+/// Reads a trace with the columns `create, src, dst, flits`. Further columns are ignored.
 ///
 /// # Errors
-/// File and line of what is not a packet, or of one that comes before an earlier one of its source, or
-/// that there is none.
+/// Returns an error with file and line if a row is not a packet. Also fails if packets of one
+/// source are out of order, or if there are none.
 pub fn read_packets(path: &Path) -> Result<Vec<Packet>, StandaloneError> {
     read_packets_within(path, &Ledger::default())
 }
 
-/// As [`read_packets`], with the rows charged to `ledger`.
+/// Reads a trace like [`read_packets`] and charges the rows to `ledger`.
 ///
 /// # Errors
-/// As [`read_packets`]; also rows that take more memory than there may be.
+/// Fails like [`read_packets`], and if the rows exceed the memory budget.
 pub fn read_packets_within(path: &Path, ledger: &Ledger) -> Result<Vec<Packet>, StandaloneError> {
     let table = Table::<Packet>::read_within(path, ledger)?.not_empty()?;
     check_packets(&table.rows).map_err(|problem| table.wrong(&problem))?;
     Ok(table.rows)
 }
 
-/// Whether all packets can be sent in this order.
+/// Checks that all packets can be sent in this order.
 ///
 /// # Errors
-/// The first that cannot.
+/// Returns an error for the first packet that cannot be sent.
 pub(super) fn check_packets(packets: &[Packet]) -> Result<(), RowProblem> {
     let mut created = [0; PORTS_MAX as usize];
     let mut flits = 0;
@@ -142,10 +142,10 @@ pub(super) fn check_packets(packets: &[Packet]) -> Result<(), RowProblem> {
     Ok(())
 }
 
-/// The smallest shape that has all ports of the packets, or the given one.
+/// Returns the given shape, or the smallest one that has all ports used by the packets.
 ///
 /// # Errors
-/// When the given one is too small or too large.
+/// Returns an error if the given shape is too small or too large.
 pub(super) fn shape_of(
     packets: &[Packet],
     inputs: Option<usize>,
@@ -167,18 +167,18 @@ pub(super) fn shape_of(
     })
 }
 
-/// A network to drive, and the description it comes from, if it does.
+/// Network to drive, with the description file it comes from, if any.
 pub struct DescribedNetwork {
-    /// What it is.
+    /// Specification of the switch or router.
     pub spec: NetworkSpec,
     description: Option<Description>,
 }
 
 impl DescribedNetwork {
-    /// Sends packets through it, as [`drive`] does.
+    /// Sends packets through the network, like [`drive`].
     ///
     /// # Errors
-    /// As [`drive`], at the place in the description.
+    /// Fails like [`drive`], with the position in the description.
     pub fn drive(
         &self,
         shape: Shape,
@@ -203,10 +203,11 @@ impl DescribedNetwork {
     }
 }
 
-/// The network that a preset's name or a RON file (`Switch(…)` or `Router(…)`) stands for.
+/// Reads a network from a preset name or a RON file (`Switch(…)` or `Router(…)`).
 ///
 /// # Errors
-/// When there is no such preset, or the file does not describe a network of this shape.
+/// Returns an error if there is no such preset, or the file does not describe a network of this
+/// shape.
 pub fn read_network(name: &str, shape: Shape) -> Result<DescribedNetwork, StandaloneError> {
     let (inputs, outputs) = (shape.inputs as u32, shape.outputs as u32);
     let path = Path::new(name);
@@ -228,11 +229,11 @@ pub fn read_network(name: &str, shape: Shape) -> Result<DescribedNetwork, Standa
     Ok(network)
 }
 
-/// Drives a network with a trace; `inputs` and `outputs` default to what the trace names. The name of
-/// the arbiter is looked up in the environment.
+/// Drives a network with a trace. `inputs` and `outputs` default to the ports used by the trace.
+/// The arbiter name is looked up in the environment.
 ///
 /// # Errors
-/// See [`read_network`] and [`drive`].
+/// Fails like [`read_network`] and [`drive`].
 pub fn bench(
     network: &str,
     packets: &[Packet],
@@ -262,10 +263,10 @@ pub fn bench(
     Ok((report, run))
 }
 
-/// Writes the trace with `inject` and `arrive` beside every packet.
+/// Writes the trace with the columns `inject` and `arrive` added to every packet.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write_passages(path: &Path, packets: &[Packet], run: &Passages) -> Result<(), OutputError> {
     #[derive(Serialize)]
     struct Row {

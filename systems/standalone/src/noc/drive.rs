@@ -1,4 +1,4 @@
-//! A network alone, fed with a list of packets.
+//! Drives a bare network with a list of packets.
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::crossbar::{Network, NetworkPlace, NetworkSpec, PacketInfo};
@@ -6,54 +6,56 @@ use warpweave_framework::Environment;
 
 use crate::StandaloneError;
 
-/// Inputs and outputs of a network.
+/// Number of inputs and outputs of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
-    /// Ports that send.
+    /// Number of input ports, which send packets.
     pub inputs: usize,
-    /// Ports that receive.
+    /// Number of output ports, which receive packets.
     pub outputs: usize,
 }
 
-/// One packet of a trace.
+/// Packet of a trace, with its route and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet {
-    /// Cycle in which it is created; it waits at its source until those before it have entered.
+    /// Cycle of creation. The packet waits at its source until earlier ones have entered the
+    /// network.
     pub create: u64,
-    /// Input port.
+    /// Index of the input port, counted from 0.
     pub src: usize,
-    /// Output port.
+    /// Index of the output port, counted from 0.
     pub dst: usize,
-    /// Length.
+    /// Length of the packet in flits.
     pub flits: u32,
 }
 
-/// When a packet entered and left the network.
+/// Cycles in which a packet entered and left the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
-    /// Cycle in which its head entered.
+    /// Cycle in which the head flit entered.
     pub inject: u64,
-    /// Cycle in which its tail arrived.
+    /// Cycle in which the tail flit arrived.
     pub arrive: u64,
 }
 
-/// What a run brought.
+/// Per-packet results of driving a network with a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Passages {
-    /// In the order of the trace; nothing for packets still inside or waiting at the end.
+    /// Passages in trace order; `None` for packets still inside or waiting at the end.
     pub passages: Vec<Option<Passage>>,
-    /// First cycle after the end.
+    /// First cycle after the end of the run.
     pub end: u64,
 }
 
-/// Sends the packets, each source its own in the order of the list, until all arrived or the clock
-/// stands at `end`. Receivers take everything at once.
+/// Sends the packets until all have arrived or the clock reaches `end`. Each source sends its own
+/// in list order. Receivers accept everything at once.
 ///
 /// # Errors
-/// When there is no such arbiter in the environment, or it matches what it may not.
+/// Returns an error if the environment has no such arbiter, or if the arbiter makes an illegal
+/// match.
 ///
 /// # Panics
-/// When a packet names a port outside the shape.
+/// Panics if a packet names a port outside the shape.
 pub fn drive(
     spec: &NetworkSpec,
     shape: Shape,

@@ -1,4 +1,4 @@
-//! `warpweave bench noc` and `warpweave validate noc`.
+//! Implements the commands `warpweave bench noc` and `warpweave validate noc`.
 
 mod bench;
 mod drive;

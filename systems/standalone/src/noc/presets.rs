@@ -1,11 +1,11 @@
-//! The router configurations of the reference data, by name.
+//! Named router configurations of the reference data.
 
 use warpweave_components::crossbar::{Islip, IslipSpec, NetworkSpec, Queueing, RouterSpec};
 use warpweave_framework::Policy;
 
 use crate::StandaloneError;
 
-/// Names of the presets and what they stand for.
+/// Names and descriptions of the presets.
 pub const PRESETS: [(&str, &str); 10] = [
     (
         "gpgpusim_s2",
@@ -43,7 +43,7 @@ pub const PRESETS: [(&str, &str); 10] = [
     ),
 ];
 
-/// BookSim 2 with round-robin iSLIP, look-ahead routing and allocations of one cycle.
+/// Models BookSim 2 with round-robin iSLIP, look-ahead routing and single-cycle allocation.
 pub fn booksim(virtual_channels: u32, buffer_flits: u32, internal_speedup: u32) -> RouterSpec {
     RouterSpec {
         flit_bytes: 40,
@@ -67,11 +67,11 @@ pub fn booksim(virtual_channels: u32, buffer_flits: u32, internal_speedup: u32) 
     }
 }
 
-/// The preset for a router of this shape; a packet of virtual output queues takes one of
+/// Returns the preset for a router of this shape. With virtual output queues, a packet takes one of
 /// `inputs + outputs` virtual channels at its output, as in the reference (64 at most).
 ///
 /// # Errors
-/// When there is no preset of this name.
+/// Returns an error if there is no preset of this name.
 pub fn preset(name: &str, inputs: u32, outputs: u32) -> Result<NetworkSpec, StandaloneError> {
     let queues = |buffer_flits, iterations, speedup| RouterSpec {
         queueing: Queueing::VirtualOutput,

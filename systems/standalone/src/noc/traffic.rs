@@ -1,4 +1,4 @@
-//! Random traffic as the reference offers it, and the latency and throughput it meets.
+//! Random traffic as in the reference, with measurement of latency and throughput.
 
 use warpweave_components::crossbar::NetworkSpec;
 use warpweave_framework::Environment;
@@ -6,47 +6,47 @@ use warpweave_framework::Environment;
 use super::drive::{Packet, Shape, drive};
 use crate::StandaloneError;
 
-/// Where packets go.
+/// Spatial traffic pattern: distribution of packet destinations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
-    /// Any output alike.
+    /// Every output is equally likely as destination.
     Uniform,
-    /// `min(inputs, outputs)` sources, each with an output of its own.
+    /// `min(inputs, outputs)` sources send, each to a different output.
     Permutation,
-    /// This part to output 0, the rest uniform over all outputs.
+    /// The given fraction goes to output 0, the rest is uniform over all outputs.
     Hotspot(f64),
 }
 
-/// One point of a load curve: every source creates a packet with probability `load / flits` in
-/// every cycle.
+/// Point of a load curve. Every source creates a packet with probability `load / flits` in every
+/// cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offered {
-    /// Where packets go.
+    /// Spatial pattern of the packet destinations.
     pub pattern: Pattern,
-    /// Length of all packets.
+    /// Length of all packets, in flits.
     pub flits: u32,
-    /// Flits per cycle and source.
+    /// Offered load, in flits per cycle and source.
     pub load: f64,
-    /// Seed of the random numbers.
+    /// Seed of the random number generator.
     pub seed: u64,
 }
 
-/// What one point of a load curve gave.
+/// Measured result for one point of a load curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// Mean cycles from creation to arrival of the packets created in the window.
+    /// Mean latency in cycles, from creation to arrival, of packets created in the window.
     pub latency: f64,
-    /// Flits that arrived in the window, per cycle.
+    /// Accepted throughput: flits that arrived in the window, per cycle.
     pub accepted: f64,
 }
 
-/// Cycles before the window, in it, and after it, of the reference.
+/// Cycles of the reference's warm-up, measurement window and drain.
 const WARM_UP: u64 = 2_000;
 const WINDOW: u64 = 10_000;
 const DRAIN: u64 = 2_500;
 
-/// Uniform bits as a function of seed and counters. Results recorded with it are stated in
-/// `DEVIATIONS.md`, so it keeps its numbers and stands beside the functions of `warpweave-random`.
+/// Returns uniform random bits as a function of seed and counters. Results recorded with it are
+/// stated in `DEVIATIONS.md`, so it keeps its numbers and is not replaced by `warpweave-random`.
 fn random(seed: u64, cycle: u64, source: u64) -> u64 {
     let mut bits = seed ^ cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ source.rotate_left(40);
     for multiplier in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
@@ -62,7 +62,7 @@ fn fraction(bits: u64) -> f64 {
 }
 
 impl Offered {
-    /// The packets that are created before cycle `end`.
+    /// Creates the packets of all cycles before `end`.
     pub fn packets(&self, shape: Shape, end: u64) -> Vec<Packet> {
         let sources = match self.pattern {
             Pattern::Permutation => shape.inputs.min(shape.outputs),
@@ -92,11 +92,11 @@ impl Offered {
         packets
     }
 
-    /// Warms up, measures over `windows` windows of the reference, drains. The arbiter was made in
-    /// Rust.
+    /// Warms up, measures over `windows` windows of the reference, then drains. The arbiter is
+    /// created in Rust.
     ///
     /// # Errors
-    /// When the network cannot be built.
+    /// Returns an error if the network cannot be built.
     pub fn measure(
         &self,
         spec: &NetworkSpec,

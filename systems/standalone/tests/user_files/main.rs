@@ -1,5 +1,4 @@
-//! Files that users write: what is wrong with them is said with its place, and what is unusual is
-//! counted.
+//! Tests of user-written files: errors name their position, and unusual input is counted.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod mutations;
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A folder of files.
+/// Temporary folder with the files of a test.
 struct Folder(TempDir);
 
 impl Folder {
@@ -29,7 +28,7 @@ impl Folder {
         path
     }
 
-    /// A message without the folder's own path.
+    /// Formats a message without the folder's own path.
     fn plain(&self, message: &impl ToString) -> String {
         let place = format!("{}/", self.0.path().display());
         message.to_string().replace(&place, "")

@@ -1,4 +1,4 @@
-//! Mutated traces and tables: nothing panics or hangs, and every refusal names a place.
+//! Mutates traces and tables. Nothing may panic or hang, and every error must name a position.
 
 use proptest::prelude::*;
 use warpweave_standalone::{Own, StandaloneError, cache, dram, environment, noc};
@@ -17,16 +17,16 @@ const BITS: &str = "trace,policy,hit_bits\nt,FIFO,0001\n";
 
 const ESCAPE: char = '\u{1b}';
 
-/// One change of a text.
+/// Single modification of a text file.
 #[derive(Clone, Debug)]
 enum Mutation {
-    /// Bytes from one place replaced by these.
+    /// Replaces a byte range with the given bytes.
     Splice(usize, usize, Vec<u8>),
-    /// The cell at one place replaced.
+    /// Replaces the cell at the given position.
     Cell(usize, &'static str),
-    /// A line doubled.
+    /// Duplicates the line with this index.
     Again(usize),
-    /// The end lost.
+    /// Truncates the text at this position.
     Cut(usize),
 }
 
@@ -98,7 +98,7 @@ fn mutated(text: &str, mutations: &[Mutation]) -> Vec<u8> {
     bytes
 }
 
-/// Where a refusal puts what is wrong: a line of a file, a file, or a request that names one.
+/// True if an error gives a position: a line of a file, a file, or a request that names one.
 fn has_a_place(error: &StandaloneError) -> bool {
     match error {
         StandaloneError::OverBudget(error) => panic!("nothing limits the memory: {error}"),

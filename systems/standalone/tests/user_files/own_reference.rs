@@ -1,4 +1,4 @@
-//! Reference data of a user's own.
+//! Tests with a user's own reference data.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ fn refused(validate: Validate, folder: &Folder, preset: &str) -> String {
 
 const REQUESTS: &str = "arrival,rw,address\n0,R,0\n0,R,4096\n9,W,64\n50,R,131072\n";
 
-/// A folder with what our own controller made of a trace, as another simulator would write it.
+/// Creates a folder with our own controller's results, in the form another simulator would write.
 fn dram_folder() -> Folder {
     let folder = Folder::new();
     let path = folder.write("traces/mine.csv", REQUESTS);

@@ -1,11 +1,11 @@
-//! Traces of requests, packets, accesses and commands.
+//! Tests with traces of requests, packets, accesses and commands.
 
 use warpweave_framework::Environment;
 use warpweave_standalone::{CYCLE_MAX, cache, dram, environment, noc};
 
 use super::Folder;
 
-/// What a controller makes of a trace, or why it is refused.
+/// Drives a trace through a controller. Returns the outcome or the error message.
 fn served(preset: &str, text: &str, record: bool) -> Result<dram::Outcome, String> {
     let folder = Folder::new();
     let path = folder.write("t.csv", text);
@@ -141,7 +141,7 @@ fn coordinates_that_name_one_of_several_channels_need_the_channel() {
     );
 }
 
-/// A description of two channels, in a folder that stays until the program ends.
+/// Writes a description of two channels to a folder that lasts until the program ends.
 fn two_channels() -> String {
     let a = include_str!("../../../../scenarios/presets/gddr5/a.ron");
     let text = a

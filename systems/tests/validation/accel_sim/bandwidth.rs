@@ -1,10 +1,10 @@
-//! What each level gives, and what schedulers issue, when nothing else limits.
+//! Peak bandwidth of each level and peak issue rate of schedulers, without other limits.
 
 use super::super::harness::{REGISTERS, Step, named, sum};
 use super::{MACHINES, Machine, NO_FETCH, Ran, SMALL};
 
-/// Wavefronts of some work-groups that load lines of 128 bytes one after the other, `length` each, again from the
-/// first after so many `lines`. Where that happens, a kernel before has loaded each line once.
+/// Work-groups of wavefronts that each load `length` consecutive lines of 128 bytes, wrapping
+/// around after `lines` lines. If they wrap around, an earlier kernel has loaded each line once.
 struct Stream<'a> {
     sets: &'a [&'a str],
     groups: u32,
@@ -35,7 +35,7 @@ impl Stream<'_> {
     }
 }
 
-/// A line a cycle, whether it is one request or one for each bank.
+/// One line per cycle, either as one request or as one for each bank.
 #[test]
 fn a_first_level_gives_a_line_in_every_cycle() {
     for machine in MACHINES.iter().filter(|machine| machine.has_l1) {
@@ -53,7 +53,7 @@ fn a_first_level_gives_a_line_in_every_cycle() {
     }
 }
 
-/// Four clusters before one channel.
+/// Machine with four clusters and one channel.
 const FOUR: [&str; 3] = [
     "params.channels=1",
     "params.clusters=4",
@@ -65,7 +65,7 @@ fn units_of_four(machine: &Machine) -> u32 {
     hand.numbers.of("scheduler", "units_per_cluster") as u32 * 4
 }
 
-/// One slice gives a sector in every cycle to four clusters that pass their first levels by.
+/// One slice delivers a sector per cycle to four clusters that bypass their first levels.
 #[test]
 fn a_slice_of_the_second_level_gives_a_sector_in_every_cycle() {
     for machine in &MACHINES {
@@ -86,7 +86,8 @@ fn a_slice_of_the_second_level_gives_a_sector_in_every_cycle() {
     }
 }
 
-/// One channel alone, read from by a few units: what its bursts carry, half of it where a sector is half a burst.
+/// One channel alone, read by a few units: the bandwidth of its bursts, halved if a sector is half
+/// a burst.
 #[test]
 fn a_stream_from_one_channel_reaches_the_rate_of_its_bursts() {
     for machine in &MACHINES {
@@ -111,7 +112,8 @@ fn a_stream_from_one_channel_reaches_the_rate_of_its_bursts() {
     }
 }
 
-/// The same of HBM2 with pseudo-channels: 32 bytes in a cycle, less what activation windows and refreshes leave out.
+/// HBM2 channel with pseudo-channels: 32 bytes per cycle, minus losses from activation windows and
+/// refreshes.
 #[test]
 fn a_stream_from_one_channel_of_two_pseudo_channels_comes_near_its_peak_rate() {
     let machine = Machine {
@@ -136,7 +138,7 @@ fn a_stream_from_one_channel_of_two_pseudo_channels_comes_near_its_peak_rate() {
     assert!((0.8..=1.0).contains(&share), "{share}");
 }
 
-/// Instructions for two kinds of units: as many as a scheduler issues of one wavefront.
+/// Instructions for two kinds of units: as many as a scheduler issues from one wavefront.
 #[test]
 fn schedulers_issue_as_often_as_units_take_instructions() {
     for machine in &MACHINES {
@@ -153,7 +155,8 @@ fn schedulers_issue_as_often_as_units_take_instructions() {
         let (short, long) = (run(100), run(200));
         let hand = &long.hand;
         let schedulers = hand.cu("schedulers");
-        // Each pair occupies its units for their intervals, and a scheduler for as many cycles as it needs to issue both.
+        // Each pair occupies its units for their intervals, and a scheduler for the cycles to issue
+        // both.
         let interval = |class: &str| hand.cu(&format!("classes.{class}.interval"));
         let pair = interval("int_add").max(interval("fp_add"));
         let pair = pair.max(2 / hand.cu("issues_per_cycle"));

@@ -1,4 +1,4 @@
-//! Requests of accesses to many lines.
+//! Memory requests of accesses to many lines.
 
 use super::super::harness::{Places, Step, named, sum};
 use super::{Hand, MACHINES};
@@ -28,7 +28,8 @@ fn an_access_to_any_number_of_lines_makes_as_many_requests() {
     }
 }
 
-/// The lines of an access that hits go to the first level one in a cycle. Where it takes several, banks conflict.
+/// The lines of a hitting access go to the first level one per cycle. If the first level accepts
+/// several per cycle, bank conflicts apply.
 #[test]
 fn hits_of_an_access_to_many_lines_follow_each_other_cycle_by_cycle() {
     for machine in MACHINES.iter().filter(|machine| machine.file == "gtx480") {

@@ -3,7 +3,7 @@
 use super::super::harness::{Step, named, sum};
 use super::{MACHINES, Machine, Ran, SMALL};
 
-/// The machine that fetches instructions.
+/// Returns the machine with instruction fetch enabled.
 fn machine() -> &'static Machine {
     let mut machines = MACHINES.iter();
     machines
@@ -11,7 +11,7 @@ fn machine() -> &'static Machine {
         .expect("it is there")
 }
 
-/// Kernels of so many wavefronts that do these steps.
+/// Runs kernels of this many wavefronts with these steps.
 fn fetching(sets: &[&str], kernels: u32, wavefronts: u32, steps: &[Step]) -> Ran {
     let work = |_: u32, _: u32| steps.to_vec();
     let kernels = vec![(1, wavefronts, &work as &dyn Fn(u32, u32) -> Vec<Step>); kernels as usize];
@@ -31,7 +31,7 @@ fn the_first_instruction_comes_from_memory_after_the_sum_of_its_parts() {
     assert_eq!(with.cycles - without.cycles, issues - hand.first_issue());
 }
 
-/// Nothing empties the cache between kernels.
+/// The instruction cache is not invalidated between kernels.
 #[test]
 fn a_line_of_instructions_is_fetched_once_by_each_unit() {
     let reads = |kernels, wavefronts| {
@@ -44,17 +44,18 @@ fn a_line_of_instructions_is_fetched_once_by_each_unit() {
         let missed = sum(&named(&ran.simulated, "l1i"), "read_misses");
         (missed, sum(&named(&ran.simulated, "l2"), "reads"))
     };
-    // The exit lies in another line than the two additions.
+    // The exit is in a different line than the two additions.
     let once = reads(1, 1);
     assert_eq!(once, (2, 8), "two lines of four sectors");
     assert_eq!(reads(3, 8), once);
 }
 
-/// Two instructions come together, and are asked for when the buffer is empty.
+/// Two instructions arrive together, and are fetched when the buffer is empty.
 #[test]
 fn instructions_that_hit_come_in_pairs() {
     let run = |pairs: usize| {
-        // After the first kernel they are there: the third addition and those after it are in one line.
+        // After the first kernel they are cached: the third addition and those after it are in one
+        // line.
         let steps: Vec<_> = (0..2 * pairs as u16)
             .map(|i| Step::Compute(3 + i))
             .collect();

@@ -1,4 +1,4 @@
-//! Latency of each level, of stores and atomics, of each class of instructions, of local memory.
+//! Latency of each level, of stores and atomics, of each instruction class, and of local memory.
 
 use super::super::harness::{CLASSES, Places, Step};
 use super::{MACHINES, SMALL, at, word};
@@ -15,7 +15,7 @@ fn a_hit_of_the_first_level_takes_the_sum_of_its_parts() {
 #[test]
 fn a_hit_of_the_second_level_takes_the_sum_of_its_parts() {
     for machine in &MACHINES {
-        // One line after the other that a wavefront of another unit has fetched: none of them is in this unit.
+        // Consecutive lines fetched by a wavefront of another unit: none of them is in this unit.
         let line = |i: u64| word(128 * (i % 2) + 6144 * (i / 2));
         let lines: Vec<_> = (0..6).flat_map(|i| [line(i), Step::Use]).collect();
         let row = |count: usize| {
@@ -61,7 +61,7 @@ fn a_load_from_a_closed_bank_takes_the_sum_of_its_parts() {
     }
 }
 
-/// The second level takes a store without a fetch. The work-group ends when it is acknowledged.
+/// The second level accepts a store without a fetch. The work-group ends when it is acknowledged.
 #[test]
 fn a_store_is_acknowledged_after_the_sum_of_its_parts() {
     for machine in &MACHINES {
@@ -93,7 +93,7 @@ fn an_atomic_in_the_second_level_takes_the_sum_of_its_parts() {
     }
 }
 
-/// Where the interval of a class is longer than its latency, that counts.
+/// If the interval of a class is longer than its latency, the interval determines the time.
 #[test]
 fn dependent_instructions_of_each_class_follow_each_other_after_its_latency() {
     for machine in &MACHINES {

@@ -1,4 +1,4 @@
-//! Gaps between kernels, and what a unit holds.
+//! Gaps between kernels, and resource limits of a unit.
 
 use super::super::harness::{REGISTERS, Step, named, scenario_of_text, scenarios, sum};
 use super::{Hand, IN_TURN, MACHINES, NO_FETCH, Ran, SMALL, Work, word};
@@ -39,7 +39,8 @@ fn each_work_group_of_a_kernel_adds_its_latency_to_that_of_the_launch() {
     }
 }
 
-/// Its slices are told after the first level, over wires of three cycles, and the kernel is done when they have answered.
+/// Slices are notified after the first level, over wires of three cycles. The kernel completes when
+/// they have replied.
 #[test]
 fn a_second_level_that_drops_its_lines_delays_the_next_kernel_and_lets_it_miss() {
     for machine in &MACHINES {
@@ -69,7 +70,7 @@ fn a_second_level_that_drops_its_lines_delays_the_next_kernel_and_lets_it_miss()
     }
 }
 
-/// Work-groups of four wavefronts: a unit holds what its slots, its registers and its grid leave.
+/// Work-groups of four wavefronts: residency is limited by slots, registers and grid.
 #[test]
 fn a_unit_holds_as_many_work_groups_as_its_resources_allow() {
     for machine in &MACHINES {

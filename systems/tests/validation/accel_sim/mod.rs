@@ -1,5 +1,5 @@
-//! The machines in the manner of Accel-Sim, by micro-benchmarks whose answers the numbers of their descriptions
-//! give, as `docs/timing.md` and the pages of the components say.
+//! Validation of the Accel-Sim-like machines by micro-benchmarks. Expected results follow from the
+//! numbers in their descriptions, as in `docs/timing.md` and the pages of the components.
 
 mod bandwidth;
 mod coalescing;
@@ -15,11 +15,11 @@ use super::harness::{
     Numbers, Places, Step, kernel, machine, program, run, scenario_beside_others,
 };
 
-/// A committed machine.
+/// Machine whose description is in the repository.
 struct Machine {
     file: &'static str,
     has_l1: bool,
-    /// Periods of the core clock and of that of memory, in some tick.
+    /// Periods of the core and memory clocks, in the same tick unit.
     core_period: u64,
     ck_period: u64,
 }
@@ -55,43 +55,43 @@ const MACHINES: [Machine; 4] = [
     },
 ];
 
-/// Granules are dealt in turn, so that address 0 and those near it are where the sums expect them.
+/// Interleaves granules round-robin, so that addresses near 0 are in the expected slice.
 const IN_TURN: &str = "params.hashed_slices=false";
 
-/// Instructions are there when they are needed.
+/// Makes instructions available without fetching.
 const NO_FETCH: &str = "params.fetch_instructions=false";
 
-/// One cluster and one channel, which are quick to build and take as long as many do.
+/// One cluster and one channel, which are fast to build and have the same timing as many.
 const SMALL: [&str; 2] = ["params.clusters=1", "params.channels=1"];
 
-/// What a program takes on a machine, and the numbers of the machine as built.
+/// Measured time of a program on a machine, and the numbers of the machine as built.
 struct Ran {
-    /// Cycles from launch to completion of the first kernel, and of all.
+    /// Cycles from launch to completion of the first kernel; those of all kernels follow.
     cycles: u64,
     all: u64,
     simulated: warpweave_systems::Simulated,
     hand: Hand,
 }
 
-/// Numbers of a machine, added up by hand.
+/// Numbers of a machine, for sums by hand.
 struct Hand {
     core_period: u64,
     ck_period: u64,
     numbers: Numbers,
 }
 
-/// A kernel: its work-groups, the wavefronts of each, and what they do before they end.
+/// Kernel: its work-groups, wavefronts per work-group, and the steps of each wavefront before it
+/// exits.
 type Work<'a> = (u32, u32, &'a dyn Fn(u32, u32) -> Vec<Step>);
 
 impl Machine {
-    /// Runs kernels.
     fn run_work(&self, sets: &[&str], kernels: &[Work<'_>]) -> Ran {
         let path = format!("systems/accelsim/{}.ron", self.file);
         let scenario = scenario_beside_others(&path, &[&[IN_TURN], sets].concat());
         self.run_scenario(&scenario, kernels)
     }
 
-    /// Runs kernels on the machine of a scenario, which has the clocks of this one.
+    /// Runs kernels on the machine of a scenario, which must have the same clocks.
     fn run_scenario(&self, scenario: &Scenario, kernels: &[Work<'_>]) -> Ran {
         let kernels = kernels.iter().map(|(work_groups, wavefronts, steps)| {
             kernel(*work_groups, *wavefronts, |work_group, wavefront| {
@@ -114,7 +114,8 @@ impl Machine {
         }
     }
 
-    /// Runs kernels of so many work-groups and wavefronts that do these steps, without fetching.
+    /// Runs kernels with these numbers of work-groups and wavefronts and these steps, without
+    /// instruction fetch.
     fn run(&self, sets: &[&str], kernels: &[(u32, u32, Vec<Step>)]) -> Ran {
         let steps: Vec<_> = kernels
             .iter()
@@ -127,17 +128,18 @@ impl Machine {
         self.run_work(&[&[NO_FETCH], sets].concat(), &kernels)
     }
 
-    /// Runs one wavefront that does these steps.
+    /// Runs one wavefront with these steps.
     fn alone(&self, steps: &[Step]) -> Ran {
         self.run(&SMALL, &[(1, 1, steps.to_vec())])
     }
 
-    /// Cycles that each of these steps takes, followed by one that needs what it loads, in a long row of them.
+    /// Returns the cycles per step, measured over many steps that are each followed by a use of the
+    /// loaded value.
     fn each(&self, first: &[Step], step: impl Fn(u64) -> Step) -> (u64, Hand) {
         self.each_with(&[], first, step)
     }
 
-    /// The same with overrides.
+    /// Like `each`, with additional overrides.
     fn each_with(&self, sets: &[&str], first: &[Step], step: impl Fn(u64) -> Step) -> (u64, Hand) {
         let row = |count: u64| {
             let steps = first.iter().copied();
@@ -151,7 +153,7 @@ impl Machine {
     }
 }
 
-/// Every lane at one word.
+/// Places every lane at the same word.
 fn at(base: u64) -> Places {
     Places {
         base,
@@ -181,13 +183,13 @@ impl Hand {
         self.numbers.of("dram[0]", field)
     }
 
-    /// Flits of a packet.
+    /// Returns the number of flits of a packet.
     fn network(&self, network: &str, bytes: u64) -> u64 {
         let number = |field: &str| self.numbers.of("crossbar", &format!("{network}.{field}"));
         number("input_cycles") + number("output_cycles") + bytes.div_ceil(number("flit_bytes")) - 1
     }
 
-    /// A wire of one direction, which may stand in a pair of them.
+    /// Returns the latency of a wire in one direction, which may be part of a pair.
     fn wire(&self, end: &str, direction: &str) -> u64 {
         let single = format!("{end}.{direction}");
         self.numbers
@@ -195,7 +197,7 @@ impl Hand {
             .unwrap_or_else(|| self.numbers.wire(end))
     }
 
-    /// First issue of the first wavefront.
+    /// Returns the cycle of the first wavefront's first issue.
     fn first_issue(&self) -> u64 {
         self.numbers.of("host", "launch_latency_cycles")
             + self.numbers.wire("host.gmu")
@@ -205,7 +207,8 @@ impl Hand {
             + self.cu("start_latency")
     }
 
-    /// From issue of an access to its request at the first level, or where there is none, at the port.
+    /// Returns the cycles from issue of an access to its request at the first level, or at the port
+    /// if there is none.
     fn to_first(&self, class: &str) -> u64 {
         self.cu("operand_latency")
             + self.cu(&format!("classes.{class}.latency"))
@@ -216,30 +219,32 @@ impl Hand {
         self.wire("cluster[0].cu[0].memory", "response") + self.cu("load_store.writeback_latency")
     }
 
-    /// Parts of a line that come after the first, where a slice takes requests for lines apart.
+    /// Returns the number of parts of a line after the first, for slices that split line requests.
     fn further_parts(&self) -> u64 {
         self.cu("load_store.line_bytes") / self.l2("line_bytes") - 1
     }
 
-    /// From the first level to the slice and back, but for what the slice takes.
+    /// Returns the cycles from the first level to the slice and back, without those of the slice
+    /// itself.
     fn around(&self, (bytes_down, bytes_back): (u64, u64)) -> u64 {
         self.down("l1", bytes_down) + self.up("l1", bytes_back)
     }
 
-    /// From a request at a first level to one at the slice.
+    /// Returns the cycles from a request at a first level to one at the slice.
     fn down(&self, first: &str, bytes: u64) -> u64 {
         let fields = ["miss_latency_cycles", "request_cycles"];
         self.one_way(first, fields, ("request", "request"), bytes)
     }
 
-    /// From an answer of the slice to that of a first level.
+    /// Returns the cycles from a reply of the slice to that of a first level.
     fn up(&self, first: &str, bytes: u64) -> u64 {
         let fields = ["fill_latency_cycles", "response_cycles"];
         self.one_way(first, fields, ("reply", "response"), bytes)
     }
 
-    /// Between a first level and the slice, given the fields of what the level and the port of its cluster take, and the
-    /// names of network and wire. Without a first level, from the port on.
+    /// Returns the one-way cycles between a first level and the slice. Arguments are the latency
+    /// fields of the level and of its cluster's port, and the names of network and wire. Without a
+    /// first level it starts at the port.
     fn one_way(
         &self,
         first: &str,
@@ -260,8 +265,8 @@ impl Hand {
             + self.wire("l2[0].up", wire)
     }
 
-    /// When the slice answers the last sector of a line from a closed bank that was asked for in `sent`. Its sectors are
-    /// in one row, and are read from one bank.
+    /// Returns the cycle in which the slice answers the last sector of a line from a closed bank,
+    /// for a request sent in `sent`. Its sectors are in one row of one bank.
     fn closed_bank_answers(&self, sent: u64) -> u64 {
         let timing = |field: &str| self.dram(&format!("timing.{field}"));
         let wire = self.numbers.wire("l2[0].down");

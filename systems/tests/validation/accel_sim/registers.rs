@@ -1,4 +1,4 @@
-//! Banks of registers, results of a cycle, and atomics that update one word.
+//! Register banks, write-back of results per cycle, and atomics that update one word.
 
 use super::super::harness::{OPERANDS, Places, REGISTERS, Step, named, sum};
 use super::{MACHINES, SMALL};
@@ -25,7 +25,7 @@ fn operands_of_one_bank_are_read_one_after_the_other() {
     }
 }
 
-/// A wavefront on each scheduler, whose instructions do not wait for each other.
+/// One wavefront per scheduler, with independent instructions.
 #[test]
 fn so_many_results_are_written_in_a_cycle_as_there_are_buses() {
     for machine in &MACHINES {

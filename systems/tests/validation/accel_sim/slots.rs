@@ -1,11 +1,12 @@
-//! Every issue slot of every cycle is charged to one cause, by kernel and by interval.
+//! Issue-slot accounting: every slot of every cycle is charged to one cause, by kernel and by
+//! interval.
 
 use warpweave_framework::{InstanceStatistics, Value};
 
 use super::super::harness::{Places, Step};
 use super::{MACHINES, SMALL};
 
-/// Slots of a unit.
+/// Returns the issue slots of a unit.
 fn slots(statistics: &[InstanceStatistics]) -> Vec<(&str, u64)> {
     let units = statistics.iter().filter(|one| one.path.contains(".cu["));
     let counted = units.map(|unit| {

@@ -1,19 +1,19 @@
-//! A drawing that becomes SVG, and knows where its texts are.
+//! Canvas for SVG drawings that tracks the positions of its texts.
 
 use std::fmt::Write as _;
 
-/// Height of the letters.
+/// Height of the letters, in SVG units.
 pub(crate) const LETTERS: f64 = 12.0;
 
-/// Width of a letter, of a wide sans-serif font.
+/// Width of a letter, estimated for a wide sans-serif font.
 const LETTER_WIDTH: f64 = 0.62 * LETTERS;
 
-/// Colours that people with every kind of sight tell apart (Okabe and Ito, 2008).
+/// Colours that are distinguishable with all types of colour vision (Okabe and Ito, 2008).
 const COLOURS: [&str; 8] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999",
 ];
 
-/// Where a text begins or ends.
+/// Alignment of a text at its anchor point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -21,23 +21,23 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Corners of a text: what it covers.
+/// Corners of the rectangle that a text covers.
 pub(crate) type Corners = [(f64, f64); 4];
 
 pub(crate) struct Canvas {
     width: f64,
     height: f64,
     body: String,
-    /// What each text covers, and the text.
+    /// Rectangle covered by each text, and the text.
     texts: Vec<(Corners, String)>,
 }
 
-/// Width of a text in letters of the usual size.
+/// Returns the width of a text in letters of the default size.
 pub(crate) fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER_WIDTH
 }
 
-/// The colour of the n-th series.
+/// Returns the colour of the n-th series.
 pub(crate) fn colour(series: usize) -> &'static str {
     COLOURS[series % COLOURS.len()]
 }
@@ -74,7 +74,7 @@ impl Canvas {
         );
     }
 
-    /// A diamond around a point.
+    /// Draws a diamond marker around a point.
     pub(crate) fn diamond(&mut self, (x, y): (f64, f64), title: &str) {
         let r = 4.5;
         let _ = write!(
@@ -86,12 +86,13 @@ impl Canvas {
         );
     }
 
-    /// A text whose base line ends, begins or is centred at a point, turned by some degrees.
+    /// Draws a text with its baseline starting, ending or centred at a point, rotated by some
+    /// degrees.
     pub(crate) fn text(&mut self, at: (f64, f64), text: &str, anchor: Anchor, degrees: f64) {
         self.text_of("", at, text, anchor, degrees);
     }
 
-    /// The name of an axis with its unit, centred at a point.
+    /// Draws the name of an axis with its unit, centred at a point.
     pub(crate) fn axis_name(&mut self, at: (f64, f64), name: &str, degrees: f64) {
         self.text_of(r#" class="axis-name""#, at, name, Anchor::Middle, degrees);
     }
@@ -128,7 +129,7 @@ impl Canvas {
         );
     }
 
-    /// The whole picture; `title` is for those who hear it.
+    /// Returns the complete picture. `title` is the text for screen readers.
     pub(crate) fn svg(&self, title: &str) -> String {
         let (width, height) = (self.width, self.height);
         format!(
@@ -149,7 +150,7 @@ impl Canvas {
         )
     }
 
-    /// Pairs of texts that lie over each other, and texts that stick out.
+    /// Returns the pairs of texts that overlap, and texts that extend past the picture.
     #[cfg(test)]
     pub(crate) fn clashes(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -170,7 +171,7 @@ impl Canvas {
     }
 }
 
-/// Whether two turned rectangles overlap: no side of either separates them.
+/// True if two rotated rectangles overlap, which is when no side of either separates them.
 #[cfg(test)]
 fn overlap(a: &Corners, b: &Corners) -> bool {
     let separated = |a: &Corners, b: &Corners| {
@@ -189,7 +190,7 @@ fn overlap(a: &Corners, b: &Corners) -> bool {
     !separated(a, b) && !separated(b, a)
 }
 
-/// Text for XML.
+/// Escapes text for use in XML.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

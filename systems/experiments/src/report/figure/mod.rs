@@ -1,4 +1,4 @@
-//! Figures as SVG: bars with intervals, intervals of claims, stacks of issue slots.
+//! Figures as SVG: bars with intervals, intervals of claims, stacked issue slots.
 
 mod canvas;
 #[cfg(test)]
@@ -7,31 +7,31 @@ mod tests;
 use self::canvas::{Anchor, Canvas, LETTERS, colour, width_of};
 use crate::judge::Interval;
 
-/// Space between parts.
+/// Space between parts of a figure, in SVG units.
 const GAP: f64 = 12.0;
-/// Height of the area of values.
+/// Height of the plot area, in SVG units.
 const PLOT: f64 = 260.0;
-/// Degrees by which names below an axis are turned.
+/// Rotation of the names below an axis, in degrees.
 const TURNED: f64 = -35.0;
-/// Letters of a name in a figure.
+/// Maximum number of letters in a name.
 const NAME_MAX: usize = 28;
 
-/// Bars in groups.
+/// Grouped bar chart with intervals and published values.
 pub(crate) struct Bars<'a> {
     pub(crate) title: &'a str,
-    /// What the values are, with the unit.
+    /// Name of the value axis, with the unit.
     pub(crate) axis: String,
-    /// Where the bars begin: 1 of ratios, else 0.
+    /// Base value of the bars: 1 for ratios, else 0.
     pub(crate) base: f64,
     pub(crate) groups: Vec<String>,
     pub(crate) series: Vec<Series>,
 }
 
-/// One bar of every group.
+/// Series of bars, one bar in every group.
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) values: Vec<Option<Interval>>,
-    /// Published values beside them.
+    /// Published values drawn next to the bars.
     pub(crate) published: Vec<Option<f64>>,
 }
 
@@ -126,7 +126,7 @@ impl Bars<'_> {
         })
     }
 
-    /// Names of the series in rows no wider than the figure, and the height of the rows.
+    /// Returns the series names in rows no wider than the figure, and the height of the rows.
     fn legend(&self, width: f64) -> (Vec<(f64, f64, String)>, f64) {
         let (mut x, mut y) = (GAP + 16.0, LETTERS + 2.0);
         let mut names = Vec::new();
@@ -143,7 +143,7 @@ impl Bars<'_> {
     }
 }
 
-/// Effects with their intervals and margins, a row each.
+/// Forest plot: effects with their intervals and margins, one row each.
 pub(crate) struct ForestPlot<'a> {
     pub(crate) title: &'a str,
     pub(crate) axis: String,
@@ -206,12 +206,12 @@ impl ForestPlot<'_> {
     }
 }
 
-/// Parts of a whole, a row each.
+/// Stacked bars: parts of a whole, one row each.
 pub(crate) struct Stacks<'a> {
     pub(crate) title: &'a str,
     pub(crate) axis: String,
     pub(crate) parts: Vec<String>,
-    /// Name, and the share of each part.
+    /// Name of each row, and the share of each part.
     pub(crate) rows: Vec<(String, Vec<f64>)>,
 }
 
@@ -276,7 +276,7 @@ impl Stacks<'_> {
     }
 }
 
-/// A name that fits a figure.
+/// Shortens a name to fit a figure.
 fn short(name: &str) -> String {
     if name.chars().count() <= NAME_MAX {
         return name.to_owned();
@@ -285,7 +285,7 @@ fn short(name: &str) -> String {
     format!("{kept}…")
 }
 
-/// How far turned names reach down, and how far the first reaches to the left.
+/// Returns the extent of rotated names: downwards, and the first one to the left.
 fn turned_extent(names: &[String]) -> (f64, f64) {
     let longest = names.iter().map(|name| width_of(name)).fold(0.0, f64::max);
     let (sin, cos) = TURNED.to_radians().sin_cos();
@@ -293,7 +293,7 @@ fn turned_extent(names: &[String]) -> (f64, f64) {
     (longest * -sin + 2.0 * LETTERS, first * cos + GAP)
 }
 
-/// An axis of values.
+/// Linear axis of values with ticks.
 struct Scale {
     low: f64,
     high: f64,
@@ -301,7 +301,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// A scale with round ticks that holds the base and all values.
+    /// Creates a scale with round ticks that contains the base and all values.
     fn of(base: f64, values: impl Iterator<Item = f64>) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite.fold((base, base), |(low, high), value| {
@@ -328,7 +328,7 @@ impl Scale {
         }
     }
 
-    /// Where a value lies between the ends, 0 to 1.
+    /// Returns the position of a value between the ends, 0 to 1.
     fn part(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }

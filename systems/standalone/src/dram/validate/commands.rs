@@ -1,4 +1,4 @@
-//! Command traces of the tools under our checker, beside what another checker found in them.
+//! Runs the tools' command traces through our checker and compares with another checker's findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::files;
 use crate::folder::table_named;
 use crate::{Comparison, StandaloneError, Table, Tolerance};
 
-/// The rule that a tool is known to break: Ramulator 2 has no t32AW, DRAMsim3 refreshes too soon
-/// after rows that closed themselves, Ramulator 1 lets PREA follow PRE at once.
+/// Returns the rule that a tool is known to break. Ramulator 2 has no t32AW. DRAMsim3 refreshes too
+/// soon after rows that closed themselves. Ramulator 1 lets PREA follow PRE at once.
 fn known_fault(tool: &str) -> Option<&'static str> {
     match tool {
         "ram2_frfcfs" => Some("33 ACT rank (t32AW)"),
@@ -23,7 +23,7 @@ fn known_fault(tool: &str) -> Option<&'static str> {
     }
 }
 
-/// Every command trace of the folder.
+/// Checks every command trace of the folder.
 pub(super) fn commands(folder: &Path, comparison: &mut Comparison) -> Result<(), StandaloneError> {
     let place = folder.join("commands");
     let gaps = Table::<GapRow>::read(&table_named(folder, "constraint_gaps")?)?.rows;
@@ -60,7 +60,7 @@ pub(super) fn commands(folder: &Path, comparison: &mut Comparison) -> Result<(),
     Ok(())
 }
 
-/// What another checker found in a run: the smallest gap of a rule.
+/// Row of another checker's findings: the smallest gap seen for a rule.
 #[derive(Clone, Debug, Deserialize)]
 struct GapRow {
     trace: String,
@@ -72,7 +72,7 @@ struct GapRow {
     pairs_checked: u64,
 }
 
-/// The smallest slack of each rule beside what the reference's own checker found in that run.
+/// Compares the smallest slack of each rule with that found by the reference's own checker.
 fn slacks<'a>(
     case: &str,
     report: &Report,
@@ -100,7 +100,7 @@ fn slacks<'a>(
     }
 }
 
-/// Names the rules of the other checker that have no counterpart.
+/// Lists the rules of the other checker that have no counterpart.
 fn without_counterpart(gaps: &[GapRow], comparison: &mut Comparison) {
     let names: BTreeSet<_> = gaps.iter().map(|row| row.constraint.as_str()).collect();
     for name in names {
@@ -119,7 +119,7 @@ fn without_counterpart(gaps: &[GapRow], comparison: &mut Comparison) {
     }
 }
 
-/// Our rule for one of the reference's checker; several of theirs may be one of ours.
+/// Maps a rule of the reference's checker to ours. Several of theirs may map to one of ours.
 fn counterpart(constraint: &str) -> Option<&'static str> {
     Some(match constraint {
         "ACT->RD bank tRCDRD" => "ACT -> RD bank (tRCDRD)",

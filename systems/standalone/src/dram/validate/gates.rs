@@ -1,7 +1,7 @@
-//! How close each run is to be to a tool's.
+//! Tolerances for comparing each run with a tool's.
 //!
-//! `gates.csv` lists the runs that are not equal and how far they may be off: just above what is
-//! measured. Every other run is to be equal. docs/components/gddr5.md gives the reasons.
+//! `gates.csv` lists the runs that differ and their tolerances, set just above the measured error.
+//! Every other run must be equal. docs/components/gddr5.md gives the reasons.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::Tolerance;
 
 const GATES: &str = include_str!("gates.csv");
 
-/// A run that is not equal; nothing where a quantity is.
+/// Tolerances of a run that differs. A quantity is `None` where it must be equal.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct Gate {
     requests_percent: Option<f64>,
@@ -20,7 +20,7 @@ pub(super) struct Gate {
     row_hit_rate: Option<f64>,
 }
 
-/// The gates of all runs.
+/// Tolerances of all runs, keyed by preset, tool and trace.
 pub(super) struct Gates(BTreeMap<[String; 3], Gate>);
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ impl Gates {
         Self(rows.map(gate).collect())
     }
 
-    /// That of a run, by preset, tool and trace.
+    /// Returns the tolerances of a run, by preset, tool and trace.
     pub(super) fn of(&self, run: [&str; 3]) -> Gate {
         let run = run.map(str::to_owned);
         self.0.get(&run).copied().unwrap_or_default()
@@ -58,22 +58,22 @@ impl Gates {
 }
 
 impl Gate {
-    /// Of the number of requests served in the same cycles.
+    /// Tolerance for the number of requests served in the same cycles.
     pub(super) fn requests(&self) -> Tolerance {
         relative(self.requests_percent, Tolerance::Exact)
     }
 
-    /// Of the end cycle.
+    /// Tolerance for the end cycle of the run.
     pub(super) fn end(&self) -> Tolerance {
         relative(self.end_cycle_percent, Tolerance::Exact)
     }
 
-    /// Of the mean read latency, where `equal` ones are equal as written.
+    /// Tolerance for the mean read latency, or `equal` if the run must match as written.
     pub(super) fn latency(&self, equal: &Tolerance) -> Tolerance {
         relative(self.lat_mean_percent, equal.clone())
     }
 
-    /// Of the row hit rate, where `equal` ones are equal as written.
+    /// Tolerance for the row hit rate, or `equal` if the run must match as written.
     pub(super) fn hits(&self, equal: &Tolerance) -> Tolerance {
         self.row_hit_rate
             .map_or_else(|| equal.clone(), Tolerance::Absolute)

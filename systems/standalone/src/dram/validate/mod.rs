@@ -1,8 +1,8 @@
-//! The comparison with the reference data of DRAMsim3 and Ramulator.
+//! Compares the DRAM controller with the reference data of DRAMsim3 and Ramulator.
 //!
-//! Every run is to be equal, except those that `gates.csv` lists. The timing checker watches every run,
-//! a broken rule ends the comparison. Reference data that a judged promise needs and that is not there is
-//! a miss; data that is not compared is named.
+//! Every run must be equal, except those listed in `gates.csv`. The timing checker watches every
+//! run, and a broken rule ends the comparison. Missing reference data that a judged promise needs
+//! counts as a miss. Data that is not compared is listed.
 
 mod commands;
 mod gates;
@@ -30,10 +30,10 @@ use crate::table::shown;
 use crate::written::{Written, as_written};
 use crate::{Comparison, StandaloneError, Table, Tolerance, environment};
 
-/// Why a run has no latency.
+/// Reason reported for a run without a read latency.
 const NO_READ: &str = "the trace has no read";
 
-/// The columns of the summary that are compared.
+/// Columns of the reference summary that are compared.
 #[derive(Clone, Debug, Deserialize)]
 struct SummaryRow {
     trace: String,
@@ -44,7 +44,7 @@ struct SummaryRow {
     lat_mean: Option<Written>,
 }
 
-/// Our controller in the configuration of a reference run.
+/// Returns our controller configured like a reference run.
 pub(super) fn as_tool(preset: &str, tool: &str) -> Result<Setup, StandaloneError> {
     let Setup {
         mut spec,
@@ -93,7 +93,7 @@ pub(super) fn as_tool(preset: &str, tool: &str) -> Result<Setup, StandaloneError
     Ok(setup(spec, clock_mhz)?)
 }
 
-/// Preset, tool and trace of the runs that are to be equal request by request.
+/// Preset, tool and trace of the runs that must match request by request.
 const TO_THE_CYCLE: [[&str; 3]; 8] = [
     ["A", "ram2_frfcfs", "idle"],
     ["A", "ram2_frfcfs", "rand_r_lo"],
@@ -105,7 +105,7 @@ const TO_THE_CYCLE: [[&str; 3]; 8] = [
     ["R", "ram2_frfcfs", "hits90_hi"],
 ];
 
-/// Traces of reads and writes, compared with both Ramulators.
+/// Traces with reads and writes, compared with both Ramulator versions.
 const MIXED: [&str; 8] = [
     "mix50_lo",
     "mix50_hi",
@@ -117,7 +117,7 @@ const MIXED: [&str; 8] = [
     "pingpong_sat",
 ];
 
-/// Traces compared with DRAMsim3.
+/// Names of the traces compared with DRAMsim3.
 const DRAMSIM: [&str; 13] = [
     "rand_r_lo",
     "rand_r_hi",
@@ -134,11 +134,11 @@ const DRAMSIM: [&str; 13] = [
     "seq_r_sat",
 ];
 
-/// Compares with the reference data in `folder`: the timing numbers of its presets, every run of
-/// its summary, its cycles of single requests, and its command traces.
+/// Compares with the reference data in `folder`. Covers the timing numbers of the presets, all
+/// summary runs, single-request cycles and command traces.
 ///
 /// # Errors
-/// When the folder does not hold the tables of the reference, or a run breaks a timing rule.
+/// Returns an error if the folder lacks the reference tables, or a run breaks a timing rule.
 pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     let mut comparison = Comparison::new();
     presets(folder, &mut comparison)?;
@@ -148,7 +148,7 @@ pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     Ok(comparison)
 }
 
-/// The timing numbers of the presets beside those the tools were given.
+/// Compares the timing numbers of the presets with those given to the tools.
 fn presets(folder: &Path, comparison: &mut Comparison) -> Result<(), StandaloneError> {
     let table: Table<BTreeMap<String, String>> = Table::read(&folder.join("presets.csv"))?;
     for preset in ["A", "D", "R"] {
@@ -200,7 +200,7 @@ fn presets(folder: &Path, comparison: &mut Comparison) -> Result<(), StandaloneE
     Ok(())
 }
 
-/// Notes a miss for each case that should have been compared and was not.
+/// Records a miss for each required case that was not compared.
 fn require(
     cases: impl IntoIterator<Item = [String; 3]>,
     seen: &BTreeSet<[String; 3]>,
@@ -215,7 +215,7 @@ fn require(
     }
 }
 
-/// A run of ours, every command judged.
+/// Runs our controller and checks every command.
 fn run(
     setup: &Setup,
     trace: &Table<RequestRow>,
@@ -230,7 +230,7 @@ fn run(
     })
 }
 
-/// Column commands that were not the first after an ACT, of all, as the reference counts them.
+/// Fraction of column commands that were not the first after an ACT, as the reference counts them.
 fn row_hit_rate(commands: &[Vec<Issued>]) -> f64 {
     let (mut columns, mut hits) = (0u64, 0u64);
     for channel in commands {
@@ -251,7 +251,7 @@ fn row_hit_rate(commands: &[Vec<Issued>]) -> f64 {
     hits as f64 / columns.max(1) as f64
 }
 
-/// `PRESET_TOOL_TRACE.csv.gz`: its parts, for every file of a folder, in order of name.
+/// Splits the file names `PRESET_TOOL_TRACE.csv.gz` of a folder into their parts, in name order.
 fn files(
     folder: &Path,
     comparison: &mut Comparison,
@@ -299,7 +299,7 @@ fn per_request(folder: &Path, comparison: &mut Comparison) -> Result<(), Standal
     Ok(())
 }
 
-/// Adds how many requests were accepted and done in the same cycles.
+/// Counts the requests accepted and completed in the same cycles.
 fn alike(
     case: String,
     ours: &[ServedRow],
@@ -314,7 +314,7 @@ fn alike(
     comparison.add(case, quantity, same as f64, all as f64, gate);
 }
 
-/// What the promises about totals need: preset, tool and trace.
+/// Preset, tool and trace of the runs required by the promises about totals.
 fn required_totals() -> impl Iterator<Item = [String; 3]> {
     let all = |presets: &'static [&str], tools: &'static [&str], traces: &'static [&str]| {
         presets.iter().flat_map(move |preset| {

@@ -1,4 +1,4 @@
-//! A controller beside data of a user's own.
+//! Compares a controller with a user's own data.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::folder::{name_of, stem, table_named, tables_of};
 use crate::written::{Written, as_written};
 use crate::{Comparison, Own, RowProblem, StandaloneError, Table, Tolerance};
 
-/// What another simulator made of a trace.
+/// Summary of a trace as reported by another simulator.
 #[derive(Deserialize)]
 struct SummaryRow {
     trace: String,
@@ -20,12 +20,13 @@ struct SummaryRow {
     row_hit_rate: Option<Written>,
 }
 
-/// Compares a controller with data of a user's own in `folder`: `summary.csv` with the columns `trace`
-/// and any of `end_cycle, lat_mean, row_hit_rate`; `per_request/TRACE.csv` with `idx, accept, done`; and
-/// the traces that they name, `traces/TRACE.csv`.
+/// Compares a controller with a user's own data in `folder`. `summary.csv` has the column `trace`
+/// and any of `end_cycle, lat_mean, row_hit_rate`. `per_request/TRACE.csv` has the columns
+/// `idx, accept, done`. Both refer to the traces in `traces/TRACE.csv`.
 ///
 /// # Errors
-/// When the folder holds neither, or a row, a trace or the preset is none.
+/// Returns an error if the folder holds neither table, or if a row, a trace or the preset is
+/// invalid.
 pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, StandaloneError> {
     let setup = load(own.preset)?;
     let mut comparison = Comparison::new();

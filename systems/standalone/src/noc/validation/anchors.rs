@@ -1,4 +1,4 @@
-//! Small exact experiments: latencies without load, throughput of one flow and of twelve.
+//! Small exact experiments: zero-load latency, and throughput of one flow and of twelve.
 
 use serde::Deserialize;
 use warpweave_components::crossbar::{NetworkSpec, RouterSpec};
@@ -11,7 +11,7 @@ use crate::noc::presets::booksim;
 use crate::table::shown;
 use crate::{Comparison, StandaloneError, Tolerance};
 
-/// A small exact experiment.
+/// Small exact experiment with a single expected result.
 #[derive(Deserialize)]
 pub(super) struct Anchor {
     pub(super) quantity: String,
@@ -24,7 +24,7 @@ pub(super) struct Anchor {
 }
 
 impl Anchor {
-    /// Whether it can be made; otherwise the column and what is wrong with it.
+    /// Checks that the experiment can be run. On error, returns the column and the problem.
     pub(super) fn check(&self) -> Result<(), Problem> {
         let inputs = self.inputs()?;
         check_shape(inputs, 1)?;
@@ -35,7 +35,7 @@ impl Anchor {
         fits(&NetworkSpec::Router(self.spec()?), "num_vcs", (inputs, 1))
     }
 
-    /// Sources of the experiment.
+    /// Returns the number of sources in the experiment.
     fn inputs(&self) -> Result<usize, Problem> {
         match self.quantity.as_str() {
             "zero_load_latency" | "single_flow_flits_per_cycle" => Ok(1),
@@ -47,7 +47,7 @@ impl Anchor {
         }
     }
 
-    /// Adds ours beside theirs; the row was checked.
+    /// Compares our result with the reference's. The row has been checked.
     pub(super) fn compare(&self, comparison: &mut Comparison) -> Result<(), StandaloneError> {
         let refused = |(column, problem): Problem| {
             StandaloneError::Request(format!("anchors.csv: column {column}: {problem}"))
@@ -102,9 +102,10 @@ impl Anchor {
         Ok(spec)
     }
 
-    /// Sources that always have a packet for one output: packets of one flow 400 of one flit or
-    /// 120 longer ones, of twelve 40 each; the rate is taken between the first and the last arrival
-    /// of those after the first quarter and written with four decimals, as the reference does.
+    /// Measures the throughput of sources that always have a packet for one output. One flow sends
+    /// 400 packets of one flit or 120 longer ones; twelve flows send 40 each. The rate is taken
+    /// between the first and last arrival after the first quarter. It is written with four
+    /// decimals, as in the reference.
     fn throughput(&self, spec: &RouterSpec, inputs: usize) -> Result<f64, StandaloneError> {
         let each = match (inputs, self.packet_flits) {
             (1, 1) => 400,

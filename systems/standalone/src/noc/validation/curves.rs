@@ -1,4 +1,4 @@
-//! Load curves: latency below saturation and throughput beyond it, under random packets of our own.
+//! Load curves: latency below saturation and throughput beyond it, with our own random packets.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::table::shown;
 use crate::written::{Written, as_written};
 use crate::{Comparison, StandaloneError, Table, Tolerance};
 
-/// One point of a load curve.
+/// Point of a load curve in the reference table.
 #[derive(Deserialize)]
 pub(super) struct CurveRow {
     config: String,
@@ -30,7 +30,7 @@ pub(super) struct CurveRow {
 }
 
 impl CurveRow {
-    /// Points of one curve have the same key.
+    /// Key of the curve; equal for all points of one curve.
     fn key(&self) -> (&str, usize, usize, &str, u32) {
         (
             &self.config,
@@ -59,7 +59,7 @@ impl CurveRow {
         }
     }
 
-    /// Whether the point can be measured; otherwise the column and what is wrong with it.
+    /// Checks that the point can be measured. On error, returns the column and the problem.
     fn check(&self) -> Result<(), Problem> {
         check_shape(self.src_ports, self.dst_ports)?;
         self.pattern()?;
@@ -78,14 +78,14 @@ impl CurveRow {
         fits(&spec, "config", (inputs, outputs))
     }
 
-    /// Whether nothing is left to chance: every source has an output of its own, and packets of one flit
-    /// wait for nobody.
+    /// True if the result is deterministic: every source has its own output, and packets of one
+    /// flit never wait.
     fn without_chance(&self) -> bool {
         self.pattern == "perm" && self.packet_flits == 1 && !self.config.starts_with("voq")
     }
 }
 
-/// Every configuration has a curve: a table that lost some would hold otherwise.
+/// Checks that every configuration has a curve, so that a truncated table does not pass.
 pub(super) fn coverage(rows: &[CurveRow], comparison: &mut Comparison) {
     let has = |name: &str| rows.iter().any(|row| row.config == name);
     let found = PRESETS.iter().filter(|(name, _)| has(name)).count();
@@ -98,18 +98,18 @@ pub(super) fn coverage(rows: &[CurveRow], comparison: &mut Comparison) {
     );
 }
 
-/// How far the mean latency below saturation may be from that of the reference's packets, by flits of a
-/// packet: just above what is measured.
+/// Tolerance for the mean latency below saturation, by packet length in flits. It is set just above
+/// the measured error.
 fn latency_within(flits: u32) -> Tolerance {
     Tolerance::Relative(if flits == 1 { 0.012 } else { 0.032 })
 }
 
-/// Likewise the flits accepted in overload.
+/// Tolerance for the flits accepted in overload, by packet length in flits.
 fn saturation_within(flits: u32) -> Tolerance {
     Tolerance::Relative(if flits == 1 { 0.009 } else { 0.033 })
 }
 
-/// Mean latency below 0.7 of the saturation of its curve, and accepted flits in overload.
+/// Compares mean latency below 0.7 of a curve's saturation, and the flits accepted in overload.
 pub(super) fn curves(
     table: &Table<CurveRow>,
     windows: u64,

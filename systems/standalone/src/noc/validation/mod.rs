@@ -1,4 +1,4 @@
-//! The router beside BookSim 2, the switch beside queueing theory.
+//! Validates the router against BookSim 2 and the switch against queueing theory.
 
 mod anchors;
 mod curves;
@@ -19,14 +19,14 @@ use crate::{Comparison, RowProblem, StandaloneError, Table};
 
 pub use own::validate_own;
 
-/// What is wrong with a row: its column, and how.
+/// Column at fault and description of the problem.
 type Problem = (&'static str, String);
 
 /// Compares with the reference data in `folder`: `anchors.csv`, `curves.csv`, `theory.csv` and the
 /// packet lists `replay_*.csv.gz`.
 ///
 /// # Errors
-/// When the folder does not hold the tables of the reference.
+/// Returns an error if the folder does not hold the reference tables.
 pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     let mut comparison = tables(folder, 4)?;
     coverage(
@@ -39,7 +39,7 @@ pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     Ok(comparison)
 }
 
-/// What the tables of the folder say; judged latencies are measured over so many windows.
+/// Compares with the tables of the folder. Judged latencies are measured over `windows` windows.
 fn tables(folder: &Path, windows: u64) -> Result<Comparison, StandaloneError> {
     let mut comparison = Comparison::new();
     let anchors = Table::<Anchor>::read(&folder.join("anchors.csv"))?.not_empty()?;
@@ -65,7 +65,7 @@ fn tables(folder: &Path, windows: u64) -> Result<Comparison, StandaloneError> {
     Ok(comparison)
 }
 
-/// A row of a reference that cannot be compared, at its place.
+/// Adds the position in the reference to the error for a row that cannot be compared.
 fn wrong<T>(
     table: &Table<T>,
     row: usize,
@@ -80,7 +80,7 @@ fn wrong<T>(
     })
 }
 
-/// Whether a network can have these ports; otherwise the column and what is wrong with it.
+/// Checks that a network can have these ports. On error, returns the column and the problem.
 fn check_shape(inputs: usize, outputs: usize) -> Result<(), Problem> {
     let most = PORTS_MAX as usize;
     for (column, ports) in [("src_ports", inputs), ("dst_ports", outputs)] {
@@ -91,7 +91,7 @@ fn check_shape(inputs: usize, outputs: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether the network can be built with ports that were checked.
+/// Checks that the network can be built with ports that were already checked.
 fn fits(
     spec: &NetworkSpec,
     column: &'static str,

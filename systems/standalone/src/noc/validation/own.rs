@@ -1,4 +1,4 @@
-//! A network beside packet lists of a user's own.
+//! Compares a network with a user's own packet lists.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use crate::folder::tables_of;
 use crate::noc::bench::read_network;
 use crate::{Comparison, Own, StandaloneError, Tolerance};
 
-/// Compares a network with every packet list in `folder`: `create, src, dst, flits` and the results
-/// `inject` and `arrive`.
+/// Compares a network with every packet list in `folder`. The columns are `create, src, dst, flits`
+/// and the results `inject` and `arrive`.
 ///
 /// # Errors
-/// When the folder holds no list, a list has no result, or a row or the preset is none.
+/// Fails if the folder holds no list, a list has no results, or a row or the preset is invalid.
 pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, StandaloneError> {
     let mut comparison = Comparison::new();
     let tables = tables_of(folder)?;

@@ -1,4 +1,4 @@
-//! Packet lists with the result of every packet.
+//! Packet lists with the expected result of every packet.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::noc::drive::{Packet, Passage, Shape};
 use crate::table::shown;
 use crate::{Comparison, StandaloneError, Table, Tolerance};
 
-/// A packet list: what every column says of each packet.
+/// Packet list: the columns of the table, one entry per packet.
 pub(super) struct PacketList {
     name: String,
     table: Table<BTreeMap<String, Option<u64>>>,
@@ -21,8 +21,8 @@ pub(super) struct PacketList {
 }
 
 impl PacketList {
-    /// Reads `create, src, dst, flits` and whatever results there are; the ports are those of a name
-    /// such as `replay_12x8_…`, otherwise those that the packets name.
+    /// Reads `create, src, dst, flits` and any results. A name such as `replay_12x8_…` gives the
+    /// ports; otherwise the packets do.
     pub(super) fn read(path: &Path) -> Result<Self, StandaloneError> {
         let table: Table<BTreeMap<String, Option<u64>>> = Table::read(path)?.not_empty()?;
         let name = name_of(path);
@@ -59,13 +59,14 @@ impl PacketList {
         })
     }
 
-    /// The configurations that the list has results of: `inject` and `arrive`, followed by this.
+    /// Lists the configurations with results: the suffixes of the columns `inject` and `arrive`.
     pub(super) fn results(&self) -> impl Iterator<Item = &str> {
         let columns = self.table.columns.iter();
         columns.filter_map(|column| column.strip_prefix("arrive"))
     }
 
-    /// Drives the packets through a network and returns ours and theirs of those that have a result.
+    /// Drives the packets through a network. Returns our result and the reference's for each packet
+    /// that has one.
     pub(super) fn passages(
         &self,
         network: &DescribedNetwork,
@@ -93,7 +94,7 @@ impl PacketList {
         &self.name
     }
 
-    /// Notes packets that have no result here.
+    /// Notes packets that have no result in this configuration.
     pub(super) fn leave_out_the_rest(
         &self,
         case: &str,
@@ -108,19 +109,19 @@ impl PacketList {
     }
 }
 
-/// When a packet entered and left, here and in the reference.
+/// Entry and exit cycles of a packet, in our run and in the reference.
 pub(super) struct Passages {
     pub(super) create: u64,
     pub(super) ours: Passage,
     pub(super) theirs: Passage,
 }
 
-/// How many packets are alike.
+/// Counts the packets with equal cycles in both.
 pub(super) fn equal(passages: &[Passages]) -> usize {
     passages.iter().filter(|p| p.ours == p.theirs).count()
 }
 
-/// Inputs and outputs, from a name such as `replay_12x8_uniform_…`.
+/// Parses inputs and outputs from a name such as `replay_12x8_uniform_…`.
 fn shape_of_name(name: &str) -> Option<Shape> {
     let (inputs, outputs) = name.split('_').nth(1)?.split_once('x')?;
     Some(Shape {
@@ -129,8 +130,8 @@ fn shape_of_name(name: &str) -> Option<Shape> {
     })
 }
 
-/// Every packet of a list, in every configuration that the list has results of. A packet without
-/// a result (near the end of a list that was cut) only takes part.
+/// Replays every packet of a list in each configuration with results. A packet without a result
+/// (near the end of a truncated list) only adds traffic.
 pub(super) fn replay(path: &Path, comparison: &mut Comparison) -> Result<(), StandaloneError> {
     let list = PacketList::read(path)?;
     if shape_of_name(list.name()).is_none() {

@@ -1,4 +1,4 @@
-//! The comparison itself, with a selection of every golden table.
+//! Tests of the comparison itself, on excerpts of every golden table.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn a_selection_of_every_golden_table_holds() {
     assert!(comparison.holds());
 }
 
-/// The misses when two configurations have changed names in a table.
+/// Returns the misses after swapping the names of two configurations in a table.
 fn misses_with(table: &str, one: &str, other: &str) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for entry in std::fs::read_dir(selection()).expect("committed tables") {
@@ -33,7 +33,7 @@ fn misses_with(table: &str, one: &str, other: &str) -> Vec<String> {
     comparison.misses()
 }
 
-/// Every table tells the right router from another one.
+/// Checks that every table distinguishes the right router from another one.
 #[test]
 fn a_router_with_the_results_of_another_misses() {
     let replayed = misses_with("replay_", "gpgpusim_s2", "fifo_s1");
@@ -82,7 +82,7 @@ fn a_folder_without_tables_is_named() {
     assert!(error.to_string().contains("anchors.csv"), "{error}");
 }
 
-/// The rows of a table of theory.
+/// Compares with the given rows of a theory table.
 fn theory(rows: &str) -> Result<Comparison, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("theory.csv");

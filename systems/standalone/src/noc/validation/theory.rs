@@ -1,4 +1,4 @@
-//! Switches without delays beside queueing theory.
+//! Validates switches without delays against queueing theory.
 
 use serde::Deserialize;
 use warpweave_components::crossbar::{Islip, IslipSpec, NetworkSpec, Queueing, SwitchSpec};
@@ -10,7 +10,7 @@ use crate::noc::traffic::{Offered, Pattern};
 use crate::table::shown;
 use crate::{Comparison, StandaloneError, Tolerance};
 
-/// One row of the slotted model.
+/// Row of the theory table, for the slotted model.
 #[derive(Deserialize)]
 pub(super) struct TheoryRow {
     model: String,
@@ -22,7 +22,7 @@ pub(super) struct TheoryRow {
     mean_delay_slots: f64,
 }
 
-/// A switch without delays whose slots are cycles.
+/// Returns a switch without delays in which one slot is one cycle.
 fn slotted(queueing: Queueing, iterations: u32, buffer_flits: u32) -> NetworkSpec {
     NetworkSpec::Switch(SwitchSpec {
         flit_bytes: 32,
@@ -47,11 +47,11 @@ fn uniform(load: f64, seed: u64) -> Offered {
     }
 }
 
-/// Buffers in which deep queues do not fill.
+/// Buffer size in flits, large enough that deep queues never fill.
 const DEEP_FLITS: u32 = 1 << 14;
 
 impl TheoryRow {
-    /// Whether it can be measured; otherwise the column and what is wrong with it.
+    /// Checks that the row can be measured. On error, returns the column and the problem.
     pub(super) fn check(&self) -> Result<(), Problem> {
         check_shape(self.src_ports, self.dst_ports)?;
         let load = self.arrival_prob_per_src;
@@ -136,8 +136,8 @@ impl TheoryRow {
     }
 }
 
-/// FIFO inputs of a large switch under uniform load: `(1 + c) - sqrt(1 + c²)` per output for
-/// `c = inputs / outputs`. A switch of finite size lies above it.
+/// Throughput of FIFO inputs in a large switch under uniform load: `(1 + c) - sqrt(1 + c²)` per
+/// output for `c = inputs / outputs`. A switch of finite size has a higher throughput.
 pub(super) fn large_switch(
     (inputs, outputs): (usize, usize),
     comparison: &mut Comparison,
