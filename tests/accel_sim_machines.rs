@@ -1,5 +1,5 @@
-//! The committed machines in the manner of Accel-Sim are whole, are what the option values say, and agree with what
-//! that simulator printed.
+//! Checks that the committed Accel-Sim-like machines are complete, match their option values, and
+//! agree with that simulator's printed results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use warpweave_params::{Node, Source, parse};
 
 use crate::harness::{Bench, scenarios, shown};
 
-/// Every machine, and whether its traces are those of an architecture with a unit for branches.
+/// Names of the machines, each with a flag: true if its trace architecture has a branch unit.
 const MACHINES: [(&str, bool); 4] = [
     ("gtx480", false),
     ("titanx", false),
@@ -25,7 +25,7 @@ fn machine(name: &str) -> PathBuf {
     scenarios().join(format!("systems/accelsim/{name}.ron"))
 }
 
-/// What the simulator printed and what it was given, where that lies beside the repository.
+/// Path of the simulator's printed results and inputs, if present next to the repository.
 #[expect(clippy::print_stderr, reason = "a test that checks nothing says so")]
 fn reference() -> Option<PathBuf> {
     let folder = repository().join("../shared/reference/accel-sim");
@@ -49,7 +49,7 @@ fn committed_machines_check_without_a_word_and_run_an_imported_trace() {
     shown("accel_sim_machines", &said);
 }
 
-/// The option files of a machine, from the values the simulator echoed.
+/// Builds the option file of a machine from the values echoed by the simulator.
 fn option_file(values: &str, machine: &str) -> String {
     let mut rows = values.lines().map(row);
     let head = rows.next().expect("there are names of columns");
@@ -66,7 +66,7 @@ fn option_file(values: &str, machine: &str) -> String {
     lines.collect()
 }
 
-/// The fields of a line, of which some are in double quotes.
+/// Splits a line into fields, some of which are in double quotes.
 fn row(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
@@ -80,12 +80,12 @@ fn row(line: &str) -> Vec<String> {
     fields
 }
 
-/// A path as description files have it.
+/// Formats a path as in description files.
 fn quoted(path: &Path) -> String {
     format!("{:?}", path.to_str().expect("paths of tests are text"))
 }
 
-/// The parts and wires of a machine as built.
+/// Lists the parts and wires of a machine as built.
 fn built(bench: &Bench, system: &Path) -> Vec<(String, String)> {
     let scenario = format!(
         "Scenario(system: {}, workload: {})",
@@ -127,7 +127,7 @@ fn machines_of_the_option_values_are_built_as_the_committed_ones() {
     }
 }
 
-/// What of a run is compared: ours, theirs, and the widest ratio.
+/// Compared quantity of a run: our value, the reference's, and the range of allowed ratios.
 struct Compared {
     what: String,
     ours: f64,
@@ -136,8 +136,8 @@ struct Compared {
     most: f64,
 }
 
-/// The whole search takes minutes in a build for tests: it runs with `WARPWEAVE_WHOLE_REFERENCE=1`, otherwise
-/// its first three kernels do.
+/// Runs the first three kernels of the search by default. With `WARPWEAVE_WHOLE_REFERENCE=1` it
+/// runs the whole search, which takes minutes in a test build.
 #[test]
 fn committed_machines_agree_with_what_the_simulator_printed() {
     let Some(reference) = reference() else { return };
@@ -192,7 +192,7 @@ fn committed_machines_agree_with_what_the_simulator_printed() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Unpacks a trace, for an architecture with or without a unit for branches.
+/// Unpacks a trace, for an architecture with or without a branch unit.
 fn unpack(bench: &Bench, reference: &Path, trace: &str, folder: &str) {
     let archive = reference.join(format!("{trace}.tar.xz"));
     let to = bench.path(folder);

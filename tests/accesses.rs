@@ -1,4 +1,4 @@
-//! `--accesses`: logs of what taps hear, and the command that reads them.
+//! Tests of `--accesses`: tap logs, and the command that reads them.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ const TAPS: [&str; 6] = [
     r#"taps.dram=Accesses(at: "partition[*].dram.up[*]")"#,
 ];
 
-/// Runs a program on the small machine with a log of its taps.
+/// Runs a program on the small machine with its taps logged.
 fn logged(bench: &Bench, file: &str, arguments: &[&str]) -> Ended {
     let run = ["--quiet", "run", "test.ron", "--accesses", file];
     bench.warpweave(&[&run[..], &TAPS, arguments].concat())

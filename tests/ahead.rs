@@ -1,9 +1,10 @@
-//! A plain run of a large program simulates it while it is emulated, and ends as a run that emulates first.
+//! Checks that a plain run of a large program, which overlaps emulation with simulation, ends like
+//! a run that emulates first.
 
 use crate::harness::{Bench, Ended};
 
-/// A wavefront in each work-group reads scattered words, 120 bytes of records each time; the work-group `bad` writes
-/// where no buffer is at its end.
+/// Reads scattered words with one wavefront per work-group, 120 bytes of records each time. The
+/// work-group `bad` finally writes outside every buffer.
 const KERNEL: &str = "
 .version 7.0
 .target sm_50
@@ -38,7 +39,7 @@ END:
 }
 ";
 
-/// 100 work-groups, of whose records 80 make more than 8 MiB.
+/// Launches 100 work-groups; the records of 80 exceed 8 MiB.
 const WORKLOAD: &str = "Workload(
     params: { \"bad\": 1000 },
     module: \"scatter.ptx\",
@@ -53,7 +54,7 @@ const WORKLOAD: &str = "Workload(
     ],
 )";
 
-/// The run with these values, and the same with a folder of results, for which it emulates first.
+/// Runs with these values twice: plainly, and with a results folder, which makes it emulate first.
 fn both(sets: &[&str]) -> [Ended; 2] {
     let bench = Bench::new();
     bench.write("scatter.ptx", KERNEL);

@@ -1,4 +1,4 @@
-//! `warpweave bench` and `warpweave validate` under traces and options that make no sense.
+//! Tests of `warpweave bench` and `warpweave validate` with invalid traces and options.
 
 use crate::harness::Bench;
 

@@ -1,7 +1,8 @@
-//! The report of an experiment in a browser: every figure can be read, and nothing is asked of a network.
+//! Checks the report of an experiment in a browser: every figure is readable, and no network access
+//! occurs.
 //!
-//! Headless Chromium lays out a copy of the page into which `browser/check_page.js` is put, and prints
-//! what became of it. `WARPWEAVE_CHROMIUM` names the program; without it one in the path is taken.
+//! Headless Chromium lays out a copy of the page with `browser/check_page.js` inserted and prints
+//! the result. `WARPWEAVE_CHROMIUM` names the program; the default is one in the path.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,13 +10,13 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Bench, Ended, told};
 
-/// The policy of the pages; in the copy it lets our own script run and nothing else.
+/// Content security policy of the pages. In the copy it allows our own script and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// Window sizes, a wide and a narrow one.
+/// Window sizes to test: a wide and a narrow one.
 const WINDOWS: [&str; 2] = ["1400,900", "520,900"];
 
-/// The browser; none is no failure but in CI, where it has to be there.
+/// Finds the browser. Its absence is a failure only in CI.
 #[expect(clippy::print_stderr, reason = "a test that checks nothing says so")]
 fn chromium() -> Option<OsString> {
     let stated = std::env::var_os("WARPWEAVE_CHROMIUM");
@@ -34,7 +35,7 @@ fn chromium() -> Option<OsString> {
     found
 }
 
-/// What is wrong with a page in any of the windows; `None` without a browser.
+/// Lists the layout problems of a page in any of the windows. Returns `None` without a browser.
 fn findings(html: &str) -> Option<Vec<String>> {
     let chromium = chromium()?;
     if !html.contains(POLICY) {
@@ -73,7 +74,7 @@ fn findings(html: &str) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// An experiment of which the report has everything that reports may have.
+/// Experiment whose report contains every element that reports can have.
 const EXPERIMENT: &str = r#"Experiment(
     summary: "Ways and misses of the L1 under <many> names",
     base: "test.ron",
@@ -105,7 +106,7 @@ const PUBLISHED: &str = r#"Published(
 )
 "#;
 
-/// The report of [`EXPERIMENT`].
+/// Runs [`EXPERIMENT`] and returns its report as HTML.
 fn report() -> String {
     let bench = Bench::new();
     bench.write("ways.ron", EXPERIMENT);
@@ -115,7 +116,7 @@ fn report() -> String {
     bench.read("r/report.html")
 }
 
-/// A page with the inside of one figure.
+/// Wraps the content of one figure in a page.
 fn page(figure: &str) -> String {
     format!(
         r#"<!DOCTYPE html><html><head><meta http-equiv="Content-Security-Policy" content="{POLICY}">

@@ -1,10 +1,10 @@
-//! `run --check-program`: what a user sees, and how the program ends.
+//! Tests of `run --check-program`: output to the user, and exit codes.
 
 use insta::assert_snapshot;
 
 use crate::harness::{Bench, scenarios, warpweave};
 
-/// The page says what the program prints for the example on it.
+/// Checks that the page shows the program's output for its example.
 #[test]
 fn the_page_shows_what_is_printed() {
     let bench = example();
@@ -18,7 +18,7 @@ fn the_page_shows_what_is_printed() {
     assert!(page.contains(ended.out.trim_end()), "{}", ended.out);
 }
 
-/// The files of the page `docs/check-a-program.md`.
+/// Creates the files of the page `docs/check-a-program.md`.
 fn example() -> Bench {
     let bench = Bench::new();
     let page = std::fs::read_to_string(concat!(

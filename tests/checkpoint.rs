@@ -1,5 +1,5 @@
-//! A run that was saved and resumed in a new process is the run that went straight through; where
-//! two runs part is found.
+//! Checks that a run saved and resumed in a new process equals an uninterrupted one, and that the
+//! first difference of two runs is found.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use warpweave_systems::{Machine, Scenario, StateLog, standard_registry};
 
 use crate::harness::{Bench, Ended, scenarios};
 
-/// The report without what the host may change.
+/// Returns the report without host-dependent values.
 fn report(ended: &Ended) -> String {
     assert_eq!(ended.code, 0, "{}", ended.err);
     let mut report = ended.json();
@@ -24,7 +24,7 @@ fn json<'a>(scenario: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["run", scenario, "--quiet", "--format", "json"], more].concat()
 }
 
-/// Runs straight through, then saved at each of `cycles` and resumed from each.
+/// Runs without interruption, then saves at each of `cycles` and resumes from each.
 fn resumed_alike(bench: &Bench, scenario: &str, sets: &[&str], cycles: &[u64]) {
     let straight = report(&bench.warpweave(&json(scenario, sets)));
     let at = cycles
@@ -147,7 +147,7 @@ fn machine(scenario: &Path, sets: &[&str]) -> Machine {
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// The log of a run with `every` cycles per epoch, up to `last`.
+/// Logs the state of a run with `every` cycles per epoch, up to `last`.
 fn log(machine: &mut Machine, every: u64, last: u64) -> StateLog {
     let mut log = StateLog::new(every);
     let never = Arc::new(AtomicBool::new(false));
@@ -253,8 +253,8 @@ fn diff_finds_the_cycle_and_component_at_which_two_runs_part() {
 
 #[test]
 fn no_registered_kind_refuses_to_be_saved() {
-    // Whole systems hold most kinds; what they hold is checked by name, so that a new kind is
-    // either part of a system here or named as missing.
+    // Whole systems hold most kinds. Their contents are checked by name, so a new kind is either
+    // part of a system here or reported as missing.
     let mut saved = std::collections::BTreeSet::new();
     for scenario in [
         "quickstart.ron",

@@ -1,4 +1,4 @@
-//! What the program prints, writes and returns.
+//! Tests of the program's output, files and exit codes.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -292,7 +292,7 @@ fn closed_output_does_not_lose_results() {
     }
 }
 
-/// Starts a run, interrupts it once its log says `line`, and returns how it ended.
+/// Starts a run, interrupts it once its log shows `line`, and returns its exit code.
 fn interrupted(bench: &Bench, sets: &[&str], line: &str) -> Option<i32> {
     let mut arguments = vec!["run", "test.ron", "--verbose", "--out", "r"];
     for set in sets {

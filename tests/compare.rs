@@ -1,8 +1,9 @@
-//! Runs side by side.
+//! Tests of `warpweave compare`, which compares runs side by side.
 
 use crate::harness::{Bench, shown, told};
 
-/// Results folders `a`, `slow` with slower copies, and `late`, which starts work-groups later.
+/// Creates the results folders `a`, `slow` with slower copies, and `late`, which starts work-groups
+/// later.
 fn runs() -> Bench {
     let bench = Bench::new();
     for (folder, set) in [

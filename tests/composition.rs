@@ -1,12 +1,12 @@
-//! Systems from several files, presets, conditions and clocks: what they describe is what a system
-//! written out by hand describes.
+//! Checks that systems built from several files, presets, conditions and clocks equal systems
+//! written out by hand.
 
 use serde_json::Value;
 use warpweave_params::{Node, Source, parse};
 
 use crate::harness::{Bench, told};
 
-/// The tiny machine, extended by `text` in a file of its own.
+/// Extends the tiny machine by `text` in a separate file.
 fn extended(text: &str) -> Bench {
     let bench = Bench::new().edit("test.ron", "systems/tiny.ron", "mine/mine.ron");
     let text = format!("System(extends: \"../systems/tiny.ron\", {text})");
@@ -14,7 +14,7 @@ fn extended(text: &str) -> Bench {
     bench
 }
 
-/// The system as built.
+/// Returns the system description as built.
 fn resolved(bench: &Bench, sets: &[&str]) -> Node {
     let mut arguments = vec!["check", "test.ron", "--resolved", "--quiet"];
     for set in sets {
@@ -24,7 +24,7 @@ fn resolved(bench: &Bench, sets: &[&str]) -> Node {
     parse(&Source::new("resolved", text)).unwrap()
 }
 
-/// A part, a wire or a clock of a resolved system.
+/// Finds a part, a wire or a clock of a resolved system.
 fn entry<'n>(system: &'n Node, map: &str, name: &str) -> Option<&'n Node> {
     let entries = system.field(map)?.entries();
     let found = entries.iter().find(|(key, _)| key.as_str() == Some(name));
@@ -107,7 +107,8 @@ fn with_libraries(text: &str) -> Bench {
     bench
 }
 
-/// The parameters of a module are its own, so what a preset computes comes in through them.
+/// Module with a preset. Modules see only their own parameters, so the preset's computed values
+/// enter through them.
 const QUICK_L1: &str = r#"modules: { "Unit": (
     params: { "lines": 16 }, parts: { "l1": Cache(preset: "quick", mshr_entries: 3) },
 ) }, parts: { "unit[u]": (lines: "=lines") },"#;
@@ -158,7 +159,7 @@ fn the_manifest_has_the_hash_of_every_file_of_the_system() {
     assert_eq!(changed.collect::<Vec<_>>(), [false, true, false]);
 }
 
-/// A first-in, first-out buffer between units and crossbar, if wanted.
+/// Optional FIFO between units and crossbar.
 const OPTIONAL: &str = r#"
     params: { "fifos": 0 },
     parts: { "fifo[u]": ClockCrossing(if: "=u < fifos", depth: 4, synchroniser_cycles: 1) },

@@ -1,10 +1,11 @@
-//! Every policy that comes with Warpweave keeps what policies promise, on generated machines and
-//! programs.
+//! Checks that every policy shipped with Warpweave keeps the promises of policies, on generated
+//! machines and programs.
 
 use warpweave_systems::conform::{Conformance, ConformanceProperty, Finding};
 use warpweave_systems::standard_registry;
 
-/// Descriptions of policies that need more than their name, or do more with other fields.
+/// Descriptions of policies that need more than their name, or that behave differently with other
+/// fields.
 const DESCRIPTIONS: [(&str, &str); 18] = [
     ("BankRoundRobin", "BankRoundRobin(hits: 2)"),
     ("DistributedBlock", "DistributedBlock"),

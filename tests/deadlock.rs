@@ -1,8 +1,9 @@
-//! A system that can make no progress says who waits for whom.
+//! Checks that a deadlocked system reports which component waits for which.
 
 use crate::harness::Bench;
 
-/// The memory side of the L2 is wired back to the crossbar: every miss asks the L2 itself.
+/// Wires the memory side of the L2 back to the crossbar, so that every L2 miss goes to the L2
+/// itself.
 fn l2_behind_itself() -> Bench {
     Bench::new()
         .edit(
@@ -38,7 +39,7 @@ fn l2_behind_itself() -> Bench {
         )
 }
 
-/// Without the parts of `tiny.ron` that nothing uses any more.
+/// Removes the parts of `tiny.ron` that are no longer used.
 fn without_dram(bench: Bench) -> Bench {
     let text = bench.read("systems/tiny.ron");
     let start = text.find("                \"unused_dram\"").unwrap();
@@ -61,7 +62,7 @@ fn memory_that_waits_for_itself_is_reported_with_the_cycle() {
     assert_eq!(ended.code, 1, "{}", ended.err);
     let report = ended.json();
     assert_eq!(report["status"], "deadlock");
-    // The run got somewhere before it stood still, and its results were right all the same.
+    // The run made progress before the deadlock, and its results are correct.
     let [cycles, issued] =
         ["cycles", "wavefront_instructions"].map(|k| report[k].as_u64().unwrap());
     assert!(cycles > 0 && issued > 0, "{cycles} {issued}");
@@ -84,8 +85,8 @@ fn memory_that_waits_for_itself_is_reported_with_the_cycle() {
     );
 }
 
-/// As above for one partition; the memory of the other one refreshes for ever, so that the system
-/// never falls silent.
+/// Checks the same for one partition. The memory of the other one refreshes forever, so the system
+/// never becomes idle.
 #[test]
 fn standstill_beside_a_refreshing_memory_is_reported() {
     let whole = Bench::new();

@@ -1,4 +1,5 @@
-//! Same inputs, same bits: whatever the order of options, of evaluation or of emulation.
+//! Checks that equal inputs give identical bits, regardless of the order of options, evaluation or
+//! emulation.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,8 @@ use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
-/// The report without what the host may change, and without the list of overrides, which is what was asked.
+/// Returns the report without host-dependent values and without the list of overrides, which echoes
+/// the request.
 fn report(bench: &Bench, arguments: &[&str]) -> String {
     let all = [&["run", "--quiet", "--format", "json"], arguments].concat();
     let ended = bench.warpweave(&all);
@@ -88,7 +90,7 @@ fn order_of_emulation_does_not_change_what_is_computed() {
     }
 }
 
-/// Simulates `workload` on `system` with the engine working as `options` say.
+/// Simulates `workload` on `system` with the given engine options.
 fn simulated(system: &str, workload: &str, sets: &[&str], options: EngineOptions) -> Simulated {
     let bench = Bench::new();
     let root = scenarios().display().to_string();
@@ -157,7 +159,7 @@ fn results_do_not_depend_on_how_the_engine_works() {
     }
 }
 
-/// The command line uses no more threads than there are cores; this does.
+/// Uses more threads than cores, which the command line does not allow.
 #[test]
 fn more_threads_than_cores_change_nothing_in_a_whole_system() {
     let run = |threads| {
@@ -215,7 +217,7 @@ fn reports_are_the_same_for_any_number_of_threads() {
     }
 }
 
-/// Every file that a run leaves, by name, without what the host may change; and what it prints.
+/// Returns the printed output and every file of a run by name, without host-dependent values.
 fn everything(bench: &Bench, arguments: &[&str], out: &str) -> Vec<(String, Vec<u8>)> {
     let record = ["vcd", "pftrace"].map(|ending| format!("{out}.{ending}"));
     let more = [

@@ -1,5 +1,5 @@
-//! What the documentation says is true: its commands run, its description files load, its links
-//! lead somewhere, and what it lists is what there is.
+//! Checks the documentation: its commands run, its description files load, its links resolve, and
+//! its lists are complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every page of documentation.
+/// Lists the paths of all documentation pages.
 fn pages() -> Vec<String> {
     let mut pages = Vec::new();
     for folder in ["", "docs", "docs/components"] {
@@ -32,7 +32,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// The fenced blocks of one language on a page.
+/// Extracts the fenced blocks of one language from a page.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let text = text(page);
     let opening = format!("```{language}\n");
@@ -147,7 +147,7 @@ fn the_page_of_commands_names_every_command() {
     assert!(count >= 5, "{help}");
 }
 
-/// Makes paths of an example absolute, as if it stood in `scenarios/` or one of its folders.
+/// Makes the paths of an example absolute, as if it were in `scenarios/` or one of its subfolders.
 fn rooted(example: &str) -> String {
     let scenarios = root().join("scenarios");
     let mut text = example.to_owned();
@@ -260,7 +260,7 @@ fn links_lead_to_files() {
     }
 }
 
-/// A path without `..` behind a folder.
+/// Resolves `..` after a folder in a path.
 fn without_detours(path: &Path) -> String {
     let mut direct = PathBuf::new();
     for part in path {
@@ -315,7 +315,7 @@ fn every_kind_has_its_line() {
     }
 }
 
-/// A small run on the tiny machine, as JSON.
+/// Runs a small scenario on the tiny machine and returns the JSON report.
 fn small_run() -> serde_json::Value {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("scenario.ron");
@@ -349,9 +349,9 @@ fn every_key_of_a_report_is_explained() {
     }
 }
 
-/// One wavefront loads one line from each of two arrays, which no cache holds and whose banks are
-/// closed: `docs/timing.md` says 85 or 86 cycles to a dependent instruction, one of them the
-/// write-back. The second load issues a cycle later and waits for the 4 flits of the first answer.
+/// One wavefront loads a line from each of two arrays, with cold caches and closed banks.
+/// `docs/timing.md` gives 85 or 86 cycles to a dependent instruction, one of them the write-back.
+/// The second load issues a cycle later and waits for the 4 flits of the first reply.
 #[test]
 fn a_load_takes_as_long_as_the_page_on_timing_says() {
     let report = small_run();

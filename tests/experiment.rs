@@ -1,10 +1,11 @@
-//! Experiments lose no run, whatever ends them, and give the same on any number of cores.
+//! Checks that experiments never lose a finished run and give the same results on any number of
+//! cores.
 
 use std::fs;
 
 use crate::harness::{Bench, Ended, files_below, told};
 
-/// An experiment of two variants and a control that fails; `{}` stands for the pairs.
+/// Experiment with two variants and a control that fails. `{}` is replaced by the number of pairs.
 const EXPERIMENT: &str = r#"Experiment(
     summary: "Ways of the L1",
     base: "test.ron",
@@ -16,7 +17,7 @@ const EXPERIMENT: &str = r#"Experiment(
 )
 "#;
 
-/// A folder with `ways.ron`.
+/// Creates a folder with the experiment file `ways.ron`.
 pub(crate) fn bench(pairs: usize) -> Bench {
     let bench = Bench::new();
     let draws: Vec<String> = (1..=pairs).map(|n| n.to_string()).collect();
@@ -29,7 +30,8 @@ fn run(bench: &Bench, more: &[&str]) -> Ended {
     bench.warpweave(&[&["experiment", "ways.ron", "--quiet"], more].concat())
 }
 
-/// What is the same for equal experiments: everything but the date in the series and in the data base.
+/// Returns everything that must match between equal experiments: all but the date in the series and
+/// in the database.
 pub(crate) fn results(bench: &Bench, folder: &str) -> Vec<(String, Vec<u8>)> {
     let files = files_below(&bench.path(folder)).into_iter();
     files

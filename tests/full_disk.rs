@@ -1,8 +1,9 @@
-//! A full disk leaves what was there or what was to be there, and never loses a report.
+//! Checks that a full disk leaves either the old or the complete new file, and never loses a
+//! report.
 //!
-//! Two disks: a small file system where the system lets the test mount one, and everywhere else a
-//! limit on the size of files, which ends a write after any byte. What writes within this process is
-//! tested beside it, with `warpweave_files::check_full_disks`.
+//! Two kinds of disk are used: a small mounted file system where the host permits it, and elsewhere
+//! a file-size limit. The limit ends a write after any byte. Writes within this process are tested
+//! with `warpweave_files::check_full_disks`.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -10,10 +11,10 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Bench, Ended, files_below};
 
-/// What stands for the older file under every name.
+/// Content of the older file under every name.
 const OLD: &str = "what was there before";
 
-/// A command that writes into the folder `disk`, and the files that it writes there over older ones.
+/// Command that writes into the folder `disk`, and the older files there that it replaces.
 struct Job {
     arguments: &'static [&'static str],
     over: &'static [&'static str],
@@ -143,7 +144,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// Makes the folder `disk` as it is before the command.
+/// Sets up the folder `disk` as it is before the command.
 fn prepare(bench: &Bench, folder: &str, job: &Job) {
     let _ = fs::remove_dir_all(bench.path(folder));
     fs::create_dir(bench.path(folder)).unwrap();
@@ -152,7 +153,7 @@ fn prepare(bench: &Bench, folder: &str, job: &Job) {
     }
 }
 
-/// Output that does not depend on the host's speed.
+/// Filters out lines that depend on the host's speed.
 fn steady(out: &str) -> Vec<&str> {
     let lines = out.lines();
     let measured = ["host:", "speed", "simulated in"];
@@ -161,8 +162,8 @@ fn steady(out: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Tries every job on disks with more and more room, which `run` provides: it runs the command with
-/// the folder `before` as `disk`, and copies what it then holds to `after`.
+/// Tries every job on disks of increasing size, provided by `run`. The callback runs the command
+/// with the folder `before` as `disk` and copies the result to `after`.
 fn old_or_whole(rooms: &[u64], run: impl Fn(&Bench, u64, &[&str]) -> Ended) {
     let bench = bench();
     for job in &JOBS {
@@ -208,7 +209,7 @@ fn old_or_whole(rooms: &[u64], run: impl Fn(&Bench, u64, &[&str]) -> Ended) {
     }
 }
 
-/// Whether a command ends well.
+/// True if the command succeeds.
 fn works(words: &[&str]) -> bool {
     let mut command = Command::new(words[0]);
     command
@@ -218,7 +219,7 @@ fn works(words: &[&str]) -> bool {
         .is_ok_and(|o| o.status.success())
 }
 
-/// Runs the program by way of a script that gets it and its arguments as its own.
+/// Runs the program through a script that receives it and its arguments.
 fn scripted(bench: &Bench, by: &[&str], script: &str, arguments: &[&str]) -> Ended {
     let mut command = Command::new(by[0]);
     command
@@ -271,7 +272,7 @@ fn a_write_that_fails_after_any_byte_leaves_old_or_whole_files_and_every_report(
         0, 1, 7, 100, 511, 1000, 2500, 4096, 6000, 10_000, 20_000, 50_000, 1_000_000,
     ];
     old_or_whole(&rooms, |bench, room, arguments| {
-        // A process that ignores the signal is told by an error instead.
+        // A process that ignores the signal gets an error instead.
         let script = format!(
             "rm -rf disk; cp -r before disk; trap '' XFSZ; prlimit --fsize={room} -- \"$@\"; code=$?
              mv disk after; exit $code"

@@ -1,11 +1,11 @@
-//! Mutated inputs of every kind through the program; `warpweave-fuzz` tries more of them.
+//! Runs the program on mutated inputs of every kind. `warpweave-fuzz` tries more of them.
 
 use std::path::Path;
 
 use clap::ValueEnum;
 use warpweave_fuzz::{Campaign, Case, Folder, Kind, Limits, Mode, Program};
 
-/// The program under test.
+/// Path of the program under test.
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_warpweave"))
 }

@@ -1,4 +1,4 @@
-//! A folder to work in, and the program to run there.
+//! Temporary working folder, and helpers that run the program there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,12 +7,12 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// The folder of description files of this repository.
+/// Path of the repository's folder of description files.
 pub(crate) fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
 }
 
-/// The program in the repository's folder.
+/// Runs the program in the repository's folder.
 pub(crate) fn warpweave(arguments: &[&str]) -> Ended {
     run_in(Path::new(env!("CARGO_MANIFEST_DIR")), arguments)
 }
@@ -32,7 +32,7 @@ fn command_in(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// How a run of the program ended.
+/// Result of a finished run of the program.
 pub(crate) struct Ended {
     /// Exit code; -1 after a signal.
     pub(crate) code: i32,
@@ -49,21 +49,21 @@ impl Ended {
         }
     }
 
-    /// The JSON report on standard output.
+    /// Parses the JSON report on standard output.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out)
             .unwrap_or_else(|e| panic!("{e}\nexit {}\n{}\n{}", self.code, self.out, self.err))
     }
 
-    /// Exit code and standard error, as one snapshot shows them.
+    /// Formats exit code and standard error for one snapshot.
     pub(crate) fn refusal(&self) -> String {
         assert!(!self.err.contains("panicked"), "{}", self.err);
         format!("exit {}\n{}", self.code, self.err)
     }
 }
 
-/// A temporary folder with a scenario `test.ron`: vector addition of 256 elements on `tiny.ron`,
-/// all files beside it so that a test can break one.
+/// Temporary folder with a scenario `test.ron`: vector addition of 256 elements on `tiny.ron`. All
+/// files are copied there so that a test can break one.
 pub(crate) struct Bench {
     folder: TempDir,
 }
@@ -113,7 +113,7 @@ impl Bench {
         fs::read_to_string(self.path(file)).unwrap()
     }
 
-    /// Replaces `old`, which must be there, by `new`; the first time it occurs.
+    /// Replaces the first occurrence of `old`, which must be present, with `new`.
     pub(crate) fn edit(self, file: &str, old: &str, new: &str) -> Self {
         let text = self.read(file);
         assert!(text.contains(old), "{file} has no `{old}`");
@@ -126,12 +126,12 @@ impl Bench {
         run_in(self.folder.path(), arguments)
     }
 
-    /// The program about to run in the folder.
+    /// Prepares the program to run in the folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         command_in(self.folder.path(), arguments)
     }
 
-    /// Imports the committed trace of Accel-Sim as `it.trace`.
+    /// Imports the committed Accel-Sim trace as `it.trace`.
     pub(crate) fn import_trace(&self) {
         let list = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("systems/accel-sim/tests/accel_sim/vectors/kernelslist.g");
@@ -140,8 +140,8 @@ impl Bench {
         assert_eq!(imported.code, 0, "{}", imported.err);
     }
 
-    /// Checks the system at a path with `it.trace`, which there is nothing to say about, and runs it; a line
-    /// about how long that took.
+    /// Checks the system at a path with `it.trace`, expecting no remarks, and runs it. Returns a
+    /// line with cycles and wavefront instructions.
     pub(crate) fn run_trace(&self, name: &str, system: &Path) -> String {
         let system = system.to_str().expect("paths of tests are text");
         let scenario = format!("Scenario(system: {system:?}, trace: \"it.trace\", checks: true)");
@@ -167,7 +167,7 @@ impl Bench {
     }
 }
 
-/// Every file below a folder with its bytes, those of JSON objects without what the host measured.
+/// Reads every file below a folder. Host measurements are removed from JSON objects.
 pub(crate) fn files_below(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -188,7 +188,7 @@ pub(crate) fn files_below(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// What the program printed, after it ended well.
+/// Returns the printed output of a successful run.
 pub(crate) fn told(ended: Ended) -> String {
     assert_eq!(ended.code, 0, "{}{}", ended.err, ended.out);
     ended.out
@@ -203,8 +203,8 @@ pub(crate) fn shown(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// A crate outside this workspace. What it is built from is compiled into this workspace's folder
-/// for build outputs, so that little is compiled a second time, and nothing when it is there already.
+/// Crate outside this workspace. Its dependencies are compiled into this workspace's build folder,
+/// so that little is compiled twice and nothing if already present.
 pub(crate) struct Outside {
     folder: PathBuf,
     name: &'static str,
@@ -212,7 +212,7 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// The crate of this name in a folder.
+    /// Returns the crate with this name in a folder.
     pub(crate) fn at(folder: PathBuf, name: &'static str) -> Self {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
         Self {
@@ -259,7 +259,7 @@ impl Outside {
         Ended::of(&output.unwrap())
     }
 
-    /// What the crate's program prints when it ends well.
+    /// Runs the crate's program and returns its output. The run must succeed.
     pub(crate) fn program(&self, arguments: &[&str]) -> String {
         told(self.run(arguments))
     }

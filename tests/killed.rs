@@ -1,8 +1,9 @@
-//! A program that is killed at any moment leaves whole files under their names.
+//! Checks that a program killed at any moment leaves only complete files under their names.
 //!
-//! The moments are drawn from a seed. Half of them fall anywhere in a run, half into the time between
-//! the report and the end of the process, in which the results are written. `WARPWEAVE_KILLS=500
-//! cargo test --test tests killed:: -- --nocapture` kills more often and tells what was met.
+//! The moments are drawn from a seed. Half of them are anywhere in a run, half between the report
+//! and process exit, when the results are written.
+//! `WARPWEAVE_KILLS=500 cargo test --test tests killed:: -- --nocapture` kills more often and
+//! prints the outcomes.
 #![cfg(unix)]
 #![expect(
     clippy::disallowed_types,
@@ -23,7 +24,7 @@ use crate::harness::{Bench, files_below};
 
 const SEED: u64 = 12;
 
-/// Kills of each kind where nobody asks for more.
+/// Default number of kills of each kind.
 const KILLS: u64 = 20;
 
 fn kills() -> u64 {
@@ -31,23 +32,23 @@ fn kills() -> u64 {
     wanted.map_or(KILLS, |text| text.parse().expect("a number"))
 }
 
-/// Where a run is killed.
+/// Moment at which a run is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// So long after its start.
+    /// Delay after the start of the run.
     AfterStart(Duration),
-    /// So long after the first byte on standard output.
+    /// Delay after the first byte on standard output.
     AfterReport(Duration),
 }
 
-/// How long a run takes, and how long from its report to its end.
+/// Duration of a run, and the time from its report to its end.
 #[derive(Clone, Copy)]
 struct Pace {
     whole: Duration,
     writing: Duration,
 }
 
-/// The longest of a few undisturbed runs.
+/// Returns the longest times over a few undisturbed runs.
 fn pace(mut run: impl FnMut() -> std::process::Command) -> Pace {
     let mut pace = Pace {
         whole: Duration::ZERO,
@@ -71,7 +72,7 @@ fn pace(mut run: impl FnMut() -> std::process::Command) -> Pace {
 }
 
 impl Pace {
-    /// The moment with this number.
+    /// Returns the kill moment with this number.
     fn moment(&self, number: u64) -> Moment {
         // A little beyond the end, too.
         let part = part(number) * 1.1;
@@ -82,12 +83,12 @@ impl Pace {
     }
 }
 
-/// A number from 0 to 1.
+/// Returns a pseudo-random number from 0 to 1.
 fn part(number: u64) -> f64 {
     warpweave_random::nth(SEED, number) as f64 / u64::MAX as f64
 }
 
-/// Starts the command and kills it; says whether that came before its end.
+/// Starts the command and kills it. True if the kill came before its end.
 fn killed(command: &mut std::process::Command, moment: Moment) -> bool {
     let mut child = command
         .stdout(Stdio::piped())
@@ -106,7 +107,7 @@ fn killed(command: &mut std::process::Command, moment: Moment) -> bool {
     child.wait().unwrap().code().is_none()
 }
 
-/// Every file below a folder that does not say by its name that it is no result.
+/// Reads every file below a folder, except those whose name marks them as temporary.
 fn named_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = files_below(folder);
     files.retain(|path, _| {
@@ -116,7 +117,7 @@ fn named_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// A run that writes a file of every kind into the folder in which it is started.
+/// Arguments of a run that writes a file of every kind into its working folder.
 const RUN: [&str; 20] = [
     "run",
     "../test.ron",
@@ -214,7 +215,7 @@ fn a_killed_run_leaves_whole_files_and_its_successor_takes_over() {
     );
 }
 
-/// Kills a command again and again while it replaces the file that it wrote before from other inputs.
+/// Kills a command repeatedly while it replaces its earlier output, made from other inputs.
 fn old_or_whole(bench: &Bench, old: &[&str], new: &[&str], file: &str) {
     let write = |arguments: &[&str]| {
         let ended = bench.warpweave(arguments);
@@ -278,7 +279,7 @@ fn a_killed_bench_leaves_the_old_table_or_the_new_one() {
     old_or_whole(&bench, &drive("old.csv"), &drive("new.csv"), "a.csv");
 }
 
-/// Kills of an experiment before it is let come to its end.
+/// Number of kills of an experiment before it may finish.
 const EXPERIMENT_KILLS: u64 = 10;
 
 #[test]
@@ -314,7 +315,8 @@ fn an_experiment_of_200_runs_killed_ten_times_equals_the_undisturbed_one() {
     );
 }
 
-/// Starts a command that tells nothing before its end, and kills it; says whether that came before.
+/// Starts a command that prints nothing before its end, and kills it. True if the kill came before
+/// its end.
 fn killed_after(command: &mut std::process::Command, wait: Duration) -> bool {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = quiet.spawn().unwrap();

@@ -1,5 +1,5 @@
-//! The policies of the LASER study on programs that launch kernels: every tree of launches runs to its end, and alike in
-//! every order of evaluation.
+//! Tests the policies of the LASER study on programs that launch kernels. Every launch tree
+//! completes, with equal results in every evaluation order.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use crate::harness::{Bench, scenarios};
 
 const BY_PROFILE: &str = "profile=Compute";
 
-/// What the study compares, as overrides of its machine.
+/// Policies compared by the study, as overrides of its machine.
 const POLICIES: [&[&str]; 9] = [
     &[],
     &[BY_PROFILE, "params.order=ByReuse"],
@@ -93,7 +93,8 @@ fn every_policy_of_the_study_runs_every_tree_of_launches_to_its_end() {
     }
 }
 
-/// The units are told of ends of parents only if they are to be, and then the monitors forget.
+/// Checks that units learn of finished parents only if configured, and that the monitors then
+/// forget them.
 #[test]
 fn monitors_find_less_once_they_forget() {
     let hits = |reset: &str| {

@@ -1,4 +1,4 @@
-//! The applications that launch kernels: what the page says of them.
+//! Checks the documented figures of applications that launch kernels.
 
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,8 @@ use warpweave_systems::{Scenario, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
-/// Workload, size, and what Table 2 of the LASER paper has: kernels, depth, chains of kernels and work-groups.
+/// Workload, size, and the values of Table 2 of the LASER paper: kernels, depth, chains of kernels
+/// and work-groups.
 const COMBINATIONS: [(&str, &str, &str); 16] = [
     ("amr", "T", "1261 | 24 | 6, 1.5 | 6, 1.5"),
     ("bfs", "small-T", "1030 | 1 | 1, 1 | 240, 11"),
@@ -28,7 +29,7 @@ const COMBINATIONS: [(&str, &str, &str); 16] = [
     ("sssp", "T", "16087 | 6 | 5830, 219 | 189, 28"),
 ];
 
-/// A row of the table.
+/// Formats one row of the table for a workload and size.
 fn row(bench: &Bench, workload: &str, size: &str, published: &str) -> String {
     let root = scenarios().display().to_string();
     bench.write(
@@ -90,7 +91,7 @@ fn the_table_of_applications_is_what_they_do() {
     compare("table", &rows);
 }
 
-/// Holds the rows that tests found against the page's table of this name.
+/// Compares the measured rows with the page's table of this name.
 fn compare(name: &str, rows: &str) {
     // Tests that write the page write one after the other.
     static PAGE: Mutex<()> = Mutex::new(());
@@ -108,7 +109,7 @@ fn compare(name: &str, rows: &str) {
     assert_eq!(table, rows, "UPDATE_PAGES=1 writes the table anew");
 }
 
-/// Orders of emulation that a program's launches allow.
+/// Emulation orders permitted by a program's launches.
 const ORDERS: [&[&str]; 5] = [
     &[],
     &["emulation.order=Reversed"],
@@ -117,7 +118,7 @@ const ORDERS: [&[&str]; 5] = [
     &["emulation.resident_work_groups=3", "emulation.quantum=5"],
 ];
 
-/// The least and the most of some numbers, or the one that all are.
+/// Formats the minimum and maximum of some numbers, or the single value if all are equal.
 fn spread(numbers: &[u64]) -> String {
     let (least, most) = (numbers.iter().min().unwrap(), numbers.iter().max().unwrap());
     match most - least {
@@ -156,7 +157,7 @@ fn every_order_of_emulation_leaves_the_same_results() {
     compare("orders", &rows);
 }
 
-/// The scenario of a program on the machine of the LASER paper.
+/// Builds the scenario of a program on the machine of the LASER paper.
 fn program(workload: &str, size: &str, sets: &[&str]) -> Scenario {
     let root = scenarios().display().to_string();
     let bench = Bench::new();

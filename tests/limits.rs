@@ -1,18 +1,18 @@
-//! What is too deep, too large or no file at all is refused with its place, and at once: nothing is
-//! expanded, unpacked or read to its end before.
+//! Checks that input that is too deep, too large or not a file is rejected at once, with its
+//! position. Nothing is expanded, unpacked or read to its end before.
 
 use std::fmt::Write as _;
 
 use crate::harness::{Bench, Ended, scenarios};
 
-/// A scenario whose system is `text`.
+/// Creates a scenario whose system is `text`.
 fn system(text: &str) -> Bench {
     let bench = Bench::new().edit("test.ron", "systems/tiny.ron", "systems/mine.ron");
     bench.write("systems/mine.ron", text);
     bench
 }
 
-/// A system with `modules`, of which `M0` is its only part.
+/// Creates a system with `modules`, of which `M0` is the only part.
 fn of_modules(modules: &str) -> Bench {
     system(&format!(
         "System(\n    clocks: {{ \"core\": \"1 GHz\" }},\n    core: \"core\",\n    modules: {{\n{modules}    }},\n    \
@@ -26,7 +26,7 @@ fn check(bench: &Bench, sets: &[&str]) -> Ended {
     bench.warpweave(&arguments)
 }
 
-/// Runs the scenario with so much memory.
+/// Runs the scenario with the given memory limit.
 fn run_within(bench: &Bench, limit: &str, sets: &[&str]) -> Ended {
     let limit = format!("--memory-limit={limit}");
     let mut arguments = vec!["run", "test.ron", "--quiet", &limit];
@@ -45,7 +45,7 @@ fn refused_with(ended: &Ended, code: i32, parts: &[&str]) {
     }
 }
 
-/// A chain of modules, each of which holds the next `times`.
+/// Builds a chain of modules, each containing the next one `times` times.
 fn chain(depth: usize, times: usize) -> String {
     let mut modules = String::new();
     for i in 0..depth {
@@ -168,7 +168,7 @@ fn files_that_include_one_another_in_a_long_row_or_a_ladder_end_with_a_verdict()
     assert_eq!(ended.code, 0, "{}", ended.err);
 }
 
-/// A scenario in which everything that can be a file is one.
+/// Creates a scenario in which every optional file is present.
 fn with_every_file() -> Bench {
     let bench = Bench::new();
     let workload = r#"Workload(

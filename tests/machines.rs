@@ -1,10 +1,10 @@
-//! Machines that contradict themselves are refused before anything runs, with both places.
+//! Checks that inconsistent machines are rejected before the run, naming both positions.
 
 use insta::assert_snapshot;
 
 use crate::harness::Bench;
 
-/// What `check` says about the tiny machine with these fields set.
+/// Returns the output of `check` on the tiny machine with these fields set.
 fn checked(bench: &Bench, sets: &[&str]) -> String {
     let mut arguments = vec!["check", "test.ron"];
     for set in sets {
@@ -41,8 +41,8 @@ fn lines_of_different_lengths_are_refused_with_both_places() {
     assert_snapshot!(checked(&bench, &["crossbar.interleave.granule_bytes=64"]));
 }
 
-/// The tiny machine whose units have a cache for constants, with `up_ports` of the cluster and these wires beside that from
-/// the unit to the first cache.
+/// Creates the tiny machine with a constant cache in each unit. The cluster gets `up_ports`, and
+/// these wires are added to that from unit to L1.
 fn with_constant_cache(up_ports: u32, wires: &str) -> Bench {
     let tiny = "systems/tiny.ron";
     let cache =
@@ -165,7 +165,7 @@ fn only_optional_ports_may_be_meant_to_have_no_wire() {
     }
 }
 
-/// One of two numbers that must agree is changed, in a shipped machine.
+/// Changes one of two numbers that must agree, in a shipped machine.
 #[test]
 fn no_number_that_stands_twice_can_be_changed_once() {
     let gtx480 = [
@@ -233,7 +233,7 @@ fn no_number_that_stands_twice_can_be_changed_once() {
     }
 }
 
-/// The same number of units in other clusters than those that share a port of the network.
+/// Checks that units grouped into other clusters than those sharing a network port are rejected.
 #[test]
 fn clusters_of_the_scheduler_are_those_of_the_network() {
     for (clusters, units) in [(5, 12), (60, 1)] {

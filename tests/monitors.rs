@@ -1,4 +1,5 @@
-//! Reuse monitors in a machine: the scenarios of LSR-M14b, each a program that reads and launches.
+//! Tests of reuse monitors in a machine. They run the scenarios of LSR-M14b, each a program that
+//! reads and launches.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,20 +9,20 @@ use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
-/// What the parent does, in turn. Lines are of 128 bytes.
+/// Step of the parent kernel; steps run in order. Lines are of 128 bytes.
 enum Step {
-    /// Reads so many lines from a first one on.
+    /// Reads `lines` lines starting at line `first`.
     Read { first: u32, lines: u32 },
-    /// Waits until what was launched has ended.
+    /// Waits until all launched children have ended.
     Wait,
-    /// Launches a child that reads so many lines from a first one on, so often.
+    /// Launches a child that reads `lines` lines starting at line `first`, `times` times.
     Launch { first: u32, lines: u32, times: u32 },
 }
 
-/// Long enough for a child to come and end.
+/// Number of wait rounds, enough for a child to start and end.
 const WAIT_ROUNDS: u32 = 4000;
 
-/// A kernel `parent` of one thread that takes these steps, and its child.
+/// Generates a kernel `parent` of one thread that takes these steps, and its child.
 fn module(steps: &[Step]) -> String {
     let mut body = String::new();
     for (number, step) in steps.iter().enumerate() {
@@ -76,7 +77,7 @@ fn module(steps: &[Step]) -> String {
 
 const REGISTERS: &str = ".reg .pred %p<3>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n";
 
-/// Reads lines %r1 .. %r1 + %r2 of %rd1, %r3 times over.
+/// Generates PTX that reads lines %r1 .. %r1 + %r2 of %rd1, %r3 times over.
 fn reads(label: &str) -> String {
     format!(
         "$again_{label}:\nmov.b32 %r5, 0;\n$line_{label}:\nadd.u32 %r6, %r1, %r5;\n\
@@ -86,7 +87,7 @@ fn reads(label: &str) -> String {
     )
 }
 
-/// Runs the program on a machine of so many units, with further overrides.
+/// Runs the program on a machine with `units` units and the given overrides.
 fn run(units: u32, steps: &[Step], sets: &[&str]) -> Simulated {
     let bench = Bench::new();
     let root = scenarios().display().to_string();
@@ -117,7 +118,7 @@ fn run(units: u32, steps: &[Step], sets: &[&str]) -> Simulated {
     run
 }
 
-/// Hits and look-ups of a filter of a unit.
+/// Returns hits and look-ups of one filter of a unit.
 fn rate(run: &Simulated, unit: u32, filter: &str) -> (u64, u64) {
     let count = |what: &str| count(run, unit, &format!("reuse_{filter}_{what}"));
     (count("hits"), count("hits") + count("misses"))
@@ -129,13 +130,13 @@ fn count(run: &Simulated, unit: u32, counter: &str) -> u64 {
     found.unwrap().counter(counter).unwrap()
 }
 
-/// Launches of a unit by what was predicted: none, parent, sibling, self.
+/// Counts the launches of a unit by prediction: none, parent, sibling, self.
 fn predicted(run: &Simulated, unit: u32) -> [u64; 4] {
     ["none", "parent", "sibling", "self"]
         .map(|what| count(run, unit, &format!("reuse_predicted_{what}")))
 }
 
-/// (a): the second launch knows what the first child did.
+/// (a): the second launch uses the monitored reads of the first child.
 #[test]
 fn a_child_that_reads_its_parents_lines_on_its_unit_makes_the_next_one_urgent() {
     let child = || Step::Launch {
@@ -157,7 +158,7 @@ fn a_child_that_reads_its_parents_lines_on_its_unit_makes_the_next_one_urgent() 
     assert_eq!(predicted(&run, 0), [1, 1, 0, 0]);
 }
 
-/// (b)
+/// (b): a child on another unit finds no reuse of its parent's lines.
 #[test]
 fn a_child_on_another_unit_finds_nothing_of_its_parent() {
     let steps = [
@@ -198,7 +199,7 @@ fn siblings_are_foretold_once_more_than_half_of_their_reads_were_a_siblings() {
     assert_eq!(predicted(&run, 0), [3, 0, 1, 0]);
 }
 
-/// (d): a tie of self and sibling is none where keys are lines alone.
+/// (d): self and sibling never tie if keys are lines alone.
 #[test]
 fn a_child_that_repeats_its_own_reads_is_not_taken_for_a_sibling() {
     let steps = || {

@@ -1,4 +1,4 @@
-//! What `warpweave new` writes compiles, passes its tests and runs, in a crate of its own.
+//! Checks that the crate written by `warpweave new` compiles, passes its tests and runs.
 
 use std::path::Path;
 

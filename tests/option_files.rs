@@ -1,4 +1,4 @@
-//! Machines made of option files are whole, and run imported traces.
+//! Checks that machines made from option files are complete and run imported traces.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use crate::harness::{Bench, shown, warpweave};
 
 const FILES: &str = "systems/accel-sim/tests/accel_sim";
 
-/// Every machine, with its files.
+/// Names of the machines with their option files.
 const MACHINES: [(&str, &[&str]); 3] = [
     ("fermi", &["fermi.config"]),
     ("pascal", &["pascal.config", "pascal.trace.config"]),
     ("volta", &["volta.config"]),
 ];
 
-/// The system file of a machine.
+/// Returns the system file generated from a machine's option files.
 fn system(files: &[&str]) -> String {
     let mut arguments = vec!["system".to_owned(), "import".to_owned()];
     arguments.extend(

@@ -1,5 +1,5 @@
-//! What the program writes is tested before it works, replaces nothing that it reads, and costs no
-//! report when it cannot be written.
+//! Checks that outputs are tested before work starts, never overwrite inputs, and never cost a
+//! report if they cannot be written.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::harness::{Bench, Ended};
 
-/// A request trace of each bench, and the preset that goes with it.
+/// Request trace of each bench, and the preset used with it.
 const BENCHES: [(&str, &str, &str); 3] = [
     ("cache", "rw,addr_hex\nR,0\nW,80\nR,0\n", "L1_16k_4w"),
     ("noc", "create,src,dst,flits\n0,0,1,2\n1,1,0,1\n", "voq_i1"),
@@ -20,7 +20,7 @@ const BENCHES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// The arguments of a bench that reads `NAME.csv`.
+/// Returns the arguments of a bench that reads `NAME.csv`.
 fn bench_of<'a>(name: &'a str, preset: &'a str, trace: &'a str) -> Vec<&'a str> {
     vec!["bench", name, "--trace", trace, "--preset", preset]
 }
@@ -29,7 +29,7 @@ fn quiet<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "test.ron", "--quiet"], more].concat()
 }
 
-/// The names of all files of a folder and the folders in it.
+/// Lists the names of all files and subfolders of a folder.
 fn files(bench: &Bench, folder: &str) -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(bench.path(folder)).unwrap() {
@@ -63,7 +63,7 @@ fn an_output_that_cannot_be_written_ends_the_command_before_it_works() {
         assert!(!ended.err.contains("emulating"), "{}", ended.err);
         assert!(ended.err.contains("error: cannot write"), "{}", ended.err);
     }
-    // There is no trace, and nobody looks for it before the output is tested.
+    // There is no trace, and the output is tested before the trace is opened.
     for (name, _, preset) in BENCHES {
         let arguments = bench_of(name, preset, "none.csv");
         let unwritable = [&arguments[..], &["--per-request", "none/x.csv"]].concat();
@@ -89,7 +89,7 @@ fn a_place_for_the_cycle_belongs_to_the_name_of_the_file() {
     ");
 }
 
-/// A bench whose scenario reads a file of every kind.
+/// Creates a bench whose scenario reads a file of every kind.
 fn reading_everything() -> (Bench, Vec<&'static str>) {
     let bench = Bench::new()
         .edit(
@@ -169,7 +169,7 @@ fn no_output_replaces_an_input_under_any_name() {
             fs::remove_file(bench.path(name)).unwrap();
         }
     }
-    // Only a checkpoint may replace the one that a run goes on from.
+    // Only a checkpoint may replace the one that a run resumes from.
     std::os::unix::fs::symlink("a.wwc", bench.path("soft.vcd")).unwrap();
     refused(&quiet(&["--resume", "a.wwc", "--record", "soft.vcd"]));
     // The folder of results holds a copy of the scenario.
@@ -275,7 +275,7 @@ fn a_checkpoint_may_replace_the_one_that_the_run_goes_on_from() {
     assert_eq!(json(&["--resume", "a.wwc"]), straight);
 }
 
-/// A run that has begun to simulate and will not end soon.
+/// Run that is simulating and will not end soon.
 struct Long {
     child: Child,
     log: std::io::Lines<BufReader<std::process::ChildStderr>>,
@@ -302,13 +302,13 @@ impl Long {
         assert!(sent.unwrap().success());
     }
 
-    /// Waits for a line of its standard error.
+    /// Waits for a given line on its standard error.
     fn says(&mut self, what: &str) {
         let told = self.log.any(|line| line.unwrap().contains(what));
         assert!(told, "it never says `{what}`");
     }
 
-    /// Standard error is what was not read yet.
+    /// Waits for the end of the run. Standard error holds only the part not read yet.
     fn ended(self) -> Ended {
         let rest: Vec<_> = self.log.map(Result::unwrap).collect();
         let mut ended = Ended::of(&self.child.wait_with_output().unwrap());
@@ -374,7 +374,7 @@ fn a_checkpoint_that_fails_on_the_way_is_a_warning_and_exit_3_at_the_end() {
             resumed.err
         );
     }
-    // Of many failures a few are told at once.
+    // Of many failures, only a few are reported at once.
     for cycle in (10..600).step_by(10) {
         fs::create_dir_all(bench.path(&format!("many-{cycle}.wwc"))).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Somebody brings a kernel and data: what works, and what is said of the mistakes one makes.
+//! Tests a user's own kernel and data: the working case, and the messages for common mistakes.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::harness::{Bench, Ended, scenarios};
 
 const FOLDER: &str = "bring-your-own-kernel";
 
-/// The folder of the example, to break things in.
+/// Copies the folder of the example so that a test can break things in it.
 fn example() -> Bench {
     let bench = Bench::new();
     for entry in fs::read_dir(scenarios().join(FOLDER)).unwrap() {
@@ -24,7 +24,7 @@ fn run(bench: &Bench, more: &[&str]) -> Ended {
     bench.warpweave(&[&arguments[..], more].concat())
 }
 
-/// What is said after a piece of a file of the example has been replaced.
+/// Returns the error message after replacing a piece of a file of the example.
 fn refusal(file: &str, piece: &str, replacement: &str) -> String {
     let bench = example();
     let path = format!("{FOLDER}/{file}");

@@ -1,8 +1,8 @@
-//! Caches for constants and for textures in a whole machine.
+//! Tests of constant and texture caches in a whole machine.
 
 use crate::harness::{Bench, scenarios};
 
-/// The run of a workload on a machine, checked on every wire.
+/// Report of a workload on a machine, with every wire checked.
 struct Run(serde_json::Value);
 
 impl Run {
@@ -21,7 +21,7 @@ impl Run {
         Self(run)
     }
 
-    /// The sum of a counter of all parts whose path ends like this.
+    /// Sums a counter over all parts with this path suffix.
     fn sum(&self, part: &str, counter: &str) -> u64 {
         let stats = self.0["stats"].as_object().unwrap().iter();
         let stats = stats.filter(|(path, _)| path.ends_with(part));
@@ -41,8 +41,9 @@ fn textures_are_read_through_a_cache_of_their_own_and_hit_there() {
     let reads = run.sum(".l1t", "reads");
     assert_eq!(reads, run.sum(".cu", "texture_requests"));
     assert!(run.sum(".cu", "texture_loads") > 0);
-    // Four reads of four texels for each cell. A work-group of 8 rows touches 10, at the upper and lower edge 9, and both
-    // lines of each; those of a unit have no row in common, and each line comes once.
+    // Each cell makes four reads of four texels. A work-group of 8 rows touches 10, or 9 at the
+    // upper and lower edge, and both lines of each. Work-groups of one unit share no rows, so each
+    // line is fetched once.
     let missed = run.sum(".l1t", "read_misses");
     assert_eq!(missed, 2 * 2 * (6 * 10 + 2 * 9));
     assert!(8 * missed < reads, "{missed} of {reads}");

@@ -1,4 +1,4 @@
-//! `--record`: waveforms and timelines of a run, read back by their viewers' own readers.
+//! Tests of `--record`: waveforms and timelines, read back with the readers used by their viewers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -57,7 +57,7 @@ fn both_waveform_files_of_a_run_hold_the_same_levels() {
         vcd.iter().any(|(name, _)| name.ends_with("cu.state")),
         "{vcd:?}"
     );
-    // Every component goes on and waits several times in the 311 cycles of the run.
+    // Every component advances and stalls several times in the 311 cycles of the run.
     let states = vcd
         .iter()
         .filter(|(name, _)| name.rsplit('.').next() == Some("state"));
@@ -106,7 +106,7 @@ fn a_pattern_or_window_that_selects_nothing_is_refused() {
     );
 }
 
-/// The bytes of a recording called `name`.
+/// Returns the bytes of a recording with this name.
 fn recorded(name: &str, arguments: &[&str]) -> Vec<u8> {
     let bench = Bench::new();
     let ended = record(&bench, &[&["--record", name], arguments].concat());
@@ -118,7 +118,7 @@ fn timeline(arguments: &[&str]) -> Vec<Event> {
     decode(&recorded("run.pftrace", arguments))
 }
 
-/// The slices called `name` on the rows of a component.
+/// Finds the slices with this name on the rows of a component.
 fn named<'a>(
     slices: &'a [Slice],
     component: &str,

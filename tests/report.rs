@@ -1,4 +1,4 @@
-//! What a run tells: one screen, some of the statistics, or a table.
+//! Tests of the run's output: one screen, selected statistics, or a table.
 
 use crate::harness::{Bench, shown, told, warpweave};
 

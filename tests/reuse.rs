@@ -1,10 +1,10 @@
-//! `analyze reuse`: the same numbers from a trace, from a log, and from a tap.
+//! Checks that `analyze reuse` gives the same numbers from a trace, a log and a tap.
 
 use std::collections::BTreeMap;
 
 use crate::harness::{Bench, scenarios, shown};
 
-/// Quicksort with launches from the device, small.
+/// Creates a scenario with a small quicksort that launches kernels from the device.
 fn scenario(bench: &Bench) {
     let root = scenarios().display().to_string();
     bench.write(
@@ -17,7 +17,7 @@ fn scenario(bench: &Bench) {
 
 const SIZE: [&str; 2] = ["--set", "workload.n=1500"];
 
-/// The rows of the table, by all cells but the last.
+/// Reads the rows of the table, keyed by all cells but the last.
 fn table(bench: &Bench, file: &str) -> BTreeMap<String, String> {
     let only_global = ["--global-end", "1099511627776"];
     let analyze = ["analyze", "reuse", file, "--format", "csv"];

@@ -1,7 +1,7 @@
-//! Integration tests: one binary, one module for each promise to the user.
+//! Integration tests: one binary, with one module for each promise to the user.
 //!
-//! Most tests drive the real program through [`harness`]; those that need an engine option or a
-//! component kind of their own use the library.
+//! Most tests drive the real program through [`harness`]. Those that need an engine option or their
+//! own component kind use the library.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod accel_sim_machines;
@@ -41,6 +41,6 @@ mod third_party;
 mod traces;
 mod workloads;
 
-/// The component that `warpweave new` writes, with its tests.
+/// Component written by `warpweave new`, with its tests.
 #[path = "../tools/cli/templates/program/src/throttle.rs"]
 mod throttle;

@@ -1,7 +1,7 @@
-//! Policies of another crate are named, described, refused, overridden, saved and checked like those that
-//! come with Warpweave; so are its roles and components.
+//! Checks that another crate's policies are named, described, rejected, overridden, saved and
+//! checked like those shipped with Warpweave. Its roles and components are covered too.
 //!
-//! The crate is `tests/third-party/`, outside the workspace. A copy beside the build outputs is built,
+//! The crate is `tests/third-party/`, outside the workspace. A copy in the build folder is built
 //! once, and its program runs in the crate's folder.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use crate::harness::{Ended, Outside, told};
 
-/// A policy of the crate: role, name, a name that is nearly it, its file.
+/// Policies of the crate: role, name, a misspelled name, and source file.
 const POLICIES: [(&str, &str, &str, &str); 8] = [
     ("wavefront_scheduler", "Youngest", "Yongest", "scheduler"),
     ("work_group_placement", "Backwards", "Backward", "placement"),
@@ -27,7 +27,7 @@ const POLICIES: [(&str, &str, &str, &str); 8] = [
     ("arbiter", "LongestWaiting", "LongestWait", "arbiter"),
 ];
 
-/// Its scenario: a policy of the crate in every place, and its component in a wire.
+/// Scenario with a policy of the crate in every role, and its component in a wire.
 const SCENARIO: &str = "scenarios/everything.ron";
 
 fn root() -> &'static Path {
@@ -42,7 +42,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The copy of the crate, built.
+/// Copy of the crate, already built.
 static BUILT: LazyLock<Outside> = LazyLock::new(|| {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third-party");
     fs::create_dir_all(copy.join("src")).unwrap();
@@ -79,7 +79,7 @@ fn json(more: &[&str]) -> Ended {
     run(&[&["run", SCENARIO, "--quiet", "--format", "json"], more].concat())
 }
 
-/// The report without what the host may change.
+/// Returns the report without host-dependent values.
 fn report(more: &[&str]) -> String {
     let ended = json(more);
     assert_eq!(ended.code, 0, "{}", ended.err);
@@ -221,7 +221,7 @@ fn each_of_its_policies_is_at_work_in_its_machine() {
     }
 }
 
-/// What `conform` says of a policy, in a folder of its own.
+/// Runs `conform` on a policy in a separate folder.
 fn conform(policy: &str, more: &[&str]) -> Ended {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("broken").display().to_string();
@@ -267,7 +267,7 @@ fn a_policy_of_a_role_of_its_own_is_checked_where_its_scenario_has_a_place() {
     assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
 }
 
-/// The promises that `conform` finds broken, by the first words of what it says of them.
+/// Lists the promises found broken by `conform`, by the first words of their messages.
 fn broken(policy: &str, fields: &str) -> Vec<String> {
     let ended = conform(policy, &["--cases", "12", "--fields", fields]);
     assert_eq!(ended.code, 1, "{policy}: {}{}", ended.out, ended.err);

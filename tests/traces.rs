@@ -1,4 +1,4 @@
-//! A trace is run as the program that it was recorded from.
+//! Checks that a trace runs like the program from which it was recorded.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ fn recorded(bench: &Bench, sets: &[&str]) {
     assert_eq!(ended.code, 0, "{}", ended.err);
 }
 
-/// All that is simulated.
+/// Extracts the simulated results, without host measurements.
 fn simulated(ended: &Ended) -> Vec<Value> {
     assert_eq!(ended.code, 0, "{}", ended.err);
     let report = ended.json();
@@ -188,7 +188,7 @@ fn a_trace_cut_short_or_changed_is_refused() {
     }
 }
 
-/// A trace of Accel-Sim that the repository has.
+/// Path of an Accel-Sim trace in the repository.
 fn foreign(name: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = folder.join("systems/accel-sim/tests/accel_sim/vectors");

@@ -1,4 +1,4 @@
-//! Every program computes on every machine what the host computes.
+//! Checks that every program computes the host's results on every machine.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -76,7 +76,8 @@ const SMALL: [(&str, &[&str]); 29] = [
     ("vector_add", &["workload.n=1000"]),
 ];
 
-/// Workloads whose kernels launch kernels have this at the end of their names; these systems take such launches.
+/// Name suffix of workloads whose kernels launch kernels, and the systems that support such
+/// launches.
 const LAUNCHING: (&str, [&str; 1]) = ("_device", ["laser"]);
 
 const SMALL_WEIGHTS: &str = "workload.weights=Uniform(seed: 1, low: 1, high: 20)";
@@ -142,10 +143,11 @@ fn every_workload_verifies_on_every_system() {
     }
 }
 
-/// `workload,key,hash` of the traces of the small sizes, after a line with the version of the emulator.
+/// Table `workload,key,hash` of the traces of the small sizes, after a line with the emulator
+/// version.
 const EMULATED: &str = "tests/snapshots/emulated.csv";
 
-/// The trace store takes a trace for the emulator's as long as inputs and version are the same.
+/// The trace store reuses a trace as long as inputs and emulator version are the same.
 #[test]
 fn an_emulator_that_makes_other_traces_has_another_version() {
     let bench = Bench::new();

@@ -1,9 +1,9 @@
-//! Refusals of what puts a system together: presets, conditions, clocks, and several files.
+//! Tests of errors in system composition: presets, conditions, clocks, and multiple files.
 
 use super::{refused, shown};
 use crate::harness::Bench;
 
-/// The tiny machine, extended by `text` in a file of its own.
+/// Extends the tiny machine by `text` in a separate file.
 fn extended(text: &str) -> Bench {
     let bench = Bench::new().edit("test.ron", "systems/tiny.ron", "systems/mine.ron");
     let text = format!("System(\n    extends: \"tiny.ron\",\n    {text}\n)\n");
@@ -11,7 +11,7 @@ fn extended(text: &str) -> Bench {
     bench
 }
 
-/// The tiny machine with a library that holds `text`.
+/// Creates the tiny machine with a library that holds `text`.
 fn with_library(text: &str) -> Bench {
     let bench = extended("include: \"library.ron\",");
     bench.write("systems/library.ron", text);
@@ -160,7 +160,7 @@ fn override_of_a_part_left_out() {
     );
 }
 
-/// The memory is left out with its wires, the cache above it is not.
+/// Leaves out the memory and its wires but keeps the cache above it.
 #[test]
 fn port_without_the_part_at_its_other_end() {
     let bench = Bench::new();
@@ -201,7 +201,7 @@ fn parameter_that_is_a_word_of_expressions() {
     refused("parameter_that_is_a_word_of_expressions", &bench, &[]);
 }
 
-/// What a part finds out when it is wired is shown at its field.
+/// Checks that an error found while wiring a part is reported at the part's field.
 #[test]
 fn scheduler_without_its_wire() {
     let bench = Bench::new().edit("systems/tiny.ron", "scheduler: Lrr", "scheduler: Ccws");

@@ -1,4 +1,4 @@
-//! Experiment files that are wrong in one place each.
+//! Experiment files with one mistake each.
 
 use super::shown;
 use crate::harness::{Bench, Ended};
@@ -55,7 +55,7 @@ fn the_file_that_the_mistakes_are_put_into_is_right() {
     );
 }
 
-/// Name, what stands there, and what is written in its place.
+/// Name of the mistake, original text, and replacement text.
 const MISTAKES: [(&str, &str, &str); 42] = [
     ("another_kind", "Experiment(", "Scenario("),
     ("unknown_field", "baseline:", "base_line:"),

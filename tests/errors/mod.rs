@@ -1,7 +1,8 @@
-//! Broken input is refused with its place, what was expected, and the nearest valid name.
+//! Checks that invalid input is rejected with its position, the expected form, and the nearest
+//! valid name.
 //!
-//! Each case breaks one thing in a scenario that works; the snapshot is the exit code and the whole
-//! of standard error.
+//! Each case breaks one thing in a working scenario. The snapshot holds the exit code and all of
+//! standard error.
 
 mod composition;
 mod experiment;
@@ -19,7 +20,7 @@ fn shown(name: &str, refusal: &str) {
     settings.bind(|| insta::assert_snapshot!(name, refusal));
 }
 
-/// Runs the broken scenario and shows how it was refused.
+/// Runs the broken scenario and compares its error with the snapshot.
 fn refused(name: &str, bench: &Bench, sets: &[&str]) {
     let ended = bench.run(sets);
     assert!(
@@ -515,7 +516,7 @@ fn trace_file_that_is_none() {
     );
 }
 
-/// A breadth-first search on the graph file `name`.
+/// Sets up a breadth-first search on the graph file `name`.
 fn graph_bench(name: &str) -> Bench {
     let graph = format!("\"workload.graph\": File(path: \"../{name}\", format: MatrixMarket)");
     Bench::new().edit("test.ron", "vector_add", "bfs").edit(

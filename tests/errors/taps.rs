@@ -1,9 +1,9 @@
-//! Taps that cannot be put where the scenario says.
+//! Tests of taps at invalid positions.
 
 use super::refused;
 use crate::harness::Bench;
 
-/// The test scenario with one tap.
+/// Creates the test scenario with one tap.
 fn tapped(tap: &str) -> Bench {
     let taps = format!("    taps: {{ {tap} }},\n    overrides:");
     Bench::new().edit("test.ron", "    overrides:", &taps)

@@ -1,4 +1,4 @@
-//! `warpweave accesses`: what a log of accesses says, as a page or as a table.
+//! `warpweave accesses`: summary of an access log as a page or as a table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,31 +13,31 @@ use warpweave_params::{name_hint, printable_lines};
 use crate::outcome::{CommandResult, Failure, to_stdout};
 use crate::recordings::window;
 
-/// Bytes of the table that are handed on at once.
+/// Number of table bytes that are written at once.
 const PIECE_BYTES: usize = 1 << 16;
-/// Bytes that a line takes while accesses are counted.
+/// Memory per cache line while accesses are counted, in bytes.
 const LINE_BYTES: u64 = 96;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Log that `run --accesses FILE` wrote.
+    /// Access log written by `run --accesses FILE`.
     file: PathBuf,
-    /// Only what this tap heard; may be repeated.
+    /// Show only accesses seen by this tap; may be repeated.
     #[arg(long = "tap", value_name = "NAME")]
     taps: Vec<String>,
-    /// Only these cycles of the core clock.
+    /// Show only accesses in these cycles of the core clock.
     #[arg(long, value_name = "FROM..UNTIL", value_parser = window)]
     cycles: Option<(u64, Option<u64>)>,
-    /// Form on standard output.
+    /// Output format: text page or table.
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A page for people.
+    /// Human-readable page with totals and tables.
     Text,
-    /// A line for each access.
+    /// Table with one row for each access.
     Csv,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn accesses(arguments: &Arguments, budget: &Budget) -> CommandResult 
     let (from, until) = arguments.cycles.unwrap_or((0, None));
     let from = from.saturating_mul(head.core_period);
     let records = log.records_from(from).take_while(|record| {
-        // An error is told, not skipped.
+        // An error is reported, not skipped.
         let (Ok(record), Some(until)) = (record, until) else {
             return true;
         };
@@ -142,7 +142,7 @@ fn table(
     told(table).map(drop)
 }
 
-/// Hands on what the table has so far.
+/// Writes the pending rows of the table to standard output.
 fn told(table: csv::Writer<Vec<u8>>) -> Result<csv::Writer<Vec<u8>>, Failure> {
     let bytes = table.into_inner();
     let bytes = bytes.map_err(|error| Failure::Machine(error.error().to_string()))?;
@@ -150,11 +150,11 @@ fn told(table: csv::Writer<Vec<u8>>) -> Result<csv::Writer<Vec<u8>>, Failure> {
     Ok(csv::Writer::from_writer(Vec::new()))
 }
 
-/// What is known of a line at a tap.
+/// Access statistics of a line at a tap.
 struct Line {
     words: u32,
     reads: u64,
-    /// The first that asked: compute unit, and kernel with work-group.
+    /// Compute unit of the first access, followed by its kernel and work-group.
     unit: u16,
     work_group: (u32, u32),
     several_units: bool,
@@ -173,7 +173,7 @@ struct LineCounts {
     first: Option<u64>,
     last: u64,
     taps: BTreeMap<String, Tap>,
-    /// Accesses by kernel and tap.
+    /// Number of accesses by kernel and tap.
     kernels: BTreeMap<(u32, String), u64>,
 }
 

@@ -1,4 +1,4 @@
-//! `warpweave analyze`: who uses memory again, from a trace or a log of accesses.
+//! `warpweave analyze`: memory reuse, from a trace or an access log.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,50 +14,51 @@ use warpweave_trace::TraceFile;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
 
-/// Cells of a full bar.
+/// Width of a full bar, in characters.
 const BAR: usize = 20;
 
 #[derive(Subcommand)]
 pub(crate) enum AnalyzeCommand {
-    /// Who uses memory again: ratios, shares, distances and chains by who launched whom.
+    /// Measure memory reuse: ratios, shares, distances and chains by launch relation.
     Reuse(ReuseArguments),
 }
 
 #[derive(clap::Args)]
 pub(crate) struct ReuseArguments {
-    /// Trace of a program (`trace record`), or log of accesses (`run --accesses`).
+    /// Program trace (`trace record`) or access log (`run --accesses`).
     file: PathBuf,
-    /// Reads alone count.
+    /// Count only reads, not writes or atomics.
     #[arg(long)]
     reads_only: bool,
-    /// Bytes of a line, of a trace; a log has those of its machine.
+    /// Line size in bytes, for a trace; a log has that of its machine.
     #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = power_of_two)]
     line_bytes: u64,
-    /// First byte beyond global memory, of a log: accesses from there on do not count.
+    /// End of global memory, for a log: first byte address whose accesses do not count.
     #[arg(long, value_name = "ADDRESS")]
     global_end: Option<u64>,
-    /// Lines of a first-level cache.
+    /// Number of lines in a first-level cache.
     #[arg(long, value_name = "LINES", default_value_t = Options::default().l1_lines)]
     l1_lines: u64,
-    /// Lines of the second level.
+    /// Number of lines in the second-level cache.
     #[arg(long, value_name = "LINES", default_value_t = Options::default().l2_lines)]
     l2_lines: u64,
-    /// Ratio above which two kernels or work-groups are linked in a chain.
+    /// Reuse ratio above which two kernels or work-groups are linked in a chain.
     #[arg(long, value_name = "RATIO", default_value_t = Options::default().chain_threshold)]
     chain_threshold: f64,
-    /// Writes the profile of a trace, for policies that know beforehand who shares lines.
+    /// Write the profile of a trace, for policies that know in advance which work-groups share
+    /// lines.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// Form on standard output.
+    /// Output format: text page or table.
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A page for people.
+    /// Human-readable page with tables and bars.
     Text,
-    /// A line for each number.
+    /// Table with one row for each number.
     Csv,
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a file begins as logs of accesses do.
+/// True if a file starts with the header of an access log.
 fn is_log(path: &Path) -> Result<bool, Failure> {
     let refused =
         |error: std::io::Error| Failure::InputText(format!("{}: {error}", path.display()));
@@ -256,7 +257,7 @@ fn shares(found: &Found) -> [(&'static str, u64); 3] {
     ]
 }
 
-/// Every number: table, level, relation, key, value.
+/// Formats every number as a row: table, level, relation, key, value.
 fn table(found: &Found) -> Result<String, Failure> {
     let broken = |error: csv::Error| Failure::Machine(error.to_string());
     let mut table = csv::Writer::from_writer(Vec::new());

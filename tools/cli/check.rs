@@ -1,4 +1,4 @@
-//! `warpweave check`.
+//! `warpweave check`: loads and builds a scenario without running it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,17 +11,17 @@ use warpweave_systems::Scenario;
 
 use crate::outcome::{CommandResult, diagnostics_to_stderr, to_stdout};
 
-/// Wires that are shown of those that limit the look-ahead.
+/// Maximum number of listed wires that limit the look-ahead.
 const WIRES_SHOWN: usize = 4;
 
-/// What to say of a system.
+/// Output options of the `check` command.
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
-    /// The system as built instead of a summary.
+    /// Prints the system as built instead of a summary.
     pub(crate) resolved: bool,
-    /// Threads between which to show how it would be divided.
+    /// Number of threads for which to show the partition of the system.
     pub(crate) threads: usize,
-    /// No warnings.
+    /// Suppresses all warnings of the check.
     pub(crate) quiet: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn check(
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the system would be divided between threads before anything is measured.
+/// Describes the partition of the system for `threads` threads, before any work is measured.
 fn division(simulation: &mut Simulation, threads: usize) -> String {
     simulation.set_options(simulation.options().divided_for(threads));
     let division = simulation.division();

@@ -1,4 +1,4 @@
-//! `warpweave run --check-program`.
+//! `warpweave run --check-program`: checks the emulated program for errors.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use crate::cli::{ReportFormat, RunArguments};
 use crate::outcome::{CommandResult, Failure, diagnostics_to_stderr, to_stdout};
 use crate::progress::Bar;
 
-/// Emulates the program of a scenario and reports what it does wrong. Nothing is timed.
+/// Emulates the program of a scenario and reports its errors. Nothing is timed.
 pub(crate) fn check_program(
     arguments: &RunArguments,
     quiet: bool,

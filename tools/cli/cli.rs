@@ -1,4 +1,4 @@
-//! The command line: its arguments, and which command they are for.
+//! Command-line arguments, and dispatch to the commands.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,22 +17,22 @@ use crate::{
     new, ptx, recordings, run, sweep, system, timeline, trace, validate,
 };
 
-/// The program of this repository; others carry its version beside their name.
+/// Name of this repository's program. Other programs show its version next to their own name.
 const OWN_NAME: &str = "warpweave";
 
-/// Full GPU systems from description files, on a deterministic event kernel.
+/// Simulate full GPU systems from description files, on a deterministic event kernel.
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Say less: no progress, no notes.
+    /// Print less: no progress, no notes.
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Say more; twice for details.
+    /// Print more; give it twice for details.
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
-    /// Memory that may be used, such as `2 GiB` [default: 80 % of what the machine grants].
+    /// Limit the memory in use, such as `2 GiB` [default: 80 % of what the machine grants].
     #[arg(long, global = true, value_name = "SIZE", value_parser = memory::size())]
     memory_limit: Option<u64>,
 }
@@ -41,140 +41,143 @@ struct Arguments {
 enum Command {
     /// Run a scenario: emulate its program, replay it on its system, verify, report.
     Run(Box<RunArguments>),
-    /// Run variants of a machine on many programs, and judge what was claimed before.
+    /// Run variants of a machine on many programs, and judge the claims made beforehand.
     ///
-    /// Every run is repeated under neutral perturbations. The experiment goes on where it was stopped. The exit code is 1 when a run failed, or what came out differs from what
-    /// the file records.
+    /// Every run is repeated under neutral perturbations. A stopped experiment resumes where it was
+    /// stopped. The exit code is 1 if a run fails or the outcome differs from the one recorded in
+    /// the file.
     Experiment(experiment::Arguments),
     /// Run a scenario at the levels of one or more axes and compare.
     Sweep(sweep::Arguments),
-    /// Find the first cycle and component at which two runs part.
+    /// Find the first cycle and component at which two runs differ.
     Diff {
         /// Results folder of a run with `--state-hash`.
         a: PathBuf,
-        /// Results folder of another.
+        /// Results folder of the run to compare with.
         b: PathBuf,
     },
-    /// Compare runs: cycles, what was set, statistics by relative change.
+    /// Compare runs: cycles, settings, statistics by relative change.
     Compare(compare::Arguments),
-    /// Read and build everything a scenario names, without running it.
+    /// Load and build everything a scenario names, without running it.
     Check {
-        /// Scenario file.
+        /// Scenario file to load and check.
         scenario: PathBuf,
-        /// Override, `path=value`; may be repeated.
+        /// Override a value, `path=value`; may be repeated.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         sets: Vec<String>,
         /// Print the system as built instead of a summary.
         #[arg(long)]
         resolved: bool,
-        /// Threads between which to show how the system would be divided.
+        /// Show the partition of the system for this many threads.
         #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: u16,
     },
-    /// List what there is.
+    /// List components, policies, statistics, systems or workloads.
     List {
-        /// What to list.
+        /// Kind of things to list, such as components.
         what: list::Listing,
-        /// Folder of description files.
+        /// Folder to search for description files.
         #[arg(long, default_value = "scenarios")]
         folder: PathBuf,
     },
-    /// Explain a component kind or a policy: what it is and what its description may set.
+    /// Describe a component kind or a policy: its purpose and its fields.
     Describe {
-        /// Name of the kind; of a policy `ROLE/NAME`, or `NAME` where one role alone has it.
+        /// Name of the component kind; for a policy `ROLE/NAME`, or `NAME` if only one role has it.
         kind: String,
     },
-    /// Say of a timeline who waited longest, and for what.
+    /// Show the longest waits in a recorded timeline, with their reasons.
     Timeline(timeline::Arguments),
-    /// Say of a log of accesses what was asked for where, or write it as a table.
+    /// Summarise an access log by kind and place of access, or write it as a table.
     Accesses(accesses::Arguments),
-    /// List the kernels of a PTX file: parameters, resources, what is unsupported.
+    /// List the kernels of a PTX file: parameters, resources, unsupported features.
     Ptx(ptx::Arguments),
-    /// Say of a trace or a log of accesses what its accesses have in common.
+    /// Analyse the memory reuse in a trace or an access log.
     #[command(subcommand)]
     Analyze(analyze::AnalyzeCommand),
-    /// Check on generated machines that a policy keeps what every policy promises.
+    /// Check on generated machines that a policy keeps the promises of every policy.
     ///
-    /// Every promise that is broken leaves the simplest scenario that shows it; the exit code is then 1.
+    /// For each broken promise, the simplest scenario that shows it is saved, and the exit code is
+    /// 1.
     Conform(conform::Arguments),
-    /// Record, summarise or print program traces.
+    /// Record, convert, summarise or print program traces.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
-    /// Make system files of option files.
+    /// Convert option files to system files.
     #[command(subcommand)]
     System(system::SystemCommand),
-    /// Drive one component with a request trace and report what it did.
+    /// Drive one component with a request trace and report its performance.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
     /// Compare a component with the reference data of trusted simulators.
     Validate(validate::Arguments),
-    /// Write a component, a policy, or a program with kinds of its own, to start from.
+    /// Create a component, a policy, or a program with its own component kinds from a template.
     #[command(subcommand)]
     New(new::NewCommand),
 }
 
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
-    /// Scenario file.
+    /// Scenario file that describes the run.
     #[arg(required_unless_present = "trace", conflicts_with = "trace")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Instead of a scenario: run this trace, which `warpweave trace record` wrote, or one of Accel-Sim's, ...
+    /// Trace to run instead of a scenario, from `warpweave trace record` or Accel-Sim; needs
+    /// --system.
     #[arg(long, value_name = "FILE", requires = "system")]
     pub(crate) trace: Option<PathBuf>,
-    /// ... on the system of this file.
+    /// System file on which to run the trace.
     #[arg(long, value_name = "FILE", requires = "trace")]
     pub(crate) system: Option<PathBuf>,
-    /// Override, `path=value`; may be repeated.
+    /// Override a value, `path=value`; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) sets: Vec<String>,
-    /// Write report, manifest and the resolved system into this folder, which must not hold
-    /// results yet.
+    /// Write report, manifest and the resolved system into this folder, which must not hold results
+    /// yet.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the buffers that the workload calls its results into this new folder.
+    /// Write the buffers that the workload marks as results into this new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Watch every memory and launch wire with protocol checkers; a violation fails the run.
+    /// Check every memory and launch wire for protocol violations; a violation fails the run.
     #[arg(long)]
     pub(crate) check: bool,
-    /// Emulate the program and report what it does wrong: values that were never written, races,
-    /// barriers that a part of a work-group reaches, accesses outside their allocation. Nothing is
+    /// Emulate the program and report its errors: reads of unwritten values, races, barriers
+    /// reached by only part of a work-group, accesses outside their allocation. Nothing is
     /// simulated.
     #[arg(long, conflicts_with_all = ["check", "out", "results", "checkpoint", "resume", "files", "accesses", "full", "stats"])]
     pub(crate) check_program: bool,
-    /// Form of the report on standard output.
+    /// Output format of the report on standard output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
-    /// Every statistic as text instead of one screen.
+    /// Print every statistic as text instead of one screen.
     #[arg(long, conflicts_with = "stats")]
     pub(crate) full: bool,
-    /// Instead of one screen the statistics of the instances, or the `INSTANCE.STATISTIC`, that this
-    /// matches, such as `cluster[0].*`; may be repeated. Also what `--format csv` is to hold.
+    /// Print the statistics of matching instances, or of a matching `INSTANCE.STATISTIC`, instead
+    /// of one screen. Patterns are such as `cluster[0].*`; may be repeated. They also select the
+    /// rows of `--format csv`.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) stats: Vec<String>,
-    /// Shares of the work, each on a thread as far as there are cores: a number, or `auto` for as
-    /// many of the machine's cores as pay.
-    /// Results do not depend on it.
+    /// Split the work into this many shares, each on its own thread if there are enough cores.
+    /// `auto` takes as many of the machine's cores as pay off. Results do not depend on it.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = threads)]
     pub(crate) threads: Threads,
     #[command(flatten)]
     pub(crate) checkpoints: CheckpointArguments,
     #[command(flatten)]
     pub(crate) recordings: recordings::Arguments,
-    /// Log every request that the scenario's taps for accesses hear to this file.
+    /// Log every request seen by the scenario's access taps to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) accesses: Option<PathBuf>,
 }
 
-/// Saving, resuming and hashing a run.
+/// Arguments for saving, resuming and hashing a run.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Checkpoints and state hashes")]
 pub(crate) struct CheckpointArguments {
-    /// Save the run to this file when asked to: at the cycles below, on SIGUSR1, and on Ctrl-C.
-    /// `{cycle}` in the name stands for the core cycle; without it the last one stays.
+    /// Save checkpoints to this file: at the cycles below, on SIGUSR1, and on Ctrl-C. `{cycle}` in
+    /// the name is replaced by the core cycle; without it only the last checkpoint is kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Save after these core cycles.
+    /// Save a checkpoint after each of these core cycles.
     #[arg(
         long,
         value_name = "CYCLE",
@@ -182,21 +185,21 @@ pub(crate) struct CheckpointArguments {
         requires = "checkpoint"
     )]
     pub(crate) checkpoint_at: Vec<u64>,
-    /// Save every so many core cycles.
+    /// Save a checkpoint every this many core cycles.
     #[arg(long, value_name = "CYCLES", requires = "checkpoint",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) checkpoint_every: Option<u64>,
-    /// Go on from this checkpoint of the same scenario.
+    /// Resume from this checkpoint of the same scenario.
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
-    /// Hash the state of every component every so many core cycles, for `warpweave diff`.
+    /// Hash the state of every component every this many core cycles, for `warpweave diff`.
     #[arg(long, value_name = "CYCLES", requires = "out",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) state_hash: Option<u64>,
 }
 
 impl RunArguments {
-    /// Whether nothing but the report comes of the run: then nobody asks for the program once it was simulated.
+    /// True if the run produces only the report, so the program is not needed after its simulation.
     pub(crate) fn keeps_nothing(&self) -> bool {
         let saved = &self.checkpoints;
         let files = [
@@ -209,7 +212,7 @@ impl RunArguments {
         files.iter().all(|file| file.is_none()) && self.recordings.is_empty()
     }
 
-    /// Reads what is to be run.
+    /// Loads the scenario, or the trace with its system.
     pub(crate) fn load(&self, budget: &Budget) -> Result<Scenario, Diagnostics> {
         match (&self.scenario, &self.trace, &self.system) {
             (Some(scenario), ..) => Scenario::load_within(scenario, &self.sets, budget),
@@ -234,32 +237,32 @@ fn threads(text: &str) -> Result<Threads, String> {
     }
 }
 
-/// More threads than any machine this is for has cores.
+/// Maximum number of threads, above the core count of any intended host.
 const THREADS_MAX: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A page for people.
+    /// Human-readable text page for the terminal.
     Text,
-    /// One object for machines.
+    /// Single JSON object for other programs.
     Json,
 }
 
-/// Form of the report of a run.
+/// Output format of a run's report.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// A page for people.
+    /// Human-readable text page for the terminal.
     Text,
-    /// One object for machines.
+    /// Single JSON object for other programs.
     Json,
-    /// A table: instance, statistic, value.
+    /// Table with the columns instance, statistic, value.
     Csv,
 }
 
 /// Does what the command line asks for, with the component kinds of `registry`, and returns the
 /// program's exit code. `docs/commands.md` lists commands and exit codes.
 ///
-/// It is all that the `main` of a program with component kinds of its own has to call:
+/// The `main` of a program with its own component kinds has to call nothing else:
 ///
 /// ```text
 #[doc = include_str!("templates/program/src/main.rs")]
@@ -314,7 +317,7 @@ pub fn main(registry: Registry) -> ExitCode {
 }
 
 impl Arguments {
-    /// The arguments of this process; ends it if they ask for help or cannot be understood.
+    /// Parses the arguments of this process. Exits if they ask for help or are invalid.
     fn read(program: &str) -> Self {
         let mut command = Self::command();
         if program != OWN_NAME {
@@ -330,7 +333,7 @@ impl Arguments {
     }
 }
 
-/// The name by which this program was started, without folder and ending.
+/// Returns the name with which this program was started, without folder and ending.
 pub(crate) fn program_name() -> String {
     let started_as = std::env::args_os().next().unwrap_or_default();
     let name = Path::new(&started_as).file_stem().unwrap_or_default();
@@ -341,8 +344,8 @@ pub(crate) fn program_name() -> String {
     }
 }
 
-/// Writes the log to standard error: what `WARPWEAVE_LOG` asks for (`info`,
-/// `warpweave_systems=debug`), or else as much as the arguments say.
+/// Sends the log to standard error. `WARPWEAVE_LOG` selects it (`info`, `warpweave_systems=debug`);
+/// otherwise the arguments set its level.
 fn log_to_stderr(arguments: &Arguments) {
     let level = match (arguments.quiet, arguments.verbose) {
         (true, _) => LevelFilter::ERROR,

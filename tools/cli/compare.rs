@@ -1,4 +1,4 @@
-//! `warpweave compare`: reports side by side.
+//! `warpweave compare`: shows the reports of several runs side by side.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,27 +12,27 @@ use crate::outcome::{CommandResult, Failure, page_to_stdout, to_stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A `report.json` or a results folder; several that repeat one experiment with commas between them.
-    /// Everything is compared with the first.
+    /// A `report.json` or a results folder. Repetitions of one experiment are joined by commas.
+    /// Everything is compared with the first argument.
     #[arg(value_name = "RUN[,RUN...]", required = true, num_args = 2..)]
     sides: Vec<String>,
-    /// Form of the comparison on standard output.
+    /// Output format of the comparison on standard output.
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 }
 
-/// Form of a comparison.
+/// Output format of a comparison of runs.
 #[derive(Clone, Copy, ValueEnum)]
 enum Form {
-    /// A page for people.
+    /// Human-readable page of text tables.
     Text,
-    /// A table: a row for each quantity and side.
+    /// Table with one row for each quantity and side.
     Csv,
-    /// A page of its own for a browser.
+    /// Self-contained page for a web browser.
     Html,
 }
 
-/// The report in a results folder, and the system beside it.
+/// File name of the report in a results folder, followed by that of the system.
 const REPORT: &str = "report.json";
 const SYSTEM: &str = "system.ron";
 
@@ -48,7 +48,7 @@ pub(crate) fn compare(arguments: &Arguments, budget: &Budget) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs of one argument. A comma belongs to a name if there is a file of that name.
+/// Loads the runs of one argument. A comma belongs to a name if a file of that name exists.
 fn side(name: &str, budget: &Budget) -> Result<Side, Failure> {
     let paths: Vec<PathBuf> = if Path::new(name).exists() {
         vec![name.into()]

@@ -1,4 +1,4 @@
-//! `warpweave conform`.
+//! `warpweave conform`: checks a policy against the promises of all policies.
 
 use std::path::PathBuf;
 
@@ -13,25 +13,26 @@ use crate::policies;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The policy: `ROLE/NAME`, or `NAME` where one role alone has it.
+    /// Policy to check: `ROLE/NAME`, or `NAME` if only one role has it.
     policy: String,
-    /// Its fields, as between the parentheses of a description: `base_score: 80`.
+    /// Fields of the policy, as between the parentheses of a description: `base_score: 80`.
     #[arg(long, value_name = "FIELDS", default_value = "")]
     fields: String,
-    /// Machines and programs to generate.
+    /// Number of machines and programs to generate.
     #[arg(long, value_name = "N", default_value = "24", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     cases: u32,
-    /// Seed of what is generated.
+    /// Seed for generating machines and programs.
     #[arg(long, default_value = "1")]
     seed: u64,
     /// Folder for the scenarios that show broken promises; it must not exist. `conform-NAME` if
     /// absent.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Try the policy in this scenario instead of generated ones; a role of your own needs that.
+    /// Test the policy in this scenario instead of generated ones; required for a role of your own.
     #[arg(long, value_name = "FILE", requires = "place")]
     scenario: Option<PathBuf>,
-    /// Path of the override that puts the policy into the scenario, such as `unit[*].cu.scheduler`.
+    /// Path of the override that selects the policy in the scenario, such as
+    /// `unit[*].cu.scheduler`.
     #[arg(long, value_name = "PATH", requires = "scenario")]
     place: Option<String>,
 }

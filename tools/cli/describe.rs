@@ -1,4 +1,4 @@
-//! `warpweave describe`.
+//! `warpweave describe`: explains a component kind or a policy.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -13,8 +13,8 @@ use crate::{policies, stub};
 pub(crate) fn describe(registry: &Registry, name: &str) -> CommandResult {
     let Some(kind) = registry.get(name) else {
         let policy = policies::find(registry, name).map_err(|problem| {
-            // What is no policy either was probably meant to be a kind, unless only a policy is nearly
-            // called so.
+            // A name that is not a policy either is treated as a kind, unless only a policy has a
+            // similar name.
             let kinds = registry.kinds().map(|kind| kind.name);
             let is_nearly_a_policy = nearest(name, kinds).is_none()
                 && nearest(name, policies::names(registry)).is_some();
@@ -32,7 +32,7 @@ pub(crate) fn describe(registry: &Registry, name: &str) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ports, fields and presets of a kind, and a text to paste.
+/// Describes the ports, fields and presets of a kind, with a text to paste.
 fn in_words_of(registry: &Registry, kind: &KindEntry) -> String {
     let mut text = format!("{}: {}\n", kind.name, kind.summary.trim_end_matches('.'));
     text.push_str(&ports(registry, kind));
@@ -49,8 +49,8 @@ fn in_words_of(registry: &Registry, kind: &KindEntry) -> String {
     text
 }
 
-/// The ports of what the text to paste describes, `[i]` for any index; nothing if it cannot be built
-/// as it is.
+/// Lists the ports of the component in the text to paste, with `[i]` for any index. The list is
+/// empty if it cannot be built as it is.
 fn ports(registry: &Registry, kind: &KindEntry) -> String {
     let node = stub::expanded(registry, kind);
     let built = node.and_then(|node| registry.build(&node, &empty_environment()));
@@ -73,7 +73,7 @@ fn ports(registry: &Registry, kind: &KindEntry) -> String {
     format!("\nports\n{}", lines.concat())
 }
 
-/// `up[3].request` becomes `up[i].request`.
+/// Replaces indices, so that `up[3].request` becomes `up[i].request`.
 pub(crate) fn any_index(name: &str) -> String {
     let mut pieces = name.split('[');
     let mut text = pieces.next().unwrap_or_default().to_owned();
@@ -84,7 +84,7 @@ pub(crate) fn any_index(name: &str) -> String {
     text
 }
 
-/// Each line with two blanks before it.
+/// Indents each line by two blanks.
 pub(crate) fn indented(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -93,7 +93,7 @@ pub(crate) fn indented(text: &str) -> String {
     lines
 }
 
-/// The fields of a specification, each with its kind, unit, default and meaning.
+/// Lists the fields of a specification, each with its kind, unit, default and meaning.
 pub(crate) fn fields_in_words(fields: &[FieldDoc]) -> String {
     let mut text = String::new();
     for field in fields {
@@ -112,14 +112,14 @@ pub(crate) fn fields_in_words(fields: &[FieldDoc]) -> String {
     text
 }
 
-/// The unit that the end of a field's name states.
+/// Returns the unit given by the suffix of a field's name.
 fn unit(name: &str) -> Option<&'static str> {
     let units = ["cycles", "bytes", "bits", "words", "percent"];
     let last = name.rsplit(['.', '_']).next();
     units.into_iter().find(|unit| last == Some(unit))
 }
 
-/// The kind of a field in the words of description files.
+/// Translates the kind of a field to the terms of description files.
 fn in_words(kind: &str) -> String {
     kind.split(" | ")
         .filter(|choice| *choice != "None")

@@ -1,7 +1,7 @@
-//! `warpweave diff`: the first cycle and component at which two runs part.
+//! `warpweave diff`: finds the first cycle and component at which two runs differ.
 //!
-//! The state hashes of the two results folders say between which epochs; there both runs are
-//! repeated from their manifests, side by side, edge by edge.
+//! The state hashes of the two results folders narrow the difference to two epochs. Both runs are
+//! repeated there from their manifests, side by side, edge by edge.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,11 +15,11 @@ use warpweave_systems::{Machine, ReadLog, Scenario, StateLog};
 
 use crate::outcome::{CommandResult, Failure, ended, to_stderr, to_stdout};
 
-/// Files of a results folder.
+/// File names in a results folder.
 const MANIFEST: &str = "manifest.json";
 const HASHES: &str = "state-hashes.csv";
 
-/// What of a manifest is needed to repeat its run.
+/// Fields of a manifest that are needed to repeat its run.
 #[derive(Deserialize)]
 struct Manifest {
     command: Vec<String>,
@@ -28,7 +28,7 @@ struct Manifest {
     state_hash_every: Option<u64>,
 }
 
-/// A run as its results folder tells of it.
+/// Recorded run, as read from its results folder.
 struct Recorded {
     folder: PathBuf,
     manifest: Manifest,
@@ -121,7 +121,7 @@ impl Recorded {
         })
     }
 
-    /// The machine of the run before its first cycle.
+    /// Builds the machine of the run, before its first cycle.
     fn machine(&self, registry: &Registry, budget: &Budget) -> Result<Machine, Failure> {
         let Manifest {
             command,
@@ -159,7 +159,7 @@ impl Recorded {
         Ok(scenario.machine(registry, &program)?)
     }
 
-    /// Runs up to `cycle`, comparing with the recorded hashes on the way.
+    /// Runs up to `cycle` and compares with the recorded hashes along the way.
     fn repeat(&self, machine: &mut Machine, cycle: u64) -> Result<(), Failure> {
         let never = Arc::new(AtomicBool::new(false));
         let mut log = StateLog::new(self.every);
@@ -185,7 +185,7 @@ fn bad(folder: &Path, name: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::InputText(format!("{}: {error}", folder.join(name).display()))
 }
 
-/// A difference between two runs, the first in the place of the checkpoint.
+/// Formats a difference between two runs. The first run is shown in the role of the checkpoint.
 fn told(difference: &Difference) -> String {
     match difference {
         Difference::Field {

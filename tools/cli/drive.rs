@@ -1,4 +1,4 @@
-//! The simulation of a run, with what happens on its way: checkpoints and state hashes.
+//! Drives the simulation of a run and handles its checkpoints and state hashes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use warpweave_systems::{Machine, MachineCheckpointError, StateLog, Status};
 use crate::cli::CheckpointArguments;
 use crate::outcome::{Failure, to_stderr};
 
-/// Core cycles between two looks at signals and the progress.
+/// Number of core cycles between two checks of signals and progress.
 const SLICE_CYCLES: u64 = 16_384;
 
-/// When and where a run is saved, and how often hashed.
+/// Schedule of a run's checkpoints and state hashes.
 pub(crate) struct Drive<'a> {
     arguments: &'a CheckpointArguments,
-    /// Cycles after which to save, sorted, those past left out.
+    /// Cycles after which to save, sorted. Past ones are removed.
     at: Vec<u64>,
-    /// Set by SIGUSR1: save soon.
+    /// Flag set by SIGUSR1 to request a checkpoint soon.
     wanted: Arc<AtomicBool>,
     pub(crate) log: Option<StateLog>,
-    /// Why checkpoints, or the state hashes, are missing.
+    /// Reasons that checkpoints or the state hashes are missing.
     lost: Vec<String>,
     quiet: bool,
 }
 
 impl<'a> Drive<'a> {
-    /// Prepares `machine`: resumes it if that is asked for, and checks that it can be saved.
-    /// `wanted` becomes true when the run is to be saved soon.
+    /// Prepares `machine`: resumes it if requested, and checks that it can be saved. `wanted`
+    /// becomes true when a checkpoint is requested.
     pub(crate) fn begin(
         arguments: &'a CheckpointArguments,
         machine: &mut Machine,
@@ -57,8 +57,8 @@ impl<'a> Drive<'a> {
         Ok(drive)
     }
 
-    /// Runs the program to its end, to a limit, or to an interrupt, whether or not it can be saved
-    /// on the way.
+    /// Runs the program until it ends, reaches a limit, or is interrupted. A failed save does not
+    /// end it.
     pub(crate) fn run_to_the_end(
         &mut self,
         machine: &mut Machine,
@@ -100,7 +100,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// The core cycle at which something is to be done next.
+    /// Returns the core cycle of the next scheduled action.
     fn next_stop(&self, cycle: u64) -> u64 {
         let slice = (cycle / SLICE_CYCLES + 1) * SLICE_CYCLES;
         let every = self.arguments.checkpoint_every;
@@ -112,7 +112,7 @@ impl<'a> Drive<'a> {
         stops.into_iter().flatten().fold(slice, u64::min)
     }
 
-    /// Whether the run is to be saved after `cycle`.
+    /// True if a checkpoint is due after `cycle`.
     fn is_due(&mut self, cycle: u64, ended: bool) -> bool {
         let past = self.at.iter().take_while(|at| **at <= cycle).count();
         self.at.drain(..past);
@@ -139,7 +139,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Notes that something could not be saved; the run goes on.
+    /// Records that something could not be saved. The run continues.
     fn lose(&mut self, what: &str) {
         // Once in a while is enough for a disk that stays full.
         if self.lost.len().is_power_of_two() || self.lost.is_empty() {
@@ -148,7 +148,7 @@ impl<'a> Drive<'a> {
         self.lost.push(what.to_owned());
     }
 
-    /// Whether everything could be saved that was to be.
+    /// Returns an error if any checkpoint or state hash could not be saved.
     pub(crate) fn saved(&self) -> Result<(), Failure> {
         match &self.lost[..] {
             [] => Ok(()),
@@ -161,7 +161,7 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// Does what may panic and is caught where it does: without the words of the panic on standard error.
+/// Runs code whose panics are caught, without printing the panic message to standard error.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));

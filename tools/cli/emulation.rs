@@ -1,4 +1,4 @@
-//! The emulation of a run, and what is done with it after its end or beside it.
+//! Emulation of a run, and the work done with it afterwards or concurrently.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use warpweave_trace::Program;
 use crate::host::{Stopwatch, ThreadStopwatch};
 use crate::outcome::{CommandResult, Failure};
 
-/// Stack of the thread that simulates: as large as that of the first thread usually is.
+/// Stack size of the simulation thread; equal to the usual size of the main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// What an emulation gave, and the CPU time that it took.
+/// Result of an emulation, and its CPU time in seconds.
 type EmulationEnd = (Result<Executed, ExecuteError>, f64);
 
-/// An emulation that has ended well, or goes on beside the simulation.
+/// Emulation that has succeeded, or that runs concurrently with the simulation.
 pub(crate) struct Emulation<'a> {
-    /// What is simulated.
+    /// Program trace that the machine simulates.
     pub(crate) program: Arc<Program>,
     state: State<'a>,
 }
@@ -31,7 +31,7 @@ enum State<'a> {
     Ahead {
         ahead: Released<'a>,
         ended: Receiver<EmulationEnd>,
-        /// Runs since both began.
+        /// Stopwatch started when emulation and simulation began.
         both: Stopwatch,
     },
 }
@@ -44,7 +44,7 @@ impl Emulation<'_> {
         }
     }
 
-    /// What the program computed; `None`: that is not known yet.
+    /// Returns the computed results, or `None` while the emulation is running.
     pub(crate) fn executed(&self) -> Option<&Executed> {
         match &self.state {
             State::EmulationEnd(executed, _) => Some(executed),
@@ -52,11 +52,12 @@ impl Emulation<'_> {
         }
     }
 
-    /// Waits for its end, when nothing is simulated any more. What it gave, and the CPU times of emulation and
-    /// simulation, of which the latter is `simulation_cpu_s` where it came afterwards.
+    /// Waits for the end of the emulation, after the simulation has ended. Returns its results and
+    /// the CPU times of emulation and simulation. For a sequential run the latter is
+    /// `simulation_cpu_s`.
     ///
     /// # Errors
-    /// The emulation failed.
+    /// Returns an error if the emulation failed.
     pub(crate) fn finish(self, simulation_cpu_s: f64) -> Result<(Executed, [f64; 2]), Failure> {
         match self.state {
             State::EmulationEnd(executed, cpu_s) => Ok((*executed, [cpu_s, simulation_cpu_s])),
@@ -71,12 +72,12 @@ impl Emulation<'_> {
     }
 }
 
-/// Emulates the program of a scenario and does `work` with it, and with `using`: afterwards, or, if `ahead` allows for
-/// it and the program is large, on a second thread while it is emulated. Then `end` becomes true if the emulation
-/// fails, so that the simulation ends.
+/// Emulates the program of a scenario and runs `work` on it and on `using`. If `ahead` is set and
+/// the program is large, `work` runs concurrently on a second thread. If the emulation then fails,
+/// `end` becomes true to stop the simulation.
 ///
 /// # Errors
-/// The emulation failed; else that of `work`.
+/// Returns an error if the emulation or `work` fails.
 pub(crate) fn emulate<U: Send>(
     scenario: &Scenario,
     progress: &EmulationProgress,
@@ -112,7 +113,7 @@ pub(crate) fn emulate<U: Send>(
         if executed.is_err() {
             end.store(true, Ordering::Relaxed);
         }
-        // Nobody listens if the simulation panicked, which is told below.
+        // The receiver is gone if the simulation panicked, which is reported below.
         let _ = tell.send((executed, cpu_s));
         match thread.join().unwrap_or_else(|panic| resume_unwind(panic)) {
             Ok(done) => done,
@@ -124,7 +125,7 @@ pub(crate) fn emulate<U: Send>(
     })
 }
 
-/// Lets an emulation go on to its end when its simulation has ended, however that was.
+/// Guard that lets an emulation continue to its end once its simulation has ended for any reason.
 struct Released<'a>(&'a EmulationAhead);
 
 impl Drop for Released<'_> {

@@ -1,4 +1,4 @@
-//! `warpweave experiment`.
+//! `warpweave experiment`: runs the variants of an experiment and judges its claims.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -29,23 +29,23 @@ use crate::cli::program_name;
 use crate::host::now;
 use crate::outcome::{CommandResult, Failure, INTERRUPTED, to_stderr, to_stdout};
 
-/// Failed runs that are listed.
+/// Maximum number of failed runs that are listed.
 const LISTED: usize = 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Experiment file.
+    /// Experiment file to run or check.
     file: PathBuf,
     /// Folder of the results [default: the experiment's name with `.results`].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     making: RunMode,
-    /// Make only runs that fit `workload/variant/levels/pair`, in which `*` stands for anything; what is left
-    /// out at the end stands for all.
+    /// Run only the runs that match `workload/variant/levels/pair`. `*` matches anything, and parts
+    /// omitted at the end match all.
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
-    /// Why the experiment was changed: opens a new series.
+    /// Record the reason for changing the experiment and start a new series.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     /// Read the file and everything it names, and list the runs. Nothing is run.
@@ -53,13 +53,13 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// How runs are made.
+/// Arguments for executing the runs of an experiment or a sweep.
 #[derive(clap::Args)]
 pub(crate) struct RunMode {
-    /// Folder of traces, which experiments may share [default: `traces` beside the results].
+    /// Folder of traces, which experiments may share [default: `traces` next to the results].
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
-    /// Runs made at once [default: one for each core].
+    /// Number of concurrent runs [default: one for each core].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 }
@@ -173,7 +173,7 @@ pub(crate) fn experiment(
     Ok(ExitCode::from(if as_expected { code } else { 1 }))
 }
 
-/// What the runs of an experiment or a sweep are made with.
+/// Resources shared by the runs of an experiment or a sweep.
 pub(crate) struct Session<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) threads: usize,
@@ -183,7 +183,7 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// The plan, or nothing after an interrupt. What it leaves out is told.
+    /// Returns the plan, or `None` after an interrupt. Omitted runs are reported.
     pub(crate) fn plan(&self, experiment: &Experiment) -> Result<Option<Plan>, Failure> {
         let bar = spinner(self.quiet, "reading what the experiment names");
         let plan = Plan::of(
@@ -208,7 +208,7 @@ impl Session<'_> {
         Ok(plan)
     }
 
-    /// Makes the runs that are missing.
+    /// Executes the runs that have no result yet.
     pub(crate) fn run(
         &self,
         plan: &Plan,
@@ -244,7 +244,7 @@ impl Session<'_> {
         Ok(made?)
     }
 
-    /// What the programs touch.
+    /// Measures the memory footprint of the programs.
     fn scale(&self, experiment: &Experiment, plan: &Plan, traces: &Path) -> Result<Scale, Failure> {
         let bar = spinner(self.quiet, "measuring what the programs touch");
         let scale = Scale::of(
@@ -263,7 +263,7 @@ impl Session<'_> {
         })
     }
 
-    /// The exit code as far as runs go.
+    /// Returns the exit code determined by the runs.
     pub(crate) fn code(&self, runs: &Runs) -> u8 {
         if runs
             .values()
@@ -278,7 +278,7 @@ impl Session<'_> {
     }
 }
 
-/// The folder of the results, which is none of the files that the runs read.
+/// Claims the results folder and checks that it contains none of the files read by the runs.
 pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
     let folder = Folder::claim(out)?;
     let mut paths = Paths::new();
@@ -297,12 +297,12 @@ pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
     Ok(folder)
 }
 
-/// Ctrl-C, SIGTERM and SIGHUP end the runs that are being made, which are made again the next time; a
-/// second one ends the program at once.
+/// Stops the current runs on Ctrl-C, SIGTERM or SIGHUP; the next call repeats them. A second signal
+/// ends the program at once.
 pub(crate) fn end_when_asked() -> Result<Arc<AtomicBool>, Failure> {
     let end = Arc::<AtomicBool>::default();
     let listen = |signal| {
-        // What is registered first happens first: only a second signal finds the wish expressed.
+        // Handlers run in order of registration, so only a second signal finds the flag set.
         flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&end))?;
         flag::register(signal, Arc::clone(&end))
     };
@@ -315,7 +315,7 @@ pub(crate) fn end_when_asked() -> Result<Arc<AtomicBool>, Failure> {
     Ok(end)
 }
 
-/// Nothing is drawn where nobody would see it.
+/// Hides the progress display unless it is visible on a terminal.
 fn hidden_unless(visible: bool) -> ProgressDrawTarget {
     if visible && io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()
@@ -386,7 +386,7 @@ fn provenance(experiment: &Experiment, plan: &Plan, arguments: &Arguments) -> Pr
     ]
 }
 
-/// What was run and where it lies.
+/// Summarises the executed runs and the paths of their results.
 fn summary(plan: &Plan, runs: &Runs, out: &Path) -> String {
     let asked = plan.ids.len();
     let failed = runs
@@ -400,7 +400,7 @@ fn summary(plan: &Plan, runs: &Runs, out: &Path) -> String {
     )
 }
 
-/// The first failed runs, a line each.
+/// Lists the first failed runs, one per line.
 pub(crate) fn failures(runs: &Runs) -> String {
     let failed = runs.iter().filter_map(|(id, outcome)| match outcome {
         Outcome::Failed(why) => Some(format!("error: {id}: {why}")),

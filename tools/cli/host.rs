@@ -1,4 +1,4 @@
-//! Measurements of the machine the program runs on: the only place that reads its clocks.
+//! Measurements of the host: the only module that reads its clocks.
 #![expect(
     clippy::disallowed_types,
     reason = "host time is reported, never simulated with"
@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use cpu_time::{ProcessTime, ThreadTime};
 
-/// Wall-clock and CPU time since it was started.
+/// Stopwatch for wall-clock and CPU time of the process.
 pub(crate) struct Stopwatch {
     wall: Instant,
     cpu: ProcessTime,
@@ -31,7 +31,7 @@ impl Stopwatch {
     }
 }
 
-/// CPU time of one thread since it was started on that thread.
+/// Stopwatch for the CPU time of one thread, started on that thread.
 pub(crate) struct ThreadStopwatch(ThreadTime);
 
 impl ThreadStopwatch {
@@ -44,12 +44,12 @@ impl ThreadStopwatch {
     }
 }
 
-/// The time now: UTC, RFC 3339, to the second.
+/// Returns the current time: UTC, RFC 3339, to the second.
 pub(crate) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Largest resident memory of this process so far; 0 where the system does not say.
+/// Returns the peak resident memory of this process in bytes, or 0 if the host does not report it.
 pub(crate) fn peak_rss_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

@@ -1,11 +1,10 @@
-//! Warpweave as one dependency: the program, and the libraries that a component is written with.
+//! Warpweave as one dependency: the program, and the libraries for writing components.
 //!
-//! A program of your own has component kinds that Warpweave does not know; with them it can do
-//! everything that the `warpweave` program does. See [`cli::main`], and `docs/extend.md` for the
-//! whole way.
+//! A program of your own adds component kinds to Warpweave. With them it can do everything that the
+//! `warpweave` program does. See [`cli::main`], and `docs/extend.md` for all steps.
 //!
-//! The files beside this one are the program: `cli.rs` reads the command line, a file per command
-//! does the work, `outcome.rs` alone decides on exit codes, `host.rs` alone reads clocks.
+//! The files next to this one are the program. `cli.rs` reads the command line, and each command
+//! has its own file. Only `outcome.rs` decides on exit codes, and only `host.rs` reads clocks.
 
 mod accesses;
 mod analyze;

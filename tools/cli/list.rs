@@ -1,4 +1,4 @@
-//! `warpweave list`.
+//! `warpweave list`: lists component kinds, policies, statistics or description files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,16 +12,16 @@ use warpweave_params::{Files, Node, parse, printable};
 use crate::outcome::{CommandResult, Failure, to_stdout};
 use crate::{policies, stats};
 
-/// What can be listed.
+/// Kind of things that can be listed.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Listing {
-    /// Component kinds.
+    /// Component kinds that descriptions can use.
     Components,
-    /// Policies of every role.
+    /// Policies of every role, grouped by role.
     Policies,
-    /// System files.
+    /// System files in the folder, with summaries.
     Systems,
-    /// Workload files.
+    /// Workload files in the folder, with summaries.
     Workloads,
     /// Statistics of every component kind: unit, how instances combine, meaning.
     Stats,
@@ -57,7 +57,7 @@ fn components(registry: &Registry) -> String {
     text
 }
 
-/// Description files of one sort in a folder, with their summaries.
+/// Lists the description files of one sort in a folder, with their summaries.
 fn files(folder: &Path, sort: &str, budget: &Budget) -> Result<String, Failure> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
         Failure::InputText(format!(

@@ -1,4 +1,4 @@
-//! The `warpweave` program: every command, with the component kinds of this repository.
+//! Main of the `warpweave` program, with the component kinds of this repository.
 
 use std::process::ExitCode;
 

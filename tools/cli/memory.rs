@@ -1,4 +1,4 @@
-//! How much memory a command may use.
+//! Memory budget of a command, from the command line or the host.
 
 use std::fs;
 use std::path::Path;
@@ -7,11 +7,10 @@ use clap::builder::{TypedValueParser, ValueParser};
 use warpweave_files::Budget;
 use warpweave_params::Bytes;
 
-/// Share of the machine's memory, or of what the machine grants this process, that is used at most
-/// where the command line does not say otherwise.
+/// Default memory limit, in percent of the memory of the machine or of this process's limit.
 const SHARE_PERCENT: u64 = 80;
 
-/// What the command may keep: so many bytes, or the usual share of what there is.
+/// Returns the memory budget: `limit` bytes, or the default share of the available memory.
 pub(crate) fn budget(limit: Option<u64>) -> Budget {
     match limit.or_else(|| granted(Path::new("/")).map(|bytes| bytes / 100 * SHARE_PERCENT)) {
         Some(bytes) => Budget::of(bytes),
@@ -19,7 +18,7 @@ pub(crate) fn budget(limit: Option<u64>) -> Budget {
     }
 }
 
-/// Reads `--memory-limit`: `2 GiB`, or bytes.
+/// Creates the parser of `--memory-limit`: `2 GiB`, or bytes.
 pub(crate) fn size() -> ValueParser {
     clap::builder::NonEmptyStringValueParser::new()
         .try_map(|text: String| match text.parse::<u64>() {
@@ -29,8 +28,8 @@ pub(crate) fn size() -> ValueParser {
         .into()
 }
 
-/// Bytes of memory that this process may have: those of the machine, or fewer where a control group
-/// limits it. `root` is where the machine's files are; `None` if they say nothing.
+/// Returns the memory available to this process in bytes: that of the machine, or its control group
+/// limit if lower. `root` is the root of the machine's files. Returns `None` if they give no limit.
 fn granted(root: &Path) -> Option<u64> {
     let machine = machine_memory(&read(root, "proc/meminfo"));
     let groups = read(root, "proc/self/cgroup");
@@ -38,7 +37,7 @@ fn granted(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Bytes after `MemTotal:`, which are given in units of 1024.
+/// Returns the bytes after `MemTotal:`, which are given in units of 1024.
 fn machine_memory(meminfo: &str) -> Option<u64> {
     let total = meminfo
         .lines()
@@ -47,8 +46,8 @@ fn machine_memory(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The limits of the control group that a line of `/proc/self/cgroup` names, and of those around it:
-/// `0::/path` of version 2, `4:memory:/path` of version 1.
+/// Returns the limits of the control group on a line of `/proc/self/cgroup`, and of its parents. A
+/// line is `0::/path` in version 2 or `4:memory:/path` in version 1.
 fn group_limits(root: &Path, line: &str) -> Vec<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -83,7 +82,7 @@ fn read(root: &Path, name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A machine of 64 GiB with these files beside.
+    /// Creates the files of a machine of 64 GiB, with these files added.
     fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let meminfo = (

@@ -1,7 +1,7 @@
-//! How the program ends: exit codes and the words on standard error.
+//! Exit codes of the program and messages on standard error.
 //!
-//! 0 done; 1 the simulation or the verification said no; 2 bad input; 3 the machine said no;
-//! 130 interrupted. Of several, 1 comes before 3 and 3 before 130.
+//! 0 done; 1 simulation or verification failed; 2 bad input; 3 host failure; 130 interrupted. If
+//! several apply, 1 takes precedence over 3 and 3 over 130.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -15,20 +15,20 @@ use warpweave_systems::host_program::{EmulationError, ExecuteError};
 use warpweave_systems::report::Colour;
 use warpweave_trace::TraceError;
 
-/// Exit code of a run that a signal ended.
+/// Exit code of a run that was ended by a signal.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Why a command could not do its work.
+/// Reasons that a command could not complete.
 pub(crate) enum Failure {
-    /// Something the user wrote.
+    /// The user's input is invalid, with diagnostics.
     Input(Diagnostics),
-    /// Something the user wrote, already in words.
+    /// The user's input is invalid, with a formatted message.
     InputText(String),
     /// The program under simulation cannot be run.
     Program(String),
     /// The program under simulation reached a limit of its emulation.
     Limit(String),
-    /// Disk, memory or another resource of the host.
+    /// Disk, memory or another host resource failed.
     Machine(String),
     /// Standard output was closed by its reader.
     OutputClosed,
@@ -119,7 +119,7 @@ impl From<ClaimError> for Failure {
 }
 
 impl Failure {
-    /// Says what went wrong and returns the exit code.
+    /// Prints the error message and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (text, code) = match self {
             Self::Input(diagnostics) => {
@@ -145,7 +145,8 @@ fn error_line(text: &str) -> String {
     }
 }
 
-/// Writes diagnostics, coloured on a terminal that wants it. What they quote is fit for it.
+/// Prints diagnostics, coloured if the terminal supports it. Quoted input is made safe for the
+/// terminal.
 pub(crate) fn diagnostics_to_stderr(diagnostics: &Diagnostics) {
     let text = if wants_colour(&io::stderr()) {
         diagnostics.coloured()
@@ -155,8 +156,8 @@ pub(crate) fn diagnostics_to_stderr(diagnostics: &Diagnostics) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Ends the program with the help or the version that was asked for, or with what is wrong with the
-/// arguments. These may hold anything, so what quotes them is made fit for a terminal first.
+/// Exits with the requested help or version, or with an argument error. Quoted arguments may hold
+/// anything, so they are made safe for a terminal first.
 pub(crate) fn leave_with(error: &clap::Error) -> ! {
     let text = error.to_string();
     let fit = |line: &str| line.len() <= LINE_MAX && matches!(printable(line), Cow::Borrowed(_));
@@ -167,11 +168,11 @@ pub(crate) fn leave_with(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// Characters of a line of a message: more is the name of a file that nobody reads.
+/// Maximum number of characters in a message line; only very long file names exceed it.
 const LINE_MAX: usize = 2_000;
 
-/// Writes a message for people, in which nothing of an input steers the terminal; there is nobody to
-/// tell if that fails.
+/// Prints a message to standard error, with control characters of inputs made harmless. A failure
+/// to print is ignored.
 pub(crate) fn to_stderr(text: &str) {
     if !text.is_empty() {
         for line in text.trim_end().lines() {
@@ -180,17 +181,17 @@ pub(crate) fn to_stderr(text: &str) {
     }
 }
 
-/// Whether what is written there may have colours: a terminal, and nobody said `NO_COLOR`.
+/// True if output may be coloured: it goes to a terminal, and `NO_COLOR` is not set.
 fn wants_colour(to: &impl IsTerminal) -> bool {
     to.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Writes data, in which nothing of an input steers the terminal that it may be shown on.
+/// Writes data to standard output, with control characters of inputs made harmless.
 pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
     write_to_stdout(&printable_lines(text))
 }
 
-/// Writes a page that takes care itself that nothing of an input steers the terminal.
+/// Writes a page that makes control characters of inputs harmless itself.
 pub(crate) fn page_to_stdout(page: impl Fn(Colour) -> String) -> Result<(), Failure> {
     let colour = if wants_colour(&io::stdout()) {
         Colour::On
@@ -213,7 +214,7 @@ fn write_to_stdout(text: &str) -> Result<(), Failure> {
         })
 }
 
-/// What a run says by its exit code, as far as its results go.
+/// Returns the exit code for the results of a run.
 pub(crate) fn code_of(status: &Status, verified: Option<bool>) -> u8 {
     match status {
         _ if verified == Some(false) => 1,
@@ -223,8 +224,8 @@ pub(crate) fn code_of(status: &Status, verified: Option<bool>) -> u8 {
     }
 }
 
-/// Ends a command whose work is done: says what of it could not be written, if anything, and
-/// returns the exit code, which is `code` if all was.
+/// Ends a command whose work is done. Reports failed writes and returns the exit code, which is
+/// `code` if all succeeded.
 pub(crate) fn ended(code: u8, writing: impl IntoIterator<Item = Result<(), Failure>>) -> ExitCode {
     let mut lost = false;
     for failure in writing.into_iter().filter_map(Result::err) {

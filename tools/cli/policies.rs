@@ -1,5 +1,5 @@
-//! Policies on the command line: `list policies`, `describe ROLE/NAME`, and the roles and names that
-//! a user may write.
+//! Policies on the command line: `list policies`, `describe ROLE/NAME`, and parsing of roles and
+//! names.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use warpweave_params::{Diagnostic, name_hint};
 use crate::describe::{fields_in_words, indented};
 use crate::stub;
 
-/// Every role with its policies.
+/// Lists every role with its policies.
 pub(crate) fn list(registry: &Registry) -> String {
     let mut text = String::new();
     for (role, summary) in registry.roles() {
@@ -25,7 +25,7 @@ pub(crate) fn list(registry: &Registry) -> String {
     text
 }
 
-/// The names of all policies, each once.
+/// Returns the names of all policies, each once.
 pub(crate) fn names(registry: &Registry) -> Vec<&'static str> {
     let policies = registry
         .roles()
@@ -36,10 +36,11 @@ pub(crate) fn names(registry: &Registry) -> Vec<&'static str> {
     names
 }
 
-/// The policy that a user calls `role/name`, or `name` where no two roles have it.
+/// Finds a policy by `role/name`, or by `name` if only one role has it.
 ///
 /// # Errors
-/// No such role or policy, with the nearest; a name that several roles have, with all of them.
+/// Fails if there is no such role or policy, naming the nearest one. Also fails if several roles
+/// have the name, listing all.
 pub(crate) fn find<'r>(registry: &'r Registry, text: &str) -> Result<&'r PolicyEntry, Diagnostic> {
     if let Some((role, name)) = text.split_once('/') {
         let roles: Vec<_> = registry.roles().map(|(role, _)| role).collect();
@@ -82,7 +83,7 @@ pub(crate) fn find<'r>(registry: &'r Registry, text: &str) -> Result<&'r PolicyE
     }
 }
 
-/// What a policy is, what its description may set, and a line to paste.
+/// Describes the purpose and fields of a policy, with a line to paste.
 pub(crate) fn describe(registry: &Registry, policy: &PolicyEntry) -> String {
     let PolicyEntry {
         role,

@@ -1,8 +1,8 @@
-//! The progress bar: on terminals only, on standard error, drawn by its own thread.
+//! Progress bar on standard error, for terminals only, drawn by its own thread.
 //!
-//! The thread draws several times a second, whatever the rest does. Emulation leaves its numbers in
-//! [`EmulationProgress`]; the simulation hands over its progress when the last one was taken and some
-//! time has passed, and otherwise goes on.
+//! The thread redraws several times a second, independent of other work. Emulation stores its
+//! numbers in [`EmulationProgress`]. The simulation sends its progress only if the last message was
+//! received and some time has passed, and never waits.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
@@ -17,27 +17,27 @@ use warpweave_systems::{Machine, Progress};
 
 use crate::host::Stopwatch;
 
-/// Time between two pictures.
+/// Interval between two redraws of the progress bar.
 const PICTURES: Duration = Duration::from_millis(200);
 
-/// What the bar is told.
+/// Message to the thread that draws the bar.
 enum ProgressEvent {
     Phase(&'static str),
     Emulating(Arc<EmulationProgress>),
     Simulated(Simulated),
 }
 
-/// How far a simulation has come.
+/// Progress of a simulation, shown by the bar.
 #[derive(Clone, Copy)]
 struct Simulated {
     progress: Progress,
-    /// Work-groups that have ended, and all.
+    /// Number of finished work-groups and their total.
     work_groups: Option<(u64, u64)>,
 }
 
-/// Shows how far a run has come.
+/// Progress bar that shows the phases of a run.
 pub(crate) struct Bar {
-    /// Absent when nobody would see the bar.
+    /// Drawing thread, or `None` if the bar would not be visible.
     drawing: Option<Drawing>,
 }
 
@@ -45,12 +45,12 @@ struct Drawing {
     sender: Sender<ProgressEvent>,
     thread: JoinHandle<()>,
     clock: Stopwatch,
-    /// Seconds at which the simulation was asked last.
+    /// Time of the last progress query, in seconds.
     asked: Cell<f64>,
 }
 
 impl Bar {
-    /// A bar, or nothing when `quiet` or when standard error is no terminal.
+    /// Creates a bar. It stays hidden if `quiet` or if standard error is no terminal.
     pub(crate) fn new(quiet: bool) -> Self {
         let visible = !quiet && io::stderr().is_terminal();
         let drawing = visible.then(|| {
@@ -65,18 +65,18 @@ impl Bar {
         Self { drawing }
     }
 
-    /// Says which phase has begun.
+    /// Reports that a new phase has begun.
     pub(crate) fn phase(&self, name: &'static str) {
         self.tell(ProgressEvent::Phase(name));
     }
 
-    /// Says that the program is emulated, and where that leaves its numbers.
+    /// Reports that emulation has begun, and the source of its progress.
     pub(crate) fn emulating(&self, progress: &Arc<EmulationProgress>) {
         self.tell(ProgressEvent::Emulating(Arc::clone(progress)));
     }
 
-    /// Shows a simulation's progress, unless the last one has not been taken or is still new: asking
-    /// costs time.
+    /// Shows a simulation's progress, unless the last one is unread or recent, since a query costs
+    /// time.
     pub(crate) fn show(&self, machine: &Machine) {
         let Some(drawing) = &self.drawing else { return };
         let now = drawing.clock.wall_s();
@@ -96,7 +96,7 @@ impl Bar {
         }
     }
 
-    /// Removes the bar.
+    /// Removes the bar from the terminal.
     pub(crate) fn finish(self) {
         if let Some(drawing) = self.drawing {
             drop(drawing.sender);
@@ -147,7 +147,7 @@ fn draw(news: &Receiver<ProgressEvent>) {
     bar.finish_and_clear();
 }
 
-/// Words for a picture, and what is done of what, as far as it is known.
+/// Text of the bar, with the done and total amounts if known.
 type Picture = (String, Option<(u64, u64)>);
 
 fn emulating(progress: &EmulationProgress, seconds: f64) -> Picture {
@@ -184,8 +184,8 @@ fn simulating(simulated: Simulated, seconds: f64) -> Picture {
     (words, Some((done, all)))
 }
 
-/// The time left, if what is done took `seconds` and the rest takes as long in proportion; nothing
-/// before anything is done.
+/// Formats the remaining time, extrapolated from the `seconds` spent on the finished part. Returns
+/// an empty text if nothing is finished yet.
 fn left(done: u64, all: u64, seconds: f64, of: &str) -> String {
     if done == 0 || done >= all {
         return String::new();

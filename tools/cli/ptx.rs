@@ -1,4 +1,4 @@
-//! `warpweave ptx`: what a PTX file offers for launching, and what of it cannot be emulated.
+//! `warpweave ptx`: lists the kernels of a PTX file and its unsupported features.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use crate::outcome::{CommandResult, Failure, to_stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// PTX file.
+    /// PTX file to read, plain text.
     file: PathBuf,
-    /// Only this kernel.
+    /// Show only the kernel with this name.
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
 }

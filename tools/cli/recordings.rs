@@ -11,11 +11,11 @@ use warpweave_waves::{Format, Names, Recording, Selection, record_to};
 
 use crate::outcome::{Failure, to_stderr};
 
-/// What to record beside the report.
+/// Arguments for recordings in addition to the report.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Record into this file; its ending says what: .vcd or .fst waveform, .pftrace timeline for
-    /// Perfetto. May be repeated.
+    /// Record into this file; its ending selects the format: .vcd or .fst waveform, .pftrace
+    /// timeline for Perfetto. May be repeated.
     #[arg(long = "record", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Record only instances whose path matches this pattern, with * and ?. May be repeated.
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     cycles: Option<(u64, Option<u64>)>,
 }
 
-/// Cycles as they are written on the command line.
+/// Parses a range of cycles from the command line.
 pub(crate) fn window(text: &str) -> Result<(u64, Option<u64>), String> {
     let wanted = || "expected cycles as FROM..UNTIL, FROM.. or ..UNTIL".to_owned();
     let (from, until) = text.split_once("..").ok_or_else(wanted)?;
@@ -40,12 +40,12 @@ pub(crate) fn window(text: &str) -> Result<(u64, Option<u64>), String> {
 }
 
 impl Arguments {
-    /// Whether nothing is to be recorded.
+    /// True if nothing is to be recorded.
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Names the recordings among the outputs of the run.
+    /// Adds the recordings to the outputs of the run.
     pub(crate) fn name(&self, paths: &mut Paths) -> Result<(), Failure> {
         for file in &self.files {
             format_of(file)?;
@@ -54,8 +54,9 @@ impl Arguments {
         Ok(())
     }
 
-    /// Attaches the recordings to the machine, which has not run yet. Returns why some cannot be
-    /// begun; the run goes on without them. Timelines show kernels by the names in `program`.
+    /// Attaches the recordings to the machine before its first cycle. Returns the reasons that some
+    /// could not start; the run continues without them. Timelines show kernels by the names in
+    /// `program`.
     pub(crate) fn start(
         &self,
         machine: &mut Machine,
@@ -112,7 +113,7 @@ fn format_of(file: &Path) -> Result<Format, Failure> {
     })
 }
 
-/// Ends the recordings.
+/// Finishes the recordings and closes their files.
 pub(crate) fn finish(machine: &mut Machine) -> Result<(), Failure> {
     let finished = machine.simulation_mut().finish_probes();
     finished.map_err(|error| Failure::Machine(format!("cannot write {error}")))

@@ -1,4 +1,4 @@
-//! A results folder: report, resolved system, and a manifest to repeat the run by.
+//! Results folder: report, resolved system, and a manifest for repeating the run.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use warpweave_trace::Program;
 use crate::cli::program_name;
 use crate::outcome::Failure;
 
-/// The file that marks a folder as holding finished results; written last.
+/// File that marks a folder as holding finished results. It is written last.
 const MANIFEST: &str = "manifest.json";
 
-/// A folder for the results of one run, claimed until they are written.
+/// Results folder of one run, claimed until the results are written.
 pub(crate) struct Results {
     claim: Claim,
 }
@@ -24,21 +24,21 @@ pub(crate) struct Results {
 struct Manifest<'a> {
     schema_version: u32,
     warpweave_version: &'static str,
-    /// The command that repeats the run.
+    /// Command line that repeats the run.
     command: Vec<String>,
     scenario: FileId,
     system: FileId,
     /// Files that the system file includes or extends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system_parts: Vec<FileId>,
-    /// Or the trace that was run.
+    /// Workload of the run, or the trace that was run instead.
     workload: FileId,
     seed: u64,
     trace_hash: String,
     status: &'static str,
     complete: bool,
     files: Vec<&'a str>,
-    /// Core cycles between two lines of the state hashes, if there are any.
+    /// Number of core cycles between two lines of the state hashes, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     state_hash_every: Option<u64>,
     host: &'a Host,
@@ -76,10 +76,10 @@ const ALL_FILES: [&str; 6] = [
 ];
 
 impl Results {
-    /// Makes the folder; one that holds results already, or is to hold those of a run that has not
-    /// ended, is refused.
+    /// Creates the folder. Fails if it already holds results or is claimed by a run that has not
+    /// ended.
     pub(crate) fn claim(folder: &Path) -> Result<Self, Failure> {
-        // Looked for under the claim: whoever had it before may have finished.
+        // Checked after claiming, since the previous owner of the claim may have finished.
         let claim = Claim::of(folder)?;
         if folder.join(MANIFEST).exists() {
             return Err(Failure::InputText(format!(
@@ -90,13 +90,13 @@ impl Results {
         Ok(Self { claim })
     }
 
-    /// Names the files of the folder among the outputs of the run.
+    /// Adds the files of the folder to the outputs of the run.
     pub(crate) fn name(&self, paths: &mut Paths) -> Result<(), PathError> {
         let mut files = ALL_FILES.iter().chain([&MANIFEST]);
         files.try_for_each(|name| paths.writes("--out", &self.claim.folder().join(name)))
     }
 
-    /// Writes everything, the manifest last; the folder is then free.
+    /// Writes all files, the manifest last, and releases the folder.
     pub(crate) fn write(
         self,
         scenario: &Scenario,

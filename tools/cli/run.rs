@@ -1,4 +1,4 @@
-//! `warpweave run`.
+//! `warpweave run`: emulates, simulates and reports a scenario.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -75,22 +75,22 @@ pub(crate) fn run(
     })
 }
 
-/// The folder of what a program computes, and the program.
+/// Folder for the program's results, and the program.
 type ResultsFolder<'s> = Option<(OutputFolder, &'s HostProgram)>;
 
-/// What is simulated, and for whom.
+/// Simulation job: scenario, arguments and signals.
 struct Job<'j> {
     registry: &'j Registry,
     arguments: &'j RunArguments,
     quiet: bool,
     scenario: &'j Scenario,
     signals: &'j Signals,
-    /// Runs since the start.
+    /// Stopwatch started at the beginning of the command.
     whole: Stopwatch,
 }
 
 impl Job<'_> {
-    /// Simulates what is emulated and writes what came of it.
+    /// Simulates the emulated program and writes the results.
     fn simulate(
         &self,
         emulation: Emulation<'_>,
@@ -213,7 +213,7 @@ impl Job<'_> {
     }
 }
 
-/// What kernels printed, and how many of their launches were refused.
+/// Formats the kernels' printed text and the number of their rejected launches.
 fn said_by_the_program(printed: &Printed, refused_launches: u64) -> String {
     let mut said = String::new();
     if !printed.text.is_empty() {
@@ -236,13 +236,13 @@ fn said_by_the_program(printed: &Printed, refused_launches: u64) -> String {
     said
 }
 
-/// Tests, before anything costly is done, whether all that the run is to write can be written, and
-/// whether it is something else than what the run reads. Claims the results folder, if there is one.
+/// Checks before any costly work that all outputs of the run are writable and differ from its
+/// inputs. Claims the results folder, if there is one.
 fn claim_outputs(
     arguments: &RunArguments,
     scenario: &Scenario,
 ) -> Result<Option<Results>, Failure> {
-    // Other files may lie in the folder.
+    // The folder may contain other files.
     let results = arguments.out.as_deref().map(Results::claim).transpose()?;
     let mut paths = Paths::new();
     for file in scenario.files() {
@@ -251,7 +251,7 @@ fn claim_outputs(
     if let Some(checkpoint) = &arguments.checkpoints.checkpoint {
         paths.writes_series("--checkpoint", checkpoint)?;
     }
-    // Only a checkpoint may replace the one that the run goes on from.
+    // Only a checkpoint may replace the one from which the run resumes.
     if let Some(resume) = &arguments.checkpoints.resume {
         paths.reads(resume);
     }
@@ -265,7 +265,7 @@ fn claim_outputs(
     Ok(results)
 }
 
-/// Begins the folder of the buffers that the workload calls its results, if they are asked for.
+/// Creates the folder for the workload's result buffers, if requested.
 fn begin_results<'s>(
     arguments: &RunArguments,
     scenario: &'s Scenario,
@@ -292,7 +292,7 @@ fn begin_results<'s>(
     Ok(Some((folder, program)))
 }
 
-/// Writes what the program computed; the folder appears with all of it.
+/// Writes the computed results of the program. The folder appears only when complete.
 fn write_results(
     folder: OutputFolder,
     program: &HostProgram,
@@ -304,7 +304,7 @@ fn write_results(
     folder.finish()
 }
 
-/// Starts the log of accesses.
+/// Starts logging accesses to the given file.
 fn start_log(machine: &mut Machine, path: &Path) -> Result<(), Failure> {
     machine.log_accesses(path).map_err(|error| match error {
         StartLogError::File(error) => error.into(),
@@ -320,7 +320,7 @@ fn nothing_to_log() -> Failure {
     ))
 }
 
-/// Before anything is simulated: a pattern that no statistic matches is a mistake.
+/// Rejects patterns that match no statistic, before anything is simulated.
 fn refuse_what_chooses_nothing(patterns: &[String], machine: &Machine) -> Result<(), Failure> {
     if patterns.is_empty() {
         return Ok(());
@@ -336,7 +336,7 @@ fn refuse_what_chooses_nothing(patterns: &[String], machine: &Machine) -> Result
     )))
 }
 
-/// What standard error says about a run that did not end well.
+/// Returns the message for standard error if the run did not end well.
 fn why_not_done(report: &Report) -> String {
     let wrong = report.checks.iter().filter(|check| !check.passed);
     let wrong = wrong.map(|c| {
@@ -357,18 +357,18 @@ fn why_not_done(report: &Report) -> String {
     wrong.chain(ended).collect::<Vec<_>>().join("\n")
 }
 
-/// What signals ask for.
+/// Flags set by signals during a run.
 struct Signals {
-    /// Ctrl-C, SIGTERM, SIGHUP: the simulation is to stop and report.
+    /// Set by Ctrl-C, SIGTERM or SIGHUP: the simulation stops and reports.
     end: Arc<AtomicBool>,
-    /// There is no simulation to stop.
+    /// True while there is no simulation to stop.
     nothing_to_report: Arc<AtomicBool>,
-    /// SIGUSR1: the run is to be saved.
+    /// Set by SIGUSR1: the run saves a checkpoint.
     save: Arc<AtomicBool>,
 }
 
-/// Before the simulation there is nothing to report: Ctrl-C ends the program at once, as does a
-/// second one later.
+/// Installs the signal handlers. Before the simulation there is nothing to report, so Ctrl-C ends
+/// the program at once, as does a second one later.
 fn watch_for_signals() -> Result<Signals, Failure> {
     let signals = Signals {
         end: Arc::new(AtomicBool::new(false)),
@@ -376,7 +376,7 @@ fn watch_for_signals() -> Result<Signals, Failure> {
         save: Arc::default(),
     };
     let end_at = |signal| {
-        // What is registered first happens first: only a second signal finds the wish expressed.
+        // Handlers run in order of registration, so only a second signal finds the flag set.
         for end_at_once in [&signals.nothing_to_report, &signals.end] {
             let code = i32::from(INTERRUPTED);
             flag::register_conditional_shutdown(signal, code, Arc::clone(end_at_once))?;

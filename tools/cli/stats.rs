@@ -1,4 +1,4 @@
-//! The statistics of component kinds, found out by building each as small as it can be described.
+//! Statistics of component kinds, found by building each from its smallest description.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use warpweave_systems::empty_environment;
 use crate::describe::any_index;
 use crate::stub;
 
-/// Every kind with what it reports: name, unit, how the values of instances combine, meaning.
+/// Lists the statistics of every kind: name, unit, how the values of instances combine, meaning.
 pub(crate) fn list(registry: &Registry) -> String {
     let mut text = String::new();
     for kind in registry.kinds() {
@@ -34,7 +34,7 @@ pub(crate) fn list(registry: &Registry) -> String {
     text
 }
 
-/// A statistic, and the field that switches it on if it is not always there.
+/// Statistic of a kind, and the field that enables it if it is optional.
 struct Row {
     statistic: Statistic,
     with: Option<String>,
@@ -64,7 +64,7 @@ fn rows(registry: &Registry, kind: &KindEntry) -> Vec<Row> {
             continue;
         }
         for values in choices(registry, kind, &field) {
-            // What a value may be depends on the rest of the description: the first that fits will do.
+            // Valid values depend on the rest of the description, so the first that fits is taken.
             values.into_iter().any(|(value, with)| {
                 let text = format!("{}({}: {value})", kind.name, field.name);
                 let set = parse(&Source::new("feature", text));
@@ -80,8 +80,8 @@ fn rows(registry: &Registry, kind: &KindEntry) -> Vec<Row> {
     rows
 }
 
-/// What may be written for a field that a description can leave out: for each feature that it
-/// switches on some values of which one may do, each with the words for it.
+/// Returns candidate values for an optional field. For each feature enabled by the field there are
+/// alternative values, each with its description.
 fn choices(registry: &Registry, kind: &KindEntry, field: &FieldDoc) -> Vec<Vec<(String, String)>> {
     let name = &field.name;
     if let Some(role) = &field.role {
@@ -109,7 +109,7 @@ fn choices(registry: &Registry, kind: &KindEntry, field: &FieldDoc) -> Vec<Vec<(
     vec![values.map(|value| (value, with.clone())).collect()]
 }
 
-/// What an instance of this description reports, if it can be built.
+/// Returns the statistics of an instance of this description, if it can be built.
 fn reported(registry: &Registry, description: &Node) -> Option<Vec<Statistic>> {
     let built = registry.build(description, &empty_environment()).ok()?;
     let mut list = Vec::new();

@@ -1,9 +1,10 @@
-//! Text to paste: a description that can be read and has to be filled in.
+//! Description stubs to paste: valid text with fields to fill in.
 
 use warpweave_framework::{FieldDoc, KindEntry, Registry};
 use warpweave_params::{Diagnostics, Env, Node, Source, parse, resolve_expressions, to_ron};
 
-/// A description of a kind: its first preset, and a value for each field that the preset leaves open.
+/// Returns the stub for a kind: its first preset, and a value for each field that the preset leaves
+/// open.
 pub(crate) fn of_kind(registry: &Registry, kind: &KindEntry) -> String {
     let fields = kind.fields();
     let preset = kind.presets.first();
@@ -17,7 +18,7 @@ pub(crate) fn of_kind(registry: &Registry, kind: &KindEntry) -> String {
     values.of(kind.name, begin)
 }
 
-/// A description of a policy.
+/// Returns the stub for a policy with the given fields.
 pub(crate) fn of_policy(registry: &Registry, name: &str, fields: &[FieldDoc]) -> String {
     let values = Values {
         registry,
@@ -27,7 +28,7 @@ pub(crate) fn of_policy(registry: &Registry, name: &str, fields: &[FieldDoc]) ->
     values.of(name, None)
 }
 
-/// Some value of a field of a kind.
+/// Returns a sample value for a field of a kind.
 pub(crate) fn of_field(registry: &Registry, kind: &KindEntry, field: &FieldDoc) -> String {
     let values = Values {
         registry,
@@ -37,10 +38,10 @@ pub(crate) fn of_field(registry: &Registry, kind: &KindEntry, field: &FieldDoc) 
     values.value(field)
 }
 
-/// The description of a kind that its stub stands for.
+/// Expands the stub of a kind to a full description.
 ///
 /// # Errors
-/// A preset or stub that cannot be read.
+/// Returns an error if a preset or the stub cannot be parsed.
 pub(crate) fn expanded(registry: &Registry, kind: &KindEntry) -> Result<Node, Diagnostics> {
     let stub = parse(&Source::new("stub", of_kind(registry, kind)))?;
     let preset = kind.presets.first().and_then(|p| kind.preset(p.name));
@@ -52,11 +53,11 @@ pub(crate) fn expanded(registry: &Registry, kind: &KindEntry) -> Result<Node, Di
     Ok(node)
 }
 
-/// Values for the fields that have to be given.
+/// Sample values for the fields that have to be given.
 struct Values<'a> {
     registry: &'a Registry,
     fields: &'a [FieldDoc],
-    /// What a preset gives.
+    /// Fields given by a preset, if there is one.
     given: Option<&'a Node>,
 }
 
@@ -74,7 +75,7 @@ impl Values<'_> {
         }
     }
 
-    /// The fields directly under a prefix that are left to give, beside those of `given`.
+    /// Lists the fields directly under a prefix that are neither optional nor in `given`.
     fn inside(&self, prefix: &str, given: Option<&Node>) -> Vec<String> {
         let mut texts = Vec::new();
         for field in self.fields.iter().filter(|field| field.required) {
@@ -96,7 +97,7 @@ impl Values<'_> {
         texts
     }
 
-    /// Some value of a field's type.
+    /// Returns a sample value of a field's type.
     fn value(&self, field: &FieldDoc) -> String {
         if field.kind.starts_with("list") {
             return "[]".to_owned();

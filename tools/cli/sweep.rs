@@ -1,4 +1,4 @@
-//! `warpweave sweep`.
+//! `warpweave sweep`: runs a scenario at all levels of its axes.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,17 +15,17 @@ use warpweave_params::Diagnostics;
 use crate::experiment::{RunMode, Session, claimed, end_when_asked, failures};
 use crate::outcome::{CommandResult, INTERRUPTED, ended, to_stderr, to_stdout};
 
-/// Characters of the longest bar.
+/// Maximum length of a bar, in characters.
 const BAR: f64 = 30.0;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Scenario file.
+    /// Scenario file to run at each combination of levels.
     scenario: PathBuf,
-    /// What is varied, `path=value,value,...`; may be repeated: all combinations are run.
+    /// Axis to vary, `path=value,value,...`; may be repeated: all combinations are run.
     #[arg(long = "axis", value_name = "PATH=V1,V2", required = true)]
     axes: Vec<String>,
-    /// Take the first values of all axes together, then the second, and so on.
+    /// Combine the first values of all axes, then the second, and so on.
     #[arg(long)]
     zip: bool,
     /// Folder of the runs [default: the scenario's name with `.sweep`].
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     making: RunMode,
-    /// What is compared, an expression as in metrics of experiments; may be repeated.
+    /// Metric to compare, an expression as in metrics of experiments; may be repeated.
     #[arg(long = "metric", value_name = "EXPR", default_values_t = ["cycles".to_owned(), "ipc".to_owned()])]
     metrics: Vec<String>,
     /// Write the table to this file.
@@ -100,7 +100,7 @@ pub(crate) fn sweep(
     ))
 }
 
-/// A row for each combination of levels.
+/// Results table with a row for each combination of levels.
 struct Table {
     axes: Vec<String>,
     metrics: Vec<String>,
@@ -109,12 +109,12 @@ struct Table {
 
 struct Row {
     levels: Vec<String>,
-    /// A value for each metric, none where it is undefined; absent when the run failed.
+    /// Value of each metric, `None` where it is undefined. The list is absent if the run failed.
     values: Option<Vec<Option<f64>>>,
 }
 
 impl Row {
-    /// The last metric.
+    /// Returns the value of the last metric.
     fn last(&self) -> Option<f64> {
         self.values.as_ref().and_then(|values| *values.last()?)
     }
@@ -155,7 +155,7 @@ impl Table {
         std::iter::once(head.collect()).chain(rows).collect()
     }
 
-    /// The last metric, with a bar for each combination.
+    /// Draws the last metric as SVG, with a bar for each combination.
     fn to_svg(&self, title: &str) -> String {
         let bars = self
             .rows
@@ -166,7 +166,7 @@ impl Table {
         bars_of(title, axis, &bars)
     }
 
-    /// The table, with a bar for the last metric.
+    /// Formats the table as text, with a bar for the last metric.
     fn to_text(&self) -> String {
         let cells = self.cells();
         let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
@@ -198,7 +198,7 @@ impl Table {
     }
 }
 
-/// A number with as many digits as it has, or four after the point.
+/// Formats an integer without decimals, and any other number with four.
 fn shown(value: Option<f64>) -> String {
     match value {
         None => "undefined".to_owned(),

@@ -1,4 +1,4 @@
-//! `warpweave system`.
+//! `warpweave system`: converts option files to system files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,14 +8,16 @@ use warpweave_accel_sim::system_of;
 
 use crate::outcome::{CommandResult, to_stdout};
 
-/// What to do with systems.
+/// Convert option files to system files.
 #[derive(Subcommand)]
 pub(crate) enum SystemCommand {
-    /// Make a system file of option files of GPGPU-Sim and Accel-Sim.
+    /// Convert option files of GPGPU-Sim and Accel-Sim to a system file.
     ///
-    /// The system goes to standard output. Its first lines list what of the options it does not have.
+    /// The system is written to standard output. Its first lines list the options that it does not
+    /// model.
     Import {
-        /// `gpgpusim.config`, then `trace.config`; of an option given twice the last value counts.
+        /// Option files: `gpgpusim.config`, then `trace.config`; if an option is given twice, the
+        /// last value counts.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },

@@ -1,4 +1,4 @@
-//! `warpweave timeline`: who waited longest in a recorded run, and for what.
+//! `warpweave timeline`: shows the longest waits in a recorded run, with their reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,39 +14,39 @@ use warpweave_waves::{Sum, TimelineError, Waited};
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
 
-/// Picoseconds per microsecond.
+/// Number of picoseconds in a microsecond.
 const MICROSECOND: f64 = 1e6;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Timeline that `run --record FILE.pftrace` wrote.
+    /// Timeline written by `run --record FILE.pftrace`.
     file: PathBuf,
-    /// Rows of each table of the page.
+    /// Number of rows in each table of the page.
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
-    /// Form on standard output; a table has all rows.
+    /// Output format on standard output; a table has all rows.
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A page for people.
+    /// Human-readable page with the longest waits.
     Text,
-    /// A table: component, what in it, reason, waits, time, instances, worst instance.
+    /// Table with the columns component, part, reason, waits, time, instances, worst instance.
     Csv,
 }
 
-/// Waits of all instances that differ in their index only.
+/// Waits summed over all instances that differ in their index only.
 #[derive(Default)]
 struct Folded {
     sum: Sum,
     instances: BTreeSet<String>,
-    /// The one that waited longest, and how long.
+    /// Longest total wait of one instance, with its name.
     worst: (u64, String),
 }
 
-/// Component, what in it, and reason, with the waits.
+/// Component, part within it, and reason, followed by the waits.
 type Row = ((String, Option<String>, String), Folded);
 
 pub(crate) fn timeline(arguments: &Arguments) -> CommandResult {
@@ -71,7 +71,7 @@ pub(crate) fn timeline(arguments: &Arguments) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The largest first.
+/// Sums the waits of instances that differ only in their index, largest first.
 fn folded(waited: &Waited) -> Vec<Row> {
     let mut rows: BTreeMap<(String, Option<String>, String), Folded> = BTreeMap::new();
     for (waiting, sum) in &waited.waits {

@@ -1,4 +1,4 @@
-//! `warpweave trace`.
+//! `warpweave trace`: records, converts and prints program traces.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,71 +12,72 @@ use warpweave_trace::{Program, TraceError};
 
 use crate::outcome::{CommandResult, Failure, to_stderr, to_stdout};
 
-/// What to do with traces.
+/// Record, convert, summarise or print program traces.
 #[derive(Subcommand)]
 pub(crate) enum TraceCommand {
     /// Emulate the program of a scenario and write its trace.
     Record {
-        /// Scenario file.
+        /// Scenario file whose program is emulated.
         scenario: PathBuf,
-        /// Trace file to write.
+        /// Path of the trace file to write.
         file: PathBuf,
-        /// Override, `path=value`; may be repeated.
+        /// Override a value, `path=value`; may be repeated.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         sets: Vec<String>,
     },
-    /// Make a trace of one of Accel-Sim's: a list of kernels, or the trace of one kernel.
+    /// Import a trace of Accel-Sim: a list of kernels, or the trace of one kernel.
     ///
-    /// What is not modelled of its instructions is listed.
+    /// Features of its instructions that are not modelled are listed.
     Import {
-        /// `kernelslist.g`, `.traceg`, either packed with xz or zstd, or `.tracez`.
+        /// Accel-Sim trace: `kernelslist.g`, `.traceg`, either packed with xz or zstd, or
+        /// `.tracez`.
         file: PathBuf,
-        /// Trace file to write.
+        /// Path of the trace file to write.
         #[arg(short, long, value_name = "FILE")]
         out: PathBuf,
-        /// Do as Accel-Sim's own reader does; may be repeated.
+        /// Imitate a peculiarity of Accel-Sim's own reader; may be repeated.
         #[arg(long = "quirk", value_name = "NAME", value_enum)]
         quirks: Vec<ImportNote>,
     },
-    /// Write a trace as one of Accel-Sim's.
+    /// Export a trace to Accel-Sim's format.
     ///
-    /// What such a trace cannot say is listed.
+    /// Contents that this format cannot represent are listed.
     Export {
-        /// Trace file.
+        /// Path of the trace file to export.
         file: PathBuf,
         /// New folder for `kernelslist.g` and the traces of the kernels.
         #[arg(short, long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Summarise a trace file.
+    /// Summarise the contents of a trace file.
     Info {
-        /// Trace file.
+        /// Path of the trace file to summarise.
         file: PathBuf,
     },
     /// Print the records of one work-group.
     Dump {
-        /// Trace file.
+        /// Path of the trace file to read.
         file: PathBuf,
-        /// Number of the launch.
+        /// Number of the kernel launch in the trace.
         #[arg(long, default_value_t = 0)]
         kernel: u32,
-        /// Linear index of the work-group.
+        /// Linear index of the work-group in its grid.
         #[arg(long, default_value_t = 0)]
         work_group: u32,
-        /// Only this wavefront of the work-group.
+        /// Print only this wavefront of the work-group.
         #[arg(long)]
         wavefront: Option<u32>,
     },
 }
 
-/// What the reader of Accel-Sim does otherwise.
+/// Peculiarities of Accel-Sim's reader that can be imitated.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportNote {
-    /// The n-th block of a file is work-group n, whatever its number says.
+    /// The n-th block of a file is work-group n, regardless of its number.
     FileOrder,
-    /// Bytes of each lane follow from the opcode.
+    /// The bytes per lane follow from the opcode.
     OpcodeWidth,
-    /// Where a window has address 0, all generic accesses are to local memory.
+    /// If a window has address 0, all generic accesses are to local memory.
     GenericShared,
 }
 

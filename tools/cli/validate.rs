@@ -1,4 +1,4 @@
-//! `warpweave validate`: a component beside the reference data of trusted simulators.
+//! `warpweave validate`: compares a component with the reference data of trusted simulators.
 
 use std::path::PathBuf;
 
@@ -10,33 +10,33 @@ use warpweave_standalone::{Own, StandaloneError, cache, dram, noc};
 use crate::cli::Format;
 use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 
-/// Which component to compare.
+/// Component to compare with reference data.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Subject {
-    /// The GDDR5 controller.
+    /// GDDR5 controller, compared with DRAMsim3 and Ramulator.
     Dram,
-    /// The crossbar.
+    /// Network, compared with BookSim 2 and queueing theory.
     Noc,
-    /// The cache.
+    /// Cache, compared with reference hit and miss results.
     Cache,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// What to compare.
+    /// Component to compare with its reference data.
     subject: Subject,
-    /// Folder of the reference data: its tables and traces, as docs/reference-data.md describes them.
+    /// Folder of the reference data: its tables and traces, as docs/reference-data.md describes
+    /// them.
     #[arg(long, value_name = "DIR")]
     reference: PathBuf,
-    /// Holds this preset or description against reference data of your own, instead of the presets of
-    /// this repository against the published set.
+    /// Compare this preset or description with reference data of your own. By default, the presets
+    /// of this repository are compared with the published set.
     #[arg(long, value_name = "NAME|FILE.ron")]
     preset: Option<String>,
-    /// With a preset of your own: percent by which times and counts may differ; without it they are to
-    /// be equal.
+    /// With --preset: tolerance for times and counts in percent; without it they must be equal.
     #[arg(long, value_name = "PERCENT", requires = "preset", value_parser = percent)]
     within: Option<f64>,
-    /// Form of the table on standard output.
+    /// Output format of the table on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -46,7 +46,7 @@ fn percent(text: &str) -> Result<f64, String> {
     percent.ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
-/// Prints the whole table; exit code 1 if anything misses.
+/// Prints the whole table. The exit code is 1 if anything misses.
 pub(crate) fn validate(registry: &Registry, arguments: &Arguments) -> CommandResult {
     let folder = &arguments.reference;
     let comparison = match &arguments.preset {
@@ -77,7 +77,7 @@ pub(crate) fn validate(registry: &Registry, arguments: &Arguments) -> CommandRes
     Ok(ended(u8::from(!comparison.holds()), [told]))
 }
 
-/// A stand-alone run that could not be made.
+/// Converts a stand-alone error into a command failure.
 pub(crate) fn failed(error: StandaloneError) -> Failure {
     match error {
         StandaloneError::OverBudget(error) => Diagnostic::from(error).into(),

@@ -1,13 +1,13 @@
-//! An arbiter: the packet that is on its way for longest first, output by output, beginning with
-//! another output in each matching.
+//! Arbiter that serves the oldest packet first, output by output, starting at a different output in
+//! each matching.
 
 use warpweave::components::crossbar::{AnyArbiter, Arbiter, ArbiterPolicy, Matching};
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-/// The policy; see the top of the file.
+/// Arbiter policy described at the top of the file.
 pub(crate) struct LongestWaiting {
     outputs: usize,
-    /// Output that the next matching begins with.
+    /// Output at which the next matching starts.
     first: usize,
 }
 

@@ -1,5 +1,5 @@
-//! A cache policy: a line gets a place only when a second wavefront misses on it, which shows that it
-//! is shared.
+//! Cache policy that allocates a line only when a second wavefront misses on it, which shows that
+//! it is shared.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,12 @@ use warpweave::components::cache::policy::{
 };
 use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State, NeutralSpec};
 
-/// What a description may set.
+/// Parameters of the policy, as set in descriptions.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SharedOnlySpec {
-    /// Lines whose last wavefront is remembered, 0 to 65536; with none every line gets a place.
-    /// Source: own choice.
+    /// Number of lines whose last wavefront is remembered, 0 to 65536; with 0 every line is
+    /// allocated. Source: own choice.
     #[serde(default = "entries")]
     entries: u32,
 }
@@ -22,9 +22,9 @@ fn entries() -> u32 {
     256
 }
 
-/// The policy; see the top of the file.
+/// Cache policy described at the top of the file.
 pub(crate) struct SharedOnly {
-    /// A line and the wavefront that missed on it last, by hash of the line.
+    /// Line and last wavefront to miss on it, indexed by hash of the line.
     last: Vec<Option<(u64, u8)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Policies that each break one promise, to show that it is found.
+//! Policies that each break one promise, to show that the violation is found.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,42 +65,42 @@ impl OneKernelPolicy for Repeats {
     }
 }
 
-/// What the scheduler below does wrong.
+/// Fault that the scheduler below injects.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 enum Fault {
-    /// Keeps the oldest wavefront from issuing for ever.
+    /// Starves the oldest wavefront by never letting it issue.
     Starves,
-    /// Chooses by a number that all runs of the process share.
+    /// Chooses by a counter shared by all runs of the process.
     Remembers,
-    /// Counts how often it is asked.
+    /// Counts the calls that ask for a choice.
     Counts,
-    /// Chooses by the thread that it runs on.
+    /// Chooses by the thread on which it runs.
     Threads,
-    /// Leaves out of its state what it chooses by.
+    /// Omits from its state the value by which it chooses.
     Forgets,
-    /// Does not name its state.
+    /// Refuses to name its state for checkpoints and hashes.
     Hides,
-    /// Panics.
+    /// Panics in a choice at cycle 200 or later.
     Panics,
-    /// Decides although it is told not to.
+    /// Makes a choice where none is allowed.
     Meddles,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BrokenSpec {
-    /// What it does wrong.
+    /// Fault to inject into the scheduler.
     fault: Fault,
 }
 
-/// A wavefront scheduler that takes turns, and does one thing wrong.
+/// Round-robin wavefront scheduler with one injected fault.
 pub(crate) struct Broken {
     fault: Fault,
     turn: u64,
     asked: AtomicU64,
 }
 
-/// Instructions that all runs of this process have issued.
+/// Number of instructions issued by all runs of this process.
 static EVER_ISSUED: AtomicU64 = AtomicU64::new(0);
 
 impl PolicyKind for Broken {
@@ -162,7 +162,7 @@ impl WavefrontScheduler for Broken {
     }
 }
 
-/// Chooses a way that there is not.
+/// Chooses a way that does not exist.
 pub(crate) struct Nowhere;
 
 impl PolicyKind for Nowhere {

@@ -1,4 +1,5 @@
-//! A component with a role of its own: a gate in a memory wire that opens when its timetable says so.
+//! Component with its own policy role: a gate in a memory wire that opens according to its
+//! timetable.
 //!
 //! ```text
 //!   up.request  ──►[ open in this cycle? ]──► down.request
@@ -6,11 +7,11 @@
 //! ```
 //!
 //! # Ports
-//! `up` and `down`, bundles of the memory protocol; what cannot pass waits in its wire.
+//! `up` and `down`, bundles of the memory protocol. Blocked messages wait in their wires.
 //!
 //! # Timing
-//! A request leaves in the first cycle in which it is readable and the gate open, a response in the
-//! cycle in which it is readable.
+//! A request leaves in the first cycle in which it is readable and the gate is open. A response
+//! leaves in the cycle in which it is readable.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,16 +21,17 @@ use warpweave::framework::{
     PolicyRole, Ports, SpecError, State, Statistics,
 };
 
-/// The role of timetables.
+/// Policy role of timetables, which open the gate.
 pub(crate) struct Timetable;
 
-/// Says when a gate is open.
+/// Timetable that decides when a gate is open.
 pub(crate) trait Opens: Send {
-    /// The first cycle from `cycle` on in which the gate is open; asking changes nothing.
+    /// Returns the first cycle from `cycle` on in which the gate is open. The call has no side
+    /// effects.
     fn from(&self, cycle: Cycle) -> Cycle;
-    /// A request has passed.
+    /// Notifies the timetable that a request has passed.
     fn passed(&mut self, cycle: Cycle);
-    /// Names what the timetable remembers.
+    /// Names the timetable's state for checkpoints and hashes.
     fn state(&mut self, state: &mut State<'_>);
 }
 
@@ -40,7 +42,7 @@ impl PolicyRole for Timetable {
     type Site = ();
 }
 
-/// Open some cycles after each request.
+/// Timetable that opens a fixed number of cycles after each request.
 struct Every {
     cycles: Cycle,
     open_from: Cycle,
@@ -72,7 +74,7 @@ impl Opens for Every {
     }
 }
 
-/// Names the timetable in descriptions.
+/// Kind under which descriptions name the timetable.
 pub(crate) struct EveryKind;
 
 impl PolicyKind for EveryKind {
@@ -96,11 +98,11 @@ impl PolicyKind for EveryKind {
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GateSpec {
-    /// When the gate is open.
+    /// Timetable policy that decides when the gate is open.
     timetable: Policy<Timetable>,
 }
 
-/// The gate; see the top of the file.
+/// Gate component described at the top of the file.
 pub(crate) struct Gate {
     timetable: Box<dyn Opens>,
     up: MemSlave,

@@ -1,5 +1,5 @@
-//! A program of another crate: a policy of every role, a role and a component of its own, and policies
-//! that break what policies promise.
+//! Program of another crate. It has a policy of every role, its own role and component, and
+//! policies that break their promises.
 
 mod arbiter;
 mod cache_policy;

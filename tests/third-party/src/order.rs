@@ -1,4 +1,4 @@
-//! A kernel order: the stream of which the fewest kernels have completed goes first.
+//! Kernel order that prefers the stream with the fewest completed kernels.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use warpweave::components::gmu::{EmptyQueue, KernelOrder, OrderPolicy};
 use warpweave::components::launch::KernelLaunch;
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-/// The policy; see the top of the file.
+/// Kernel order described at the top of the file.
 pub(crate) struct FairStreams {
-    /// Kernels of each stream that have completed.
+    /// Number of completed kernels of each stream.
     completed: BTreeMap<u32, u64>,
 }
 

@@ -1,15 +1,16 @@
-//! A placement of work-groups: from the last of the grid to the first, on the unit that holds fewest.
+//! Work-group placement from the last of the grid to the first, on the unit with the fewest
+//! residents.
 
 use warpweave::components::work_group_scheduler::{
     Assignment, PlacementChoice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
 };
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-/// The policy; see the top of the file.
+/// Placement policy described at the top of the file.
 pub(crate) struct Backwards {
-    /// Work-groups of the current kernel that are not placed.
+    /// Number of work-groups of the current kernel that are not yet placed.
     left: u32,
-    /// Residents and room by unit.
+    /// Resident work-groups and free room of each unit.
     units: Vec<(u32, u32)>,
 }
 

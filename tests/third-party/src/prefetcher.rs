@@ -1,10 +1,10 @@
-//! A prefetcher: the line before and the line after one that misses.
+//! Prefetcher for the lines before and after one that misses.
 
 use warpweave::components::cache::policy::{LookUp, MissDecision};
 use warpweave::components::cache::prefetcher::{Prefetcher, Prefetching, Wanted};
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-/// The policy; see the top of the file.
+/// Prefetcher policy described at the top of the file.
 pub(crate) struct BackAndForth {
     line_bytes: u64,
 }
@@ -33,6 +33,5 @@ impl Prefetcher for BackAndForth {
         wanted.fetch(miss.line + self.line_bytes);
     }
 
-    /// There is none.
     fn state(&mut self, _state: &mut State<'_>) {}
 }

@@ -1,14 +1,14 @@
-//! A replacement policy: the line used last leaves.
+//! Replacement policy that evicts the most recently used line.
 //!
-//! Good for loops a little longer than the cache, which least recently used never hits.
+//! Suits loops a little longer than the cache, for which least recently used never hits.
 
 use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-/// The policy; see the top of the file.
+/// Replacement policy described at the top of the file.
 pub(crate) struct MostRecent {
     ways: usize,
-    /// By set: the way used last.
+    /// Most recently used way of each set.
     last: Vec<usize>,
 }
 

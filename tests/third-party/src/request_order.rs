@@ -1,12 +1,12 @@
-//! An order of memory requests: the oldest whose command can be given first, and reads of a row that
-//! is open before all others.
+//! Memory request order: the request whose command can be issued earliest; on a tie open rows
+//! first, then the oldest.
 
 use warpweave::components::dram::{
     AnyRequestOrder, RequestOrder, RequestOrderPolicy, View, WaitingRequest,
 };
 use warpweave::framework::{Cycle, Id, NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-/// The policy; see the top of the file.
+/// Request order described at the top of the file.
 pub(crate) struct OpenRowsFirst;
 
 impl PolicyKind for OpenRowsFirst {
@@ -23,7 +23,7 @@ impl PolicyKind for OpenRowsFirst {
     }
 }
 
-/// Rank of a request: smaller goes first.
+/// Returns the rank of a request. Smaller ranks go first.
 fn rank(request: &WaitingRequest, open_row: Option<u32>) -> (bool, u64) {
     (open_row != Some(request.row), request.age)
 }
@@ -39,7 +39,6 @@ impl RequestOrderPolicy for OpenRowsFirst {
         best.map(|(cycle, _, id)| (cycle, id))
     }
 
-    /// There is none.
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 

@@ -1,5 +1,5 @@
-//! A wavefront scheduler: the wavefront that came last issues first, for at most some instructions in
-//! a row.
+//! Wavefront scheduler that issues from the youngest wavefront first, for a limited number of
+//! consecutive instructions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,12 @@ use warpweave::components::compute_unit::{
 };
 use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State};
 
-/// What a description may set.
+/// Parameters of the policy, as set in descriptions.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct YoungestSpec {
-    /// Instructions in a row of one wavefront while another could issue, 1 to 1000. Source: own
-    /// choice.
+    /// Maximum number of consecutive instructions of one wavefront while another could issue, 1 to
+    /// 1000. Source: own choice.
     #[serde(default = "sixteen")]
     patience: u32,
 }
@@ -22,10 +22,10 @@ fn sixteen() -> u32 {
     16
 }
 
-/// The policy; see the top of the file.
+/// Wavefront scheduler described at the top of the file.
 pub(crate) struct Youngest {
     patience: u32,
-    /// Slot that issued last, and how often in a row.
+    /// Slot that issued last, followed by its number of consecutive issues.
     last: usize,
     in_a_row: u32,
 }

@@ -1,8 +1,8 @@
-//! Instructions under callgrind: of a run, and per unit, which is the difference of two runs of
+//! Instruction counts under callgrind: of a run, or per unit, from the difference of two runs of
 //! different length.
 //!
-//! The count does not depend on what else the machine does, so it can gate a change on a shared
-//! machine, where times cannot.
+//! The count does not depend on other load. It can therefore gate a change on a shared machine,
+//! where times cannot.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use warpweave_bench::Sample;
 
-/// Whether callgrind can be started.
+/// True if callgrind can be started.
 pub(crate) fn is_installed() -> bool {
     Command::new("valgrind")
         .arg("--version")
@@ -20,10 +20,10 @@ pub(crate) fn is_installed() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Instructions per unit of what `command` runs, given a length.
+/// Counts instructions per unit of the command returned by `command` for a length.
 ///
 /// # Errors
-/// What went wrong, as text.
+/// Returns the reason for the failure as text.
 pub(crate) fn per_unit(command: impl Fn(u64) -> Command, lengths: [u64; 2]) -> Result<f64, String> {
     let [short, long] = lengths.map(|length| {
         let (instructions, output) = count(&command(length))?;
@@ -40,10 +40,10 @@ pub(crate) fn per_unit(command: impl Fn(u64) -> Command, lengths: [u64; 2]) -> R
     Ok((more - fewer) as f64 / (many - few) as f64)
 }
 
-/// Instructions of one run, from start to end, and what it printed.
+/// Counts the instructions of one run from start to end, and captures its output.
 ///
 /// # Errors
-/// What went wrong, as text.
+/// Returns the reason for the failure as text.
 pub(crate) fn count(command: &Command) -> Result<(u64, String), String> {
     let output = under_callgrind(command, Path::new("/dev/null"))?;
     let (data, log) = (
@@ -60,10 +60,10 @@ pub(crate) fn count(command: &Command) -> Result<(u64, String), String> {
     }
 }
 
-/// The instructions of one run by function, as callgrind writes them.
+/// Returns callgrind's profile of one run: instructions by function.
 ///
 /// # Errors
-/// What went wrong, as text.
+/// Returns the reason for the failure as text.
 pub(crate) fn profile(command: &Command) -> Result<String, String> {
     let name = format!("warpweave-profile-{}.out", std::process::id());
     let file = std::env::temp_dir().join(name);

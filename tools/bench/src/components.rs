@@ -1,4 +1,4 @@
-//! The workloads of components and channels: hops, back-pressure, sleepers, two clocks.
+//! Workloads of components and channels: hops, back-pressure, sleepers, two clocks.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use warpweave_framework::{
 
 use crate::workload::{Sample, Tally, starts_with_token};
 
-/// Passes tokens on in the cycle in which they arrive.
+/// Component that passes tokens on in the cycle in which they arrive.
 struct Hop {
     input: InPort<u64>,
     output: OutPort<u64>,
-    /// Tokens to put into the ring at the start.
+    /// Number of tokens to put into the ring at the start.
     tokens: u64,
     place: u64,
     sum: u64,
@@ -66,7 +66,7 @@ impl Component for Hop {
     }
 }
 
-/// `tokens` tokens run around a ring of `modules` modules until `hops` hops were made.
+/// Circulates `tokens` tokens in a ring of `modules` modules until `hops` hops are done.
 pub(crate) fn ring(modules: u64, tokens: u64, hops: u64) -> Sample {
     let (mut builder, clock) = one_clock();
     let tally = Tally::default();
@@ -74,8 +74,8 @@ pub(crate) fn ring(modules: u64, tokens: u64, hops: u64) -> Sample {
     measure(builder, Some(Tick(hops / tokens)), &tally)
 }
 
-/// The ring among `idle` modules in a chain on which nothing ever comes. It starts after a first
-/// cycle in which all are awake.
+/// Runs the ring among `idle` modules in a chain that never carries a message. It starts after a
+/// first cycle in which all are awake.
 pub(crate) fn sleepers(idle: u64, busy: u64, hops: u64) -> Sample {
     let (mut builder, clock) = one_clock();
     let tally = Tally::default();
@@ -107,7 +107,7 @@ pub(crate) fn sleepers(idle: u64, busy: u64, hops: u64) -> Sample {
     sample(elapsed, units, &tally)
 }
 
-/// A ring whose modules are in turn of a clock of 1 GHz and one of 700 MHz.
+/// Runs a ring whose modules alternate between a 1 GHz clock and a 700 MHz clock.
 pub(crate) fn crossing(modules: u64, tokens: u64, hops: u64) -> Sample {
     let mut builder = SystemBuilder::new();
     let megahertz = |n: u64| Frequency::new(n * 1_000_000, 1).expect("not zero");
@@ -120,8 +120,8 @@ pub(crate) fn crossing(modules: u64, tokens: u64, hops: u64) -> Sample {
         clocks[(i % 2) as usize]
     });
     let simulation = elaborate(builder);
-    // Two hops take a cycle of each clock, and on average half a cycle of waiting at each edge;
-    // the exact number of hops is counted.
+    // Two hops take a cycle of each clock, and on average half a cycle of waiting at each edge. The
+    // exact number of hops is counted.
     let slow = simulation.clock("slow").expect("added above");
     let period = simulation.time().period(slow);
     let until = Tick(hops / tokens * period);
@@ -152,7 +152,7 @@ fn connect(builder: &mut SystemBuilder, name: &str, from: u64, to: u64) {
     );
 }
 
-/// Sends `left` items as fast as they are taken.
+/// Sends `left` items as fast as they are accepted.
 struct Feed {
     output: OutPort<u64>,
     left: u64,
@@ -177,7 +177,7 @@ impl Component for Feed {
     }
 }
 
-/// Takes an item every `every` cycles.
+/// Accepts an item every `every` cycles.
 struct Drip {
     input: InPort<u64>,
     every: u64,
@@ -211,7 +211,7 @@ impl Component for Drip {
     }
 }
 
-/// A stage: passes an item on when the next stage has room.
+/// Pipeline stage that passes an item on when the next stage has room.
 struct Stage {
     input: InPort<u64>,
     output: OutPort<u64>,
@@ -242,8 +242,8 @@ impl Component for Stage {
     }
 }
 
-/// `items` items through `stages` stages of `depth` slots, the consumer taking one every `every`
-/// cycles.
+/// Sends `items` items through `stages` stages of `depth` slots. The consumer accepts one every
+/// `every` cycles.
 pub(crate) fn pipe(stages: u64, depth: u64, every: u64, items: u64) -> Sample {
     let tally = Tally::default();
     let (mut builder, clock) = one_clock();
@@ -291,7 +291,7 @@ pub(crate) fn elaborate(builder: SystemBuilder) -> Simulation {
     }
 }
 
-/// Runs and returns the CPU time of the run.
+/// Runs a simulation and returns its CPU time.
 pub(crate) fn timed(simulation: &mut Simulation, until: Option<Tick>) -> Duration {
     let limits = RunLimits {
         until,

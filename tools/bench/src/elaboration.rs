@@ -1,4 +1,4 @@
-//! How long it takes to build a system, and how much memory it keeps.
+//! Measures the time to build a system and the memory it occupies.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use warpweave_framework::{Component, Context, InPort, Link, Next, OutPort, Ports
 use crate::components::{elaborate, one_clock};
 use crate::workload::Sample;
 
-/// A component of which nothing but its place in the hierarchy is used.
+/// Component that only occupies a position in the hierarchy.
 struct Idle;
 
 impl Component for Idle {
@@ -20,7 +20,7 @@ impl Component for Idle {
     }
 }
 
-/// A component with two ports.
+/// Component with one input and one output port.
 struct Linked {
     input: InPort<u64>,
     output: OutPort<u64>,
@@ -38,7 +38,7 @@ impl Component for Linked {
 }
 
 /// Builds `components` components, with a channel from each to the next if `linked`. Time and
-/// memory are those of adding, connecting and elaborating.
+/// memory cover adding, connecting and elaborating.
 pub(crate) fn elaboration(linked: bool, components: u64) -> Sample {
     let before = resident_bytes();
     let start = ProcessTime::now();
@@ -79,7 +79,7 @@ fn path(i: u64) -> String {
     format!("system.cluster[{cluster}].unit[{unit}].part[{part}]")
 }
 
-/// Memory of this process that is resident, where the host tells (`proc(5)`); otherwise 0.
+/// Resident memory of this process in bytes (`proc(5)`), or 0 if the host does not report it.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

@@ -1,37 +1,37 @@
-//! Emulation: one wavefront that goes through a loop of PTX.
+//! Emulation workloads: one wavefront that runs a PTX loop.
 
 use cpu_time::ProcessTime;
 use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch};
 
 use crate::workload::{Sample, Tally};
 
-/// Times that the body stands in the loop, which three instructions more count.
+/// Number of copies of the body in the loop. The loop itself adds three instructions.
 const REPEATED: usize = 4;
 
-/// What a loop consists of.
+/// PTX loop body and its amount of work.
 #[derive(Clone, Copy)]
 pub(crate) struct Loop {
-    /// Eight instructions.
+    /// PTX of the body: eight instructions.
     body: &'static str,
-    /// Units of work of a round.
+    /// Units of work in one iteration.
     units: u64,
 }
 
-/// The units are all instructions of a round.
+/// Integer arithmetic. Every instruction of an iteration counts as a unit.
 pub(crate) const INTEGER: Loop = Loop {
     body: "add.s32 %r2, %r2, %r1; xor.b32 %r3, %r3, %r2; sub.s32 %r4, %r3, %r2; shl.b32 %r5, %r4, 3;
         and.b32 %r6, %r5, %r3; add.s32 %r2, %r2, 7; or.b32 %r3, %r6, %r4; mad.lo.s32 %r4, %r2, %r3, %r5;",
     units: 35,
 };
 
-/// As [`INTEGER`].
+/// Floating-point arithmetic, with units as in [`INTEGER`].
 pub(crate) const FLOAT: Loop = Loop {
     body: "add.f32 %f2, %f2, %f1; mul.f32 %f3, %f2, %f1; sub.f32 %f4, %f3, %f2; fma.rn.f32 %f5, %f4, %f3, %f2;
         max.f32 %f2, %f5, %f1; mul.ftz.f32 %f3, %f3, %f2; fma.rn.f32 %f4, %f4, %f1, %f5; add.f32 %f3, %f3, %f4;",
     units: 35,
 };
 
-/// Accesses of neighbouring words, in global memory and that of the work-group. They are the units.
+/// Accesses to neighbouring words in global and work-group memory. Each access counts as a unit.
 pub(crate) const MEMORY: Loop = Loop {
     body: "ld.global.u32 %r2, [%rd2]; ld.shared.u32 %r3, [%r7]; st.global.u32 [%rd2+128], %r2;
         st.shared.u32 [%r7], %r3; ld.global.f32 %f2, [%rd2+256]; st.global.f32 [%rd2+256], %f2;
@@ -39,7 +39,7 @@ pub(crate) const MEMORY: Loop = Loop {
     units: 32,
 };
 
-/// Accesses of words that lie in no order, in global memory and that of the work-group.
+/// Accesses to words in irregular order, in global and work-group memory.
 pub(crate) const SCATTERED: Loop = Loop {
     body: "ld.global.u32 %r2, [%rd4]; ld.shared.u32 %r3, [%r6]; st.global.u32 [%rd4+4], %r2;
         st.shared.u32 [%r6], %r3; ld.global.f32 %f2, [%rd4+8]; st.global.f32 [%rd4+8], %f2;
@@ -47,7 +47,7 @@ pub(crate) const SCATTERED: Loop = Loop {
     units: 32,
 };
 
-/// Goes through the loop with so many lanes until about `units` units are done.
+/// Runs the loop with `lanes` lanes until about `units` units are done.
 pub(crate) fn emulated(what: Loop, lanes: u64, units: u64) -> Sample {
     let text = format!(
         ".version 7.0 .target sm_70 .address_size 64

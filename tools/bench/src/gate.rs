@@ -1,4 +1,4 @@
-//! Instructions per unit of the kernel's workloads and of whole systems against a stored table.
+//! Compares instructions per unit of kernel workloads and whole systems with a stored table.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,58 +13,60 @@ use crate::callgrind;
 use crate::rounds::one_run;
 use crate::system::{self, COUNTED, MEASURED, SCENARIOS};
 
-/// By how much the count of a kernel's workload may exceed the table, in percent: a change of
-/// compiler or library within it is no regression.
+/// Tolerance of a kernel workload's count over the table, in percent. A compiler or library change
+/// within it is no regression.
 const KERNEL_TOLERANCE: f64 = 3.0;
-/// The same for whole systems, whose many parts even such changes out.
+/// Tolerance for whole systems, in percent. Their many parts average out compiler and library
+/// changes.
 const SYSTEM_TOLERANCE: f64 = 1.0;
 
-/// By how much a scenario with statistics by kernel and by interval may exceed the same without, in percent.
+/// Maximum overhead of statistics by kernel and by interval over the same scenario without them, in
+/// percent.
 const MEASURING: f64 = 3.0;
 
-/// A row of the table.
+/// Row of the stored instruction table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// A workload of the kernel or of emulation by name, or the file of a scenario with overrides after it.
+    /// Name of a kernel or emulation workload, or a scenario file followed by overrides.
     workload: String,
-    /// Per unit of the workload; of a scenario, per wavefront instruction.
+    /// Instructions per unit of the workload; for a scenario, per wavefront instruction.
     instructions: f64,
-    /// By how much a count may exceed `instructions`.
+    /// Tolerance by which a count may exceed `instructions`, in percent.
     tolerance_percent: f64,
 }
 
-/// What a row counts.
+/// Subject whose instructions a row counts.
 #[derive(Clone, Debug)]
 enum Subject {
     Kernel(Workload),
-    /// A run of this scenario with its overrides, from start to end.
+    /// Run of this scenario with its overrides, from start to end.
     System(String),
 }
 
-/// How to count.
+/// Settings for counting the instructions of the table.
 pub(crate) struct Gate {
-    /// The `warpweave` program that runs scenarios.
+    /// Path of the `warpweave` program that runs scenarios.
     pub(crate) program: PathBuf,
-    /// Times that the runs of kernel workloads are shorter.
+    /// Factor by which runs of kernel workloads are shortened.
     pub(crate) shorter: u64,
 }
 
 impl Gate {
-    /// The program beside this one.
+    /// Path of the program next to this one.
     ///
     /// # Errors
-    /// This program's path is unknown; as text.
+    /// Fails with a text if the path of this program is unknown.
     pub(crate) fn program_beside() -> Result<PathBuf, String> {
         let name = format!("warpweave{}", env::consts::EXE_SUFFIX);
         Ok(own_path()?.with_file_name(name))
     }
 
-    /// Counts what the table names and compares. Returns the comparison and whether all of it
-    /// holds.
+    /// Counts the subjects of the table and compares. Returns the comparison and true if every row
+    /// is within tolerance.
     ///
     /// # Errors
-    /// A table that cannot be read, or a count that failed, as text.
+    /// Fails with a text if the table cannot be read or a count fails.
     pub(crate) fn check(&self, table: &Path) -> Result<(String, bool), String> {
         let rows = read(table)?;
         let subjects: Result<Vec<_>, String> = rows
@@ -77,7 +79,7 @@ impl Gate {
     /// Counts everything and writes the table.
     ///
     /// # Errors
-    /// What could not be counted or written, as text.
+    /// Fails with a text if a count fails or the table cannot be written.
     pub(crate) fn write(&self, table: &Path) -> Result<String, String> {
         let kernel = Workload::ALL.into_iter().map(Subject::Kernel);
         let systems = SCENARIOS.into_iter().chain(COUNTED).chain(MEASURED);
@@ -102,8 +104,8 @@ impl Gate {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The count of each subject. As many are counted at once as there are cores: a count does
-    /// not depend on what runs beside it.
+    /// Counts every subject, with one count per core in parallel. A count does not depend on other
+    /// load.
     fn count_all(&self, subjects: &[Subject]) -> Result<Vec<f64>, String> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -216,7 +218,7 @@ fn judge(rows: &[Row], counts: &[f64]) -> (String, bool) {
     (text, holds)
 }
 
-/// What measuring costs each scenario that is counted with and without it, in percent.
+/// Overhead of measurement for each scenario counted with and without it, in percent.
 fn measuring<'r>(rows: &'r [Row], counts: &[f64]) -> Vec<(&'r str, f64)> {
     let counted = || rows.iter().map(|row| &row.workload[..]).zip(counts);
     let pairs = counted().filter_map(|(workload, with)| {

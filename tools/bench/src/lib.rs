@@ -1,7 +1,7 @@
-//! The workloads of the kernel, the same written by hand, and those of emulation.
+//! Benchmark workloads of the simulation kernel, the same written by hand, and those of emulation.
 //!
-//! They are a library of their own so that what a compiler makes of them does not depend on the
-//! program around them: instructions are counted to the percent.
+//! They are a separate library so that their compiled code does not depend on the program around
+//! them. Instructions are counted to the percent.
 
 mod components;
 mod elaboration;

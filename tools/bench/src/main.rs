@@ -1,4 +1,4 @@
-//! Speed of the kernel and of whole systems.
+//! Benchmarks of the simulation kernel and of whole systems.
 //!
 //! ```text
 //! cargo run --release -p warpweave-bench -- kernel                 every workload
@@ -41,7 +41,7 @@ use crate::gate::Gate;
 
 use crate::rounds::Plan;
 
-/// Speed of the kernel and of whole systems.
+/// Measure the speed of the simulation kernel and of whole systems.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -50,76 +50,75 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Time the kernel's workloads, and count their instructions where valgrind is installed.
+    /// Time the kernel workloads, and count their instructions if valgrind is installed.
     Kernel {
-        /// Which workloads; all, if none is named.
+        /// Workloads to run; all by default.
         workloads: Vec<Workload>,
-        /// Run what else there is: SystemC, if it is installed, and simulators that are crates.
+        /// Also run the peers: SystemC, if it is installed, and simulators available as crates.
         #[arg(long)]
         peers: bool,
-        /// Output.
+        /// Output format of the figures: text or JSON.
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
-        /// Rounds in which everybody runs once.
+        /// Number of rounds in which every implementation runs once.
         #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
         pairs: u16,
         /// Make all runs this many times shorter.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         shorter: u64,
     },
-    /// Run one workload once: prints CPU nanoseconds, units, checksum and bytes.
+    /// Run one workload once and print CPU nanoseconds, units, checksum and bytes.
     One {
         workload: Workload,
-        /// Hops, items, events, changes or components.
+        /// Number of hops, items, events, changes or components.
         units: u64,
-        /// Who runs it.
+        /// Implementation that runs the workload, such as `warpweave`.
         #[arg(long, value_parser = implementation, default_value = "warpweave")]
         by: Implementation,
-        /// The sizes of the workload, in their order; the usual ones, if none is given.
+        /// Sizes of the workload, in order; the usual ones by default.
         #[arg(long = "size", value_name = "SIZE")]
         sizes: Vec<u64>,
     },
-    /// Count instructions per unit, for scenarios per wavefront instruction, and fail where there
-    /// are more than the table allows.
+    /// Count instructions per unit (for scenarios, per wavefront instruction) and fail if a count
+    /// exceeds the table's limit.
     Gate {
-        /// The table.
+        /// Path of the table with the stored counts.
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.csv"))]
         table: PathBuf,
-        /// Write the table instead.
+        /// Write the table instead of comparing with it.
         #[arg(long, conflicts_with = "shorter")]
         write: bool,
-        /// The `warpweave` that runs the table's scenarios; the one beside this program, if none
-        /// is named.
+        /// Path of the `warpweave` that runs the table's scenarios; by default the one next to this
+        /// program.
         #[arg(long, value_name = "PATH")]
         program: Option<PathBuf>,
-        /// Make the runs of the kernel's workloads this many times shorter; the counts are less
-        /// exact.
+        /// Make the kernel workload runs this many times shorter. The counts are less exact.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         shorter: u64,
     },
-    /// Count where the instructions of the two speed scenarios go, by module and by kind of
-    /// component.
+    /// Profile the instructions of the two speed scenarios by module and by component kind.
     Profile {
         /// Write the tables into this page, between its marks, instead of printing them.
         #[arg(long, value_name = "PAGE")]
         page: Option<PathBuf>,
-        /// The `warpweave` that runs; the one beside this program, if none is named.
+        /// Path of the `warpweave` to run; by default the one next to this program.
         #[arg(long, value_name = "PATH")]
         program: Option<PathBuf>,
     },
-    /// Measure how evenly divisions spread the work of a scenario.
+    /// Measure how evenly partitioning spreads the work of a scenario.
     Parallel {
-        /// `[REPEATS SCENARIO [PATH=VALUE ...]]` by time, `instructions [EVERY SCENARIO
-        /// [PATH=VALUE ...]]` by instructions, `pairs [ROUNDS SCENARIO [PATH=VALUE ...]]` whole runs;
-        /// two scenarios of the repository, if none is named.
+        /// `[REPEATS SCENARIO [PATH=VALUE ...]]` by time,
+        /// `instructions [EVERY SCENARIO [PATH=VALUE ...]]` by instructions,
+        /// `pairs [ROUNDS SCENARIO [PATH=VALUE ...]]` whole runs; by default two scenarios of the
+        /// repository.
         #[arg(value_name = "WORD", trailing_var_arg = true)]
         words: Vec<String>,
     },
-    /// Measure the speed of whole systems.
+    /// Measure the simulation speed of whole systems.
     System {
-        /// Scenario file; two of the repository, if none is named.
+        /// Scenario file; by default two of the repository.
         scenario: Option<String>,
-        /// Overrides, `path=value`.
+        /// Overrides of scenario values, each as `path=value`.
         #[arg(value_name = "PATH=VALUE")]
         sets: Vec<String>,
     },
@@ -221,7 +220,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One run in this process.
+/// Runs one workload once in this process.
 fn one(
     workload: Workload,
     by: Implementation,
@@ -240,7 +239,7 @@ fn one(
     }
 }
 
-/// Implementations are named as in reports, with underscores.
+/// Parses an implementation name as in reports, with underscores.
 fn implementation(name: &str) -> Result<Implementation, String> {
     let all = Implementation::value_variants();
     all.iter()

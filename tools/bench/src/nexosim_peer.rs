@@ -1,5 +1,5 @@
-//! The workloads in NeXosim, as its users write them, on its single-threaded executor: a port sends
-//! a message at once, and a model schedules itself to let time pass.
+//! Workloads in NeXosim, written as its users write them, on its single-threaded executor. A port
+//! sends a message at once, and a model schedules itself to let time pass.
 
 #![expect(
     clippy::unused_async,
@@ -25,7 +25,7 @@ const CYCLE: Duration = Duration::from_nanos(1);
 /// Runs `workload` for about `units` units.
 ///
 /// # Errors
-/// What is wrong with the sizes, or what the simulator says, as text.
+/// Fails with a text if the sizes are invalid or the simulator reports an error.
 pub(crate) fn run(workload: Workload, sizes: &[u64], units: u64) -> Result<Sample, String> {
     workload.check(sizes, units)?;
     match workload {
@@ -36,7 +36,7 @@ pub(crate) fn run(workload: Workload, sizes: &[u64], units: u64) -> Result<Sampl
     }
 }
 
-/// What models count together.
+/// Counter shared by all models of a run.
 type Count = Arc<AtomicU64>;
 
 fn add(count: &AtomicU64) {
@@ -44,7 +44,7 @@ fn add(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// Holds a token for a cycle.
+/// Model that holds a token for a cycle.
 #[derive(Serialize, Deserialize)]
 struct Hop {
     output: Output<u64>,
@@ -84,7 +84,7 @@ impl Drop for Hop {
     }
 }
 
-/// `tokens` tokens around `modules` modules for `hops` hops.
+/// Circulates `tokens` tokens around `modules` modules for `hops` hops.
 fn ring(modules: u64, tokens: u64, hops: u64) -> Result<Sample, String> {
     let (count, tally) = (Count::default(), Tally::default());
     let boxes: Vec<Mailbox<Hop>> = (0..modules).map(|_| Mailbox::new()).collect();
@@ -113,16 +113,16 @@ fn ring(modules: u64, tokens: u64, hops: u64) -> Result<Sample, String> {
     })
 }
 
-/// Sends as long as there is credit.
+/// Stage that sends as long as it has credit.
 #[derive(Serialize, Deserialize)]
 struct Stage {
     output: Output<u64>,
     credit: Output<()>,
     queue: VecDeque<u64>,
-    /// Items to be sent without an input.
+    /// Number of items left to send without an input.
     left: u64,
     credits: u64,
-    /// Cycles between items.
+    /// Number of cycles between consecutive items.
     every: u64,
     is_scheduled: bool,
     is_last: bool,
@@ -175,7 +175,8 @@ impl Stage {
     }
 }
 
-/// `items` items through `stages` stages of `depth` slots, one taken every `every` cycles.
+/// Sends `items` items through `stages` stages of `depth` slots, with one accepted every `every`
+/// cycles.
 fn pipe(stages: u64, depth: u64, every: u64, items: u64) -> Result<Sample, String> {
     let (count, tally) = (Count::default(), Tally::default());
     let all = stages + 2;
@@ -213,14 +214,14 @@ fn pipe(stages: u64, depth: u64, every: u64, items: u64) -> Result<Sample, Strin
     })
 }
 
-/// What objects share.
+/// State shared by all PHOLD objects of a run.
 #[derive(Default)]
 struct Shared {
     handled: Vec<AtomicU64>,
     left: AtomicU64,
 }
 
-/// An object that keeps its events in flight; the one to which each goes is drawn and counted.
+/// Object that keeps its events in flight. Each destination is drawn at random and counted.
 #[derive(Serialize, Deserialize)]
 struct Object {
     random: u64,
@@ -260,7 +261,7 @@ impl Object {
         later(cx.schedule_event(delay, schedulable!(Self::handle), object));
     }
 
-    /// Xorshift (Marsaglia 2003).
+    /// Draws a number by xorshift (Marsaglia 2003).
     fn draw(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -269,7 +270,7 @@ impl Object {
     }
 }
 
-/// Handles `total` events.
+/// Runs PHOLD until `total` events are handled.
 fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> Result<Sample, String> {
     let (count, tally) = (Count::default(), Tally::default());
     let shared = Arc::new(Shared {
@@ -292,7 +293,8 @@ fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> Result<Sample
     })
 }
 
-/// Delays are at least a cycle, so that there is always time for what is scheduled.
+/// Unwraps the result of scheduling. Delays are at least a cycle, so the scheduled time is never in
+/// the past.
 fn later<E: std::fmt::Debug>(scheduled: Result<(), E>) {
     scheduled.expect("a delay of at least a cycle lies in the future");
 }

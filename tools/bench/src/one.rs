@@ -1,4 +1,4 @@
-//! One run of one workload by the framework or a hand-written loop, in this process.
+//! Runs one workload once in this process, by the framework or a hand-written loop.
 
 use crate::workload::{Implementation, Sample, Workload};
 use crate::{components, elaboration, emulation, limit, phold, signals};
@@ -6,7 +6,7 @@ use crate::{components, elaboration, emulation, limit, phold, signals};
 /// Runs `workload` for about `units` units (items, for the pipe).
 ///
 /// # Errors
-/// Which implementation cannot run it, or which sizes it wants, as text.
+/// Fails with a text if the implementation cannot run it or the sizes are wrong.
 pub fn run(
     workload: Workload,
     by: Implementation,

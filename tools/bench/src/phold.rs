@@ -1,4 +1,4 @@
-//! PHOLD (Fujimoto 1990): random timed events in the event world.
+//! PHOLD (Fujimoto 1990): random timed events in the event-driven model.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use crate::components::{elaborate, one_clock, timed};
 use crate::workload::{Sample, Tally};
 
-/// What the events are handled by.
+/// PHOLD objects, which handle the events.
 pub(crate) struct Objects {
-    /// Events handled by each object.
+    /// Number of events handled by each object.
     handled: Vec<Cell<u64>>,
     random: Cell<u64>,
     delay_max: u64,
-    /// Events still to be handled.
+    /// Number of events left to handle.
     left: Cell<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Objects {
         }
     }
 
-    /// Handles an event at `object`: where the next one goes, and after how long.
+    /// Handles an event at `object`. Returns the target and delay of the next one.
     #[inline]
     pub(crate) fn handle(&self, object: u64) -> Option<(u64, u64)> {
         if self.left.get() == 0 {
@@ -42,7 +42,7 @@ impl Objects {
         Some((object, 1 + (((draw & 0xffff_ffff) * self.delay_max) >> 32)))
     }
 
-    /// Xorshift (Marsaglia 2003).
+    /// Draws a number by xorshift (Marsaglia 2003).
     #[inline]
     fn draw(&self) -> u64 {
         let mut random = self.random.get();
@@ -53,7 +53,8 @@ impl Objects {
         random
     }
 
-    /// What the run gave; the sequence of draws makes the counts depend on the order of all events.
+    /// Returns the result of the run. The sequence of draws makes the counts depend on the order of
+    /// all events.
     pub(crate) fn sample(&self, elapsed: Duration) -> Sample {
         let tally = Tally::default();
         for (i, handled) in self.handled.iter().enumerate() {
@@ -68,7 +69,7 @@ impl Objects {
     }
 }
 
-/// Every event handled is sent to a random object at a random later time, `total` times in all.
+/// Forwards every handled event to a random object after a random delay, `total` times in all.
 pub(crate) fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> Sample {
     let (mut builder, _) = one_clock();
     let world = builder.world();

@@ -1,8 +1,8 @@
-//! Where the instructions of a run go: by crate and module, and by kind of component.
+//! Instruction profile of a run, by crate and module and by component kind.
 //!
-//! Both come from one callgrind run of the `warpweave` program. What the compiler copied into a
-//! function counts for that function; so sending and taking messages counts mostly for the
-//! component that does it.
+//! Both come from one callgrind run of the `warpweave` program. Inlined code counts for the
+//! function that contains it. Sending and taking messages therefore counts mostly for the component
+//! that does it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,30 +12,30 @@ use std::path::Path;
 use crate::callgrind;
 use crate::system::{self, SCENARIOS};
 
-/// What stands before and after the tables in a page.
+/// Marks before and after the tables in a page.
 const MARKS: [&str; 2] = ["<!-- profile: begin -->", "<!-- profile: end -->"];
 
-/// Rows with less than this share of every run are added up in a last one.
+/// Minimum share for a separate row. Rows below it in every run are summed in the last one.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Whatever is no crate of the workspace.
+/// Row for everything outside the crates of the workspace.
 const LIBRARIES: &str = "libraries, allocation";
 
-/// Crates whose modules have rows of their own.
+/// Crates whose modules have separate rows.
 const DIVIDED: [&str; 2] = ["components", "framework"];
 
-/// How a component is evaluated, as symbols name it.
+/// Symbol text that identifies a component's evaluation.
 const EVALUATE: &str = " as warpweave_framework::component::Component>::evaluate";
 
-/// Calls of a kind of component and their instructions.
+/// Calls of one component kind and their instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Evaluations {
     calls: u64,
-    /// With what was called from there.
+    /// Instructions of the calls, including callees.
     instructions: u64,
 }
 
-/// The instructions of one run.
+/// Instructions of one run, by module and component kind.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Profile {
     total: u64,
@@ -43,17 +43,17 @@ struct Profile {
     by_kind: BTreeMap<String, Evaluations>,
 }
 
-/// A run and what it is divided by.
+/// Profiled run and the number by which it is divided.
 struct Run {
     scenario: &'static str,
     profile: Profile,
     wavefront_instructions: u64,
 }
 
-/// Profiles the two speed scenarios; returns their tables.
+/// Profiles the two speed scenarios and returns their tables.
 ///
 /// # Errors
-/// A run that failed, as text.
+/// Fails with a text if a run fails.
 pub(crate) fn tables(program: &Path) -> Result<String, String> {
     let runs: Result<Vec<_>, String> = SCENARIOS
         .into_iter()
@@ -70,10 +70,10 @@ pub(crate) fn tables(program: &Path) -> Result<String, String> {
     Ok(text(&runs?))
 }
 
-/// Puts the tables between the marks of a page.
+/// Writes the tables between the marks of a page.
 ///
 /// # Errors
-/// A page that cannot be read or written, or has no marks, as text.
+/// Fails with a text if the page cannot be read or written, or has no marks.
 pub(crate) fn write(page: &Path, tables: &str) -> Result<(), String> {
     let name = page.display();
     let before = fs::read_to_string(page).map_err(|e| format!("{name}: {e}"))?;
@@ -88,7 +88,7 @@ fn between_marks(page: &str, tables: &str) -> Option<String> {
     Some(format!("{before}{}\n{tables}{}{after}", MARKS[0], MARKS[1]))
 }
 
-/// The crate and module of a symbol, without what all crates begin with.
+/// Returns the crate and module of a symbol, without the common crate prefix.
 fn module(symbol: &str) -> String {
     let Some((_, path)) = symbol.split_once("warpweave") else {
         return LIBRARIES.to_owned();
@@ -105,14 +105,14 @@ fn module(symbol: &str) -> String {
     }
 }
 
-/// The kind of component that a symbol evaluates.
+/// Returns the component kind that a symbol evaluates.
 fn kind(symbol: &str) -> Option<&str> {
     let (path, _) = symbol.split_once(EVALUATE)?;
     path.trim_start_matches('<').rsplit("::").next()
 }
 
 impl Profile {
-    /// Reads what callgrind wrote.
+    /// Parses the output of callgrind into a profile.
     fn parse(text: &str) -> Result<Self, String> {
         let mut profile = Self::default();
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
@@ -150,7 +150,7 @@ impl Profile {
     }
 }
 
-/// Names are told once and then numbered: `(7) name`, `(7)`.
+/// Resolves a callgrind name, which is spelled out once and then numbered: `(7) name`, `(7)`.
 fn named<'a>(names: &mut BTreeMap<&'a str, &'a str>, text: &'a str) -> &'a str {
     match text.split_once(' ') {
         Some((number, name)) => {
@@ -226,7 +226,7 @@ fn text(runs: &[Run]) -> String {
     out
 }
 
-/// The name of a scenario's file without folder and ending.
+/// Returns the file name of a scenario without folder and ending.
 fn stem(scenario: &str) -> &str {
     let name = scenario.rsplit('/').next().unwrap_or(scenario);
     name.strip_suffix(".ron").unwrap_or(name)

@@ -1,4 +1,4 @@
-//! Figures as text and as JSON.
+//! Formats benchmark figures as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use warpweave_bench::Workload;
 
 use crate::rounds::{Figure, Figures};
 
-/// A table.
+/// Formats the figures as a text table.
 pub(crate) fn text(figures: &Figures) -> String {
     let mut text = String::new();
     for workload in Workload::ALL {
@@ -43,7 +43,8 @@ fn line(figure: &Figure) -> String {
     line
 }
 
-/// One object: workloads by name, in each the implementations by name.
+/// Formats the figures as one JSON object: workloads by name, each with its implementations by
+/// name.
 pub(crate) fn json(figures: &Figures) -> String {
     serde_json::to_string_pretty(figures).expect("numbers by name") + "\n"
 }

@@ -1,7 +1,7 @@
-//! Rounds in which everybody runs once, so that what else the machine does falls on all alike.
+//! Rounds in which every implementation runs once, so that other load affects all alike.
 //!
-//! Every run is a process of its own. The order rotates from round to round. A ratio compares two
-//! runs of the same round; of the rounds the median counts, and the quartiles are its spread.
+//! Every run is a separate process. The order rotates from round to round. A ratio compares two
+//! runs of the same round. The median over rounds counts, and the quartiles are its spread.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,18 +15,18 @@ use warpweave_bench::{Implementation, Sample, Workload};
 use crate::callgrind;
 use crate::systemc::SystemC;
 
-/// Figures of a workload by implementation, of all workloads by name.
+/// Figures of all workloads by name, each by implementation.
 pub(crate) type Figures = BTreeMap<&'static str, BTreeMap<&'static str, Figure>>;
 
-/// What one implementation needed for one workload.
+/// Cost of one workload on one implementation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figure {
-    /// CPU nanoseconds per unit, median of the rounds.
+    /// Median CPU nanoseconds per unit, over the rounds.
     pub(crate) ns: f64,
-    /// Instructions per unit.
+    /// Host instructions per unit, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<f64>,
-    /// Its time over that of the framework.
+    /// Time relative to the framework's in the same round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ratio: Option<Ratio>,
     /// Resident bytes of an idle component, and of a channel with its two ports.
@@ -34,34 +34,34 @@ pub(crate) struct Figure {
     pub(crate) bytes: Option<Bytes>,
 }
 
-/// A ratio over all rounds.
+/// Median and spread of a ratio over all rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Ratio {
     pub(crate) median: f64,
-    /// First and third quartile.
+    /// First and third quartile over the rounds.
     pub(crate) quartiles: [f64; 2],
 }
 
-/// Memory of a system after elaboration.
+/// Memory footprint of a system after elaboration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Bytes {
     pub(crate) component: f64,
     pub(crate) channel: f64,
 }
 
-/// How to get the peers that are crates.
+/// Hint on how to build with the peers that are crates.
 pub(crate) const PEERS_HINT: &str = "hint: cargo run --release -p warpweave-bench --features peers";
 
-/// Whom to run, and how often.
+/// Workloads and implementations to run, and the number of rounds.
 pub(crate) struct Plan {
     pub(crate) workloads: Vec<Workload>,
     pub(crate) peers: bool,
     pub(crate) pairs: usize,
-    /// Runs are this many times shorter than usual.
+    /// Factor by which runs are shorter than usual.
     pub(crate) shorter: u64,
 }
 
-/// Everybody who can be run here.
+/// All implementations that can run on this host.
 struct Field {
     program: PathBuf,
     systemc: Option<SystemC>,
@@ -69,10 +69,10 @@ struct Field {
 }
 
 impl Plan {
-    /// Runs everything; `note` is told what is absent and how far it has come.
+    /// Runs everything. `note` receives the missing implementations and the progress.
     ///
     /// # Errors
-    /// A run that failed, as text.
+    /// Fails with a text if a run fails.
     pub(crate) fn measure(&self, note: &mut dyn FnMut(&str)) -> Result<Figures, String> {
         let field = Field::new(self.peers, note)?;
         let counts = callgrind::is_installed();
@@ -214,7 +214,7 @@ impl Field {
     }
 }
 
-/// The command for a run by this program itself.
+/// Returns the command for a run by this program itself.
 pub(crate) fn one_run(
     program: &Path,
     workload: Workload,
@@ -236,7 +236,7 @@ pub(crate) fn one_run(
     command
 }
 
-/// Median and quartiles of the ratios of each round.
+/// Computes the median and quartiles of the per-round ratios.
 pub(crate) fn ratio(theirs: &[f64], ours: &[f64]) -> Ratio {
     let pairs: Vec<f64> = theirs.iter().zip(ours).map(|(t, o)| t / o).collect();
     Ratio {
@@ -245,7 +245,7 @@ pub(crate) fn ratio(theirs: &[f64], ours: &[f64]) -> Ratio {
     }
 }
 
-/// The value below which `part` of the values lie, between the two nearest in proportion.
+/// Returns the quantile of the values at `part`, interpolated linearly between the two nearest.
 fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

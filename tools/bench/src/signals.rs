@@ -1,4 +1,5 @@
-//! Signals and delta cycles: changes that ripple through chains of combinational methods.
+//! Workload of signals and delta cycles: changes that ripple through chains of combinational
+//! methods.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,8 +7,8 @@ use std::rc::Rc;
 use crate::components::{elaborate, one_clock, timed};
 use crate::workload::Sample;
 
-/// `width` chains of `depth` inverters; the inputs flip at every tick, and each flip ripples through
-/// `depth` delta cycles, until about `total` changes were handled.
+/// Simulates `width` chains of `depth` inverters. The inputs flip at every tick, and each flip
+/// ripples through `depth` delta cycles. The run ends after about `total` changes.
 pub(crate) fn signals(width: u64, depth: u64, total: u64) -> Sample {
     let ticks = total / (width * depth);
     let (mut builder, _) = one_clock();

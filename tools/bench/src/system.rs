@@ -1,5 +1,5 @@
-//! Whole systems: a scenario emulated and simulated, in wavefront instructions per CPU second and in
-//! instructions of the host per wavefront instruction.
+//! Speed of whole systems, emulated and simulated: wavefront instructions per CPU second, and host
+//! instructions per wavefront instruction.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,19 +12,20 @@ use warpweave_systems::{Scenario, standard_registry};
 
 use crate::callgrind;
 
-/// What `system` measures when no scenario is named, and the table of instructions counts.
+/// Default scenarios of `system`, also counted in the instruction table.
 pub(crate) const SCENARIOS: [&str; 2] =
     ["scenarios/matrix_multiply_60.ron", "scenarios/bfs_60.ron"];
 
-/// What the table of instructions counts besides: a machine in the manner of Accel-Sim, and a kernel of one work-group on 60
-/// units and on one, whose difference is what units cost that have nothing to do.
+/// Further scenarios of the instruction table. One is an Accel-Sim-like machine. The others run a
+/// kernel of one work-group on 60 units and on one, whose difference is the cost of idle units.
 pub(crate) const COUNTED: [&str; 3] = [
     "scenarios/vector_add_gtx480.ron",
     "scenarios/matrix_multiply_60.ron workload.n=16",
     "scenarios/matrix_multiply_60.ron workload.n=16 params.clusters=1 params.units_per_cluster=1",
 ];
 
-/// The last of the table: the same with statistics by kernel, by interval or both. They show what these cost.
+/// Last scenarios of the table: the same with statistics by kernel, by interval or both. They show
+/// the overhead of statistics.
 pub(crate) const MEASURED: [&str; 2] = [
     "scenarios/matrix_multiply_60.ron measure.kernels=true measure.every_cycles=10000",
     "scenarios/bfs_60.ron measure.kernels=true",
@@ -33,7 +34,7 @@ pub(crate) const MEASURED: [&str; 2] = [
 /// Runs one scenario and returns a line of figures.
 ///
 /// # Errors
-/// What is wrong with the scenario, as text.
+/// Fails with a text if the scenario is invalid.
 pub(crate) fn measure(path: &str, sets: &[String]) -> Result<String, String> {
     let scenario = Scenario::load(Path::new(path), sets).map_err(|e| e.to_string())?;
     let emulation = ProcessTime::now();
@@ -60,11 +61,11 @@ pub(crate) fn measure(path: &str, sets: &[String]) -> Result<String, String> {
     ))
 }
 
-/// Instructions that `warpweave run` needs for a scenario, its file and overrides after it, from the start of `program` to its end,
-/// divided by the wavefront instructions that its report tells.
+/// Counts the host instructions of `warpweave run` on a scenario file with overrides. Divides those
+/// of the whole process by the wavefront instructions in its report.
 ///
 /// # Errors
-/// A program that is not there, a run that failed; as text.
+/// Fails with a text if the program is missing or a run fails.
 pub(crate) fn instructions_per_wavefront_instruction(
     program: &Path,
     scenario: &str,
@@ -74,7 +75,7 @@ pub(crate) fn instructions_per_wavefront_instruction(
     Ok(instructions as f64 / units as f64)
 }
 
-/// `warpweave run` of a scenario, its file and overrides after it.
+/// Returns the command `warpweave run` for a scenario: its file, followed by overrides.
 pub(crate) fn run_of(program: &Path, scenario: &str) -> Command {
     let mut words = scenario.split_whitespace();
     let mut command = Command::new(program);
@@ -85,10 +86,10 @@ pub(crate) fn run_of(program: &Path, scenario: &str) -> Command {
     command
 }
 
-/// The wavefront instructions that the report of a run tells.
+/// Returns the wavefront instructions in the report of a run.
 ///
 /// # Errors
-/// As [`instructions_per_wavefront_instruction`].
+/// Fails like [`instructions_per_wavefront_instruction`].
 pub(crate) fn wavefront_instructions(program: &Path, scenario: &str) -> Result<u64, String> {
     #[derive(Deserialize)]
     struct Report {

@@ -1,4 +1,4 @@
-//! The workloads in SystemC: a program compiled with the compiler and library of the machine.
+//! Workloads in SystemC: a program compiled with the host's compiler and library.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 
 const SOURCE: &str = include_str!("../peers/systemc.cpp");
 
-/// The compiled program.
+/// Path of the compiled SystemC program.
 pub(crate) struct SystemC(PathBuf);
 
 impl SystemC {
-    /// Compiles it beside this program.
+    /// Compiles the SystemC program next to this one.
     ///
     /// # Errors
-    /// Why there is none: no compiler, or no library.
+    /// Fails with a text if there is no compiler or no library.
     pub(crate) fn compile(folder: &Path) -> Result<Self, String> {
         let program = folder.join("systemc-peer");
         let failed = |what: &dyn std::fmt::Display| {
@@ -42,7 +42,7 @@ impl SystemC {
         Err(failed(&first.unwrap_or("g++ failed")))
     }
 
-    /// A run of `length` units (items, for the pipe).
+    /// Returns the command for a run of `length` units (items, for the pipe).
     pub(crate) fn command(&self, workload: &str, style: &str, length: u64) -> Command {
         let mut command = Command::new(&self.0);
         command.args([workload, style, &length.to_string()]);

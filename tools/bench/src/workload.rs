@@ -1,4 +1,4 @@
-//! The workloads by name, their sizes, and who can run them.
+//! Named workloads, their sizes, and the implementations that can run them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,57 +6,59 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::ValueEnum;
 use warpweave_random::{GAMMA, mix};
 
-/// What is simulated.
+/// Workload that is simulated or emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Workload {
-    /// Tokens that run around a ring of modules, one hop a cycle. Sizes: modules, tokens.
+    /// Tokens that circulate in a ring of modules, one hop a cycle. Sizes: modules, tokens.
     Ring,
     /// Items through stages with a slow consumer. Sizes: stages, slots of each, cycles an item.
     Pipe,
     /// PHOLD (Fujimoto 1990): events with random delays at random objects. Sizes: objects, events
     /// of each, longest delay.
     Phold,
-    /// A ring among many modules that sleep. Sizes: sleeping modules, busy modules.
+    /// Ring among many sleeping modules. Sizes: sleeping modules, busy modules.
     Sleepers,
-    /// A ring of modules in turn of two clocks, 1 GHz and 700 MHz. Sizes: modules, tokens.
+    /// Ring of modules that alternate between two clocks, 1 GHz and 700 MHz. Sizes: modules,
+    /// tokens.
     Crossing,
-    /// Changes of signals that ripple through chains of methods. Sizes: chains, length of each.
+    /// Signal changes that ripple through chains of methods. Sizes: chains, length of each.
     Signals,
-    /// Building a system. Sizes: 1 with a channel from each component to the next, 0 without.
+    /// Construction of a system. Sizes: 1 with a channel from each component to the next, 0
+    /// without.
     Elaboration,
-    /// Integer arithmetic of PTX, emulated. Size: threads, at most 32.
+    /// Emulated integer arithmetic of PTX. Size: threads, at most 32.
     EmulatedInteger,
-    /// The same with numbers of type .f32.
+    /// Emulated arithmetic on .f32 numbers. Size: threads, at most 32.
     EmulatedFloat,
-    /// Accesses of neighbouring words, emulated.
+    /// Emulated accesses to neighbouring words. Size: threads, at most 32.
     EmulatedMemory,
-    /// Accesses of words that lie in no order.
+    /// Emulated accesses to words in irregular order. Size: threads, at most 32.
     EmulatedScatter,
 }
 
-/// Who simulates it.
+/// Implementation with which a workload is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Implementation {
-    /// The framework of this repository.
+    /// The simulation framework of this repository.
     Warpweave,
-    /// A loop written by hand for this one workload.
+    /// Loop written by hand for this one workload.
     Limit,
     /// SystemC methods that notify each other's events.
     SystemcEvent,
-    /// SystemC methods sensitive to signals.
+    /// SystemC methods that are sensitive to signals.
     SystemcSignal,
-    /// SystemC methods at every edge of a clock.
+    /// SystemC methods that run at every clock edge.
     SystemcClocked,
-    /// SystemC threads.
+    /// SystemC threads, which suspend in calls of `wait`.
     SystemcThread,
-    /// NeXosim models.
+    /// Models of the NeXosim simulator, single-threaded.
     Nexosim,
 }
 
 use Implementation as I;
 
 impl Workload {
-    /// Everything, in the order of reports.
+    /// All workloads, in the order of reports.
     pub const ALL: [Self; 11] = [
         Self::Ring,
         Self::Pipe,
@@ -71,7 +73,7 @@ impl Workload {
         Self::EmulatedScatter,
     ];
 
-    /// As in reports and on the command line.
+    /// Returns the name used in reports and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
@@ -88,7 +90,7 @@ impl Workload {
         }
     }
 
-    /// What figures are given per.
+    /// Returns the unit of work to which figures refer.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Ring | Self::Sleepers | Self::Crossing => "hop",
@@ -101,7 +103,7 @@ impl Workload {
         }
     }
 
-    /// Sizes of the workload as it is reported.
+    /// Returns the sizes with which the workload is reported.
     pub fn sizes(self) -> &'static [u64] {
         match self {
             Self::Ring | Self::Crossing => &[1024, 64],
@@ -117,7 +119,7 @@ impl Workload {
         }
     }
 
-    /// Sizes while instructions are counted, which takes fifty times as long.
+    /// Returns the sizes for counting instructions, which takes fifty times as long.
     pub fn counting_sizes(self) -> &'static [u64] {
         match self {
             Self::Sleepers => &[4096, 64],
@@ -128,7 +130,7 @@ impl Workload {
     /// Checks the sizes and the length of a run.
     ///
     /// # Errors
-    /// What is wrong with them, as text.
+    /// Fails with a text if the sizes or the length are invalid.
     pub fn check(self, sizes: &[u64], units: u64) -> Result<(), String> {
         let (name, usual) = (self.name(), self.sizes());
         if sizes.len() != usual.len() {
@@ -159,7 +161,7 @@ impl Workload {
         )
     }
 
-    /// Those who can run it, the framework first.
+    /// Lists the implementations that can run it, the framework first.
     pub fn implementations(self) -> &'static [Implementation] {
         match self {
             Self::Ring => &[
@@ -183,7 +185,7 @@ impl Workload {
         }
     }
 
-    /// Length of a timed run: long enough for a clock, short enough for many rounds.
+    /// Returns the length of a timed run, long enough for a clock and short enough for many rounds.
     pub fn length(self, by: Implementation) -> u64 {
         let own = match self {
             Self::Ring
@@ -205,8 +207,8 @@ impl Workload {
         }
     }
 
-    /// Two lengths whose difference in instructions is that of so many units, `shorter` times
-    /// shorter than usual.
+    /// Returns two lengths whose difference in instructions is that of so many units, `shorter`
+    /// times shorter than usual.
     pub fn counting_lengths(self, shorter: u64) -> [u64; 2] {
         let usual = match self {
             Self::Pipe => [2_000, 12_000],
@@ -219,7 +221,7 @@ impl Workload {
 }
 
 impl Implementation {
-    /// As in reports and on the command line.
+    /// Returns the name used in reports and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Warpweave => "warpweave",
@@ -232,32 +234,32 @@ impl Implementation {
         }
     }
 
-    /// The style by which the SystemC program knows it.
+    /// Returns the style name in the SystemC program, if the implementation uses SystemC.
     pub fn systemc_style(self) -> Option<&'static str> {
         self.name().strip_prefix("systemc_")
     }
 }
 
-/// What one run of a workload gave.
+/// Result of one run of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// CPU nanoseconds of the run phase.
+    /// CPU time of the run phase, in nanoseconds.
     pub ns: u64,
-    /// Units of work done in it.
+    /// Units of work done in the run phase.
     pub units: u64,
-    /// What was computed; the same for everybody who keeps the same semantics.
+    /// Checksum of the computed results; equal for all implementations with the same semantics.
     pub checksum: u64,
-    /// Resident bytes that elaboration added, where that is measured.
+    /// Resident bytes added by elaboration, if measured.
     pub bytes: u64,
 }
 
 impl Sample {
-    /// Of the run phase.
+    /// CPU nanoseconds per unit of the run phase.
     pub fn ns_per_unit(&self) -> f64 {
         self.ns as f64 / self.units.max(1) as f64
     }
 
-    /// One line of numbers, read back by [`Sample::parse`].
+    /// Formats one line of numbers, read back by [`Sample::parse`].
     pub fn line(&self) -> String {
         let Self {
             ns,
@@ -268,7 +270,7 @@ impl Sample {
         format!("{ns} {units} {checksum} {bytes}")
     }
 
-    /// Reads a line of at least nanoseconds and units.
+    /// Parses a line of at least nanoseconds and units.
     pub fn parse(line: &str) -> Option<Self> {
         let mut numbers = line.split_whitespace().map(|word| word.parse().ok());
         let mut optional = || numbers.next().unwrap_or(Some(0));
@@ -281,26 +283,26 @@ impl Sample {
     }
 }
 
-/// A checksum to which every part of a model adds what it has computed when it is dropped, so that
-/// nothing but a sum per part is kept while time is measured.
+/// Checksum accumulated on drop: each part of a model adds its result when dropped. Only a sum per
+/// part is kept while time is measured.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<AtomicU64>);
 
 impl Tally {
-    /// Adds what the part at `place` computed; parts may come in any order.
+    /// Adds the result of the part at `place`. The order of parts does not matter.
     pub fn add(&self, place: u64, value: u64) {
         // Mixing keeps places and values apart.
         let mixed = mix(value ^ (place + 1).wrapping_mul(GAMMA));
         self.0.fetch_add(mixed, Ordering::Relaxed);
     }
 
-    /// What was added so far.
+    /// Returns the checksum accumulated so far.
     pub fn sum(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Whether module `i` of a ring of `modules` starts with one of `tokens` evenly spread tokens.
+/// True if module `i` of a ring of `modules` starts with one of `tokens` evenly spread tokens.
 pub fn starts_with_token(i: u64, modules: u64, tokens: u64) -> bool {
     i * tokens / modules != (i + 1) * tokens / modules
 }

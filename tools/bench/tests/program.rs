@@ -1,4 +1,4 @@
-//! The program as it is called: its JSON, and its gate.
+//! Tests of the program as a user calls it: its JSON, and its gate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ fn has_valgrind() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok()
 }
 
-/// What a package is built from: crates with the features that are asked of them.
+/// Lists the crates from which a package is built, with their requested features.
 fn built_from(package: &str) -> BTreeSet<String> {
     let tree = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--offline", "--edges", "normal,build"])
@@ -101,7 +101,7 @@ fn the_gate_fails_on_a_table_that_is_too_low_and_passes_on_one_that_is_not() {
     assert!(gate("1000000.0").status.success());
 }
 
-/// A program that says what the report of a run says, and else does next to nothing.
+/// Creates a program that prints a run's report and does almost nothing else.
 #[cfg(unix)]
 fn program_of_wavefront_instructions(folder: &Path, count: u64) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;

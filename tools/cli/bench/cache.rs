@@ -1,4 +1,4 @@
-//! `warpweave bench cache`.
+//! `warpweave bench cache`: drives the cache with an access trace.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,24 +25,25 @@ use super::name_outputs;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Trace of accesses: columns rw, addr_hex; plain or gzip.
+    /// Access trace with the columns rw, addr_hex; plain or gzip.
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
-    /// Geometry of the reference table (L1_16k_4w, L1_16k_4w_l64, L1_32k_8w, L1_32k_dm, L1_48k_6w,
-    /// L2_128k_16w, L2_256k_8w_l64, L1_16k_4w+L2_128k_16w): tags alone, without time; or a
-    /// description file of a cache and the latency of the memory below it: the whole component.
+    /// Geometry of the reference table, or a description file. Geometries (L1_16k_4w,
+    /// L1_16k_4w_l64, L1_32k_8w, L1_32k_dm, L1_48k_6w, L2_128k_16w, L2_256k_8w_l64,
+    /// L1_16k_4w+L2_128k_16w) simulate tags only, without timing. A description file gives a cache
+    /// and the memory latency below it and simulates the whole component.
     #[arg(long, value_name = "NAME|FILE.ron")]
     preset: String,
-    /// Which line of a full set leaves (with a geometry; a description file says it itself).
+    /// Replacement policy for a geometry; a description file gives its own.
     #[arg(long, value_enum)]
     policy: Option<UsualName>,
-    /// Run the trace so many times, the cache keeping its content.
+    /// Run the trace this many times, keeping the cache content.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=REPEAT_MAX))]
     repeat: u32,
     /// Write a row per access: hit or miss.
     #[arg(long, value_name = "OUT.csv")]
     per_request: Option<PathBuf>,
-    /// Form of the report on standard output.
+    /// Output format of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -80,7 +81,7 @@ impl From<UsualName> for Policy<Replacement> {
     }
 }
 
-/// What the host spent on the run, without reading and writing files.
+/// Host cost of the run, without reading and writing files.
 #[derive(Serialize)]
 struct Host {
     cpu_s: f64,
@@ -102,7 +103,7 @@ struct Row {
     result: &'static str,
 }
 
-/// Accesses of which results are kept one by one.
+/// Maximum number of accesses whose results are kept individually.
 const ACCESSES_KEPT_MAX: u64 = 1 << 24;
 
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
@@ -119,10 +120,10 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     Ok(ended(0, [told, written]))
 }
 
-/// Report, and of every access whether it hit, if `--per-request` asks for it.
+/// Report and, if `--per-request` is given, a hit flag for every access.
 type Outcome = (String, Vec<bool>);
 
-/// Refuses to repeat a trace until more accesses are kept than there is room for.
+/// Rejects a repeat count that would keep more accesses than the limit.
 fn check_kept(arguments: &Arguments, trace: &[Access]) -> Result<(), Failure> {
     let accesses = trace.len() as u64 * u64::from(arguments.repeat);
     if arguments.repeat == 1 || accesses <= ACCESSES_KEPT_MAX {

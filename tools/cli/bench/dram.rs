@@ -1,4 +1,4 @@
-//! `warpweave bench dram`.
+//! `warpweave bench dram`: drives the GDDR5 controller with a request trace.
 
 use std::path::{Path, PathBuf};
 
@@ -19,27 +19,28 @@ use super::name_outputs;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Request trace: comma-separated text, plain or gzip, with the columns arrival, rw, and either
-    /// bg, ba, row and col (and channel, where there are several) or a byte address.
+    /// Request trace: comma-separated text, plain or gzip, with the columns arrival and rw. The
+    /// location is either bg, ba, row and col (and channel, if there are several) or a byte
+    /// address.
     #[arg(long, value_name = "FILE", required_unless_present = "judge")]
     trace: Option<PathBuf>,
     /// Name of a preset (A, B, D, R, ...), or a RON file that describes a `Gddr5(...)`.
     #[arg(long, value_name = "NAME|FILE.ron")]
     preset: String,
-    /// Writes when each request was accepted and done.
+    /// Write the acceptance and completion cycle of each request.
     #[arg(long, value_name = "OUT.csv")]
     per_request: Option<PathBuf>,
-    /// Writes every command of the (only or first) channel.
+    /// Write every command of the (only or first) channel.
     #[arg(long, value_name = "OUT.csv")]
     commands: Option<PathBuf>,
-    /// Runs nothing: judges a command trace, as `--commands` writes it, by the timing of the preset;
-    /// exit code 1 if a rule is broken.
+    /// Check a command trace, as written by `--commands`, against the timing of the preset instead
+    /// of running. Exits with code 1 if a rule is broken.
     #[arg(long, value_name = "COMMANDS.csv", conflicts_with_all = ["trace", "per_request", "commands", "repeat"])]
     judge: Option<PathBuf>,
-    /// Runs this many times, for the speed.
+    /// Run this many times, to measure the speed.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=REPEAT_MAX))]
     repeat: u32,
-    /// Form of the report on standard output.
+    /// Output format of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -1,4 +1,4 @@
-//! `warpweave bench`: one component under a request trace.
+//! `warpweave bench`: drives one component with a request trace.
 
 mod cache;
 mod dram;
@@ -12,17 +12,17 @@ use warpweave_framework::{Environment, Registry};
 
 use crate::outcome::CommandResult;
 
-/// How often a trace may be run for the speed.
+/// Maximum number of repetitions of a trace.
 const REPEAT_MAX: i64 = 10_000;
 
-/// Which component to drive.
+/// Drive one component with a request trace and report its performance.
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
-    /// The GDDR5 controller.
+    /// Drive the GDDR5 controller with a request trace.
     Dram(dram::Arguments),
-    /// The crossbar.
+    /// Drive a network, crossbar or router, with a packet trace.
     Noc(noc::Arguments),
-    /// The cache.
+    /// Drive the cache with an access trace.
     Cache(cache::Arguments),
 }
 
@@ -37,8 +37,8 @@ pub(crate) fn bench(registry: &Registry, command: &BenchCommand, budget: &Budget
     }
 }
 
-/// Tests whether the files that options name can be written and are others than the trace and the
-/// description of the component, if that is a file.
+/// Checks that the output files are writable. They must differ from the trace and from the
+/// component's description file, if it has one.
 fn name_outputs(
     trace: &Path,
     preset: &str,

@@ -1,4 +1,4 @@
-//! `warpweave bench noc`.
+//! `warpweave bench noc`: drives a network with a packet trace.
 
 use std::path::PathBuf;
 
@@ -22,21 +22,21 @@ pub(crate) struct Arguments {
     /// voqdeep_i4, voqdeep_s2, or a RON file with `Router(…)` or `Switch(…)`.
     #[arg(long, value_name = "NAME|FILE.ron")]
     preset: String,
-    /// Input ports; by default as many as the trace names.
+    /// Number of input ports; by default as many as the trace uses.
     #[arg(long)]
     inputs: Option<usize>,
-    /// Output ports; by default as many as the trace names.
+    /// Number of output ports; by default as many as the trace uses.
     #[arg(long)]
     outputs: Option<usize>,
-    /// Writes the trace with `inject` and `arrive` cycles of every packet.
+    /// Write the trace with the `inject` and `arrive` cycles of every packet.
     #[arg(long, value_name = "OUT.csv")]
     per_request: Option<PathBuf>,
-    /// Form of the report on standard output.
+    /// Output format of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// The report and what it cost.
+/// Report of a run with its host cost.
 #[derive(Serialize)]
 struct Timed {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! `warpweave new component`.
+//! `warpweave new component`: writes the file of a component.
 
 use std::path::Path;
 
@@ -8,10 +8,11 @@ use super::name::{ComponentName, mentions};
 use super::write_new;
 use crate::outcome::Failure;
 
-/// A component in a memory wire. Its name, `Throttle`, gives way to the one that is asked for.
+/// Template of a component in a memory wire. Its name, `Throttle`, is replaced by the requested
+/// one.
 pub(super) const TEMPLATE: &str = include_str!("../templates/program/src/throttle.rs");
 
-/// Writes the component's file into the folder `out`; returns what to do with it.
+/// Writes the component's file into the folder `out`. Returns instructions for its use.
 pub(super) fn write(registry: &Registry, name: &str, out: &Path) -> Result<String, Failure> {
     let name = ComponentName::parse(name).map_err(Failure::InputText)?;
     let ComponentName { kind, module } = &name;
@@ -38,7 +39,7 @@ pub(super) fn write(registry: &Registry, name: &str, out: &Path) -> Result<Strin
     ))
 }
 
-/// The template for a component of this name.
+/// Returns the template with the component's name replaced.
 fn renamed(kind: &str) -> String {
     TEMPLATE.replace("Throttle", kind)
 }

@@ -1,8 +1,8 @@
-//! `warpweave new`: templates to start from.
+//! `warpweave new`: creates components, policies and programs from templates.
 //!
-//! `name.rs` says which names fit, `component.rs`, `policy.rs` and `program.rs` write. The templates are
-//! files in `templates/program/`, a crate whose component the tests of this repository compile and
-//! run, and the policies of `tests/third-party/`.
+//! `name.rs` checks names; `component.rs`, `policy.rs` and `program.rs` write files. The templates
+//! are the files in `templates/program/`, a crate whose component is compiled and run by this
+//! repository's tests, and the policies of `tests/third-party/`.
 
 mod component;
 mod name;
@@ -19,18 +19,18 @@ use warpweave_framework::Registry;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
 
-/// What to begin.
+/// Subcommands that create new files from templates.
 #[derive(Subcommand)]
 pub(crate) enum NewCommand {
     /// Write the file of a component: specification, ports, one cycle's work, state, statistics,
     /// tests.
     ///
-    /// The template stands in a memory wire and passes requests on at a bounded rate.
+    /// The template component is placed in a memory wire and passes requests on at a bounded rate.
     Component {
         /// Name of the kind in description files, such as `WriteCounter`; the file is then
         /// `write_counter.rs`.
         name: String,
-        /// Folder of the file.
+        /// Folder in which to write the file.
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
@@ -39,25 +39,25 @@ pub(crate) enum NewCommand {
         /// Name of the policy in description files, such as `TwoOldest`; the file is then
         /// `two_oldest.rs`.
         name: String,
-        /// Its role, as `warpweave list policies` names it.
+        /// Role of the policy, as shown by `warpweave list policies`.
         #[arg(long, default_value = "wavefront_scheduler")]
         role: String,
-        /// Folder of the file.
+        /// Folder in which to write the file.
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
-    /// Write a crate: a program with all of Warpweave's commands and a component of its own, the
+    /// Write a crate: a program with all of Warpweave's commands and its own component, the
     /// component's tests, and a scenario that uses it.
     ///
-    /// The program depends on Warpweave by the path of its sources: those this program was built
-    /// from, or the ones that --warpweave names.
+    /// The program depends on Warpweave by the path of its sources: those used to build this
+    /// program, or those given by --warpweave.
     Program {
         /// Name of the crate and of its folder.
         name: String,
-        /// Folder in which to make the crate's folder.
+        /// Folder in which to create the crate's folder.
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
-        /// Folder of Warpweave's sources to depend on.
+        /// Folder of the Warpweave sources to depend on.
         #[arg(long, value_name = "PATH", default_value = env!("CARGO_MANIFEST_DIR"), hide_default_value = true)]
         warpweave: PathBuf,
     },
@@ -82,7 +82,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     Output::write_new(path, text.as_bytes()).map_err(not_new)
 }
 
-/// Why something new could not be written.
+/// Converts the reason that a new file could not be written into a failure.
 fn not_new(failed: OutputError) -> Failure {
     match failed.error.kind() {
         ErrorKind::AlreadyExists => Failure::InputText(format!(

@@ -1,23 +1,22 @@
-//! Names of components and crates, in the forms that Rust and cargo want.
+//! Names of components and crates, in the forms required by Rust and cargo.
 
-/// Letters of the longest name: file systems and cargo's messages want short ones.
+/// Maximum length of a name, since file systems and cargo's messages need short ones.
 const LENGTH_MAX: usize = 64;
 
-/// A component's name as its type and as its file.
+/// Component name in two forms: as its type and as its file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ComponentName {
-    /// Of the type, and in description files: `WriteCounter`.
+    /// Name of the type, and in description files: `WriteCounter`.
     pub(super) kind: String,
-    /// Of the module: `write_counter`.
+    /// Name of the module and its file: `write_counter`.
     pub(super) module: String,
 }
 
 impl ComponentName {
-    /// Reads a name that is written in any of the usual ways: `WriteCounter`, `write_counter`,
-    /// `write-counter`.
+    /// Parses a name in any of the usual forms: `WriteCounter`, `write_counter`, `write-counter`.
     ///
     /// # Errors
-    /// What is wrong with a name that cannot be one of Rust, with what would be right.
+    /// Returns an error with the problem and a valid form if it cannot be a Rust name.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         check_letters(text)?;
         let words = words(text);
@@ -45,7 +44,7 @@ impl ComponentName {
 /// Checks the name of a crate that becomes a program.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns an error with the problem if the name is invalid.
 pub(super) fn check_program(name: &str) -> Result<(), String> {
     check_letters(name)?;
     let module = name.replace('-', "_");
@@ -63,7 +62,7 @@ pub(super) fn check_program(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `name` occurs in `text` as a whole word.
+/// True if `name` occurs in `text` as a whole word.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .any(|word| word == name)
@@ -87,7 +86,7 @@ fn check_letters(name: &str) -> Result<(), String> {
     ))
 }
 
-/// The words of a name: apart at `_` and `-`, and where a capital letter begins one.
+/// Splits a name into words: at `_` and `-`, and before capital letters.
 fn words(name: &str) -> Vec<String> {
     let letters: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];
@@ -124,7 +123,7 @@ fn taken_by_dependency(name: &str) -> String {
     format!("`{name}` is a crate that the program uses\nhint: choose another name")
 }
 
-/// Words of Rust, those it keeps for later included.
+/// Keywords of Rust, including those reserved for future use.
 const KEYWORDS: [&str; 52] = [
     "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue",
     "crate", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if",
@@ -133,7 +132,7 @@ const KEYWORDS: [&str; 52] = [
     "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Crates that a program of the template can name.
+/// Crates that a program made from the template can name.
 const DEPENDENCIES: [&str; 8] = [
     "alloc",
     "core",
@@ -148,7 +147,7 @@ const DEPENDENCIES: [&str; 8] = [
 /// Files of `src/` that are not modules.
 const OTHER_FILES: [&str; 2] = ["lib", "main"];
 
-/// Folders beside a built program.
+/// Names of folders next to a built program.
 const BUILD_FOLDERS: [&str; 4] = ["build", "deps", "examples", "incremental"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `warpweave new policy`.
+//! `warpweave new policy`: writes the file of a policy.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::name::{ComponentName, mentions};
 use super::write_new;
 use crate::outcome::Failure;
 
-/// A policy to start from: its role, its name, which gives way to the one that is asked for, its file,
-/// and a field of a description that holds one.
+/// Template of a policy: its role, its name (replaced by the requested one), its file, and a field
+/// of a description that holds one.
 struct Template {
     role: &'static str,
     name: &'static str,
@@ -18,8 +18,8 @@ struct Template {
     field: &'static str,
 }
 
-/// One template per role of Warpweave's own blocks: the policies of the crate that shows how another
-/// crate adds them.
+/// Templates, one per role of Warpweave's own blocks, taken from the example crate with third-party
+/// policies.
 const TEMPLATES: [Template; 8] = [
     Template {
         role: "wavefront_scheduler",
@@ -71,7 +71,7 @@ const TEMPLATES: [Template; 8] = [
     },
 ];
 
-/// Writes the policy's file into the folder `out`; returns what to do with it.
+/// Writes the policy's file into the folder `out`. Returns instructions for its use.
 pub(super) fn write(
     registry: &Registry,
     name: &str,

@@ -1,4 +1,4 @@
-//! `warpweave new program`.
+//! `warpweave new program`: writes a crate with a component.
 
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
@@ -10,7 +10,7 @@ use super::name::check_program;
 use super::not_new;
 use crate::outcome::Failure;
 
-/// Paths in the crate and texts. The workload is one of Warpweave's own.
+/// Paths and texts of the files in the crate. The workload is one of Warpweave's own.
 const FILES: [(&str, &str); 9] = [
     (
         "Cargo.toml",
@@ -41,12 +41,12 @@ const FILES: [(&str, &str); 9] = [
     ),
 ];
 
-/// Stands for the crate's name in the template.
+/// Placeholder for the crate's name in the template.
 const NAME: &str = "new-program";
-/// Stands for the folder of Warpweave's sources, seen from the template's folder.
+/// Placeholder for the folder of Warpweave's sources, relative to the template's folder.
 const SOURCES: &str = "\"../../../..\"";
 
-/// Makes the crate's folder in the folder `out`; returns what to do with it.
+/// Creates the crate's folder in the folder `out`. Returns instructions for its use.
 pub(super) fn write(name: &str, out: &Path, warpweave: &Path) -> Result<String, Failure> {
     check_program(name).map_err(Failure::InputText)?;
     let sources = sources(warpweave)?;
@@ -71,7 +71,7 @@ pub(super) fn write(name: &str, out: &Path, warpweave: &Path) -> Result<String, 
     ))
 }
 
-/// The folder of Warpweave's sources as an absolute path, if it is one.
+/// Returns the absolute path of Warpweave's sources, or an error if it is not such a folder.
 fn sources(folder: &Path) -> Result<PathBuf, Failure> {
     let no_sources = |problem: &str| {
         Failure::InputText(format!(

@@ -1,4 +1,4 @@
-//! Many inputs of one kind and seed, and what became of them.
+//! Runs many inputs of one kind and seed and collects the outcomes.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,17 +16,17 @@ use crate::shrink::shrunk;
 use crate::through::{Program, limited};
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict};
 
-/// What one input may take.
+/// Time and memory limits for one input.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Time.
+    /// Maximum wall-clock time for one input.
     pub time: Duration,
-    /// Address space.
+    /// Maximum address space for one input, in bytes.
     pub memory_bytes: u64,
 }
 
 impl Default for Limits {
-    /// Twenty seconds and four gibibytes: far more than the inputs of the folder need.
+    /// Returns twenty seconds and four gibibytes, far more than the inputs of the folder need.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(20),
@@ -35,56 +35,56 @@ impl Default for Limits {
     }
 }
 
-/// Against what the inputs are tried.
+/// Target on which the inputs are tried.
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// The libraries, in worker processes: this program with the argument `worker`.
     LibraryTargets(PathBuf),
-    /// The program at a path.
+    /// The program at this path, one child process per input.
     Through(PathBuf),
 }
 
-/// Inputs of a kind and a seed, `from` the first on.
+/// Range of inputs of one kind and seed, starting at `from`.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// Their kind.
+    /// Kind of the inputs to be mutated.
     pub kind: Kind,
-    /// Their seed.
+    /// Seed from which all mutations are derived.
     pub seed: u64,
-    /// Number of the first.
+    /// Number of the first input to try.
     pub from: u64,
-    /// How many.
+    /// Number of inputs to try in total.
     pub count: u64,
-    /// Against what.
+    /// Target on which the inputs are tried.
     pub mode: Mode,
-    /// What each may take.
+    /// Time and memory limits for each input.
     pub limits: Limits,
-    /// How many are tried at a time.
+    /// Number of inputs tried concurrently.
     pub jobs: usize,
 }
 
-/// An input that broke a promise.
+/// Input that broke a promise, with its fault.
 #[derive(Clone, Debug)]
 pub struct BrokenPromise {
-    /// Its number.
+    /// Number of the input within its seed.
     pub number: u64,
-    /// What happened.
+    /// Fault caused by the input, with its evidence.
     pub fault: Fault,
 }
 
-/// What became of the inputs.
+/// Outcomes of a campaign's inputs by category.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Inputs that were taken.
+    /// Number of inputs that were accepted.
     pub accepted: u64,
-    /// Inputs that were refused with a reason and a place.
+    /// Number of inputs that were rejected with a reason and a position.
     pub refused: u64,
-    /// Those that broke a promise, by number.
+    /// Inputs that broke a promise, sorted by number.
     pub found: Vec<BrokenPromise>,
 }
 
 impl Tally {
-    /// Inputs tried.
+    /// Returns the total number of inputs tried.
     pub fn inputs(&self) -> u64 {
         self.accepted + self.refused + self.found.len() as u64
     }
@@ -104,7 +104,7 @@ impl Tally {
         self.found.sort_by_key(|found| found.number);
     }
 
-    /// The first input of every cause, with how many share it.
+    /// Returns the first input of every cause, with the number of inputs that share it.
     pub fn causes(&self) -> Vec<(&BrokenPromise, usize)> {
         let mut causes: BTreeMap<String, (&BrokenPromise, usize)> = BTreeMap::new();
         for found in &self.found {
@@ -113,7 +113,7 @@ impl Tally {
         causes.into_values().collect()
     }
 
-    /// A line for each cause; nothing when no input broke a promise.
+    /// Formats a line for each cause. The text is empty if no input broke a promise.
     pub fn told(&self) -> String {
         let causes = self.causes().into_iter();
         let line = |(found, count): (&BrokenPromise, usize)| {
@@ -127,13 +127,13 @@ impl Tally {
 }
 
 impl Campaign {
-    /// Tries all inputs.
+    /// Tries all inputs of the campaign.
     ///
     /// # Errors
-    /// When the host refuses folders or processes.
+    /// Returns an error if the host cannot create folders or processes.
     ///
     /// # Panics
-    /// When a thread of its own panicked.
+    /// Panics if one of its own threads panicked.
     pub fn run(&self) -> io::Result<Tally> {
         let folder = self.folder()?;
         let mut tally = Tally::default();
@@ -158,7 +158,7 @@ impl Campaign {
         }
     }
 
-    /// Every `jobs`th input, from that of this job on.
+    /// Tries every `jobs`th input, starting with the first of this job.
     fn job(&self, job: usize, folder: &Folder) -> io::Result<Tally> {
         let mut tally = Tally::default();
         let until = self.from + self.count;
@@ -180,8 +180,8 @@ impl Campaign {
         Ok(tally)
     }
 
-    /// Has a worker try the inputs from `next` on, until it is through or one ends it. Returns the
-    /// number with which to go on.
+    /// Runs a worker on the inputs from `next` on, until it finishes or an input ends it. Returns
+    /// the number of the next input to try.
     fn worker(&self, path: &Path, next: u64, until: u64, tally: &mut Tally) -> io::Result<u64> {
         let mut command = limited(path, self.limits);
         let numbers = [self.seed, next, until, self.jobs as u64].map(|n| n.to_string());
@@ -232,7 +232,7 @@ impl Campaign {
         }
     }
 
-    /// Notes what ended a worker, and the number with which another goes on.
+    /// Records the fault that ended a worker. Returns the number with which the next worker starts.
     fn past(
         &self,
         begun: Option<u64>,
@@ -248,11 +248,11 @@ impl Campaign {
         Ok(number + self.jobs as u64)
     }
 
-    /// A small input that fails as `found` does, with the command that reads it. Aborts and hangs are
-    /// tried one process each.
+    /// Finds a small input that fails like `found`. Returns it with the command that reads it.
+    /// Aborts and hangs are tried in one process each.
     ///
     /// # Errors
-    /// When the host refuses folders or processes.
+    /// Returns an error if the host cannot create folders or processes.
     pub fn shrink(&self, found: &BrokenPromise, tries: usize) -> io::Result<(Case, String)> {
         let folder = self.folder()?;
         let case = Case::new(self.kind, self.seed, found.number, &folder)?;
@@ -267,7 +267,7 @@ impl Campaign {
     }
 }
 
-/// What a worker said of an input.
+/// Parses a worker's verdict on an input.
 fn told(line: &str) -> Verdict {
     let fault = |kind, seen: &str| Err(Fault::new(kind, &seen.replace("\\n", "\n")));
     let (word, seen) = line.split_once(' ').unwrap_or((line, ""));
@@ -282,7 +282,7 @@ fn told(line: &str) -> Verdict {
     }
 }
 
-/// Lines that a child prints, as they come.
+/// Receives the lines printed by a child as they arrive.
 fn lines_of(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = unbounded();
     let out = child.stdout.take().expect("it was piped");

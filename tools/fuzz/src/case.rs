@@ -1,4 +1,4 @@
-//! One mutated input.
+//! Mutated input: one changed file of a folder.
 
 use std::io;
 
@@ -12,22 +12,23 @@ use crate::kind::{Kind, OVERRIDE};
 use crate::mutate::{Words, flip, mutated};
 use crate::sealed;
 
-/// One mutated input: a file of a [`Folder`] with other contents.
+/// Mutated input: a file of a [`Folder`] with other contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// What it is an input of.
+    /// Kind of input that the file is.
     pub kind: Kind,
-    /// Its number among those of the seed.
+    /// Number of the input within its seed.
     pub number: u64,
-    /// The file.
+    /// Name of the changed file within the folder.
     pub file: &'static str,
-    /// What is in it.
+    /// New contents of the changed file.
     pub bytes: Vec<u8>,
-    /// Chooses among the ways in which the input may be used.
+    /// Random number that selects one of the ways to use the input.
     pub way: u64,
 }
 
-/// Command lines to start from, an argument a line; what writes only writes into the folder.
+/// Command lines to start from, one argument per line. Commands that write only write into the
+/// folder.
 const COMMANDS: [&[&str]; 16] = [
     &["run", "plain.ron", "--quiet", "--set", "limits.cycles=2000"],
     &[
@@ -113,10 +114,10 @@ const COMMANDS: [&[&str]; 16] = [
 ];
 
 impl Case {
-    /// Input `number` of a kind and a seed.
+    /// Creates input `number` of a kind and a seed.
     ///
     /// # Errors
-    /// When the unchanged file cannot be unpacked.
+    /// Returns an error if the unchanged file cannot be unpacked.
     pub fn new(kind: Kind, seed: u64, number: u64, folder: &Folder) -> io::Result<Self> {
         let mut rng = Rng::with_seed(nth(nth(seed, kind as u64), number));
         let files = kind.files();
@@ -156,7 +157,7 @@ impl Case {
         })
     }
 
-    /// A file as it is, to see that the folder's inputs mean something before they are changed.
+    /// Returns a file unchanged, to check that the folder's inputs are valid before mutation.
     pub fn unchanged(kind: Kind, file: &'static str, folder: &Folder) -> Self {
         Self {
             kind,
@@ -167,7 +168,7 @@ impl Case {
         }
     }
 
-    /// The override or the arguments that the file of such a case holds, a line each.
+    /// Returns the override or the arguments held by the file of such a case, one per line.
     pub fn lines(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.bytes);
         text.split('\n')
@@ -184,7 +185,7 @@ fn is_packed(name: &str) -> bool {
     matches!(ending(name), "gz" | "zst" | "xz" | "tracez")
 }
 
-/// What is at the edge of what traces may say.
+/// Values at the limits of the trace format.
 const LIMITS_OF_TRACES: &[u8] =
     b"-grid dim = (4294967295,65535,65535)\n-block dim = (1024,1,1)\n-block dim = (1,1024,1024)\n\
     -grid dim = (1073741824,1,1)\n-shmem = 16777216\n-nregs = 255\n-shmem base_addr = 0xffffffffffffffff\n\
@@ -194,7 +195,7 @@ const LIMITS_OF_TRACES: &[u8] =
     0000 00000003 0 STL 1 R2 4 2 0x7f2002fffce0 9223372036854775807 0\n\
     MemcpyHtoD,0xffffffffffffffff,18446744073709551615\nMemcpyHtoD,0x0,18446744073709551615\n";
 
-/// Texts of the family of a kind.
+/// Returns the texts in the same family as a kind.
 fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
     let files = match kind {
         Kind::Scenario | Kind::System | Kind::Workload | Kind::Preset | Kind::Energy => [
@@ -224,7 +225,7 @@ fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
     }
 }
 
-/// One to three overrides, one of them changed.
+/// Generates one to three overrides, one of them mutated.
 fn overrides(original: &[u8], words: &Words<'_>, rng: &mut Rng) -> Vec<u8> {
     let lines: Vec<_> = original.trim_ascii().split(|b| *b == b'\n').collect();
     let mut text = mutated(lines[rng.usize(..lines.len())], words, rng);
@@ -237,7 +238,7 @@ fn overrides(original: &[u8], words: &Words<'_>, rng: &mut Rng) -> Vec<u8> {
     text
 }
 
-/// A command line with arguments lost, doubled, exchanged, or written wrongly.
+/// Generates a command line with arguments dropped, duplicated, swapped, or misspelled.
 fn arguments(rng: &mut Rng) -> Vec<u8> {
     let pick = |rng: &mut Rng| COMMANDS[rng.usize(..COMMANDS.len())];
     let mut line: Vec<Vec<u8>> = pick(rng).iter().map(|a| a.as_bytes().to_vec()).collect();
@@ -276,7 +277,7 @@ fn arguments(rng: &mut Rng) -> Vec<u8> {
     line.join(&b'\n')
 }
 
-/// An argument that cannot lead a command out of its folder, nor be longer than the host takes.
+/// Sanitizes an argument so that no command leaves its folder and it is not too long for the host.
 fn harmless(mut argument: Vec<u8>) -> Vec<u8> {
     argument.truncate(40_000);
     argument.retain(|byte| !matches!(byte, b'/' | b'\n' | 0));

@@ -1,4 +1,4 @@
-//! Checkpoints of several machines and moments, and the forging of what is in them.
+//! Checkpoints of several machines and moments, and forgery of their contents.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -12,24 +12,24 @@ use warpweave_trace::Program;
 
 use crate::folder::registry;
 
-/// A machine and a cycle at which it is saved.
+/// Machine and cycle at which a checkpoint is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The composed machine as the first accesses are under way.
+    /// Composed machine with the first accesses in flight.
     Early,
-    /// The composed machine with its caches and queues full.
+    /// Composed machine with its caches and queues full.
     Middle,
-    /// The tiny machine as it comes.
+    /// Tiny machine without any changes.
     Plain,
-    /// Breadth-first search between two launches.
+    /// Breadth-first search, saved between two launches.
     Late,
 }
 
 impl Moment {
-    /// All of them.
+    /// All moments, in order of declaration.
     pub const ALL: [Self; 4] = [Self::Early, Self::Middle, Self::Plain, Self::Late];
 
-    /// The checkpoint's name in a [`Folder`](crate::Folder).
+    /// Returns the checkpoint's file name in a [`Folder`](crate::Folder).
     pub fn file(self) -> &'static str {
         match self {
             Self::Early => "early.wwc",
@@ -39,7 +39,7 @@ impl Moment {
         }
     }
 
-    /// The scenario that is saved.
+    /// Returns the file name of the saved scenario.
     pub fn scenario(self) -> &'static str {
         match self {
             Self::Early | Self::Middle => "test.ron",
@@ -48,7 +48,7 @@ impl Moment {
         }
     }
 
-    /// The core cycle after which it is saved.
+    /// Returns the core cycle after which the machine is saved.
     pub(crate) fn cycle(self) -> u64 {
         match self {
             Self::Early => 170,
@@ -58,30 +58,30 @@ impl Moment {
         }
     }
 
-    /// The machine at this moment.
+    /// Builds the machine and runs it to this moment.
     ///
     /// # Panics
-    /// When its files are refused.
+    /// Panics if the files of the machine are rejected.
     pub fn machine(self, folder: &Path) -> Machine {
         let mut machine = machine_of(folder, self.scenario());
         machine.advance(self.cycle(), &Arc::new(AtomicBool::new(false)));
         machine
     }
 
-    /// The scenario that is saved and its program.
+    /// Loads the saved scenario and its program.
     pub(crate) fn prepared(self, folder: &Path) -> (Scenario, Arc<Program>) {
         prepared(folder, self.scenario())
     }
 }
 
-/// The machine of a scenario before its first cycle.
+/// Builds the machine of a scenario, before its first cycle.
 pub(crate) fn machine_of(folder: &Path, scenario: &str) -> Machine {
     let (scenario, program) = prepared(folder, scenario);
     let machine = scenario.machine(&registry(), &program);
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// A scenario and its program.
+/// Loads a scenario and emulates its program.
 pub(crate) fn prepared(folder: &Path, scenario: &str) -> (Scenario, Arc<Program>) {
     let loaded = Scenario::load(&folder.join(scenario), &[]);
     let scenario = loaded.unwrap_or_else(|problems| panic!("{problems}"));
@@ -89,12 +89,12 @@ pub(crate) fn prepared(folder: &Path, scenario: &str) -> (Scenario, Arc<Program>
     (scenario, program)
 }
 
-/// Bytes before the compressed rest: magic, format, length, digest.
+/// Number of bytes before the compressed rest: magic, format, length, digest.
 const HEAD: usize = 52;
-/// Of them, magic and format.
+/// Number of header bytes for magic and format.
 const NAME: usize = 12;
 
-/// A checkpoint taken apart, to be put together with other contents and the right checksum.
+/// Disassembled checkpoint, to be reassembled with other contents and the right checksum.
 pub struct Forger {
     name: Vec<u8>,
     version: String,
@@ -103,10 +103,10 @@ pub struct Forger {
 }
 
 impl Forger {
-    /// Takes the bytes of a file apart.
+    /// Splits the bytes of a checkpoint file into its parts.
     ///
     /// # Errors
-    /// When they are no checkpoint of this version.
+    /// Returns an error if they are no checkpoint of this version.
     pub fn new(bytes: &[u8]) -> io::Result<Self> {
         let damaged = |_| io::Error::from(io::ErrorKind::InvalidData);
         let (head, rest) = bytes
@@ -123,18 +123,19 @@ impl Forger {
         })
     }
 
-    /// The parts that can be forged: the engine, what the caller keeps beside it, components, ends of
-    /// channels.
+    /// Returns the parts that can be forged: the engine, the caller's own state, components, and
+    /// channel ends.
     pub fn parts(&self) -> Vec<Vec<u8>> {
         let mut parts = self.checkpoint.encoded_parts();
         parts.push(self.beside.clone());
         parts
     }
 
-    /// A file with part `number` in this form; `None` when it is not even a value of its type.
+    /// Builds a file with part `number` replaced. Returns `None` if it is not even a value of its
+    /// type.
     ///
     /// # Panics
-    /// When there is no such part.
+    /// Panics if there is no such part.
     pub fn forged(&self, number: usize, part: Vec<u8>) -> Option<Vec<u8>> {
         let mut parts = self.checkpoint.encoded_parts();
         if number == parts.len() {
@@ -157,7 +158,7 @@ impl Forger {
         bytes
     }
 
-    /// A file in which one to three values of one part are others.
+    /// Builds a file in which one to three values of one part are changed.
     pub(crate) fn mutated(&self, rng: &mut Rng) -> Vec<u8> {
         let parts = self.parts();
         loop {
@@ -173,7 +174,7 @@ impl Forger {
     }
 }
 
-/// Numbers that lie at the edges of tables and types.
+/// Numbers at the limits of tables and types.
 pub(crate) const HOSTILE: [u64; 24] = [
     0,
     1,
@@ -201,8 +202,8 @@ pub(crate) const HOSTILE: [u64; 24] = [
     u64::MAX,
 ];
 
-/// Replaces one number of a part, as postcard writes numbers, by a hostile or a near one; now and then
-/// flips a bit instead.
+/// Replaces one postcard-encoded number of a part by a hostile or a nearby one. Sometimes it flips
+/// a bit instead.
 pub(crate) fn forge(part: &mut Vec<u8>, rng: &mut Rng) {
     if part.is_empty() {
         part.push(rng.u8(..));
@@ -222,7 +223,7 @@ pub(crate) fn forge(part: &mut Vec<u8>, rng: &mut Rng) {
     part.splice(at..at + length, number(new));
 }
 
-/// The number that begins here and the bytes it takes.
+/// Decodes the number that starts here. Returns its value and its length in bytes.
 fn number_at(bytes: &[u8]) -> (u64, usize) {
     let last = bytes.iter().take(10).position(|byte| byte & 0x80 == 0);
     let length = last.map_or(bytes.len().min(10), |last| last + 1);

@@ -1,4 +1,4 @@
-//! A folder with a small input of every kind, of which a case changes one file.
+//! Folder with a small input of every kind, of which a case changes one file.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -18,14 +18,14 @@ use crate::checkpoints::{Moment, machine_of, prepared};
 use crate::indexed::Indexed;
 use crate::kind::{ARGUMENTS, INDEXED, OVERRIDE};
 
-/// Files that lie in a temporary folder of their own.
+/// Files in a temporary folder, with their original contents.
 pub struct Folder {
     holder: TempDir,
-    /// Names and contents, to restore what a case changed.
+    /// Names and contents, to restore files changed by a case.
     files: Arc<Vec<(String, Vec<u8>)>>,
 }
 
-/// Description files taken from the repository as they are.
+/// Description files copied unchanged from the repository.
 const TAKEN: [&str; 6] = [
     "systems/tiny.ron",
     "workloads/vector_add.ron",
@@ -35,7 +35,7 @@ const TAKEN: [&str; 6] = [
     "workloads/cuda/bfs.ptx",
 ];
 
-/// Files of the reader of foreign files: their folder there, and here.
+/// Files from the foreign-format reader: their folder there, and here.
 const FOREIGN: [(&str, &str, &[&str]); 2] = [
     (
         "vectors",
@@ -112,32 +112,32 @@ const PACKED: [(&str, &str); 8] = [
     ("reference/dram/constraint_gaps.csv.gz", GAPS),
 ];
 
-/// Every override is a candidate for a change.
+/// Overrides, each a candidate for mutation.
 pub(crate) const OVERRIDES: &[u8] = b"unit[*].l1.ways=4\nparams.units=3\nclocks.core=650 MHz\n\
     workload.n=300\nworkload.block=32\nseed=7\nlimits.silent_cycles=1000\nemulation.order=Reversed\n\
     unit[0].cu.scheduler=Lrr\nunit[*].l1=(ways: 4, hit_latency_cycles: 3)\n\
     partition[*].dram.read_queue==2 * 4\nlimits.wall=\"2 s\"\n";
 
 impl Folder {
-    /// Makes the files; the trace, the checkpoints and the state hashes are those of short runs by the
-    /// libraries.
+    /// Creates the files. The trace, the checkpoints and the state hashes come from short runs by
+    /// the libraries.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if a file cannot be written.
     ///
     /// # Panics
-    /// When the unchanged inputs are refused, for then no case means anything.
+    /// Panics if the unchanged inputs are rejected, since no case would be meaningful then.
     pub fn new() -> io::Result<Self> {
         let mut folder = Self::descriptions()?;
         folder.record()?;
         Ok(folder)
     }
 
-    /// Makes the files; the trace, the checkpoints and the state hashes are those of short runs of
-    /// this program, which the names of files are part of.
+    /// Creates the files. The trace, the checkpoints and the state hashes come from short runs of
+    /// this program, since they depend on the file names it receives.
     ///
     /// # Errors
-    /// When the disk refuses, or the program refuses the unchanged inputs.
+    /// Returns an error if a file cannot be written, or the program rejects the unchanged inputs.
     pub fn of_program(program: &Path) -> io::Result<Self> {
         let mut folder = Self::descriptions()?;
         let path = folder.path();
@@ -172,7 +172,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The files that need no run.
+    /// Creates the files that need no run.
     fn descriptions() -> io::Result<Self> {
         let holder = tempfile::tempdir()?;
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -204,7 +204,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes a file of results folder `b` of that of `a`: one of its hashes has another value, so that
+    /// Derives a file of results folder `b` from that of `a`. One of its hashes differs, so that
     /// both runs are repeated.
     fn part(&self, name: &str) -> io::Result<()> {
         let text = fs::read_to_string(self.path().join("a").join(name))?;
@@ -220,7 +220,7 @@ impl Folder {
         fs::write(self.path().join("b").join(name), other)
     }
 
-    /// Takes what runs left among the files.
+    /// Adds the files written by runs to the folder's originals.
     fn keep_recorded(&mut self) -> io::Result<()> {
         let path = self.path();
         let mut recorded = vec!["run.wwt".to_owned(), "run.wwa".to_owned()];
@@ -236,10 +236,10 @@ impl Folder {
         Ok(())
     }
 
-    /// Another folder with the same files.
+    /// Creates another folder with the same files.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if a file cannot be written.
     pub fn copy(&self) -> io::Result<Self> {
         let copy = Self {
             holder: tempfile::tempdir()?,
@@ -249,22 +249,22 @@ impl Folder {
         Ok(copy)
     }
 
-    /// Where the files lie; a folder below the temporary one, so that `..` is nobody else's.
+    /// Path of the files. It is a folder below the temporary one, so that `..` is also private.
     pub fn path(&self) -> PathBuf {
         self.holder.path().join("case")
     }
 
-    /// The contents of a file as no case changed it.
+    /// Returns the original contents of a file.
     ///
     /// # Panics
-    /// When there is no such file.
+    /// Panics if there is no such file.
     pub fn original(&self, name: &str) -> &[u8] {
         let found = self.files.iter().find(|(file, _)| file == name);
         let (_, bytes) = found.unwrap_or_else(|| panic!("the folder has no {name}"));
         bytes
     }
 
-    /// Names and contents of the files as no case changed them.
+    /// Iterates over the names and original contents of the files.
     pub fn originals(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files
             .iter()
@@ -274,23 +274,23 @@ impl Folder {
     /// Changes a file until [`Folder::restore`].
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if the file cannot be written.
     pub fn change(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         fs::write(self.path().join(name), bytes)
     }
 
-    /// Takes a change back.
+    /// Restores the original contents of a file.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if the file cannot be written.
     pub fn restore(&self, name: &str) -> io::Result<()> {
         self.change(name, self.original(name))
     }
 
-    /// Removes everything and writes it again, after a command that may have written anywhere.
+    /// Deletes everything and writes it again, after a command that may have written anywhere.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error if a file cannot be written.
     pub fn renew(&self) -> io::Result<()> {
         for entry in fs::read_dir(self.holder.path())? {
             let path = entry?.path();
@@ -312,7 +312,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes what runs leave: the trace, the checkpoints, and two results folders.
+    /// Writes the outputs of runs: the trace, the checkpoints, and two results folders.
     fn record(&mut self) -> io::Result<()> {
         let path = self.path();
         let (_, program) = prepared(&path, "plain.ron");
@@ -340,7 +340,7 @@ impl Folder {
     }
 }
 
-/// What `warpweave diff` and `warpweave compare` read of a results folder.
+/// Files of a results folder that `warpweave diff` and `warpweave compare` read.
 const RESULTS: [&str; 4] = [
     "manifest.json",
     "state-hashes.csv",
@@ -367,7 +367,7 @@ fn state_hashes(machine: &mut Machine) -> String {
     log.to_csv(machine)
 }
 
-/// The report of a scenario and its system as built.
+/// Returns the report of a scenario and its system as built.
 fn report_of(folder: &Path, scenario: &str) -> (String, String) {
     let (scenario, program) = prepared(folder, scenario);
     let machine = scenario.machine(&registry(), &program);
@@ -383,12 +383,12 @@ fn report_of(folder: &Path, scenario: &str) -> (String, String) {
     (report.to_json(), system)
 }
 
-/// The registry of the program.
+/// Returns the component registry used by the program.
 pub(crate) fn registry() -> warpweave_framework::Registry {
     standard_registry()
 }
 
-/// As gzip.
+/// Compresses the bytes in gzip format.
 pub(crate) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
     packer.write_all(bytes)?;
@@ -446,7 +446,7 @@ const EDGES_SCENARIO: &str = r#"Scenario(
 )
 "#;
 
-/// What was made of a trace of Accel-Sim.
+/// Scenario that runs an imported Accel-Sim trace.
 const FOREIGN_SCENARIO: &str = r#"Scenario(
     summary: "a trace of another simulator on the tiny machine",
     system: "systems/tiny.ron",
@@ -455,7 +455,7 @@ const FOREIGN_SCENARIO: &str = r#"Scenario(
 )
 "#;
 
-/// A machine made of option files.
+/// Scenario with a machine imported from option files.
 const IMPORTED_SCENARIO: &str = r#"Scenario(
     summary: "256 additions on a machine made of option files",
     system: "systems/imported.ron",
@@ -465,7 +465,7 @@ const IMPORTED_SCENARIO: &str = r#"Scenario(
 )
 "#;
 
-/// A machine that uses all that puts one together.
+/// Machine that uses every feature of system composition.
 const COMPOSED: &str = r#"System(
     extends: "tiny.ron",
     include: ["library.ron"],

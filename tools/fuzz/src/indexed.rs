@@ -1,4 +1,5 @@
-//! Traces of Accel-Sim with an index: changed before they are packed, in the numbers that lead through them, or after.
+//! Indexed Accel-Sim traces. They are mutated before packing, in the index numbers, or after
+//! packing.
 
 use std::io;
 
@@ -6,12 +7,12 @@ use fastrand::Rng;
 
 use crate::mutate::{Words, flip, mutated};
 
-/// What such a file holds. It is that of two blocks of two warps, each of one packed series of lines.
+/// Contents of an indexed trace of two blocks of two warps, each with one packed series of lines.
 pub(crate) struct Indexed {
     header: Vec<u8>,
     dictionary: Vec<u8>,
     lines: Vec<u8>,
-    /// The number of this place among all of them, and what it is instead.
+    /// Position of the number to replace and its new value.
     number: Option<(usize, u32)>,
 }
 
@@ -35,7 +36,7 @@ impl Default for Indexed {
 }
 
 impl Indexed {
-    /// Such a file with a change.
+    /// Builds such a file with one mutation.
     pub(crate) fn mutated(mut self, words: &Words<'_>, rng: &mut Rng) -> io::Result<Vec<u8>> {
         match rng.u8(..10) {
             0 | 1 => self.header = mutated(&self.header, words, rng),
@@ -54,7 +55,7 @@ impl Indexed {
         self.packed()
     }
 
-    /// The file.
+    /// Builds the packed file with its index.
     pub(crate) fn packed(&self) -> io::Result<Vec<u8>> {
         let mut numbers = 0;
         let mut put = |to: &mut Vec<u8>, number: usize| {
@@ -97,5 +98,6 @@ impl Indexed {
     }
 }
 
-/// Numbers in such a file: two before the blocks and one of them; eleven of a block; six of a warp.
+/// Count of numbers in such a file: two before the blocks and one of them; eleven of a block; six
+/// of a warp.
 const NUMBERS: usize = 3 + 2 * (11 + 2 * 6);

@@ -1,61 +1,61 @@
-//! The kinds of inputs that are mutated.
+//! Kinds of input files and arguments that are mutated.
 
 use clap::ValueEnum;
 
-/// A kind of input, named as on the command line of the driver.
+/// Kind of input, named as on the driver's command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
 pub enum Kind {
-    /// A scenario file.
+    /// Scenario file that describes a run.
     Scenario,
-    /// A system file, or a library that it includes.
+    /// System file, or a library that it includes.
     System,
-    /// A workload file.
+    /// Workload file with buffers, commands and launches.
     Workload,
-    /// A preset file of `warpweave bench`.
+    /// Preset file for the command `warpweave bench`.
     Preset,
-    /// A file of energies.
+    /// File with energies for the power model.
     Energy,
-    /// An override as `--set` takes it.
+    /// Override in the form accepted by `--set`.
     Override,
-    /// A PTX module.
+    /// Module of PTX assembly that a workload loads.
     Ptx,
-    /// A graph or a matrix, plain or gzip, or a file of words.
+    /// Graph or matrix, plain or gzip, or a file of words.
     Graph,
-    /// A table of requests, packets, accesses or commands, plain or gzip.
+    /// Table of requests, packets, accesses or commands, plain or gzip.
     Table,
-    /// A table of reference data.
+    /// Table of reference data for `warpweave validate`.
     Reference,
-    /// A recorded program trace.
+    /// Program trace recorded by `warpweave trace record`.
     Trace,
-    /// A log of accesses.
+    /// Log of accesses written by `--accesses`.
     AccessLog,
-    /// A checkpoint.
+    /// Checkpoint of a machine in mid-run.
     Checkpoint,
-    /// The state hashes or the manifest of a results folder.
+    /// State hashes or manifest of a results folder.
     StateLog,
-    /// The arguments of a command line.
+    /// Arguments of a `warpweave` command line.
     Arguments,
-    /// What `warpweave compare` reads of a results folder.
+    /// Files of a results folder that `warpweave compare` reads.
     Results,
-    /// A trace of Accel-Sim: a list of kernels, or the trace of one, plain, packed or with an index.
+    /// Accel-Sim trace: a list of kernels, or the trace of one, plain, packed or with an index.
     AccelSim,
-    /// An option file of GPGPU-Sim or Accel-Sim.
+    /// Option file of GPGPU-Sim or Accel-Sim.
     Options,
 }
 
 impl Kind {
-    /// Its name on the command line.
+    /// Returns the name used on the command line.
     pub fn name(self) -> String {
         let value = self.to_possible_value().expect("no kind is skipped");
         value.get_name().to_owned()
     }
 
-    /// Whether the libraries take it; arguments are the program's alone.
+    /// True if the libraries accept this kind; only the program accepts arguments.
     pub fn is_for_libraries(self) -> bool {
         self != Self::Arguments
     }
 
-    /// Files of the [folder](crate::Folder) that are inputs of this kind.
+    /// Lists the files of the [folder](crate::Folder) that are inputs of this kind.
     pub fn files(self) -> &'static [&'static str] {
         match self {
             Self::Scenario => &["test.ron", "graph.ron", "edges.ron"],
@@ -124,13 +124,13 @@ impl Kind {
     }
 }
 
-/// The file that holds the override of an input of [`Kind::Override`], for it has to be somewhere.
+/// File that stores the override of an input of [`Kind::Override`].
 pub(crate) const OVERRIDE: &str = "override.txt";
 
-/// The trace of a kernel that has an index.
+/// Indexed trace of a kernel, in the folder.
 pub(crate) const INDEXED: &str = "foreign/kernel.tracez";
 
-/// The option files that make a machine with that of this name.
+/// Lists the option files that form a machine together with this one.
 pub(crate) fn options_of(file: &str) -> Vec<&str> {
     match file {
         "options/pascal.config" | "options/pascal.trace.config" => {
@@ -140,5 +140,5 @@ pub(crate) fn options_of(file: &str) -> Vec<&str> {
     }
 }
 
-/// The file that holds the command line of an input of [`Kind::Arguments`], an argument a line.
+/// File that stores the command line of an input of [`Kind::Arguments`], one argument per line.
 pub(crate) const ARGUMENTS: &str = "arguments.txt";

@@ -1,4 +1,4 @@
-//! Mutated inputs of every kind, against the libraries and through the program.
+//! Fuzzing with mutated inputs of every kind, against the libraries and through the program.
 //!
 //! ```text
 //!   Kind, seed, number ──► Case: one file of a Folder, changed ──► inside: the libraries, panics caught
@@ -6,9 +6,9 @@
 //!                                           Verdict: accepted, refused, or a Fault ──► shrunk, kept
 //! ```
 //!
-//! What a [`Case`] holds follows from its kind, seed and number alone. A [`Campaign`] tries many: against
-//! the libraries in worker processes under a limit of memory, so that an abort or a hang ends one input
-//! and not the campaign, and through the program with a child process for each input.
+//! The contents of a [`Case`] follow from its kind, seed and number alone. A [`Campaign`] tries
+//! many of them. Worker processes with a memory limit test the libraries, so that an abort or a
+//! hang ends one input only. The program is tested with a child process for each input.
 
 mod campaign;
 mod case;

@@ -1,4 +1,4 @@
-//! Inputs against the libraries, within this process.
+//! Runs inputs against the libraries within this process.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -26,28 +26,28 @@ use crate::folder::{Folder, registry};
 use crate::kind::{Kind, options_of};
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
-/// The libraries, with a folder for the files they read.
+/// Libraries under test, with a folder for the files they read.
 pub struct LibraryTargets {
     folder: Folder,
     registry: Registry,
     environment: Environment,
     files: Vec<String>,
-    /// By moment: what its checkpoint is resumed into.
+    /// Scenario and program into which each moment's checkpoint is resumed.
     resumed: Vec<(Scenario, Arc<Program>)>,
     panicked: Arc<Mutex<String>>,
 }
 
-/// Cycles that a machine runs whose files were changed, or that was resumed from a forged checkpoint.
+/// Number of cycles to run a machine with mutated files or a forged checkpoint.
 const CYCLES: u64 = 3000;
 
-/// Memory that the streams of a trace may take.
+/// Memory limit for the streams of a trace, in bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
 
 impl LibraryTargets {
-    /// With a folder of its own.
+    /// Creates the target with a temporary folder of its own.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// Returns an error if the folder cannot be created.
     pub fn new() -> io::Result<Self> {
         let folder = Folder::new()?;
         let files = folder
@@ -66,7 +66,8 @@ impl LibraryTargets {
         })
     }
 
-    /// Keeps panics of this process, with their places, for their verdicts instead of printing them.
+    /// Captures panics of this process with their locations for the verdicts instead of printing
+    /// them.
     fn keep_panics(&self) {
         let kept = Arc::clone(&self.panicked);
         std::panic::set_hook(Box::new(move |panic| {
@@ -74,15 +75,14 @@ impl LibraryTargets {
         }));
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// What becomes of an input.
+    /// Tries an input and returns its verdict.
     ///
     /// # Errors
-    /// The promise that it breaks.
+    /// Returns the promise broken by the input.
     pub fn verdict(&self, case: &Case) -> Verdict {
         let driver = |error: io::Error| Fault::new(FaultKind::Driver, &error.to_string());
         self.folder.change(case.file, &case.bytes).map_err(driver)?;
@@ -109,7 +109,7 @@ impl LibraryTargets {
         Ok(InputOutcome::Refused)
     }
 
-    /// Gives the input to whoever reads it; the words with which it was refused.
+    /// Passes the input to its reader. On rejection, returns the error message.
     fn try_input(&self, case: &Case) -> Result<(), String> {
         let path = self.folder.path();
         let file = path.join(case.file);
@@ -158,7 +158,7 @@ impl LibraryTargets {
         }
     }
 
-    /// Reads and builds all; one in eight is run as well.
+    /// Reads and builds everything, and runs one input in eight.
     fn scenario(&self, file: &Path, sets: &[String], case: &Case) -> Result<(), String> {
         let bounds = ["limits.cycles=3000", "emulation.step_limit=100000"].map(str::to_owned);
         let sets = [sets, &bounds].concat();
@@ -179,7 +179,8 @@ impl LibraryTargets {
         Ok(())
     }
 
-    /// Reads a trace of another simulator; one in eight is written as such a trace again, one is run.
+    /// Reads another simulator's trace. One in eight is written again in the same format, and one
+    /// in eight is run.
     fn foreign(&self, case: &Case, file: &Path) -> Result<(), String> {
         let path = self.folder.path();
         let quirks = Quirks {
@@ -211,7 +212,7 @@ impl LibraryTargets {
         }
     }
 
-    /// Makes a system file of option files; one in thirty-two is built.
+    /// Creates a system file from option files, and builds one in thirty-two.
     fn options(&self, case: &Case) -> Result<(), String> {
         let path = self.folder.path();
         let files = options_of(case.file).into_iter();
@@ -228,7 +229,7 @@ impl LibraryTargets {
         Ok(())
     }
 
-    /// Resumes the machine of the checkpoint and runs on.
+    /// Resumes the machine of the checkpoint and continues the run.
     fn resume(&self, case: &Case, file: &Path) -> Result<(), String> {
         let moment = Moment::ALL
             .iter()
@@ -243,7 +244,7 @@ impl LibraryTargets {
         Ok(())
     }
 
-    /// Compares the results folders and writes every form of the comparison.
+    /// Compares the results folders and writes the comparison in every format.
     fn compare(&self) -> Result<(), String> {
         let side = |name: &str| {
             let read = |file: &str| {
@@ -354,17 +355,17 @@ fn graph(case: &Case, file: &Path) -> Result<(), String> {
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-/// The tables of the network are read; measuring its curves is for the program.
+/// Reads the network tables. Measuring their curves is left to the program.
 fn tables(file: &Path) -> Result<(), String> {
     let table = Table::<BTreeMap<String, String>>::read(file);
     table.map(drop).map_err(|error| error.to_string())
 }
 
-/// Does what a worker of a campaign does: tries the inputs `from..until` of a kind and seed, every
-/// `step`th, and says of each on `out` that it begins and how it ended.
+/// Works as a campaign's worker on every `step`th of the inputs `from..until` of a kind and seed.
+/// It reports the start and outcome of each on `out`.
 ///
 /// # Errors
-/// When the folder cannot be made or nobody listens.
+/// Returns an error if the folder cannot be created or `out` is closed.
 pub fn work(
     kind: Kind,
     seed: u64,

@@ -1,6 +1,6 @@
-//! The fuzz driver: tries mutated inputs and keeps those that break a promise.
+//! Fuzz driver that tries mutated inputs and keeps those that break a promise.
 //!
-//! `cargo run --release -p warpweave-fuzz -- inside --count 10000` against the libraries,
+//! Run `cargo run --release -p warpweave-fuzz -- inside --count 10000` against the libraries,
 //! `cargo run --release -p warpweave-fuzz -- through --count 1000` through the program.
 #![expect(clippy::print_stdout, reason = "its table goes to standard output")]
 
@@ -15,7 +15,7 @@ use warpweave_fuzz::{
     BrokenPromise, Campaign, Case, Folder, Kind, Limits, Mode, Program, Tally, work,
 };
 
-/// Mutated inputs of every kind, against the libraries and through the program.
+/// Fuzz the libraries and the program with mutated inputs of every kind.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -24,25 +24,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Try inputs against the libraries.
+    /// Try inputs against the libraries, in worker processes.
     LibraryTargets(Inputs),
-    /// Try inputs through the program.
+    /// Try inputs through the program, one process each.
     Through {
         #[command(flatten)]
         inputs: Inputs,
-        /// The program; by default the one beside this.
+        /// Path of the program to test; by default the one next to this driver.
         #[arg(long, value_name = "FILE")]
         program: Option<PathBuf>,
     },
     /// Write one input, and all the files it needs, into a folder.
     Show {
-        /// Its kind.
+        /// Kind of the input to write.
         kind: Kind,
-        /// Its seed.
+        /// Seed from which the input is derived.
         seed: u64,
-        /// Its number.
+        /// Number of the input within its seed.
         number: u64,
-        /// The folder.
+        /// Folder to create and fill with the files.
         folder: PathBuf,
     },
     #[command(hide = true)]
@@ -57,31 +57,31 @@ enum Command {
 
 #[derive(Args)]
 struct Inputs {
-    /// Their kinds; by default all.
+    /// Kinds of input to try; all by default.
     #[arg(long = "kind", value_delimiter = ',')]
     kinds: Vec<Kind>,
-    /// Their seed.
+    /// Seed from which the inputs are derived.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Number of the first.
+    /// Number of the first input to try.
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// How many of each kind.
+    /// Number of inputs to try of each kind.
     #[arg(long, default_value_t = 1000)]
     count: u64,
-    /// How many at a time.
+    /// Number of inputs to try concurrently.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
-    /// Seconds that one input may take.
+    /// Time limit for one input, in seconds.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
-    /// Mebibytes of address space that one input may take.
+    /// Address-space limit for one input, in mebibytes.
     #[arg(long, default_value_t = 4096)]
     mebibytes: u64,
-    /// Folder for the inputs that break a promise.
+    /// Folder in which to save inputs that break a promise.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Inputs to try for a smaller one that fails in the same way.
+    /// Maximum number of attempts to shrink a failing input.
     #[arg(long, default_value_t = 300)]
     shrink: usize,
 }
@@ -135,7 +135,7 @@ fn run(arguments: &Arguments) -> io::Result<bool> {
     }
 }
 
-/// Tries the inputs of all kinds; whether none broke a promise.
+/// Tries the inputs of all kinds. True if none broke a promise.
 fn try_all(inputs: &Inputs, mode: &Mode) -> io::Result<bool> {
     let through = matches!(mode, Mode::Through(_));
     let kinds = if inputs.kinds.is_empty() {
@@ -198,7 +198,7 @@ fn report(campaign: &Campaign, tally: &Tally, inputs: &Inputs) -> io::Result<()>
     Ok(())
 }
 
-/// Writes a failing input as it was and shrunk, and what it did.
+/// Writes a failing input, original and shrunk, with the observed fault.
 fn keep(campaign: &Campaign, found: &BrokenPromise, tries: usize, out: &Path) -> io::Result<()> {
     let name = format!(
         "{}-{}-{}",

@@ -1,13 +1,13 @@
-//! Changes of texts: tokens, lines, bytes, nesting, length.
+//! Mutations of texts: tokens, lines, bytes, nesting, length.
 
 use fastrand::Rng;
 
-/// What a change may bring in: texts of the same family.
+/// Source of replacement text: other texts of the same family.
 pub(crate) struct Words<'a> {
     pub(crate) texts: Vec<&'a [u8]>,
 }
 
-/// Numbers that were trouble somewhere.
+/// Numbers that often cause trouble, such as limits of types.
 const NUMBERS: [&str; 40] = [
     "0",
     "1",
@@ -51,7 +51,7 @@ const NUMBERS: [&str; 40] = [
     "0.1",
 ];
 
-/// Words that mean something somewhere.
+/// Words with a special meaning in some input format.
 const HOSTILE: [&str; 64] = [
     "\"",
     "'",
@@ -143,10 +143,10 @@ const OPENERS: [(&[u8], &[u8]); 10] = [
     (b"/*", b"*/"),
 ];
 
-/// Texts do not grow beyond this.
+/// Maximum size of a mutated text, in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// The text with one change or a few.
+/// Returns the text with one or a few mutations.
 pub(crate) fn mutated(text: &[u8], words: &Words<'_>, rng: &mut Rng) -> Vec<u8> {
     let mut text = text.to_vec();
     let mut changes = 1;
@@ -192,7 +192,8 @@ fn insert(text: &mut Vec<u8>, rng: &mut Rng, what: &[u8]) {
     text.splice(at..at, what.iter().copied());
 }
 
-/// Where tokens begin and end: words, quoted texts, blanks, and single marks.
+/// Splits a text into tokens: words, quoted texts, blanks, and single marks. Returns their byte
+/// ranges.
 pub(crate) fn tokens(text: &[u8]) -> Vec<(usize, usize)> {
     let class = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'%' | b'$' | 0x80.. => 1,
@@ -220,7 +221,7 @@ pub(crate) fn tokens(text: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// One token is lost, doubled, or replaced.
+/// Deletes, duplicates, or replaces one token.
 fn token(text: &mut Vec<u8>, words: &Words<'_>, rng: &mut Rng) {
     let found = tokens(text);
     if found.is_empty() {
@@ -250,7 +251,7 @@ fn token(text: &mut Vec<u8>, words: &Words<'_>, rng: &mut Rng) {
     text.splice(from..until, by);
 }
 
-/// One number becomes another.
+/// Replaces one number of the text by another.
 fn number(text: &mut Vec<u8>, rng: &mut Rng) {
     let is_number = |(from, _): &(usize, usize)| text[*from].is_ascii_digit();
     let found: Vec<_> = tokens(text).into_iter().filter(is_number).collect();
@@ -266,7 +267,7 @@ fn number(text: &mut Vec<u8>, rng: &mut Rng) {
     text.splice(from..until, by);
 }
 
-/// Lines are lost, doubled, repeated, or change places.
+/// Deletes, duplicates, repeats, or swaps lines.
 fn line(text: &mut Vec<u8>, rng: &mut Rng) {
     let mut lines: Vec<Vec<u8>> = text
         .split_inclusive(|b| *b == b'\n')
@@ -293,7 +294,7 @@ fn line(text: &mut Vec<u8>, rng: &mut Rng) {
     *text = lines.concat();
 }
 
-/// A piece of another text comes in.
+/// Inserts a piece of another text.
 fn splice(text: &mut Vec<u8>, words: &Words<'_>, rng: &mut Rng) {
     let from = pick(&words.texts, rng);
     let (a, b) = (place(from, rng), place(from, rng));
@@ -305,7 +306,7 @@ fn splice(text: &mut Vec<u8>, words: &Words<'_>, rng: &mut Rng) {
     );
 }
 
-/// Something opens many times, and closes or does not.
+/// Opens a bracket many times, with or without closing it.
 fn nest(text: &mut Vec<u8>, rng: &mut Rng) {
     let (open, close) = pick(&OPENERS, rng);
     let depth = pick(&[10, 100, 127, 128, 129, 1000, 20_000, 100_000], rng);
@@ -324,7 +325,7 @@ fn nest(text: &mut Vec<u8>, rng: &mut Rng) {
     text.splice(from..until, [open.repeat(depth), inner, closing].concat());
 }
 
-/// A line becomes very long.
+/// Makes one line of the text very long.
 fn lengthen(text: &mut Vec<u8>, rng: &mut Rng) {
     let what = pick(
         &[
@@ -342,7 +343,7 @@ fn lengthen(text: &mut Vec<u8>, rng: &mut Rng) {
     insert(text, rng, &what.repeat(times));
 }
 
-/// Bytes change, come, or go.
+/// Changes, inserts, or deletes bytes at random positions.
 pub(crate) fn flip(bytes: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..rng.usize(1..8) {
         if bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! Files whose contents lie below a compression or a checksum: changed inside and closed again.
+//! Mutations inside compressed or checksummed files, which are sealed again afterwards.
 
 use std::io::{self, Read as _};
 
@@ -9,7 +9,7 @@ use crate::checkpoints::forge;
 use crate::folder::packed;
 use crate::mutate::{Words, flip, mutated};
 
-/// A gzip file: its contents changed, or its bytes, or far more contents than bytes.
+/// Mutates a gzip file: its contents, its bytes, or its ratio, with far more contents than bytes.
 pub(crate) fn gzip(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result<Vec<u8>> {
     match rng.u8(..16) {
         0 => {
@@ -30,7 +30,7 @@ pub(crate) fn gzip(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result
     }
 }
 
-/// A zstd file: its contents changed, or its bytes, or far more contents than bytes.
+/// Mutates a zstd file: its contents, its bytes, or its ratio, with far more contents than bytes.
 pub(crate) fn zstd(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result<Vec<u8>> {
     match rng.u8(..32) {
         0 => {
@@ -46,10 +46,10 @@ pub(crate) fn zstd(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result
     }
 }
 
-/// Bytes of the trailer of a file of chunks: place and length of the index, its digest, magic.
+/// Size of a chunk file's trailer in bytes: position and length of the index, its digest, magic.
 const TRAILER: usize = 56;
 
-/// A file of chunks: numbers of its index changed under a right digest, or its bytes.
+/// Mutates a chunk file: numbers of its index, with a valid digest, or its bytes.
 pub(crate) fn chunked(bytes: &[u8], rng: &mut Rng) -> io::Result<Vec<u8>> {
     if rng.u8(..4) == 0 {
         let mut bytes = bytes.to_vec();

@@ -1,11 +1,11 @@
-//! Making a failing input small: lines, then tokens, then bytes are taken away as long as it fails in
-//! the same way.
+//! Shrinks a failing input. It removes lines, then tokens, then bytes, as long as the input fails
+//! in the same way.
 
 use crate::case::Case;
 use crate::mutate::tokens;
 use crate::verdict::{Fault, Verdict};
 
-/// The smallest input found that fails as `case` does, trying at most `tries` others.
+/// Returns the smallest input found that fails like `case`, after at most `tries` attempts.
 pub(crate) fn shrunk(
     case: &Case,
     fault: &Fault,

@@ -1,4 +1,4 @@
-//! Inputs through the program: a child process for each, under limits of time and memory.
+//! Runs inputs through the program: one child process for each, under time and memory limits.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use crate::folder::Folder;
 use crate::kind::{ARGUMENTS, Kind, options_of};
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
-/// The program under test, with a folder to run it in.
+/// Program under test, with a folder to run it in.
 pub struct Program {
     path: PathBuf,
     folder: Folder,
@@ -23,11 +23,11 @@ pub struct Program {
     files: Vec<String>,
 }
 
-/// Longest message that helps anybody.
+/// Maximum useful length of a message, in bytes.
 const LONGEST_MESSAGE: u64 = 1 << 16;
 
 impl Program {
-    /// The program at a path, in a folder of its own.
+    /// Creates a target from a program's path and a private folder.
     pub fn new(path: &Path, folder: Folder, limits: Limits) -> Self {
         let files = folder
             .originals()
@@ -41,15 +41,14 @@ impl Program {
         }
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// What becomes of an input.
+    /// Runs the program on an input and returns its verdict.
     ///
     /// # Errors
-    /// The promise that it breaks.
+    /// Returns the promise broken by the input.
     pub fn verdict(&self, case: &Case) -> Verdict {
         let driver = |error: io::Error| Fault::new(FaultKind::Driver, &error.to_string());
         self.folder.change(case.file, &case.bytes).map_err(driver)?;
@@ -64,7 +63,7 @@ impl Program {
         verdict?
     }
 
-    /// The command line that reads the input.
+    /// Returns the command line that reads the input.
     pub fn command_line(&self, case: &Case) -> Vec<String> {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let run = |scenario: &str| match case.way % 8 {
@@ -207,7 +206,7 @@ impl Program {
         }
     }
 
-    /// The command as a line for a shell, to try the input again by hand.
+    /// Formats the command as a shell line, to try the input again by hand.
     pub fn shown(&self, case: &Case) -> String {
         let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
         let words: Vec<_> = self.command_line(case).iter().map(quoted).collect();
@@ -220,7 +219,7 @@ impl Program {
     }
 }
 
-/// A command under a limit of its address space, set by the shell, which then becomes the command.
+/// Builds a command with an address-space limit, set by a shell that then becomes the command.
 pub(crate) fn limited(program: &Path, limits: Limits) -> Command {
     let mut command = Command::new("sh");
     let kib = limits.memory_bytes >> 10;
@@ -231,7 +230,7 @@ pub(crate) fn limited(program: &Path, limits: Limits) -> Command {
     command
 }
 
-/// The end of a child, or `None` after it had to be killed.
+/// Waits for the end of a child. Returns `None` if it had to be killed.
 fn wait(child: &mut Child, time: Duration) -> io::Result<Option<ExitStatus>> {
     let ended = child.wait_timeout(time)?;
     if ended.is_none() {
@@ -241,7 +240,7 @@ fn wait(child: &mut Child, time: Duration) -> io::Result<Option<ExitStatus>> {
     Ok(ended)
 }
 
-/// The beginning of a file as text, and its whole length.
+/// Reads the beginning of a file as text. Also returns its total length.
 fn beginning(path: &Path) -> io::Result<(String, u64)> {
     let mut bytes = Vec::new();
     File::open(path)?

@@ -1,53 +1,53 @@
-//! What is asked of the end that an input takes.
+//! Verdicts on inputs, and the faults that no input may cause.
 
 use std::fmt;
 
-/// How an input ended that was dealt with as documented.
+/// Documented outcomes of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputOutcome {
-    /// It was taken.
+    /// The input was accepted as valid.
     Accepted,
-    /// It was refused with a reason.
+    /// The input was rejected with a reason.
     Refused,
 }
 
-/// What must not happen to any input.
+/// Faults that no input may cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FaultKind {
-    /// A panic.
+    /// The code panicked while processing the input.
     Panic,
     /// The process was ended by a signal: an abort, a stack overflow.
     Abort,
-    /// It did not end in time.
+    /// The process did not end within the time limit.
     Hang,
-    /// More memory was asked for than there was.
+    /// The process requested more memory than the limit.
     Memory,
-    /// An exit code that the documentation does not have.
+    /// The process returned an undocumented exit code.
     ExitCode,
-    /// A refusal that does not say where.
+    /// The error message does not give a position.
     NoPlace,
-    /// Characters that control a terminal reached it.
+    /// Control characters reached the terminal.
     ControlCharacters,
     /// A message of more than 64 KiB.
     LongMessage,
-    /// The driver failed, not the program.
+    /// The driver failed, not the program under test.
     Driver,
 }
 
-/// What happened that must not.
+/// Fault caused by an input, with the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which promise it breaks.
+    /// Kind of fault: the promise that is broken.
     pub kind: FaultKind,
-    /// What was seen: the message of a panic, the last lines of standard error.
+    /// Observed evidence: the message of a panic, the last lines of standard error.
     pub seen: String,
 }
 
-/// How an input ended.
+/// Outcome of an input: a documented ending, or a fault.
 pub type Verdict = Result<InputOutcome, Fault>;
 
 impl Fault {
-    /// A fault with what was seen of it, as far as it is of use.
+    /// Creates a fault with its evidence, cut to the useful part.
     pub fn new(kind: FaultKind, seen: &str) -> Self {
         let seen = seen.trim();
         let clipped: String = seen.chars().take(600).collect();
@@ -57,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// What faults of one cause have in common: the kind, and what the first line says beside numbers.
+    /// Returns a key shared by faults of one cause: the kind, and the first line without numbers.
     pub fn cause(&self) -> String {
         let line = self.seen.lines().next().unwrap_or_default();
         let said: String = match self.kind {
@@ -82,7 +82,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Whether a refusal says where: in which file, on the command line, or in which override.
+/// True if an error message gives a position: a file, the command line, or an override.
 pub(crate) fn has_place(text: &str, files: &[String]) -> bool {
     let words = [
         "--",
@@ -97,7 +97,7 @@ pub(crate) fn has_place(text: &str, files: &[String]) -> bool {
     words.iter().any(|word| text.contains(word)) || files.iter().any(|name| text.contains(name))
 }
 
-/// Control characters other than line feeds and tabulators, of C0 and of C1.
+/// Finds a control character other than line feed and tabulator, of C0 or of C1.
 pub(crate) fn controls(text: &str) -> Option<char> {
     text.chars()
         .find(|c| c.is_control() && !matches!(c, '\n' | '\t'))

@@ -1,12 +1,12 @@
-//! Checkpoints whose checksums are right and whose contents no run came to.
+//! Tests of checkpoints with valid checksums and contents that no run produces.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_fuzz::{Case, Folder, Forger, InputOutcome, Kind, LibraryTargets, Moment};
 
-/// Every byte of every part of a checkpoint in turn becomes another: a small number, a large one, its
-/// neighbour. Each is refused by instance and field, or the machine runs on.
+/// Changes every byte of every part of a checkpoint in turn: to a small number, a large one, its
+/// neighbour. Each file is rejected by instance and field, or the machine runs on.
 #[test]
 fn a_forged_checkpoint_is_refused_by_field_or_runs_on() {
     let inside = LibraryTargets::new().expect("a temporary folder");

@@ -1,11 +1,11 @@
-//! The share of the campaigns against the libraries that every change must pass.
+//! Excerpt of the campaigns against the libraries that every change must pass.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use warpweave_fuzz::{Campaign, Case, InputOutcome, Kind, LibraryTargets, Limits, Mode};
 
-/// The driver, whose workers these campaigns use.
+/// Returns the driver, whose workers these campaigns use.
 fn driver() -> Mode {
     Mode::LibraryTargets(PathBuf::from(env!("CARGO_BIN_EXE_warpweave-fuzz")))
 }

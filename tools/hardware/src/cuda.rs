@@ -1,4 +1,4 @@
-//! A GPU through the CUDA driver, whose library is loaded at run time.
+//! GPU accessed through the CUDA driver, which is loaded at run time.
 #![expect(unsafe_code, reason = "calls into the driver's library")]
 
 use std::ffi::{CString, c_int, c_void};
@@ -7,7 +7,7 @@ use cudarc::driver::{DriverError as Failure, result, sys};
 
 use crate::driver::{Device, Driver, DriverError, Launch};
 
-/// The first GPU of this machine.
+/// First CUDA GPU of this machine.
 pub struct Cuda {
     device: Device,
     ordinal: sys::CUdevice,
@@ -17,7 +17,7 @@ pub struct Cuda {
     end: sys::CUevent,
 }
 
-/// Names a call in its error.
+/// Adds the name of the call to its error.
 trait Named<T> {
     fn named(self, call: &str) -> Result<T, DriverError>;
 }
@@ -46,7 +46,7 @@ impl Cuda {
     /// Opens the first GPU.
     ///
     /// # Errors
-    /// [`DriverError::NoDriver`], [`DriverError::NoDevice`], or a call that failed.
+    /// Returns [`DriverError::NoDriver`], [`DriverError::NoDevice`], or the error of a failed call.
     pub fn open() -> Result<Self, DriverError> {
         // SAFETY: looks for the library and loads it; initialisers of the driver's library have no
         // requirements of their own.
@@ -58,7 +58,7 @@ impl Cuda {
             return Err(DriverError::NoDevice);
         }
         let ordinal = result::device::get(0).named("cuDeviceGet")?;
-        // SAFETY: the device is one that the driver just named; its primary context stays retained until
+        // SAFETY: the device was just named by the driver. Its primary context stays retained until
         // this value is dropped.
         unsafe {
             let context = result::primary_ctx::retain(ordinal).named("cuDevicePrimaryCtxRetain")?;
@@ -129,7 +129,8 @@ impl Driver for Cuda {
         let module = *module.ok_or_else(|| failed("its module is not loaded"))?;
         let name = CString::new(name).map_err(|_| failed("the name has a byte of value 0"))?;
         let (mut address, mut bytes) = (0, 0);
-        // SAFETY: the module is loaded, the name ends with a zero, and the driver writes two numbers.
+        // SAFETY: the module is loaded, the name ends with a zero, and the driver writes two
+        // numbers.
         unsafe {
             sys::cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, name.as_ptr())
         }
@@ -173,9 +174,9 @@ impl Driver for Cuda {
         }
         let (grid, block) = (launch.grid, launch.block);
         let stream = result::stream::null();
-        // SAFETY: the module is loaded; there is a pointer for each parameter, to as many bytes as the module
-        // says that it has, which live until the event after the launch is waited for. What the kernel does
-        // with its pointers is as safe as the program, which runs on the device alone.
+        // SAFETY: the module is loaded. Each parameter has a pointer to as many bytes as the module
+        // declares, which live until the event after the launch completes. The kernel's use of its
+        // pointers is as safe as the program, which runs on the device alone.
         unsafe {
             let function = result::module::get_function(module, name);
             let function =
@@ -206,13 +207,14 @@ impl Driver for Cuda {
     }
 }
 
-/// Dynamic local memory that needs no permission (CUDA C++ Programming Guide, compute capability 7.0 and up).
+/// Maximum dynamic local memory without opt-in (CUDA C++ Programming Guide, compute capability 7.0
+/// and up).
 const PLAIN_LOCAL_BYTES: u32 = 48 << 10;
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // SAFETY: each was made by this value, and nothing runs any more. A failure at the end changes
-        // nothing that was measured.
+        // SAFETY: each was created by this value, and nothing is running. A failure at the end does
+        // not affect the measurements.
         unsafe {
             for address in self.allocations.drain(..) {
                 let _ = result::free_sync(address);

@@ -1,102 +1,102 @@
-//! What a device can be asked for.
+//! Interface to a GPU device that runs kernels.
 
-/// Why a device did not do what it was asked for.
+/// Reasons that a device did not execute a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriverError {
-    /// The driver's library is not there.
+    /// The CUDA driver library was not found.
     #[error(
         "no CUDA driver on this machine (libcuda was not found)\n\
          hint: run this on a machine with an NVIDIA GPU and its driver"
     )]
     NoDriver,
-    /// The driver knows no device.
+    /// The driver reports no CUDA device.
     #[error("the CUDA driver finds no GPU\nhint: `nvidia-smi` lists those of this machine")]
     NoDevice,
-    /// A call of the driver failed.
+    /// A call to the driver failed.
     #[error("{call} failed: {reason}")]
     Call {
-        /// What was asked for.
+        /// Name of the driver call that failed.
         call: String,
-        /// The driver's name of the error and what it says of it.
+        /// Error name and description from the driver.
         reason: String,
     },
 }
 
-/// What a measurement stands for.
+/// Properties of the GPU on which a measurement was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// The GPU's name.
+    /// Product name of the GPU, from the driver.
     pub name: String,
-    /// Version of the driver's interface, such as `12.2`.
+    /// Version of the driver interface, such as `12.2`.
     pub driver: String,
-    /// Compute capability, such as `9.0`.
+    /// Compute capability of the GPU, such as `9.0`.
     pub capability: String,
-    /// Compute units.
+    /// Number of compute units on the GPU.
     pub units: u32,
-    /// Clock of the compute units as the driver states it, kHz. The clock at any time may be another one.
+    /// Clock of the compute units as stated by the driver, kHz. The actual clock varies.
     pub unit_clock_khz: u32,
-    /// Clock of the memory as the driver states it, kHz.
+    /// Clock of the memory as stated by the driver, kHz.
     pub memory_clock_khz: u32,
-    /// L2, bytes.
+    /// Capacity of the L2 cache, bytes.
     pub l2_bytes: u32,
 }
 
-/// A device with its modules.
+/// Device with its loaded modules, buffers and kernels.
 pub trait Driver {
-    /// What it is.
+    /// Returns the properties of the device.
     fn device(&self) -> &Device;
 
-    /// Takes the PTX of one more module, whose number is that of the modules before it.
+    /// Loads the PTX of one more module. Modules are numbered in load order.
     ///
     /// # Errors
-    /// As the driver says.
+    /// Returns the error reported by the driver.
     fn load(&mut self, ptx: &str) -> Result<(), DriverError>;
 
-    /// Address and bytes of a variable of a module, by the module's number.
+    /// Returns the address and size in bytes of a variable in the module with this number.
     ///
     /// # Errors
-    /// As the driver says: it knows those that are `.visible`.
+    /// Returns the driver's error. Only `.visible` variables are known to the driver.
     fn variable(&mut self, module: usize, name: &str) -> Result<(u64, u64), DriverError>;
 
-    /// Reserves device memory; the bytes are zero. Returns its address.
+    /// Allocates zeroed device memory and returns its address.
     ///
     /// # Errors
-    /// As the driver says.
+    /// Returns the error reported by the driver.
     fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError>;
 
-    /// Copies to the device.
+    /// Copies bytes from the host to the device.
     ///
     /// # Errors
-    /// As the driver says.
+    /// Returns the error reported by the driver.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DriverError>;
 
-    /// Copies from the device.
+    /// Copies bytes from the device to the host.
     ///
     /// # Errors
-    /// As the driver says.
+    /// Returns the error reported by the driver.
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), DriverError>;
 
-    /// Launches a kernel, waits for its end, and says how long it took, in nanoseconds as the
-    /// device's events measure it.
+    /// Launches a kernel and waits for its end. Returns its duration in nanoseconds, measured with
+    /// device events.
     ///
     /// # Errors
-    /// As the driver says.
+    /// Returns the error reported by the driver.
     fn launch(&mut self, launch: &Launch) -> Result<f64, DriverError>;
 }
 
-/// A launch as a driver takes it.
+/// Kernel launch in the form that a driver accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Number of the module.
+    /// Number of the module that contains the kernel.
     pub module: usize,
-    /// Name of the kernel.
+    /// Name of the kernel within its module.
     pub kernel: String,
-    /// Work-groups along x, y, z.
+    /// Number of work-groups along x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a work-group along x, y, z.
+    /// Number of threads in a work-group along x, y, z.
     pub block: [u32; 3],
-    /// Local memory on top of what the kernel states, bytes.
+    /// Local memory in addition to the kernel's static amount, bytes.
     pub dynamic_local_bytes: u32,
-    /// The bytes of each parameter.
+    /// Bytes of each kernel parameter, in order.
     pub arguments: Vec<Vec<u8>>,
 }

@@ -1,5 +1,5 @@
-//! A real GPU as the oracle: runs the program of a scenario through the CUDA driver and holds every
-//! output against the emulator's, bit for bit, and measures latencies and throughputs.
+//! Uses a real GPU as the oracle. It runs a scenario's program through the CUDA driver and compares
+//! every output with the emulator's, bit for bit. It also measures latencies and throughputs.
 //!
 //! ```text
 //!   Scenario::emulate_told ── DeviceAction ──► Replay ──► Driver (CUDA, or a double in tests)
@@ -8,7 +8,8 @@
 //!                                                └──► Timing of each launch ──► CSV
 //! ```
 //!
-//! The driver is looked for when a command needs it: everything builds and its tests pass where there is none.
+//! The driver is loaded only when a command needs it. Everything builds and passes its tests
+//! without one.
 
 pub mod cuda;
 pub mod driver;

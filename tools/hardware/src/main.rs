@@ -1,4 +1,4 @@
-//! `warpweave-hardware`: a scenario's program and micro-benchmarks on the GPU of this machine.
+//! `warpweave-hardware` runs a scenario's program and micro-benchmarks on the GPU of this machine.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -16,7 +16,7 @@ use warpweave_hardware::replay::Replay;
 use warpweave_hardware::{micro, table};
 use warpweave_systems::Scenario;
 
-/// Programs and micro-benchmarks on the GPU of this machine, held against the emulator.
+/// Run programs and micro-benchmarks on the GPU of this machine and compare with the emulator.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -25,20 +25,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the program of a scenario on the GPU and compare every output, bit for bit, with the emulator's.
+    /// Run the program of a scenario on the GPU and compare every output, bit for bit, with the
+    /// emulator's.
     Run {
-        /// Scenario file.
+        /// Path of the scenario file to run.
         scenario: PathBuf,
         /// Set a value, as for `warpweave run`: `workload.n=256`.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         sets: Vec<String>,
-        /// Write the time of each launch.
+        /// Write the time of each launch to this file.
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
-    /// Measure latencies, throughputs and bandwidths.
+    /// Measure latencies, throughputs and bandwidths of the GPU.
     Micro {
-        /// Write the figures.
+        /// Write the figures to this file.
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the device agrees with the emulator.
+/// Runs a scenario. True if the device agrees with the emulator.
 fn run(path: &Path, sets: &[String], csv: Option<&Path>) -> Result<bool, String> {
     let scenario = Scenario::load(path, sets).map_err(|problems| problems.to_string())?;
     let program = scenario.program();
@@ -120,7 +121,7 @@ fn measure(csv: Option<&Path>) -> Result<bool, String> {
     Ok(true)
 }
 
-/// To a file, or to standard output.
+/// Writes to a file, or to standard output if there is none.
 fn write(csv: Option<&Path>, text: &str) -> Result<(), String> {
     let Some(path) = csv else {
         print!("{text}");

@@ -1,32 +1,32 @@
-//! Micro-benchmarks: latency and throughput of instruction classes in one compute unit, latency of loads by
-//! footprint, bandwidth of all units by footprint.
+//! Micro-benchmarks. They measure latency and throughput of instruction classes in one compute
+//! unit, load latency by footprint, and bandwidth of all units by footprint.
 //!
-//! Cycles are those of the unit's own clock, `%clock64` before and after. Every kernel writes what it computed,
-//! so that no compiler leaves the work out.
+//! Cycles are counted with the unit's own clock, `%clock64` before and after. Every kernel writes
+//! its result, so that no compiler removes the work.
 
 use std::fmt::Write as _;
 
 use crate::driver::{Driver, DriverError, Launch};
 
-/// A figure.
+/// Measured figure with its kind, subject and unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What was measured: `latency`, `throughput`, `load latency`, `bandwidth`.
+    /// Kind of measurement: `latency`, `throughput`, `load latency`, `bandwidth`.
     pub measure: &'static str,
-    /// Of what: an instruction or a pattern.
+    /// Subject of the measurement: an instruction or a pattern.
     pub of: &'static str,
-    /// Bytes that the accesses touch; 0 where there are none.
+    /// Bytes that the accesses touch; 0 if there are none.
     pub footprint: u64,
-    /// The value.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the value, such as cycles.
     pub unit: &'static str,
 }
 
-/// An instruction of which each needs the result of the one before.
+/// Instruction repeated in a chain, each depending on the result of the previous one.
 struct Chain {
     name: &'static str,
-    /// Register class of the value, and PTX of a step from `{v}` to `{v}`, `{c}` being a constant.
+    /// Register class of the value, and PTX of a step from `{v}` to `{v}`, with `{c}` as a
+    /// constant.
     register: Register,
     step: &'static str,
 }
@@ -127,22 +127,22 @@ const CHAINS: &[Chain] = &[
     },
 ];
 
-/// Steps of a chain between the two looks at the clock, written out.
+/// Number of unrolled chain steps between the two clock reads.
 const STEPS: u32 = 512;
-/// Independent chains of a thread where throughput is measured, and threads.
+/// Number of independent chains per thread in throughput tests, followed by the number of threads.
 const PARALLEL: u32 = 4;
 const THREADS: u32 = 1024;
-/// Loads of a pointer chase that are timed.
+/// Number of timed loads in a pointer chase.
 const LOADS: u32 = 2048;
-/// Bytes from one place of a chase to the next: the largest line there is.
+/// Bytes between consecutive positions of a chase: the largest line size of any GPU.
 const CHASE_STRIDE: u64 = 256;
-/// Work-groups for each unit, and their threads, where bandwidth is measured.
+/// Number of work-groups per unit in bandwidth tests, followed by their threads.
 const GROUPS_PER_UNIT: u32 = 8;
 const GROUP_THREADS: u32 = 256;
-/// Times that the footprint is read for a bandwidth; the first is not timed.
+/// Number of passes over the footprint in a bandwidth test. The first is not timed.
 const PASSES: u32 = 8;
 
-/// The module of all micro-benchmarks, in PTX.
+/// Returns the PTX module of all micro-benchmarks.
 pub fn ptx() -> String {
     let mut text = String::from(".version 7.0\n.target sm_70\n.address_size 64\n");
     for chain in CHAINS {
@@ -155,7 +155,7 @@ pub fn ptx() -> String {
     text
 }
 
-/// The kernel of a chain.
+/// Returns the kernel name of a chain.
 fn kernel_name(chain: &Chain, what: &str) -> String {
     format!("{what}_{}", chain.name.replace('.', "_"))
 }
@@ -194,7 +194,7 @@ fn chain_kernel(text: &mut String, chain: &Chain, what: &str, count: u32) {
     text.push_str("    ret;\n}\n");
 }
 
-/// A chase through global memory and one through local memory, by one thread.
+/// Appends two single-thread chases: through global memory and through local memory.
 fn chase_kernels(text: &mut String) {
     for (name, set_up, step) in [
         (
@@ -228,7 +228,8 @@ fn chase_kernels(text: &mut String) {
     }
 }
 
-/// Every thread reads every so many-th 16 bytes of a range, so many times.
+/// Appends a kernel in which every thread repeatedly reads 16-byte words of a range at a fixed
+/// stride.
 fn bandwidth_kernel(text: &mut String) {
     text.push_str(
         "\n.visible .entry bandwidth(.param .u64 data, .param .u64 sink, .param .u64 bytes, .param .u32 passes) {
@@ -261,19 +262,20 @@ pass_done:
     );
 }
 
-/// Footprints of chases and bandwidths for an L2 of so many bytes: powers of two from 4 KiB to four times that, at
-/// most a GiB.
+/// Footprints of chases and bandwidth tests for an L2 of `l2_bytes`. They are powers of two from 4
+/// KiB to four times that, at most a GiB.
 pub fn footprints(l2_bytes: u32) -> Vec<u64> {
     let most = (u64::from(l2_bytes) * 4).clamp(1 << 20, 1 << 30);
     let sizes = std::iter::successors(Some(4 << 10), |bytes| Some(bytes * 2));
     sizes.take_while(|bytes| *bytes <= most).collect()
 }
 
-/// The pointers of a chase that starts at `base` and visits every place of `bytes` once, far from the one
-/// before, and comes back: the bytes of the memory.
+/// Memory image of a pointer chase that starts at `base`. It visits every position of `bytes` once,
+/// far from the previous one, and returns to its start.
 pub fn chase(base: u64, bytes: u64) -> Vec<u8> {
     let places = (bytes / CHASE_STRIDE).max(1);
-    // Odd, so that it visits all of a power of two; about the golden section, so that neighbours are far apart.
+    // Odd, so that it visits all of a power of two. It is close to the golden section, so that
+    // neighbours are far apart.
     let step = (places * 5 / 8) | 1;
     let mut memory = vec![0; bytes as usize];
     for place in 0..places {
@@ -284,10 +286,10 @@ pub fn chase(base: u64, bytes: u64) -> Vec<u8> {
     memory
 }
 
-/// Runs all of them.
+/// Runs all micro-benchmarks and returns their figures.
 ///
 /// # Errors
-/// As the driver says.
+/// Returns the error reported by the driver.
 pub fn run(driver: &mut dyn Driver) -> Result<Vec<Figure>, DriverError> {
     driver.load(&ptx())?;
     let mut figures = Vec::new();
@@ -388,7 +390,8 @@ pub fn run(driver: &mut dyn Driver) -> Result<Vec<Figure>, DriverError> {
     Ok(figures)
 }
 
-/// The most cycles that a thread counted, of the second of two launches: the first one warms up.
+/// Returns the maximum cycles counted by a thread in the second of two launches. The first one
+/// warms up.
 fn longest(
     driver: &mut dyn Driver,
     launch: &Launch,

@@ -1,138 +1,139 @@
-//! A program on another device: the same actions, with its addresses, and what came out of them.
+//! Replays a program on another device: the same actions with its addresses, and a comparison of
+//! the outputs.
 
 use warpweave_ptx::{KernelArgument, Module};
 use warpweave_systems::host_program::DeviceAction;
 
 use crate::driver::{Driver, DriverError, Launch};
 
-/// A launch that was made.
+/// Completed kernel launch with its duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedLaunch {
-    /// What was launched.
+    /// Launch as given to the driver.
     pub launch: Launch,
-    /// How long it took, nanoseconds.
+    /// Duration of the launch in nanoseconds, from device events.
     pub nanoseconds: f64,
 }
 
-/// How a copy from the device compares with the emulator's.
+/// Comparison of a copy from the device with the emulator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The buffer.
+    /// Name of the buffer that was copied.
     pub buffer: String,
-    /// Launches before the copy.
+    /// Number of launches before the copy.
     pub after_launches: usize,
-    /// Bytes compared.
+    /// Number of bytes that were compared.
     pub bytes: u64,
-    /// 4-byte words that differ.
+    /// Number of 4-byte words that differ.
     pub differ: u64,
-    /// The first of them: its number, the emulator's value and the device's.
+    /// First differing word: its index, the emulator's value and the device's.
     pub first: Option<(u64, u32, u32)>,
 }
 
-/// Why a program cannot be run on another device.
+/// Reasons that a program cannot be replayed on another device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// The device refused.
+    /// The device returned an error for a request.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// A pointer that points to no buffer has no counterpart.
+    /// A pointer argument points to no buffer and cannot be translated.
     #[error(
         "launch {launch} of `{kernel}`: argument {argument} points to {address:#x}, which is in no buffer"
     )]
     Pointer {
-        /// Number of the launch.
+        /// Number of the launch in the program.
         launch: usize,
-        /// The kernel.
+        /// Name of the kernel that is launched.
         kernel: String,
-        /// Number of the argument.
+        /// Position of the argument in the kernel's parameter list.
         argument: usize,
-        /// The address.
+        /// Emulated address held by the argument.
         address: u64,
     },
-    /// An address inside a structure has no place of its own in which it could be replaced.
+    /// An address inside a structure cannot be located and replaced.
     #[error(
         "launch {launch} of `{kernel}`: argument {argument} is a structure with the address {address:#x} inside, which \
          stands for another one on this device; pass the pointer as an argument of its own"
     )]
     Inside {
-        /// Number of the launch.
+        /// Number of the launch in the program.
         launch: usize,
-        /// The kernel.
+        /// Name of the kernel that is launched.
         kernel: String,
-        /// Number of the argument.
+        /// Position of the argument in the kernel's parameter list.
         argument: usize,
-        /// The address.
+        /// Emulated address inside the structure.
         address: u64,
     },
-    /// A copy to or from memory that has no counterpart.
+    /// A copy accesses memory that has no counterpart on the device.
     #[error(
         "after {launches} launches: a copy of {bytes} bytes at {address:#x}, which is in no buffer and no variable"
     )]
     Copy {
-        /// Launches before it.
+        /// Number of launches before the copy.
         launches: usize,
-        /// The address.
+        /// Emulated address of the copied range.
         address: u64,
-        /// Bytes that are copied.
+        /// Number of bytes to be copied.
         bytes: u64,
     },
-    /// The device has less room for a variable than the emulator: it is another module.
+    /// The device's variable is smaller than the emulator's, so the modules differ.
     #[error("variable `{name}` has {found} bytes on this device and {bytes} in the emulator")]
     Variable {
-        /// The variable.
+        /// Name of the variable in its module.
         name: String,
-        /// Bytes that it has in the emulator.
+        /// Size of the variable in the emulator, bytes.
         bytes: u64,
-        /// Bytes that it has on the device.
+        /// Size of the variable on the device, bytes.
         found: u64,
     },
-    /// Modules are not linked.
+    /// A module needs linking, which this device does not support.
     #[error(
         "module `{file}` declares the variable `{variable}` of another module: modules are loaded one by one on this \
          device and are not linked\n\
          hint: put both into one module"
     )]
     Linked {
-        /// The module's file.
+        /// File name of the module that needs linking.
         file: String,
-        /// The variable.
+        /// Name of the variable from the other module.
         variable: String,
     },
-    /// Textures are not made on other devices.
+    /// Textures are not supported on other devices.
     #[error("texture `{0}`: textures are not run on other devices")]
     Texture(String),
-    /// A module, by its number, has no such kernel: it is another one.
+    /// The module with this number has no such kernel, so the modules differ.
     #[error("module {0} has no kernel `{1}`")]
     Kernel(usize, String),
 }
 
-/// A buffer, or a variable of a module, on both devices.
+/// Buffer, or variable of a module, on both devices.
 struct Twin {
     name: String,
     emulated: u64,
     bytes: u64,
-    /// Its address on this device; of a variable once it is asked for.
+    /// Address on this device. For variables it is known after the first use.
     here: Option<u64>,
-    /// Of a variable, the number of its module.
+    /// Number of the module, for variables only.
     module: usize,
 }
 
-/// Does on a device what the host of an emulated program does on its own.
+/// Replays the host actions of an emulated program on a device.
 pub struct Replay<'d> {
     driver: &'d mut dyn Driver,
     modules: Vec<&'d Module>,
     twins: Vec<Twin>,
-    /// The launches, in order.
+    /// Completed launches, in order, with their durations.
     pub launches: Vec<TimedLaunch>,
-    /// The copies from the device, in order.
+    /// Comparisons of the copies from the device, in order.
     pub comparisons: Vec<Comparison>,
 }
 
 impl<'d> Replay<'d> {
-    /// Loads the modules, each with its text.
+    /// Loads the modules, each from its PTX text.
     ///
     /// # Errors
-    /// [`ReplayError::Linked`], or as the driver says.
+    /// Returns [`ReplayError::Linked`], or the driver's error.
     pub fn new(
         driver: &'d mut dyn Driver,
         modules: impl IntoIterator<Item = (&'d Module, &'d str)>,
@@ -157,10 +158,10 @@ impl<'d> Replay<'d> {
         })
     }
 
-    /// Does an action.
+    /// Executes one host action on the device.
     ///
     /// # Errors
-    /// [`ReplayError`].
+    /// Returns [`ReplayError`] if the action cannot be replayed.
     pub fn act(&mut self, action: DeviceAction) -> Result<(), ReplayError> {
         match action {
             DeviceAction::Allocate {
@@ -234,7 +235,7 @@ impl<'d> Replay<'d> {
         Ok(())
     }
 
-    /// Whether everything copied back was as the emulator has it.
+    /// True if everything copied back equals the emulator's data.
     pub fn agrees(&self) -> bool {
         self.comparisons.iter().all(|c| c.differ == 0)
     }
@@ -244,7 +245,7 @@ impl<'d> Replay<'d> {
         self.twins.iter().position(holds)
     }
 
-    /// The address on this device; `None`: it is in no buffer and no variable.
+    /// Translates an address to this device. Returns `None` if it is in no buffer and no variable.
     fn here(&mut self, address: u64) -> Result<Option<u64>, ReplayError> {
         let Some(twin) = self.twin(address) else {
             return Ok(None);
@@ -266,7 +267,7 @@ impl<'d> Replay<'d> {
         Ok(Some(base + (address - twin.emulated)))
     }
 
-    /// The address here of bytes that are copied.
+    /// Translates the address of bytes to be copied.
     fn copied(&mut self, address: u64, bytes: usize) -> Result<u64, ReplayError> {
         let missing = ReplayError::Copy {
             launches: self.launches.len(),
@@ -276,7 +277,7 @@ impl<'d> Replay<'d> {
         self.here(address)?.ok_or(missing)
     }
 
-    /// Puts addresses of this device where those of the emulated one are; others stand for nothing and stay.
+    /// Replaces emulated addresses by addresses of this device. Pointers to nothing stay unchanged.
     fn translate(&mut self, bytes: &mut [u8], pointers: &[u64]) -> Result<(), ReplayError> {
         for &place in pointers {
             let place = place as usize;
@@ -293,14 +294,14 @@ impl<'d> Replay<'d> {
         Ok(())
     }
 
-    /// An address of a buffer in a structure.
+    /// Finds a buffer address within a structure.
     fn inside(&self, structure: &[u8]) -> Option<u64> {
         let words = structure.as_chunks::<8>().0.iter();
         let mut words = words.map(|word| u64::from_le_bytes(*word));
         words.find(|word| self.twin(*word).is_some())
     }
 
-    /// The bytes of each parameter, pointers as they are on this device.
+    /// Returns the bytes of each parameter, with pointers translated to this device.
     fn marshal(
         &mut self,
         module: usize,

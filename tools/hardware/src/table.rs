@@ -1,4 +1,4 @@
-//! Results as comma-separated values. Lines that begin with `#` say what they were measured on.
+//! Formats results as comma-separated values. Lines that start with `#` describe the device.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ fn head(device: &Device) -> String {
     )
 }
 
-/// A line for each launch. `cycles` are those of the units' stated clock in the time that the launch took.
+/// Formats a row for each launch. `cycles` is its duration in cycles of the units' stated clock.
 pub fn launches(device: &Device, program: &str, launches: &[TimedLaunch]) -> String {
     let mut text = head(device);
     let _ = writeln!(text, "# program: {program}");
@@ -50,7 +50,7 @@ pub fn launches(device: &Device, program: &str, launches: &[TimedLaunch]) -> Str
     text
 }
 
-/// A line for each figure.
+/// Formats a row for each measured figure.
 pub fn figures(device: &Device, figures: &[Figure]) -> String {
     let mut text = head(device);
     text.push_str("measure,of,footprint_bytes,value,unit\n");

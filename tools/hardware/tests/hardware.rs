@@ -1,5 +1,5 @@
-//! What runs on a GPU is tested on a double that is another emulated device: with other addresses, fed with
-//! bytes alone.
+//! Tests code for a real GPU with a test double: another emulated device, with other addresses,
+//! that receives only bytes.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::PathBuf;
@@ -16,12 +16,12 @@ use warpweave_systems::host_program::{
     Launch as HostLaunch,
 };
 
-/// An emulated device that takes addresses and bytes as a driver does.
+/// Emulated device that accepts addresses and bytes like a driver.
 struct Double {
     device: Device,
     memory: DeviceMemory,
     modules: Vec<Module>,
-    /// Flips the lowest bit of the first byte of every copy to the host.
+    /// Enables flipping the lowest bit of the first byte of every copy to the host.
     lies: bool,
     launches: Vec<Launch>,
 }
@@ -121,13 +121,13 @@ fn scenario(name: &str, sets: &[&str]) -> Scenario {
     Scenario::load(&root.join(name), &sets).unwrap()
 }
 
-/// The modules of a program with their texts.
+/// Returns the modules of a program with their texts.
 fn modules(program: &HostProgram) -> impl Iterator<Item = (&Module, &str)> {
     let modules = program.modules().iter();
     modules.map(|module| (module.module(), module.text()))
 }
 
-/// Runs a scenario's program on a double.
+/// Replays a scenario's program on a test double.
 fn replayed(scenario: &Scenario, double: &mut Double) -> (Vec<(String, u64)>, bool, usize) {
     let program = scenario.program().unwrap();
     let mut replay = Replay::new(double, modules(program)).unwrap();
@@ -210,7 +210,7 @@ const TABLE: &str = ".version 7.0 .target sm_70 .address_size 64
         ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd2]; add.u32 %r2, %r2, %r3;
         st.global.u32 [%rd2], %r2; ret;
     }";
-/// A program of two modules with variables, some of which hold addresses.
+/// Builds a program of two modules with variables, some of which hold addresses.
 fn two_modules() -> HostProgram {
     let u32s = |value: u32| Contents::Constant {
         element: ElementType::U32,

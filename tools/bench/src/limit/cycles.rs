@@ -1,34 +1,35 @@
-//! Ring and pipe: a list of those awake in each cycle, and bounded channels.
+//! Hand-written ring and pipe: a list of awake modules for each cycle, and bounded channels.
 
 use cpu_time::ProcessTime;
 
 use crate::workload::{Sample, Tally, starts_with_token};
 
-/// Cycles ahead for which a module can ask to be woken, a power of two.
+/// Maximum wake-up distance in cycles, a power of two.
 const HORIZON: u64 = 8;
 
 trait Module {
-    /// Works for a cycle. It may be called twice in a cycle if it asked for a later wake-up.
+    /// Evaluates the module for a cycle. It may run twice in a cycle if it asked for a later
+    /// wake-up.
     fn step(&mut self, me: u32, kernel: &mut Kernel);
 }
 
-/// A slot of a channel: a message readable from a cycle on, or room usable from a cycle on.
+/// Slot of a channel: a message with its first readable cycle, or room with its first usable cycle.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     value: u64,
     from: u64,
 }
 
-/// A wire of latency 1, credit latency 1 and one message per cycle.
+/// Wire of latency 1, credit latency 1 and one message per cycle.
 struct Channel {
     slots: Box<[Slot]>,
-    /// Slot of the oldest message, and of the next one to come.
+    /// Slot of the oldest message, followed by that of the next one to arrive.
     read: usize,
     write: usize,
     held: usize,
-    /// The wire takes no more before this cycle.
+    /// First cycle in which the wire accepts another message.
     free_from: u64,
-    /// The sender waits for room.
+    /// True if the sender is waiting for room.
     blocked: bool,
     sender: u32,
     receiver: u32,
@@ -37,9 +38,9 @@ struct Channel {
 struct Kernel {
     now: u64,
     channels: Vec<Channel>,
-    /// Who is awake, by cycle modulo the horizon.
+    /// Modules to wake, by cycle modulo the horizon.
     awake: [Vec<u32>; HORIZON as usize],
-    /// The cycle in whose list each module was put last.
+    /// Cycle in whose list each module was last put.
     listed: Vec<u64>,
     moved: u64,
 }
@@ -70,7 +71,7 @@ impl Kernel {
         channel.held > 0 && channel.slots[channel.read].from <= self.now
     }
 
-    /// Whether there is room; if not, the sender will be woken when there is.
+    /// True if there is room. Otherwise the sender will be woken when there is.
     fn can_send(&mut self, number: usize) -> bool {
         let channel = &mut self.channels[number];
         if channel.held == channel.slots.len() {
@@ -127,7 +128,7 @@ fn following(slot: usize, slots: usize) -> usize {
     if slot + 1 == slots { 0 } else { slot + 1 }
 }
 
-/// Runs up to and including cycle `until`, or until everybody sleeps.
+/// Runs up to and including cycle `until`, or until all modules sleep.
 fn run(mut kernel: Kernel, mut modules: Vec<Box<dyn Module>>, until: u64, tally: &Tally) -> Sample {
     let start = ProcessTime::now();
     while let Some(ahead) = (0..HORIZON)
@@ -142,7 +143,7 @@ fn run(mut kernel: Kernel, mut modules: Vec<Box<dyn Module>>, until: u64, tally:
         for module in list.drain(..) {
             modules[module as usize].step(module, &mut kernel);
         }
-        // Nobody asks for this cycle any more; the room is used again.
+        // No module can request this cycle any more, so its list is reused.
         kernel.awake[at] = list;
     }
     let ns = start.elapsed().as_nanos() as u64;
@@ -198,7 +199,7 @@ impl Drop for Hop {
     }
 }
 
-/// `tokens` tokens around `modules` modules for `hops` hops.
+/// Circulates `tokens` tokens around `modules` modules for `hops` hops.
 pub(crate) fn ring(modules: u64, tokens: u64, hops: u64) -> Sample {
     let tally = Tally::default();
     let mut boxed: Vec<Box<dyn Module>> = Vec::new();
@@ -277,7 +278,8 @@ impl Drop for Drip {
     }
 }
 
-/// `items` items through `stages` stages of `depth` slots, one taken every `every` cycles.
+/// Sends `items` items through `stages` stages of `depth` slots, with one accepted every `every`
+/// cycles.
 pub(crate) fn pipe(stages: u64, depth: u64, every: u64, items: u64) -> Sample {
     assert!(every < HORIZON, "wake-ups reach {HORIZON} cycles ahead");
     let tally = Tally::default();

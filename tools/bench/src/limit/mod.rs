@@ -1,7 +1,7 @@
-//! What the workloads cost when written by hand: nothing but what their semantics ask for.
+//! Hand-written workloads that do only the work their semantics require.
 //!
-//! Modules are boxed trait objects, channels are bounded and timed as the framework's are, modules
-//! sleep and wake the same way; there are no names, hooks, clocks, statistics or checks.
+//! Modules are boxed trait objects that sleep and wake as in the framework. Channels are bounded
+//! and timed likewise. There are no names, hooks, clocks, statistics or checks.
 
 mod cycles;
 mod phold;

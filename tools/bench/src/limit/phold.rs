@@ -1,4 +1,4 @@
-//! PHOLD: a timing wheel of lists with a bitmap.
+//! Hand-written PHOLD: a timing wheel of lists with a bitmap.
 
 use std::rc::Rc;
 
@@ -9,10 +9,11 @@ use crate::workload::Sample;
 
 const NONE: u32 = u32::MAX;
 
-/// Events by tick, those of one tick as they came.
+/// Events by tick; those of one tick keep their arrival order.
 struct Wheel {
     now: u64,
-    /// First and last event of each tick; a power of two that is more than the longest delay.
+    /// First and last event of each tick. The length is a power of two larger than the longest
+    /// delay.
     slots: Vec<(u32, u32)>,
     after: Vec<u32>,
     occupied: Vec<u64>,
@@ -42,7 +43,7 @@ impl Wheel {
         *last = event;
     }
 
-    /// Goes to the next tick with an event and takes its list.
+    /// Advances to the next tick with an event and takes its list.
     fn take_next(&mut self) -> Option<u32> {
         let words = self.occupied.len();
         let start = (self.now + 1) as usize & (self.slots.len() - 1);
@@ -84,7 +85,7 @@ impl Handler for Flight {
     }
 }
 
-/// Handles `total` events.
+/// Runs PHOLD until `total` events are handled.
 pub(crate) fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> Sample {
     let state = Rc::new(Objects::new(objects, delay_max, total));
     let mut wheel = Wheel::new(delay_max, objects * events);

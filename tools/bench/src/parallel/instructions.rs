@@ -1,12 +1,13 @@
-//! The same in instructions, which a busy machine cannot disturb: callgrind watches the divided
-//! run and writes down how many it took for each part of a window and for the coordinator.
+//! Partition balance measured in instructions, which other load cannot disturb. Callgrind watches
+//! the partitioned run and records the instructions of each part of a window and of the
+//! coordinator.
 //!
-//! The program starts itself under `valgrind` twice or more: once undivided, for the instructions
+//! The program starts itself under `valgrind` several times: once undivided, for the instructions
 //! of the serial run, and once for each number of threads. In the divided run an observer enters
 //! [`end_of_step`] after each step, which makes callgrind write the instructions since the last
-//! time. Windows are many, so of every `every` windows one is watched; the rest counts with the
-//! same ratio of busiest threads to all parts. What is done between runs, dividing the system, one
-//! thread does while the others wait; it counts in full.
+//! time. Only one of every `every` windows is watched. The rest are counted with the same ratio of
+//! busiest threads to all parts. Between runs one thread divides the system while the others wait,
+//! so this counts in full.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,31 +18,31 @@ use warpweave_framework::{RunStep, busiest_share};
 
 use super::{Machines, THREADS};
 
-/// Windows of which one is watched.
+/// Default interval between watched windows, in windows.
 const EVERY: u64 = 31;
 
-/// Who took the instructions up to a mark.
+/// Step to which the instructions up to a mark are attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// What lies before the first run.
+    /// Everything before the first run.
     Before,
-    /// Windows that are not watched.
+    /// Windows that are not watched individually.
     Gap,
-    /// What lies between two runs.
+    /// Work between two runs, such as dividing the system.
     Between,
-    /// A partition.
+    /// Part of a window run by one partition.
     Part,
     Coordinator,
 }
 
-/// Makes callgrind write what was executed since it was last entered.
+/// Makes callgrind write the instructions executed since the last call.
 #[inline(never)]
 fn end_of_step(step: Step) {
     std::hint::black_box(step);
 }
 
-/// Runs divided as for `threads`, marking the steps of every `every`-th window, and returns them:
-/// one letter for each mark. Meant to run under callgrind.
+/// Runs divided as for `threads` and marks the steps of every `every`-th window. Returns the marks,
+/// one letter each. It is meant to run under callgrind.
 fn marked(machines: &Machines, threads: usize, every: u64) -> Result<String, String> {
     let letters = Arc::new(Mutex::new(String::new()));
     let marks = |all: &Arc<Mutex<String>>| Marks {
@@ -70,7 +71,8 @@ fn marked(machines: &Machines, threads: usize, every: u64) -> Result<String, Str
     Ok(letters.clone())
 }
 
-/// Marks that are made without a lock, because they count, and join all others in the end.
+/// Buffer of marks that are made without a lock, since a lock's instructions would count. On drop
+/// it is appended to the shared marks.
 struct Marks {
     letters: String,
     all: Arc<Mutex<String>>,
@@ -103,16 +105,16 @@ impl Step {
     }
 }
 
-/// Chooses the windows to be watched.
+/// Selects the windows to be watched.
 #[derive(Default)]
 struct Watch {
     windows: u64,
-    /// The window under way is watched.
+    /// True if the current window is watched.
     on: bool,
 }
 
 impl Watch {
-    /// The mark to be made after a step of the run.
+    /// Returns the mark to be made after a step of the run.
     fn step(&mut self, step: RunStep, every: u64) -> Option<Step> {
         match step {
             RunStep::Begun => Some(Step::Between),
@@ -133,15 +135,15 @@ impl Watch {
     }
 }
 
-/// Instructions of a divided run.
+/// Instruction counts of a divided run.
 #[derive(Debug, Default, PartialEq)]
 struct Counted {
-    /// All of them.
+    /// Total number of instructions in the run.
     all: u64,
-    /// Between runs.
+    /// Instructions executed between runs by one thread.
     between: u64,
-    /// In the windows watched: of parts and coordinator, of the busiest threads and coordinator, and
-    /// of the coordinator.
+    /// Instructions in watched windows. The three counts are: parts plus coordinator, busiest
+    /// threads plus coordinator, and coordinator alone.
     watched: u64,
     longest: u64,
     coordinator: u64,
@@ -175,20 +177,20 @@ impl Counted {
         counted
     }
 
-    /// Instructions from the first to the last on so many threads.
+    /// Estimates the critical-path instructions of the whole run.
     fn path(&self) -> f64 {
         let windows = self.all - self.between;
         self.between as f64 + windows as f64 * self.longest as f64 / self.watched.max(1) as f64
     }
 }
 
-/// What callgrind wrote for each mark.
+/// Parses the instructions that callgrind wrote for each mark.
 fn totals(text: &str) -> Vec<u64> {
     let totals = text.lines().filter_map(|l| l.strip_prefix("totals:"));
     totals.filter_map(|n| n.trim().parse().ok()).collect()
 }
 
-/// Runs this program under callgrind; the steps and their instructions.
+/// Runs this program under callgrind. Returns the steps and their instructions.
 fn watched(words: &[String]) -> Result<Vec<(Step, u64)>, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let name = format!("warpweave-steps-{}.callgrind", std::process::id());
@@ -222,7 +224,7 @@ fn watched(words: &[String]) -> Result<Vec<(Step, u64)>, String> {
     Ok(steps.zip(totals(&text?)).collect())
 }
 
-/// Counts the instructions of a scenario in all numbers of threads and returns a table.
+/// Counts the instructions of a scenario for all thread counts and returns a table.
 pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<String, String> {
     let every = every.unwrap_or(EVERY).max(1);
     let words = |threads: usize| {
@@ -257,7 +259,7 @@ pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<S
     Ok(text.trim_end().to_owned())
 }
 
-/// The part that runs under callgrind.
+/// Runs the part of the measurement that is under callgrind.
 pub(super) fn steps(
     threads: usize,
     every: u64,

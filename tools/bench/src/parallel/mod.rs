@@ -1,14 +1,13 @@
-//! How evenly a division spreads the work of a whole system, and what that gains.
+//! Measures how evenly a partition spreads the work of a whole system, and the resulting speed-up.
 //!
-//! A run on one thread is divided into partitions, and every partition's part of every window is
-//! timed, and the coordinator's part between windows. The same windows come in every run, so of
-//! several runs the least time of each part is taken: that is free of interruptions by others on
-//! the machine. With `N` threads a window would last as long as its busiest thread and the
-//! coordinator, where a thread takes the parts in the order in which the engine's threads do; the
-//! sum of that over all windows, compared with the undivided run, is the efficiency of the
-//! division. What meetings of real threads cost is in the elapsed times, which are given beside it.
-//! On a busy machine times say little: [`instructions`] counts instead, and [`whole_runs`] takes
-//! medians of runs made in turn.
+//! A run on one thread is divided into partitions. Every partition's part of every window is timed,
+//! and so is the coordinator's part between windows. The windows are the same in every run, so the
+//! minimum time of each part over several runs is free of interruptions. With `N` threads a window
+//! would last as long as its busiest thread plus the coordinator. Threads take the parts in the
+//! engine's order. The sum over all windows, compared with the undivided run, is the efficiency of
+//! the partition. Synchronization costs of real threads show in the elapsed times, which are also
+//! reported. On a busy machine times mean little: [`instructions`] counts instead, and
+//! [`whole_runs`] takes medians of interleaved runs.
 
 #![expect(
     clippy::disallowed_types,
@@ -28,21 +27,21 @@ use warpweave_framework::{RunStep, busiest_share};
 use warpweave_systems::{Machine, Scenario, Threads, standard_registry};
 use warpweave_trace::Program;
 
-/// What is measured when no scenario is named: arithmetic, and a stream bound by memory.
+/// Default scenarios: arithmetic, and a memory-bound stream.
 pub(crate) const DEFAULTS: [(&str, &[&str]); 2] = [
     ("scenarios/matrix_multiply_60.ron", &["workload.n=256"]),
     ("tools/bench/scenarios/stream_60.ron", &[]),
 ];
 
-/// Numbers of threads compared with one.
+/// Thread counts that are compared with one thread.
 const THREADS: [usize; 3] = [2, 4, 8];
 
-/// How many nanoseconds each step of a run took. The first of a run takes what lies before it too:
-/// dividing the system.
+/// Minimum time of each step over all runs, in nanoseconds. The first step of a run includes the
+/// work before it: dividing the system.
 #[derive(Default)]
 struct Steps {
     least: Vec<(RunStep, u64)>,
-    /// Steps of the run under way.
+    /// Number of steps recorded in the current run.
     at: usize,
     last: Option<Instant>,
 }
@@ -61,7 +60,8 @@ impl Steps {
     }
 }
 
-/// The sum over windows of what the busiest thread and the coordinator do; and the number of windows.
+/// Returns the time of the busiest thread plus the coordinator, summed over all windows, and the
+/// number of windows.
 fn busiest_threads(steps: &[(RunStep, u64)], threads: usize) -> (u64, u64) {
     let (mut sum, mut meetings) = (0, 0);
     let mut parts = Vec::new();
@@ -77,7 +77,7 @@ fn busiest_threads(steps: &[(RunStep, u64)], threads: usize) -> (u64, u64) {
     (sum, meetings)
 }
 
-/// A scenario, emulated once, of which machines are built again and again.
+/// Scenario, emulated once, from which machines are built repeatedly.
 struct Machines {
     scenario: Scenario,
     program: Arc<Program>,
@@ -96,7 +96,7 @@ impl Machines {
             .map_err(|e| e.to_string())
     }
 
-    /// A machine on one thread, divided by measured work as for `threads`.
+    /// Builds a machine on one thread, divided by measured work as for `threads`.
     fn divided(&self, threads: usize) -> Result<Machine, String> {
         let mut machine = self.build()?;
         machine.set_threads(Threads::OneFor(threads));
@@ -104,17 +104,17 @@ impl Machines {
     }
 }
 
-/// Runs to the end; seconds elapsed.
+/// Runs to the end and returns the elapsed seconds.
 fn run(machine: &mut Machine) -> f64 {
     let start = Instant::now();
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
     start.elapsed().as_secs_f64()
 }
 
-/// Does what the words after `parallel` say and returns tables.
+/// Executes the words after `parallel` and returns tables.
 ///
 /// # Errors
-/// What is wrong with the words or the scenario, as text.
+/// Fails with a text if the words or the scenario are invalid.
 pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
     let owned = |sets: &[&str]| sets.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
     let number = |word: &str| {
@@ -149,12 +149,12 @@ pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
     }
 }
 
-/// What [`command`] understands.
+/// Usage text of the words accepted by [`command`].
 pub(crate) const USAGE: &str = "usage: warpweave-bench parallel [REPEATS SCENARIO [PATH=VALUE ...]]
        warpweave-bench parallel instructions [EVERY SCENARIO [PATH=VALUE ...]]
        warpweave-bench parallel pairs [ROUNDS SCENARIO [PATH=VALUE ...]]";
 
-/// Measures a scenario in all numbers of threads and returns a table.
+/// Measures a scenario for all thread counts and returns a table.
 fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> {
     let machines = Machines::load(Path::new(path), sets)?;
     let mut text = format!("{path} {}\n", sets.join(" "));
@@ -191,7 +191,8 @@ fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> 
     Ok(text.trim_end().to_owned())
 }
 
-/// Runs on one thread, divided as for `threads`, `repeats` times; the least time of every step.
+/// Runs `repeats` times on one thread, divided as for `threads`. Returns the minimum time of every
+/// step.
 fn steps_of(
     machines: &Machines,
     threads: usize,

@@ -1,8 +1,8 @@
-//! Whole runs of the program, from start to end: on several threads beside one, and several runs at once
-//! beside one.
+//! Whole runs of the program from start to end: one on several threads, and several at once, each
+//! compared with a single run.
 //!
-//! Everybody runs once in each round, in an order that rotates, so that what else the machine does falls
-//! on all alike. A ratio compares two of the same round; the median over rounds counts.
+//! Every configuration runs once in each round, in rotating order, so that other load affects all
+//! alike. A ratio compares two runs of the same round, and the median over rounds counts.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,30 +16,30 @@ use super::{DEFAULTS, THREADS};
 use crate::gate::Gate;
 use crate::rounds::{Ratio, ratio};
 
-/// Rounds, if nobody says how many.
+/// Default number of rounds to run.
 const ROUNDS: usize = 11;
 
-/// What is run in a round.
+/// Configuration that is run in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
-    /// One run on so many threads.
+    /// Single run on the given number of threads.
     Threads(usize),
-    /// So many runs at once, each on one thread.
+    /// Given number of concurrent runs, each on one thread.
     Runs(usize),
 }
 
-/// What it took.
+/// Elapsed and CPU time of one configuration in a round.
 #[derive(Clone, Copy, Debug)]
 struct Took {
     elapsed_s: f64,
-    /// Of all its runs.
+    /// CPU seconds, summed over all runs of the configuration.
     cpu_s: f64,
 }
 
-/// Measures a scenario, or those that are measured when none is named.
+/// Measures the given scenario, or the default ones if none is given.
 ///
 /// # Errors
-/// A program that is not there, a run that failed, as text.
+/// Fails with a text if a program is missing or a run fails.
 pub(super) fn all(named: Option<(usize, &str, &[String])>) -> Result<Vec<String>, String> {
     let program = Gate::program_beside()?;
     if let Some((rounds, path, sets)) = named {
@@ -79,7 +79,7 @@ fn measure(program: &Path, rounds: usize, path: &str, sets: &[String]) -> Result
     Ok(text.trim_end().to_owned())
 }
 
-/// What one sort took beside one run on one thread.
+/// Formats the cost of one configuration relative to a single run on one thread.
 fn line(sort: Sort, took: &[Took], alone: &[Took]) -> String {
     let [elapsed, alone_elapsed] = [took, alone].map(|took| column(took, |t| t.elapsed_s));
     let [cpu, alone_cpu] = [took, alone].map(|took| column(took, |t| t.cpu_s));
@@ -101,13 +101,13 @@ fn column(took: &[Took], of: fn(&Took) -> f64) -> Vec<f64> {
     took.iter().map(of).collect()
 }
 
-/// So many times a ratio, with its quartiles.
+/// Formats a ratio scaled by `times`, with its quartiles.
 fn words(ratio: Ratio, times: f64) -> String {
     let [low, high] = ratio.quartiles.map(|quartile| quartile * times);
     format!("{:.2} ({low:.2} to {high:.2})", ratio.median * times)
 }
 
-/// Starts runs of a scenario.
+/// Starts runs of a scenario in the program under test.
 struct Runner<'a> {
     program: PathBuf,
     path: &'a str,
@@ -155,7 +155,7 @@ impl Runner<'_> {
     }
 }
 
-/// CPU seconds of a run, as its report tells.
+/// Returns the CPU seconds of a run, from its report.
 fn cpu_s(child: Child) -> Result<f64, String> {
     #[derive(Deserialize)]
     struct Report {

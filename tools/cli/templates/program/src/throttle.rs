@@ -12,11 +12,11 @@
 //! | `down` | [`MemMaster`] | responses wait in their wire until `up` has room |
 //!
 //! # Timing
-//! A request leaves in the cycle in which it is readable, but no earlier than `interval_cycles`
-//! after the one before it. A response leaves in the cycle in which it is readable.
+//! A request leaves in the cycle in which it is readable, but at least `interval_cycles` after the
+//! previous one. A response leaves in the cycle in which it is readable.
 //!
 //! # Not modelled
-//! Any work on what passes.
+//! Processing of the messages themselves.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use warpweave::framework::{
     Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics,
 };
 
-/// What a description may set.
+/// Parameters of the component, as set in descriptions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ThrottleSpec {
@@ -33,12 +33,12 @@ pub(crate) struct ThrottleSpec {
     interval_cycles: u32,
 }
 
-/// The component; see the top of the file.
+/// Component described at the top of the file.
 pub(crate) struct Throttle {
     spec: ThrottleSpec,
     up: MemSlave,
     down: MemMaster,
-    /// The next request may pass from this cycle on.
+    /// First cycle in which the next request may pass.
     open_from: Cycle,
     requests: u64,
     responses: u64,
@@ -104,7 +104,7 @@ impl Component for Throttle {
 }
 
 impl Throttle {
-    /// Passes on what responses there are; says whether one stayed because `up` has no room.
+    /// Passes all readable responses on. True if one was left because `up` has no room.
     fn pass_responses(&mut self, ctx: &mut Context<'_>) -> bool {
         while self.down.response.peek(ctx).is_some() {
             if !self.up.response.can_send(ctx) {
