@@ -151,8 +151,8 @@ fn records_beyond_their_limit_end_with_1_and_name_the_knob() {
 }
 
 #[test]
-fn the_quickstart_is_clean() {
-    let path = scenarios().join("quickstart.ron").display().to_string();
+fn the_search_on_a_real_graph_is_clean() {
+    let path = scenarios().join("bfs.ron").display().to_string();
     let ended = warpweave(&["run", &path, "--check-program", "--quiet"]);
     assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{}", ended.out);
     assert!(

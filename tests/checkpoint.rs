@@ -49,10 +49,10 @@ fn a_resumed_run_gives_the_same_report() {
 }
 
 #[test]
-fn quickstart_and_matrix_multiply_give_the_same_report_when_resumed() {
+fn bfs_and_matrix_multiply_give_the_same_report_when_resumed() {
     let bench = Bench::new();
-    let quickstart = scenarios().join("quickstart.ron").display().to_string();
-    resumed_alike(&bench, &quickstart, &[], &[500, 9000]);
+    let search = scenarios().join("bfs.ron").display().to_string();
+    resumed_alike(&bench, &search, &[], &[500, 9000]);
     let matrix = scenarios()
         .join("matrix_multiply_60.ron")
         .display()
@@ -164,7 +164,7 @@ fn log(machine: &mut Machine, every: u64, last: u64) -> StateLog {
 #[test]
 fn state_hashes_do_not_depend_on_how_the_engine_works() {
     let cases: [(&str, &[&str]); 2] = [
-        ("quickstart.ron", &[]),
+        ("bfs.ron", &[]),
         ("matrix_multiply_60.ron", &["workload.n=64"]),
     ];
     for (scenario, sets) in cases {
@@ -257,7 +257,7 @@ fn no_registered_kind_refuses_to_be_saved() {
     // part of a system here or reported as missing.
     let mut saved = std::collections::BTreeSet::new();
     for scenario in [
-        "quickstart.ron",
+        "bfs.ron",
         "matrix_multiply_60.ron",
         "bfs_60.ron",
         "matrix_multiply_60_icc.ron",

@@ -192,10 +192,10 @@ fn same(a: &Simulated, b: &Simulated, what: &str) {
 #[test]
 fn reports_are_the_same_for_any_number_of_threads() {
     let root = scenarios().display().to_string();
-    let quickstart = format!("{root}/quickstart.ron");
+    let search = format!("{root}/bfs.ron");
     let clustered = format!("{root}/matrix_multiply_60.ron");
     let cases: [&[&str]; 2] = [
-        &[&quickstart],
+        &[&search],
         &[
             &clustered,
             "--set",

@@ -10,7 +10,7 @@ fn a_run_tells_on_one_screen_what_it_did_and_what_limited_it() {
         "--set",
         "limits.cycles=5000000",
     ];
-    let mut arguments = vec!["run", "scenarios/quickstart.ron", "--quiet"];
+    let mut arguments = vec!["run", "scenarios/bfs.ron", "--quiet"];
     arguments.extend(sets);
     let page = told(warpweave(&arguments));
     assert!(page.lines().count() <= 45, "{page}");

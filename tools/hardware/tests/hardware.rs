@@ -142,7 +142,7 @@ fn replayed(scenario: &Scenario, double: &mut Double) -> (Vec<(String, u64)>, bo
 #[test]
 fn a_program_does_on_another_device_what_it_does_on_the_emulated_one() {
     // Several buffers, a loop that ends when a flag on the device says so.
-    for (name, sets) in [("quickstart.ron", &[][..]), ("bfs_60.ron", &[])] {
+    for (name, sets) in [("bfs.ron", &[][..]), ("bfs_60.ron", &[])] {
         let scenario = scenario(name, sets);
         let mut double = Double::new();
         let (differ, agrees, launches) = replayed(&scenario, &mut double);
@@ -155,7 +155,7 @@ fn a_program_does_on_another_device_what_it_does_on_the_emulated_one() {
 
 #[test]
 fn a_device_that_computes_something_else_is_found_with_the_first_word() {
-    let scenario = scenario("quickstart.ron", &[]);
+    let scenario = scenario("bfs.ron", &[]);
     let mut double = Double::new();
     double.lies = true;
     let program = scenario.program().unwrap();
@@ -395,7 +395,7 @@ fn the_micro_benchmarks_run_and_divide_by_what_they_did() {
 #[test]
 fn the_tables_say_what_was_measured_on_what() {
     let mut double = Double::new();
-    let program = scenario("quickstart.ron", &[]);
+    let program = scenario("bfs.ron", &[]);
     let of_program = modules(program.program().unwrap());
     let mut replay = Replay::new(&mut double, of_program).unwrap();
     program

@@ -118,7 +118,7 @@ fn adds_up(simulated: &Simulated) {
 fn parts_of_every_statistic_of_every_system_add_up() {
     let matrix = ["workload.n=32"];
     let files: [(&str, &[&str]); 3] = [
-        ("quickstart.ron", &[SMALL]),
+        ("bfs.ron", &[SMALL]),
         ("matrix_multiply_60_icc.ron", &matrix),
         ("bfs_60.ron", &[SMALL]),
     ];
@@ -175,8 +175,8 @@ fn neither_pieces_nor_threads_nor_sleep_nor_a_checkpoint_change_what_is_measured
 
 #[test]
 fn measuring_changes_no_result() {
-    let plain = scenario("quickstart.ron", &[SMALL]);
-    let measured = scenario("quickstart.ron", &[&MEASURED[..], &[SMALL]].concat());
+    let plain = scenario("bfs.ron", &[SMALL]);
+    let measured = scenario("bfs.ron", &[&MEASURED[..], &[SMALL]].concat());
     let program = plain.emulate().unwrap().program;
     let without = run(&mut machine(&plain, &program), 5000);
     assert_eq!(*without.measured, Measured::default());
@@ -190,8 +190,8 @@ fn measuring_changes_no_result() {
 
 #[test]
 fn what_was_not_measured_from_the_start_is_refused_when_resumed() {
-    let plain = scenario("quickstart.ron", &[SMALL]);
-    let measured = scenario("quickstart.ron", &[&MEASURED[..], &[SMALL]].concat());
+    let plain = scenario("bfs.ron", &[SMALL]);
+    let measured = scenario("bfs.ron", &[&MEASURED[..], &[SMALL]].concat());
     let program = plain.emulate().unwrap().program;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plain.wwc");
