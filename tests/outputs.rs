@@ -499,8 +499,8 @@ fn a_command_that_is_refused_leaves_no_folder() {
     assert!(!bench.path("r").exists());
 }
 
-/// Files that may make files without the shared helper: what tests write, and what is no output of a
-/// command.
+/// Sources that may create files without the shared helper: tests, and code whose files are no
+/// output of a command.
 const OTHER_WRITERS: [&str; 5] = [
     "framework/files/src/",
     "systems/src/conform/mod.rs", // Machines to try, in the system's folder for such files.

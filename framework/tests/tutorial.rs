@@ -53,7 +53,7 @@ impl Component for RateLimiter {
     }
 }
 
-/// What a description sets.
+/// Parameters that a description sets.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RateLimiterSpec {

@@ -22,9 +22,9 @@
 //! due in one cycle, those of the earlier record go first. Units are polled in order. One kernel is
 //! sent per cycle.
 //!
-//! A kernel of which its unit predicts that it shares lines with its parent or with siblings has priority 1, others have 0
-//! (LASER, section 6). Its hint says the unit and the prediction. In a run that has a reuse profile what is said of each kernel is
-//! counted beside what the profile knows of it (`prediction_score.rs`).
+//! Kernels predicted to share lines with their parent or siblings have priority 1, all others 0
+//! (LASER, section 6). The hint of a kernel carries its unit and the prediction. Runs with a reuse
+//! profile score the predictions against it (`prediction_score.rs`).
 //!
 //! # Not modelled
 //!

@@ -54,9 +54,9 @@ pub trait PlacementPolicy: Send {
     fn changed(&mut self, _unit: u32, _machine: &Machine) {}
 
     /// The placement to make next, if there is one that may be made now. Asked only while there are
-    /// work-groups to be placed. `sendable` says whether a unit can be sent something in this cycle; a
-    /// policy that passes over a unit with room for this reason has asked, and answers
-    /// [`PlacementChoice::UnitBusy`] if it finds no other.
+    /// work-groups to be placed. `sendable` returns true if a unit accepts a dispatch in this
+    /// cycle. A policy that skips a unit with room for this reason must have called it. It returns
+    /// [`PlacementChoice::UnitBusy`] if it finds no other unit.
     fn choose(
         &mut self,
         machine: &Machine,

@@ -1,10 +1,9 @@
 //! Snapshots of the cumulative statistics of a system, and the changes between successive ones.
 //!
-//! Looks come often, so they copy numbers and no names: each instance writes a row of words
-//! (`packed.rs`), which is compared with the one it wrote before. Words are numbered over the whole
-//! system. An instance has a block of them, with the names of its shape, for every shape that its rows
-//! ever had; as few have more than one, and instances of one kind share their shapes, names are
-//! compared a few times in a run.
+//! Snapshots are frequent, so they copy numbers and no names. Each instance writes a row of words
+//! (`packed.rs`), which is compared with its previous row. Words are numbered over the whole
+//! system. An instance has a block of words for every shape that its rows ever had. Few instances
+//! have more than one shape, and instances of one kind share them, so names are rarely compared.
 
 use std::collections::BTreeMap;
 use std::mem::take;

@@ -6,8 +6,10 @@
 //!                                       overrides.rs            +--------wires.rs---> channels
 //! ```
 //!
-//! `address.rs` are the addresses of parts and ports as written, `addresses.rs` those there are, `presets.rs` what parts may begin with,
-//! `repetition.rs` what repetitions have in common, `resolved.rs` is the system as built. Errors of the framework, who knows no files, get their places back here.
+//! `address.rs` parses addresses of parts and ports, and `addresses.rs` lists those that exist.
+//! `presets.rs` applies presets, `repetition.rs` shares work between repetitions of a part, and
+//! `resolved.rs` describes the system as built. Errors of the framework, which knows no files, get
+//! their places in the file here.
 
 pub(crate) mod address;
 mod addresses;

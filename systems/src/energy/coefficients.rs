@@ -87,8 +87,14 @@ pub struct StaticPower {
 }
 
 impl EnergyModel {
-    /// Parses
-    /// `Energy(static: (...), components: { "path[*]": (events: { "statistic": (...) }, static: (...)) })`.
+    /// Parses an energy file:
+    ///
+    /// ```text
+    /// Energy(
+    ///     static: (...),
+    ///     components: { "path[*]": (events: { "statistic": (...) }, static: (...)) },
+    /// )
+    /// ```
     ///
     /// # Errors
     /// Returns everything that does not have this form, each with its location.

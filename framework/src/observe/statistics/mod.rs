@@ -1,9 +1,9 @@
 //! Statistics: plain numbers in components, named and explained when they are collected.
 //!
 //! A component counts in ordinary fields, which costs an addition, and reports them through
-//! [`Statistics`] with a name, a unit and a meaning. Quantities that last (occupancy, states) are
-//! kept as value-and-since ([`TimeWeighted`]) and closed at the time of the report, so that a component
-//! that slept reports what one that stayed awake would.
+//! [`Statistics`] with a name, a unit and a meaning. Time-weighted quantities (occupancy, states)
+//! are kept as a value and its start ([`TimeWeighted`]), and evaluated at the time of the report.
+//! So a sleeping component reports the same numbers as one that stayed awake.
 //!
 //! Every statistic defines how its values of several instances are combined ([`Combination`]).
 //! Counts are added up, ratios and means are weighted; any other combination is stated in the

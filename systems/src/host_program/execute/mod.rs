@@ -1,8 +1,8 @@
 //! Executes a host program on the emulator and records its actions.
 //!
-//! `host.rs` goes through the commands, `transfers.rs` copies, `launching.rs` launches with the numbers that `launch.rs` finds, `static_launches.rs`
-//! knows launches before they are emulated. What the commands
-//! are and whether they fit together is settled before (`../description/`, `../check.rs`).
+//! `host.rs` executes the commands, `transfers.rs` copies, and `launching.rs` launches kernels with
+//! the dimensions that `launch.rs` computes. `static_launches.rs` lists launches before emulation.
+//! The commands are parsed and checked earlier (`../description/`, `../check/`).
 
 mod action;
 mod host;

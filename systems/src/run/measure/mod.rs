@@ -11,9 +11,9 @@
 //! matter. A cut for the start or completion of a kernel is delayed by the system's stop delay.
 //! That is the first time at which any number of threads can synchronize.
 //!
-//! Cuts of both sorts part the run into segments. What grew within a segment is kept by itself, so that
-//! the parts of the report are sums over segments; `lazy.rs` makes them when they are asked for,
-//! `csv.rs` writes intervals.
+//! Both kinds of cuts divide the run into segments. Increments are kept per segment, so the parts
+//! of the report are sums over segments. `lazy.rs` computes them on demand, and `csv.rs` writes
+//! intervals.
 
 mod csv;
 mod lazy;
