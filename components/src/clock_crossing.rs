@@ -53,6 +53,7 @@ pub struct ClockCrossingSpec {
 }
 
 /// FIFO of one direction of the crossing.
+#[derive(State)]
 struct Fifo<T> {
     line: DelayLine<T>,
     passed: u64,
@@ -73,13 +74,6 @@ impl<T> Default for Fifo<T> {
 }
 
 impl<T: Message + Copy> Fifo<T> {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("line", &mut self.line);
-        state.field("passed", &mut self.passed);
-        state.field("occupancy", &mut self.occupancy);
-        state.field("blocked", &mut self.blocked);
-    }
-
     /// Evaluates one cycle: the head leaves and the next message is taken. Returns the next cycle
     /// with work that needs no external event.
     fn evaluate(
@@ -115,11 +109,33 @@ impl<T: Message + Copy> Fifo<T> {
 }
 
 /// Clock-domain crossing with a synchronising FIFO per direction.
+#[derive(Ports, State, Statistics)]
 pub struct ClockCrossing {
+    #[state(skip)]
     spec: ClockCrossingSpec,
+    #[port]
     up: MemSlave,
+    #[port]
     down: MemMaster,
+    /// Requests that crossed.
+    #[state(part)]
+    #[statistic(value = self.requests.passed, unit = "requests")]
     requests: Fifo<MemRequest>,
+    /// Responses that crossed.
+    #[state(part)]
+    #[statistic(value = self.responses.passed, unit = "responses")]
+    #[statistic(
+        value = self.requests.occupancy,
+        name = "request_occupancy",
+        unit = "requests",
+        meaning = "Mean number of requests in the FIFO"
+    )]
+    #[statistic(
+        value = self.responses.occupancy,
+        name = "response_occupancy",
+        unit = "responses",
+        meaning = "Mean number of responses in the FIFO"
+    )]
     responses: Fifo<MemResponse>,
 }
 
@@ -142,11 +158,6 @@ impl Kind for ClockCrossing {
 }
 
 impl Component for ClockCrossing {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("up", &mut self.up);
-        ports.bundle("down", &mut self.down);
-    }
-
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let down = (&mut self.up.request, &mut self.down.request);
         let request = self.requests.evaluate(ctx, &self.spec, down);
@@ -171,38 +182,6 @@ impl Component for ClockCrossing {
         onward: &mut Onward,
     ) -> Result<(), String> {
         hand_on_untimed(port, message, ("down.request", 0), onward)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.part("requests", |state| self.requests.state(state));
-        state.part("responses", |state| self.responses.state(state));
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.counter(
-            "requests",
-            "requests",
-            "Requests that crossed",
-            self.requests.passed,
-        );
-        statistics.counter(
-            "responses",
-            "responses",
-            "Responses that crossed",
-            self.responses.passed,
-        );
-        statistics.level(
-            "request_occupancy",
-            "requests",
-            "Mean number of requests in the FIFO",
-            &self.requests.occupancy,
-        );
-        statistics.level(
-            "response_occupancy",
-            "responses",
-            "Mean number of responses in the FIFO",
-            &self.responses.occupancy,
-        );
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

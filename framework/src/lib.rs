@@ -13,24 +13,22 @@
 //! in a cycle is readable no earlier than the next one. A slot emptied in a cycle is usable no
 //! earlier than the next one. Components share nothing but channels and immutable data.
 //!
-//! A component names its ports, does the work of one cycle, and returns the condition it waits for:
+//! A component declares its ports and its state, does the work of one cycle, and returns the
+//! condition it waits for:
 //!
 //! ```
-//! use warpweave_framework::{Component, Context, InPort, Next, OutPort, Ports};
+//! use warpweave_framework::{Component, Context, InPort, Next, OutPort, Ports, State, Statistics};
 //!
 //! /// Passes every number on, one larger.
-//! #[derive(Default)]
+//! #[derive(Default, Ports, State, Statistics)]
 //! struct Increment {
+//!     #[port]
 //!     input: InPort<u64>,
+//!     #[port]
 //!     output: OutPort<u64>,
 //! }
 //!
 //! impl Component for Increment {
-//!     fn ports(&mut self, ports: &mut Ports<'_>) {
-//!         ports.input("input", &mut self.input);
-//!         ports.output("output", &mut self.output);
-//!     }
-//!
 //!     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
 //!         if self.input.peek(ctx).is_none() {
 //!             return Next::Message;
@@ -153,8 +151,8 @@ pub mod verify;
 mod world;
 
 pub use channel::{
-    Bundle, Credit, Direction, InPort, Link, Message, Observed, OutPort, Port, PortState, Ports,
-    Published, Tap, Transit, Width,
+    Bundle, Credit, Direction, InPort, Link, Message, Observed, OutPort, Port, PortField,
+    PortState, Ports, Published, Tap, Transit, Width,
 };
 pub use checkpoint::{
     Checkpoint, CheckpointError, Description, Difference, Divergence, DivergencePoint, FileError,
@@ -169,16 +167,18 @@ pub use engine::{
 pub use evaluation::{Context, Next};
 pub use observe::{
     About, Amounts, Changes, Combination, ContentItem, Contents, Histogram, InstanceStatistics,
-    Label, Look, Probe, ProbeSink, Reason, Role, Sample, Series, Shape, Statistic, StatisticDeltas,
-    StatisticSnapshots, Statistics, TimeWeighted, Value, Wait, Waits,
+    Instrumented, Label, Look, Measured, Measurement, Probe, ProbeSink, Reason, Role, Sample,
+    Series, Shape, Statistic, StatisticDeltas, StatisticSnapshots, Statistics, TimeWeighted, Value,
+    Wait, Waits,
 };
 pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NeutralSpec, NoFields, Policy, PolicyContext,
     PolicyEntry, PolicyKind, PolicyRole, Preset, Registry, SpecError, Specification, field_at,
 };
-pub use state::{Id, IdTable, State, StateError, as_many, at_most, below};
+pub use state::{Id, IdTable, SavedValue, State, StateError, Stateful, as_many, at_most, below};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};
+pub use warpweave_derive::{Ports, State, Statistics};
 pub use world::{
     Clock, Command, Event, Fifo, LocalTime, Mutex, MutexGuard, NotificationQueue, Payload, Process,
     ProcessInput, ProcessOutput, ProcessRequester, QueueKind, Report, Reset, Response, Router,

@@ -6,11 +6,12 @@
 mod counting;
 
 use warpweave_framework::{
-    Component, Context, EngineOptions, Frequency, InPort, Link, Next, OutPort, Outcome, Ports,
-    RunLimits, Simulation, SystemBuilder, Tick,
+    Bundle, Component, Context, EngineOptions, Frequency, InPort, Link, Next, OutPort, Outcome,
+    Ports, RunLimits, Simulation, Stateful, Statistics, SystemBuilder, Tick,
 };
 
 /// Forwards a message when the next stage has room, `rest` cycles after the previous one.
+#[derive(Statistics)]
 struct Stage {
     input: InPort<u64>,
     output: OutPort<u64>,
@@ -20,12 +21,14 @@ struct Stage {
     next: u64,
 }
 
-impl Component for Stage {
+impl Bundle for Stage {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Stage {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.born > 0 {
             if self.output.try_send(ctx, self.born).is_ok() {
@@ -53,6 +56,8 @@ impl Component for Stage {
         }
     }
 }
+
+impl Stateful for Stage {}
 
 /// Builds a ring in which one slow stage delays all others, with timers beyond the wheel.
 fn system(partitions: usize) -> Simulation {

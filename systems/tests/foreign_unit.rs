@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_components::launch::{Completion, Dispatch, DispatchSlave};
 use warpweave_components::roles;
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, Statistics, TimeWeighted,
+    Bundle, Component, Context, Cycle, Environment, Instrumented, Kind, Next, Ports, SpecError,
+    Stateful, Statistics, TimeWeighted,
 };
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
@@ -37,11 +38,13 @@ struct SequencerSpec {
     forgetful: bool,
 }
 
-impl Component for Sequencer {
+impl Bundle for Sequencer {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("dispatch", &mut self.scheduler);
     }
+}
 
+impl Component for Sequencer {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(dispatch) = self.scheduler.dispatch.pop(ctx) {
             let before = self.answers.back().map_or(0, |(cycle, _)| *cycle);
@@ -63,7 +66,11 @@ impl Component for Sequencer {
         self.answers.pop_front();
         Next::Busy
     }
+}
 
+impl Stateful for Sequencer {}
+
+impl Instrumented for Sequencer {
     fn statistics(&self, s: &mut Statistics<'_>) {
         let issued = s.role(roles::WAVEFRONT_INSTRUCTIONS);
         issued.counter("sequenced", "instructions", "issued", self.issued);

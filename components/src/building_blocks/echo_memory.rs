@@ -47,7 +47,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Component, Context, Cycle, Next, Ports, SpecError, State, Waits};
+use warpweave_framework::{
+    Bundle, Component, Context, Cycle, Next, Ports, SpecError, State, Stateful, Statistics, Waits,
+};
 use warpweave_random::CounterRng;
 
 use super::DelayLine;
@@ -86,6 +88,7 @@ impl EchoMemorySpec {
 }
 
 /// Memory with a fixed latency and optional random stalls, for test benches.
+#[derive(Statistics)]
 pub struct EchoMemory {
     up: MemSlave,
     spec: EchoMemorySpec,
@@ -180,11 +183,13 @@ impl EchoMemory {
     }
 }
 
-impl Component for EchoMemory {
+impl Bundle for EchoMemory {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
     }
+}
 
+impl Component for EchoMemory {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let refused = self.answer(ctx);
         self.take_request(ctx);
@@ -199,14 +204,16 @@ impl Component for EchoMemory {
         }
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("answers", &mut self.answers);
-    }
-
     fn waits(&self, waits: &mut Waits<'_>) {
         if !self.answers.is_empty() {
             waits.inside(format!("{} answers wait", self.answers.len()));
         }
+    }
+}
+
+impl Stateful for EchoMemory {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("answers", &mut self.answers);
     }
 }
 

@@ -2,22 +2,19 @@
 //!
 //! ```
 //! use warpweave_components::building_blocks::pass;
-//! use warpweave_framework::{Component, Context, InPort, Next, OutPort, Ports, TestBench};
+//! use warpweave_framework::{Component, Context, InPort, Next, OutPort, Ports, State, Statistics, TestBench};
 //!
 //! /// Adds up the numbers that pass.
-//! #[derive(Default)]
+//! #[derive(Default, Ports, State, Statistics)]
 //! struct Adder {
+//!     #[port]
 //!     input: InPort<u64>,
+//!     #[port]
 //!     output: OutPort<u64>,
 //!     sum: u64,
 //! }
 //!
 //! impl Component for Adder {
-//!     fn ports(&mut self, ports: &mut Ports<'_>) {
-//!         ports.input("input", &mut self.input);
-//!         ports.output("output", &mut self.output);
-//!     }
-//!
 //!     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
 //!         let sum = &mut self.sum;
 //!         let held = pass(ctx, &mut self.input, &mut self.output, |_, n| *sum += *n);

@@ -201,8 +201,9 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Facts, Next, Observed, Onward, OutPort, PortName, Ports,
-    Published, Registry, State, Statistics, Unfit, Waits, as_many,
+    Bundle, Component, Contents, Context, Cycle, Facts, Instrumented, Next, Observed, Onward,
+    OutPort, PortName, Ports, Published, Registry, State, Stateful, Statistics, Unfit, Waits,
+    as_many,
 };
 
 use self::above::Above;
@@ -337,7 +338,7 @@ fn is_clean(request: &MemRequest) -> bool {
     request.kind == RequestKind::CopyBack && request.flags & flags::CLEAN != 0
 }
 
-impl Component for Cache {
+impl Bundle for Cache {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
         ports.bundle("down", &mut self.down);
@@ -358,7 +359,9 @@ impl Component for Cache {
             }
         });
     }
+}
 
+impl Component for Cache {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         if !self.policies.is_empty() {
@@ -458,35 +461,6 @@ impl Component for Cache {
         Ok(())
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        self.refusal = Refusal::Unknown;
-        state.part("tags", |state| self.tags.state_fields(state));
-        self.make_owners();
-        state.array("owners", &mut self.owners);
-        if let Some(victims) = &mut self.victims {
-            state.part("victims", |state| victims.state_fields(state));
-        }
-        state.part("policies", |state| self.policies.state(state));
-        state.part("prefetches", |state| self.prefetches.state(state));
-        if let Some(buffer) = &mut self.copy_backs {
-            state.fitting("copy_backs", buffer, CopyBackBuffer::is_like);
-        }
-        state.fitting("mshrs", &mut self.mshrs, MshrFile::is_like);
-        state.fitting("passing", &mut self.passing, PassTable::is_like);
-        state.field("hits", &mut self.hits);
-        state.field("last_hit", &mut self.last_hit);
-        state.fitting("bank_free", &mut self.bank_free, |found, built| {
-            as_many("banks", found.len(), built.len())
-        });
-        if let Some(above) = &mut self.above {
-            state.field("taken", &mut above.taken);
-        }
-        state.field("misses", &mut self.misses);
-        state.field("returns", &mut self.returns);
-        state.field("stats", &mut self.stats);
-        self.check_state(state);
-    }
-
     fn untimed(
         &mut self,
         port: PortName<'_>,
@@ -507,13 +481,6 @@ impl Component for Cache {
     fn evaluation_cost(&self) -> u64 {
         // About 700 instructions.
         7
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.stats.report(&self.spec, statistics);
-        self.policies.statistics(statistics);
-        self.prefetches.statistics(statistics);
-        self.tags.statistics(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -548,5 +515,45 @@ impl Component for Cache {
         if let Some(reason) = self.stats.blocked.reason() {
             waits.inside(reason.words());
         }
+    }
+}
+
+impl Stateful for Cache {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.refusal = Refusal::Unknown;
+        state.part("tags", |state| self.tags.state_fields(state));
+        self.make_owners();
+        state.array("owners", &mut self.owners);
+        if let Some(victims) = &mut self.victims {
+            state.part("victims", |state| victims.state_fields(state));
+        }
+        state.part("policies", |state| self.policies.state(state));
+        state.part("prefetches", |state| self.prefetches.state(state));
+        if let Some(buffer) = &mut self.copy_backs {
+            state.fitting("copy_backs", buffer, CopyBackBuffer::is_like);
+        }
+        state.fitting("mshrs", &mut self.mshrs, MshrFile::is_like);
+        state.fitting("passing", &mut self.passing, PassTable::is_like);
+        state.field("hits", &mut self.hits);
+        state.field("last_hit", &mut self.last_hit);
+        state.fitting("bank_free", &mut self.bank_free, |found, built| {
+            as_many("banks", found.len(), built.len())
+        });
+        if let Some(above) = &mut self.above {
+            state.field("taken", &mut above.taken);
+        }
+        state.field("misses", &mut self.misses);
+        state.field("returns", &mut self.returns);
+        state.field("stats", &mut self.stats);
+        self.check_state(state);
+    }
+}
+
+impl Instrumented for Cache {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.stats.report(&self.spec, statistics);
+        self.policies.statistics(statistics);
+        self.prefetches.statistics(statistics);
+        self.tags.statistics(statistics);
     }
 }

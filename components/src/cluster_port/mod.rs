@@ -41,9 +41,9 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Id, IdTable, Kind, Message, Next,
-    Onward, PortName, Ports, Preset, SpecError, State, Statistics, TimeWeighted, Waits, as_many,
-    at_most, below,
+    Bundle, Component, Contents, Context, Cycle, Environment, Facts, Id, IdTable, Instrumented,
+    Kind, Message, Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics,
+    TimeWeighted, Waits, as_many, at_most, below,
 };
 
 use crate::building_blocks::DelayLine;
@@ -169,12 +169,14 @@ impl Kind for ClusterPort {
     }
 }
 
-impl Component for ClusterPort {
+impl Bundle for ClusterPort {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundles("up", &mut self.up);
         ports.bundle("down", &mut self.down);
     }
+}
 
+impl Component for ClusterPort {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         // Responses first: their departure frees entries that requests can take.
         let response_blocked = !self.return_responses(ctx);
@@ -189,6 +191,50 @@ impl Component for ClusterPort {
         is_request(port).then_some(0)
     }
 
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        hand_on_untimed(port, message, ("down.request", 0), onward)
+    }
+
+    fn evaluation_cost(&self) -> u64 {
+        // About 470 instructions.
+        5
+    }
+
+    fn contents(&self, contents: &mut Contents<'_>) {
+        contents.level("requests", self.injection.len() as u64);
+        contents.level("responses", self.responses.len() as u64);
+        contents.level("unanswered", self.entries.len() as u64);
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.injection.is_empty() {
+            waits.inside(format!(
+                "{} requests in the injection buffer",
+                self.injection.len()
+            ));
+        }
+        if !self.responses.is_empty() {
+            waits.inside(format!(
+                "{} responses in the response FIFO",
+                self.responses.len()
+            ));
+        }
+        if !self.entries.is_empty() {
+            let waiting = self.entries.len();
+            waits.on_port(
+                "down.response",
+                format!("{waiting} requests wait for their responses"),
+            );
+        }
+    }
+}
+
+impl Stateful for ClusterPort {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("injection", &mut self.injection);
         state.field("responses", &mut self.responses);
@@ -220,21 +266,9 @@ impl Component for ClusterPort {
             }
         });
     }
+}
 
-    fn untimed(
-        &mut self,
-        port: PortName<'_>,
-        message: &mut dyn Any,
-        onward: &mut Onward,
-    ) -> Result<(), String> {
-        hand_on_untimed(port, message, ("down.request", 0), onward)
-    }
-
-    fn evaluation_cost(&self) -> u64 {
-        // About 470 instructions.
-        5
-    }
-
+impl Instrumented for ClusterPort {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         let counters = &self.counters;
         let count = [
@@ -292,34 +326,6 @@ impl Component for ClusterPort {
             "Mean number of responses in the response FIFO",
             &counters.response_occupancy,
         );
-    }
-
-    fn contents(&self, contents: &mut Contents<'_>) {
-        contents.level("requests", self.injection.len() as u64);
-        contents.level("responses", self.responses.len() as u64);
-        contents.level("unanswered", self.entries.len() as u64);
-    }
-
-    fn waits(&self, waits: &mut Waits<'_>) {
-        if !self.injection.is_empty() {
-            waits.inside(format!(
-                "{} requests in the injection buffer",
-                self.injection.len()
-            ));
-        }
-        if !self.responses.is_empty() {
-            waits.inside(format!(
-                "{} responses in the response FIFO",
-                self.responses.len()
-            ));
-        }
-        if !self.entries.is_empty() {
-            let waiting = self.entries.len();
-            waits.on_port(
-                "down.response",
-                format!("{waiting} requests wait for their responses"),
-            );
-        }
     }
 }
 

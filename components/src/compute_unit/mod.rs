@@ -108,8 +108,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Onward,
-    OutPort, PortName, Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
+    Bundle, Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Instrumented,
+    Kind, Next, Onward, OutPort, PortName, Ports, Preset, SpecError, State, Stateful, Statistics,
+    Unfit, Waits,
 };
 use warpweave_params::Node;
 use warpweave_trace::{Class, Program};
@@ -358,7 +359,7 @@ impl ComputeUnit {
     }
 }
 
-impl Component for ComputeUnit {
+impl Bundle for ComputeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("dispatch", &mut self.dispatch);
         ports.bundle("memory", &mut self.memory);
@@ -371,7 +372,9 @@ impl Component for ComputeUnit {
         ports.optional(|ports| ports.output("launches", &mut self.launches));
         self.read_paths.ports(ports);
     }
+}
 
+impl Component for ComputeUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         // A function for each, with what it needs in registers.
         match self.way {
@@ -380,10 +383,6 @@ impl Component for ComputeUnit {
             way::LIMITED => self.step::<{ way::LIMITED }>(ctx),
             _ => self.step::<{ way::OPEN }>(ctx),
         }
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        self.name_state(state);
     }
 
     fn facts(&self, port: &str, facts: &mut Facts) {
@@ -467,16 +466,24 @@ impl Component for ComputeUnit {
         7
     }
 
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.report(statistics);
-    }
-
     fn contents(&self, contents: &mut Contents<'_>) {
         self.show(contents);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
         self.explain(waits);
+    }
+}
+
+impl Stateful for ComputeUnit {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.name_state(state);
+    }
+}
+
+impl Instrumented for ComputeUnit {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.report(statistics);
     }
 }
 

@@ -72,8 +72,8 @@ mod traffic;
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Kind, Message, Next, Onward, PortName,
-    Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
+    Bundle, Component, Contents, Context, Cycle, Environment, Facts, Instrumented, Kind, Message,
+    Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit, Waits,
 };
 
 use crate::memory::{
@@ -148,12 +148,14 @@ impl Kind for Crossbar {
     }
 }
 
-impl Component for Crossbar {
+impl Bundle for Crossbar {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundles("up", &mut self.up);
         ports.bundles("down", &mut self.down);
     }
+}
 
+impl Component for Crossbar {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.evaluations += 1;
         self.take_responses(ctx);
@@ -199,15 +201,6 @@ impl Component for Crossbar {
         is_request(port).then_some(0)
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.part("request", |state| self.request.state(state));
-        state.part("reply", |state| self.reply.state(state));
-        state.part("outstanding", |state| {
-            self.outstanding.state(state);
-            self.outstanding.check_state(state, self.down.len());
-        });
-    }
-
     fn untimed(
         &mut self,
         port: PortName<'_>,
@@ -228,26 +221,6 @@ impl Component for Crossbar {
         let ports = u64::from(self.spec.up_ports + self.spec.down_ports);
         let load = (flits * 10).checked_div(self.evaluations);
         9 + load.unwrap_or(4 * ports)
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.request.statistics("request", statistics);
-        self.reply.statistics("reply", statistics);
-        statistics.counter(
-            "table_stalls",
-            "cycles",
-            "Cycles in which a request found no free entry for its response, added up over ports",
-            self.outstanding.stall_cycles(statistics.cycle()),
-        );
-        let (answers, cycles) = self.outstanding.answers();
-        statistics.mean(
-            "slice_latency",
-            "cycles",
-            "answers",
-            "Mean cycles from a request's leaving the network for its slice to an answer's leaving it upward; every \
-             part of an answer counts",
-            (cycles, answers),
-        );
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -271,6 +244,39 @@ impl Component for Crossbar {
                 format!("{waiting} requests wait for their responses"),
             );
         }
+    }
+}
+
+impl Stateful for Crossbar {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.part("request", |state| self.request.state(state));
+        state.part("reply", |state| self.reply.state(state));
+        state.part("outstanding", |state| {
+            self.outstanding.state(state);
+            self.outstanding.check_state(state, self.down.len());
+        });
+    }
+}
+
+impl Instrumented for Crossbar {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.request.statistics("request", statistics);
+        self.reply.statistics("reply", statistics);
+        statistics.counter(
+            "table_stalls",
+            "cycles",
+            "Cycles in which a request found no free entry for its response, added up over ports",
+            self.outstanding.stall_cycles(statistics.cycle()),
+        );
+        let (answers, cycles) = self.outstanding.answers();
+        statistics.mean(
+            "slice_latency",
+            "cycles",
+            "answers",
+            "Mean cycles from a request's leaving the network for its slice to an answer's leaving it upward; every \
+             part of an answer counts",
+            (cycles, answers),
+        );
     }
 }
 

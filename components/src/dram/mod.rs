@@ -142,8 +142,9 @@ use std::any::Any;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Histogram, Id, Kind, Next, Onward,
-    PortName, Ports, Preset, SpecError, State, Statistics, Unfit, Waits, below,
+    Bundle, Component, Contents, Context, Cycle, Environment, Facts, Histogram, Id, Instrumented,
+    Kind, Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit,
+    Waits, below,
 };
 
 use crate::interleave::Interleave;
@@ -278,11 +279,13 @@ impl Kind for GddrController {
     }
 }
 
-impl Component for GddrController {
+impl Bundle for GddrController {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundles("up", &mut self.up);
     }
+}
 
+impl Component for GddrController {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         if let Some(bus) = &mut self.bus {
@@ -332,48 +335,9 @@ impl Component for GddrController {
         Ok(())
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        for (i, channel) in self.channels.iter_mut().enumerate() {
-            state.part(&format!("channel[{i}]"), |state| channel.state(state));
-        }
-        if let Some(bus) = &mut self.bus {
-            let channels = self.channels.len();
-            state.fitting("bus", bus, |bus, _| {
-                let fits = bus.fits(channels);
-                fits.then_some(())
-                    .ok_or_else(|| "it is the turn of no channel".to_owned())
-            });
-        }
-        self.transactions.state(state);
-        state.field("splitting", &mut self.splitting);
-        state.fitting("turn", &mut self.turn, |turn, _| {
-            below("port", *turn as u64, self.up.len() as u64)
-        });
-        self.responses.state(state);
-        state.check("transactions", || {
-            let tags = self.channels.iter().flat_map(Controller::tags);
-            let ports = self.up.len() as u64;
-            let answered = self.responses.ids();
-            if let Some(Splitting { transaction, .. }) = self.splitting
-                && !self.transactions.is_there(transaction)
-            {
-                return Err(format!("{transaction} is cut and not there"));
-            }
-            self.transactions
-                .check(ports, tags.map(Id::from_bits).collect(), answered)
-        });
-        state.field("sequences", &mut self.sequences);
-        state.field("stats", &mut self.stats);
-        self.heads.forget();
-    }
-
     fn evaluation_cost(&self) -> u64 {
         // About 1100 instructions.
         11
-    }
-
-    fn statistics(&self, s: &mut Statistics<'_>) {
-        statistics::report(self, s);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -410,6 +374,49 @@ impl Component for GddrController {
                 ));
             }
         }
+    }
+}
+
+impl Stateful for GddrController {
+    fn state(&mut self, state: &mut State<'_>) {
+        for (i, channel) in self.channels.iter_mut().enumerate() {
+            state.part(&format!("channel[{i}]"), |state| channel.state(state));
+        }
+        if let Some(bus) = &mut self.bus {
+            let channels = self.channels.len();
+            state.fitting("bus", bus, |bus, _| {
+                let fits = bus.fits(channels);
+                fits.then_some(())
+                    .ok_or_else(|| "it is the turn of no channel".to_owned())
+            });
+        }
+        self.transactions.state(state);
+        state.field("splitting", &mut self.splitting);
+        state.fitting("turn", &mut self.turn, |turn, _| {
+            below("port", *turn as u64, self.up.len() as u64)
+        });
+        self.responses.state(state);
+        state.check("transactions", || {
+            let tags = self.channels.iter().flat_map(Controller::tags);
+            let ports = self.up.len() as u64;
+            let answered = self.responses.ids();
+            if let Some(Splitting { transaction, .. }) = self.splitting
+                && !self.transactions.is_there(transaction)
+            {
+                return Err(format!("{transaction} is cut and not there"));
+            }
+            self.transactions
+                .check(ports, tags.map(Id::from_bits).collect(), answered)
+        });
+        state.field("sequences", &mut self.sequences);
+        state.field("stats", &mut self.stats);
+        self.heads.forget();
+    }
+}
+
+impl Instrumented for GddrController {
+    fn statistics(&self, s: &mut Statistics<'_>) {
+        statistics::report(self, s);
     }
 }
 

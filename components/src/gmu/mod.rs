@@ -75,9 +75,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, InPort, Kind, Next,
-    Onward, PortName, Ports, Preset, Registry, SpecError, State, Statistics, TimeWeighted, Waits,
-    at_most,
+    Bundle, Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, InPort,
+    Instrumented, Kind, Next, Onward, PortName, Ports, Preset, Registry, SpecError, State,
+    Stateful, Statistics, TimeWeighted, Waits, at_most,
 };
 
 pub use self::by_reuse::ByReuse;
@@ -219,13 +219,15 @@ impl Gmu {
     }
 }
 
-impl Component for Gmu {
+impl Bundle for Gmu {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("host", &mut self.host);
         ports.optional(|ports| ports.input("device", &mut self.device));
         ports.bundle("scheduler", &mut self.scheduler);
     }
+}
 
+impl Component for Gmu {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let completed = self.completed;
         let completions_taken = self.take_completions(ctx);
@@ -239,27 +241,6 @@ impl Component for Gmu {
         }
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.part("order", |state| self.order.state(state));
-        state.field("kernels", &mut self.kernels);
-        state.array("queues", &mut self.queues);
-        state.field("pool", &mut self.pool);
-        state.field("heads", &mut self.heads);
-        state.field("accepted", &mut self.accepted);
-        state.field("completed", &mut self.completed);
-        state.field("through_pool", &mut self.through_pool);
-        state.field("launch_stalls", &mut self.launch_stalls);
-        state.array("stalled", &mut self.stalled);
-        self.families.state(state);
-        state.field("done", &mut self.done);
-        state.field("queues_occupied", &mut self.queues_occupied);
-        state.field("queued", &mut self.queued);
-        state.field("pooled", &mut self.pooled);
-        state.field("running", &mut self.running);
-        state.field("waited", &mut self.waited);
-        state.check("kernels", || self.fits());
-    }
-
     fn untimed(
         &mut self,
         port: PortName<'_>,
@@ -270,10 +251,6 @@ impl Component for Gmu {
         let launch = *launch.ok_or_else(|| untimed_stranger(port))?;
         onward.send("scheduler.ready", 0, KernelReady::from(launch));
         Ok(())
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.report(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -320,6 +297,35 @@ impl Component for Gmu {
                 self.pooled.value()
             ));
         }
+    }
+}
+
+impl Stateful for Gmu {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.part("order", |state| self.order.state(state));
+        state.field("kernels", &mut self.kernels);
+        state.array("queues", &mut self.queues);
+        state.field("pool", &mut self.pool);
+        state.field("heads", &mut self.heads);
+        state.field("accepted", &mut self.accepted);
+        state.field("completed", &mut self.completed);
+        state.field("through_pool", &mut self.through_pool);
+        state.field("launch_stalls", &mut self.launch_stalls);
+        state.array("stalled", &mut self.stalled);
+        self.families.state(state);
+        state.field("done", &mut self.done);
+        state.field("queues_occupied", &mut self.queues_occupied);
+        state.field("queued", &mut self.queued);
+        state.field("pooled", &mut self.pooled);
+        state.field("running", &mut self.running);
+        state.field("waited", &mut self.waited);
+        state.check("kernels", || self.fits());
+    }
+}
+
+impl Instrumented for Gmu {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.report(statistics);
     }
 }
 

@@ -45,8 +45,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, Preset, SpecError, State,
-    Statistics, TimeWeighted, Waits, at_most, below,
+    Bundle, Component, Contents, Context, Cycle, Environment, Instrumented, Kind, Next, Ports,
+    Preset, SpecError, State, Stateful, Statistics, TimeWeighted, Waits, at_most, below,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -214,11 +214,13 @@ fn launched_once(program: &Program) -> Result<(), SpecError> {
     Ok(())
 }
 
-impl Component for HostDriver {
+impl Bundle for HostDriver {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("gmu", &mut self.gmu);
     }
+}
 
+impl Component for HostDriver {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if !self.started {
             self.started = true;
@@ -260,6 +262,32 @@ impl Component for HostDriver {
         }
     }
 
+    fn contents(&self, contents: &mut Contents<'_>) {
+        for kernel in &self.in_flight {
+            contents.thing("kernel", u64::from(*kernel));
+        }
+        let name = match self.step {
+            Step::Copying(_) => "copy",
+            Step::Launching(..) => "launch",
+            Step::Next | Step::Replaying(_) | Step::Finished => return,
+        };
+        contents
+            .thing(name, self.position as u64)
+            .waits((self.activity == Some(Activity::LaunchBlocked)).then_some("room for a launch"));
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.in_flight.is_empty() {
+            let kernels: Vec<_> = self.in_flight.iter().map(u32::to_string).collect();
+            waits.on_port(
+                "gmu.done",
+                format!("kernels {} have not completed", kernels.join(", ")),
+            );
+        }
+    }
+}
+
+impl Stateful for HostDriver {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("started", &mut self.started);
         state.field("position", &mut self.position);
@@ -284,7 +312,9 @@ impl Component for HostDriver {
             }
         });
     }
+}
 
+impl Instrumented for HostDriver {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         let counts = &self.counts;
         let cycle = statistics.cycle();
@@ -348,30 +378,6 @@ impl Component for HostDriver {
             "cycle in which the last completion was readable; 0 without completions",
             counts.last_completion,
         );
-    }
-
-    fn contents(&self, contents: &mut Contents<'_>) {
-        for kernel in &self.in_flight {
-            contents.thing("kernel", u64::from(*kernel));
-        }
-        let name = match self.step {
-            Step::Copying(_) => "copy",
-            Step::Launching(..) => "launch",
-            Step::Next | Step::Replaying(_) | Step::Finished => return,
-        };
-        contents
-            .thing(name, self.position as u64)
-            .waits((self.activity == Some(Activity::LaunchBlocked)).then_some("room for a launch"));
-    }
-
-    fn waits(&self, waits: &mut Waits<'_>) {
-        if !self.in_flight.is_empty() {
-            let kernels: Vec<_> = self.in_flight.iter().map(u32::to_string).collect();
-            waits.on_port(
-                "gmu.done",
-                format!("kernels {} have not completed", kernels.join(", ")),
-            );
-        }
     }
 }
 

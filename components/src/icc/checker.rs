@@ -38,7 +38,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Facts, Kind, Next, Ports, SpecError, State, Statistics, Waits,
+    Bundle, Component, Context, Environment, Facts, Instrumented, Kind, Next, Ports, SpecError,
+    State, Stateful, Statistics, Waits,
 };
 
 use crate::building_blocks::pass;
@@ -224,14 +225,16 @@ impl Kind for CoalescingChecker {
     }
 }
 
-impl Component for CoalescingChecker {
+impl Bundle for CoalescingChecker {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundles("up", &mut self.up);
         ports.bundles("unit_up", &mut self.unit_up);
         ports.bundle("unit_down", &mut self.unit_down);
         ports.bundle("down", &mut self.down);
     }
+}
 
+impl Component for CoalescingChecker {
     fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
         let port = port.strip_suffix(".request")?;
         match port.split_once('[') {
@@ -276,10 +279,21 @@ impl Component for CoalescingChecker {
         if waits { Next::Credit } else { Next::Message }
     }
 
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.rules.open.is_empty() {
+            let count = self.rules.open.len();
+            waits.inside(format!("{count} requests have no response yet"));
+        }
+    }
+}
+
+impl Stateful for CoalescingChecker {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("rules", &mut self.rules);
     }
+}
 
+impl Instrumented for CoalescingChecker {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         let rules = &self.rules;
         let counts = [
@@ -303,13 +317,6 @@ impl Component for CoalescingChecker {
         ];
         for (name, meaning, value) in counts {
             statistics.counter(name, "messages", meaning, value);
-        }
-    }
-
-    fn waits(&self, waits: &mut Waits<'_>) {
-        if !self.rules.open.is_empty() {
-            let count = self.rules.open.len();
-            waits.inside(format!("{count} requests have no response yet"));
         }
     }
 }

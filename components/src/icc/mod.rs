@@ -72,8 +72,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, IdTable, Kind, Next, Onward, PortName,
-    Ports, Preset, SpecError, State, Statistics, Unfit, Waits, at_most, below,
+    Bundle, Component, Contents, Context, Cycle, Environment, Facts, IdTable, Instrumented, Kind,
+    Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit, Waits,
+    at_most, below,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -182,7 +183,7 @@ impl Kind for IccUnit {
     }
 }
 
-impl Component for IccUnit {
+impl Bundle for IccUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundles("up", &mut self.up);
         ports.bundle("down", &mut self.down);
@@ -199,7 +200,9 @@ impl Component for IccUnit {
             ports.advisable(without, name_them);
         }
     }
+}
 
+impl Component for IccUnit {
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
         if port.starts_with("up[") {
             agree_on_lines(facts, "line_bytes", self.spec.line_bytes, None)?;
@@ -250,36 +253,6 @@ impl Component for IccUnit {
         self.next(ctx, bus, lookup)
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.fitting("table", &mut self.table, MergeTable::is_like);
-        if let Some(cache) = &mut self.cache {
-            state.part("cache", |state| cache.state(state));
-        }
-        state.field("requests", &mut self.requests);
-        state.field("replies", &mut self.replies);
-        state.field("hits", &mut self.hits);
-        state.field("bus", &mut self.bus);
-        state.field("repeats", &mut self.repeats);
-        state.field("slots", &mut self.slots);
-        state.field("first", &mut self.first);
-        state.field("counters", &mut self.counters);
-        state.check("slots", || {
-            let ports = self.up.len() as u64;
-            below("port", self.first, ports)?;
-            at_most("requests", self.slots.len(), self.spec.outstanding as usize)?;
-            let mut slots = self.slots.values();
-            slots.try_for_each(|slot| below("port", slot.port, ports))?;
-            match self
-                .table
-                .readers()
-                .find(|id| self.slots.get(**id).is_none())
-            {
-                Some(id) => Err(format!("read {id}, which is not here")),
-                None => Ok(()),
-            }
-        });
-    }
-
     fn untimed(
         &mut self,
         port: PortName<'_>,
@@ -297,13 +270,6 @@ impl Component for IccUnit {
         }
         onward.send("control_down.command", port.number, *command);
         Ok(())
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.counters.report(&self.spec.cost(), statistics);
-        if let Some(cache) = &self.cache {
-            cache.statistics(statistics);
-        }
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -333,6 +299,47 @@ impl Component for IccUnit {
                     self.table.len()
                 ),
             );
+        }
+    }
+}
+
+impl Stateful for IccUnit {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.fitting("table", &mut self.table, MergeTable::is_like);
+        if let Some(cache) = &mut self.cache {
+            state.part("cache", |state| cache.state(state));
+        }
+        state.field("requests", &mut self.requests);
+        state.field("replies", &mut self.replies);
+        state.field("hits", &mut self.hits);
+        state.field("bus", &mut self.bus);
+        state.field("repeats", &mut self.repeats);
+        state.field("slots", &mut self.slots);
+        state.field("first", &mut self.first);
+        state.field("counters", &mut self.counters);
+        state.check("slots", || {
+            let ports = self.up.len() as u64;
+            below("port", self.first, ports)?;
+            at_most("requests", self.slots.len(), self.spec.outstanding as usize)?;
+            let mut slots = self.slots.values();
+            slots.try_for_each(|slot| below("port", slot.port, ports))?;
+            match self
+                .table
+                .readers()
+                .find(|id| self.slots.get(**id).is_none())
+            {
+                Some(id) => Err(format!("read {id}, which is not here")),
+                None => Ok(()),
+            }
+        });
+    }
+}
+
+impl Instrumented for IccUnit {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.counters.report(&self.spec.cost(), statistics);
+        if let Some(cache) = &self.cache {
+            cache.statistics(statistics);
         }
     }
 }

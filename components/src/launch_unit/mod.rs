@@ -39,8 +39,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, InPort, Kind, Next, OutPort,
-    Ports, Preset, SpecError, State, Statistics, TimeWeighted, Waits, at_most,
+    Bundle, Component, Contents, Context, Cycle, Environment, Histogram, InPort, Instrumented,
+    Kind, Next, OutPort, Ports, Preset, SpecError, State, Stateful, Statistics, TimeWeighted,
+    Waits, at_most,
 };
 use warpweave_trace::{LaunchGraph, Program};
 
@@ -132,12 +133,14 @@ impl Kind for LaunchUnit {
     }
 }
 
-impl Component for LaunchUnit {
+impl Bundle for LaunchUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.inputs("units", &mut self.units);
         ports.output("gmu", &mut self.gmu);
     }
+}
 
+impl Component for LaunchUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.take(ctx);
         let cycle = ctx.cycle();
@@ -158,6 +161,36 @@ impl Component for LaunchUnit {
         Next::Busy
     }
 
+    fn contents(&self, contents: &mut Contents<'_>) {
+        for launch in self.under_way.values() {
+            let thing = contents
+                .thing("kernel", u64::from(launch.kernel))
+                .number("stream", u64::from(launch.stream));
+            let hint = LaunchHint::from_word(launch.hint);
+            if let Some(unit) = hint.unit {
+                thing.number("unit", unit.into());
+            }
+            let relation = hint.relation.map_or(0, |relation| relation as u64 + 1);
+            thing.number("predicted", relation);
+            if let Some(foresight) = &self.foresight {
+                thing.number("near", foresight.is_near(launch.kernel).into());
+            }
+        }
+        contents.level("kernels_under_way", self.under_way_level.value());
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.under_way.is_empty() {
+            let what = format!(
+                "{} kernels launched from the device are under way",
+                self.under_way.len()
+            );
+            waits.on_port("gmu", what);
+        }
+    }
+}
+
+impl Stateful for LaunchUnit {
     fn state(&mut self, state: &mut State<'_>) {
         state.field_as(
             "under_way",
@@ -186,7 +219,9 @@ impl Component for LaunchUnit {
             at_most("kernels", self.under_way.len(), most)
         });
     }
+}
 
+impl Instrumented for LaunchUnit {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
         count("records", "records", "launch records taken", self.records);
@@ -222,34 +257,6 @@ impl Component for LaunchUnit {
         );
         if let Some(foresight) = &self.foresight {
             foresight.report(statistics);
-        }
-    }
-
-    fn contents(&self, contents: &mut Contents<'_>) {
-        for launch in self.under_way.values() {
-            let thing = contents
-                .thing("kernel", u64::from(launch.kernel))
-                .number("stream", u64::from(launch.stream));
-            let hint = LaunchHint::from_word(launch.hint);
-            if let Some(unit) = hint.unit {
-                thing.number("unit", unit.into());
-            }
-            let relation = hint.relation.map_or(0, |relation| relation as u64 + 1);
-            thing.number("predicted", relation);
-            if let Some(foresight) = &self.foresight {
-                thing.number("near", foresight.is_near(launch.kernel).into());
-            }
-        }
-        contents.level("kernels_under_way", self.under_way_level.value());
-    }
-
-    fn waits(&self, waits: &mut Waits<'_>) {
-        if !self.under_way.is_empty() {
-            let what = format!(
-                "{} kernels launched from the device are under way",
-                self.under_way.len()
-            );
-            waits.on_port("gmu", what);
         }
     }
 }

@@ -103,8 +103,9 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Id, Kind, Next, Onward, PortName, Ports,
-    Preset, SpecError, State, Statistics, TimeWeighted, Unfit, Waits, as_many, below,
+    Bundle, Component, Contents, Context, Environment, Facts, Id, Instrumented, Kind, Next, Onward,
+    PortName, Ports, Preset, SpecError, State, Stateful, Statistics, TimeWeighted, Unfit, Waits,
+    as_many, below,
 };
 use warpweave_trace::Program;
 
@@ -230,7 +231,7 @@ impl Kind for WorkGroupScheduler {
     }
 }
 
-impl Component for WorkGroupScheduler {
+impl Bundle for WorkGroupScheduler {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("gmu", &mut self.gmu);
         ports.bundles("units", &mut self.ports);
@@ -239,7 +240,9 @@ impl Component for WorkGroupScheduler {
             second_level.ports(ports);
         }
     }
+}
 
+impl Component for WorkGroupScheduler {
     fn facts(&self, port: &str, facts: &mut Facts) {
         if port.starts_with("units[") {
             facts.publish_from("unit", self.spec.facts());
@@ -306,35 +309,6 @@ impl Component for WorkGroupScheduler {
         }
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        // `served` and `access_sent` concern only the current cycle, `said` only elaboration, and
-        // `replaying` only functional execution.
-        state.part("policy", |state| self.policy.state(state));
-        self.machine.state(state);
-        state.field("waiting", &mut self.waiting);
-        state.field("taking", &mut self.taking);
-        state.field("entering", &mut self.entering);
-        state.field("next_id", &mut self.next_id);
-        self.families.state(state);
-        state.field("ended_parents", &mut self.ended_parents);
-        state.field("invalidations", &mut self.invalidations);
-        if let Some(second_level) = &mut self.second_level {
-            state.part("second_level", |state| second_level.state(state));
-        }
-        state.field("finished", &mut self.finished);
-        state.field("activity", &mut self.activity);
-        state.array("activities", &mut self.activities);
-        state.field("resident", &mut self.resident);
-        state.field("dispatched", &mut self.dispatched);
-        state.field("completed", &mut self.completed);
-        state.field("kernels_done", &mut self.kernels_done);
-        state.field("invalidates_sent", &mut self.invalidates_sent);
-        state.field("queue_accesses", &mut self.queue_accesses);
-        state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
-        KernelTimes::state(&mut self.times, Moment::Started, state);
-        state.check("waiting", || self.keys_fit());
-    }
-
     fn untimed(
         &mut self,
         port: PortName<'_>,
@@ -353,10 +327,6 @@ impl Component for WorkGroupScheduler {
     fn evaluation_cost(&self) -> u64 {
         // About 5000 instructions.
         50
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.report(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -407,6 +377,43 @@ impl Component for WorkGroupScheduler {
                 "a work-group is taken from a queue in memory",
             );
         }
+    }
+}
+
+impl Stateful for WorkGroupScheduler {
+    fn state(&mut self, state: &mut State<'_>) {
+        // `served` and `access_sent` concern only the current cycle, `said` only elaboration, and
+        // `replaying` only functional execution.
+        state.part("policy", |state| self.policy.state(state));
+        self.machine.state(state);
+        state.field("waiting", &mut self.waiting);
+        state.field("taking", &mut self.taking);
+        state.field("entering", &mut self.entering);
+        state.field("next_id", &mut self.next_id);
+        self.families.state(state);
+        state.field("ended_parents", &mut self.ended_parents);
+        state.field("invalidations", &mut self.invalidations);
+        if let Some(second_level) = &mut self.second_level {
+            state.part("second_level", |state| second_level.state(state));
+        }
+        state.field("finished", &mut self.finished);
+        state.field("activity", &mut self.activity);
+        state.array("activities", &mut self.activities);
+        state.field("resident", &mut self.resident);
+        state.field("dispatched", &mut self.dispatched);
+        state.field("completed", &mut self.completed);
+        state.field("kernels_done", &mut self.kernels_done);
+        state.field("invalidates_sent", &mut self.invalidates_sent);
+        state.field("queue_accesses", &mut self.queue_accesses);
+        state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
+        KernelTimes::state(&mut self.times, Moment::Started, state);
+        state.check("waiting", || self.keys_fit());
+    }
+}
+
+impl Instrumented for WorkGroupScheduler {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.report(statistics);
     }
 }
 

@@ -5,7 +5,7 @@ use warpweave_components::launch::{CacheCommandDone, CacheControlSlave};
 use warpweave_components::memory::{
     Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind,
 };
-use warpweave_framework::{Component, Context, Next, Ports, State};
+use warpweave_framework::{Bundle, Component, Context, Next, Ports, State, Stateful, Statistics};
 
 /// Bug to inject into the line buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,7 @@ struct Held {
 }
 
 /// Buffers the line read last. Handles one request at a time.
+#[derive(Statistics)]
 pub(crate) struct LineBuffer {
     up: MemSlave,
     down: MemMaster,
@@ -93,13 +94,15 @@ impl LineBuffer {
     }
 }
 
-impl Component for LineBuffer {
+impl Bundle for LineBuffer {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
         ports.bundle("down", &mut self.down);
         ports.optional(|ports| ports.bundle("control", &mut self.control));
     }
+}
 
+impl Component for LineBuffer {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.is_open
             && let Some(response) = self.down.response.pop(ctx)
@@ -128,7 +131,9 @@ impl Component for LineBuffer {
             (Some(_), ..) | (None, false, true) => Next::Credit,
         }
     }
+}
 
+impl Stateful for LineBuffer {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("held", &mut self.held);
         state.field("is_open", &mut self.is_open);

@@ -44,7 +44,7 @@ pub use in_port::InPort;
 pub use link::{Link, Width};
 pub use message::Message;
 pub use out_port::OutPort;
-pub use ports::{Bundle, Port, Ports};
+pub use ports::{Bundle, Port, PortField, Ports};
 pub use published::{Observed, Published};
 pub use stall::StallInjector;
 pub use tap::{Credit, Tap, Transit};

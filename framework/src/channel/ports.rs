@@ -8,13 +8,79 @@ use crate::channel::message::Message;
 use crate::channel::out_port::OutPort;
 use crate::channel::published::{Observed, Published};
 
-/// A group of ports that is wired together, such as the request and response side of a memory port.
+/// A group of ports: those of a component, or some that are wired as one, such as the request and
+/// response side of a memory port. `#[derive(Ports)]` implements it.
 ///
 /// Connecting two bundles joins ports of opposite direction whose names, without the bundle's own
 /// name, are equal.
 pub trait Bundle {
-    /// Names the ports of the group, always in the same order.
+    /// Names every port of the group, always in the same order. Called at elaboration, to connect,
+    /// and for reports.
     fn ports(&mut self, ports: &mut Ports<'_>);
+}
+
+/// A field that holds ports: one, a bundle, or a list of these.
+pub trait PortField {
+    /// Names the ports in it, which begin with `name`.
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>);
+}
+
+impl<T: Message> PortField for InPort<T> {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        ports.input(name, self);
+    }
+}
+
+impl<T: Message> PortField for OutPort<T> {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        ports.output(name, self);
+    }
+}
+
+impl<T: Message + Clone + PartialEq> PortField for Published<T> {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        ports.published(name, self);
+    }
+}
+
+impl<T: Message + Clone + PartialEq> PortField for Observed<T> {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        ports.observed(name, self);
+    }
+}
+
+impl<B: Bundle> PortField for B {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        ports.bundle(name, self);
+    }
+}
+
+impl<P: PortField> PortField for [P] {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        for (i, port) in self.iter_mut().enumerate() {
+            ports.numbered(name, i, |ports| port.name("", ports));
+        }
+    }
+}
+
+impl<P: PortField> PortField for Vec<P> {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        self.as_mut_slice().name(name, ports);
+    }
+}
+
+impl<P: PortField, const N: usize> PortField for [P; N] {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        self.as_mut_slice().name(name, ports);
+    }
+}
+
+impl<P: PortField> PortField for Option<P> {
+    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+        if let Some(port) = self {
+            port.name(name, ports);
+        }
+    }
 }
 
 /// One named port, handed to a visitor.
@@ -80,6 +146,11 @@ impl<'a> Ports<'a> {
             unwired: None,
             visit,
         }
+    }
+
+    /// Names a port, a bundle, or a list of these: `name[0]`, `name[1]`, …
+    pub fn port<P: PortField + ?Sized>(&mut self, name: &str, port: &mut P) {
+        port.name(name, self);
     }
 
     /// Names an input port of the component.

@@ -14,21 +14,19 @@ pub use facts::{Claims, Facts, Origin, Stated, Unfit};
 pub(crate) use untimed::Parcel;
 pub use untimed::{Onward, PortName};
 
-use crate::channel::Ports;
+use crate::channel::Bundle;
 use crate::evaluation::{Context, Next};
-use crate::observe::{Contents, Statistics, Waits};
-use crate::state::State;
+use crate::observe::{Contents, Instrumented, Waits};
+use crate::state::Stateful;
 
-/// A clocked piece of hardware.
+/// A clocked piece of hardware: ports, state, statistics, and an evaluation for each cycle.
+///
+/// The first three follow from its fields: `#[derive(Ports, State, Statistics)]`.
 ///
 /// The engine evaluates a component at every clock edge at which it is awake. Within one evaluation
 /// a component sees only messages sent in earlier cycles. Other components see none of its actions
 /// before the next cycle, so the order of evaluation never matters.
-pub trait Component: Send {
-    /// Names every port, always in the same order. Called at elaboration, for connecting, and for
-    /// reports.
-    fn ports(&mut self, ports: &mut Ports<'_>);
-
+pub trait Component: Bundle + Stateful + Instrumented + Send {
     /// Does the work of one cycle and returns the condition that the component waits for.
     ///
     /// # Contract
@@ -37,18 +35,6 @@ pub trait Component: Send {
     /// readable message in an input requires a reason that wakes the component: a full output it
     /// checked, a time, or [`Next::Busy`].
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next;
-
-    /// Names every field of the component's state, in a fixed order. State is everything that later
-    /// evaluations and reports depend on and that the specification does not determine. Ports are
-    /// not named: the engine saves channels itself. A component without this method cannot be part
-    /// of a checkpoint.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("its kind does not describe its state");
-    }
-
-    /// Reports the component's statistics. Time-varying values are evaluated in closed form at
-    /// [`Statistics::cycle`], so that a sleeping component reports the same as an awake one.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 
     /// States the facts on which the component at the other end of the wire at `port` may rely.
     /// Called at elaboration for every wire, with the full name of the port, such as

@@ -30,8 +30,8 @@ pub use reason::Reason;
 pub use sample::{Sample, Shape};
 pub use snapshots::{Changes, Look, StatisticSnapshots};
 pub use statistics::{
-    Combination, Histogram, InstanceStatistics, Label, Role, Series, Statistic, Statistics,
-    TimeWeighted, Value,
+    Combination, Histogram, InstanceStatistics, Instrumented, Label, Measured, Measurement, Role,
+    Series, Statistic, Statistics, TimeWeighted, Value,
 };
 pub use waits::{Wait, Waits};
 

@@ -371,7 +371,7 @@ impl KindEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Context, Next, Ports};
+    use crate::{Bundle, Context, Instrumented, Next, Ports, Stateful};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
@@ -394,12 +394,19 @@ mod tests {
 
     struct Buffer;
 
-    impl Component for Buffer {
+    impl Bundle for Buffer {
         fn ports(&mut self, _ports: &mut Ports<'_>) {}
+    }
+
+    impl Component for Buffer {
         fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
             Next::Idle
         }
     }
+
+    impl Stateful for Buffer {}
+
+    impl Instrumented for Buffer {}
 
     impl Kind for Buffer {
         const NAME: &'static str = "Buffer";

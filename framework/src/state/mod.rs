@@ -13,8 +13,10 @@
 //! counter that has to break this rule is excluded from the hash by [`State::tally`].
 
 mod id_table;
+mod stateful;
 
 pub use id_table::{Id, IdTable};
+pub use stateful::{SavedValue, Stateful};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -105,6 +107,11 @@ impl State<'_> {
             path: String::new(),
             error: None,
         }
+    }
+
+    /// Returns true while the fields are being restored and none has failed.
+    pub fn is_loading(&self) -> bool {
+        matches!(self.mode, Mode::Load(_)) && self.error.is_none()
     }
 
     /// Names a field. Names must be unique within a component and always in the same order.

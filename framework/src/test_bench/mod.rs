@@ -6,13 +6,9 @@
 //!
 //! ```
 //! # use warpweave_framework::*;
-//! # #[derive(Default)]
-//! # struct Increment { input: InPort<u64>, output: OutPort<u64> }
+//! # #[derive(Default, Ports, State, Statistics)]
+//! # struct Increment { #[port] input: InPort<u64>, #[port] output: OutPort<u64> }
 //! # impl Component for Increment {
-//! #     fn ports(&mut self, ports: &mut Ports<'_>) {
-//! #         ports.input("input", &mut self.input);
-//! #         ports.output("output", &mut self.output);
-//! #     }
 //! #     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
 //! #         if self.input.peek(ctx).is_none() { return Next::Message; }
 //! #         if !self.output.can_send(ctx) { return Next::Credit; }

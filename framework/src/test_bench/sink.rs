@@ -6,10 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use warpweave_random::nth;
 
-use crate::channel::{InPort, Message, Ports};
+use crate::channel::{Bundle, InPort, Message, Ports};
 use crate::component::Component;
 use crate::evaluation::{Context, Next};
-use crate::state::State;
+use crate::observe::Instrumented;
+use crate::state::{State, Stateful};
 use crate::time::Cycle;
 
 struct Record<T> {
@@ -88,19 +89,13 @@ struct Receiver<T> {
     input: InPort<T>,
 }
 
-impl<T: Message + Clone> Component for Receiver<T> {
+impl<T: Message + Clone> Bundle for Receiver<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
-    fn state(&mut self, state: &mut State<'_>) {
-        let mut record = self.record.lock();
-        state.field("received", &mut record.received);
-        state.field("count", &mut record.count);
-        state.field("stalled_until", &mut record.stalled_until);
-        state.field("random_stall", &mut record.random_stall);
-    }
-
+impl<T: Message + Clone> Component for Receiver<T> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let mut record = self.record.lock();
         if self.input.peek(ctx).is_none() {
@@ -120,3 +115,15 @@ impl<T: Message + Clone> Component for Receiver<T> {
         Next::Message
     }
 }
+
+impl<T: Message + Clone> Stateful for Receiver<T> {
+    fn state(&mut self, state: &mut State<'_>) {
+        let mut record = self.record.lock();
+        state.field("received", &mut record.received);
+        state.field("count", &mut record.count);
+        state.field("stalled_until", &mut record.stalled_until);
+        state.field("random_stall", &mut record.random_stall);
+    }
+}
+
+impl<T: Message + Clone> Instrumented for Receiver<T> {}

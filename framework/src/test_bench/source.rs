@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::{Message, OutPort, Ports};
+use crate::channel::{Bundle, Message, OutPort, Ports};
 use crate::component::Component;
 use crate::evaluation::{Context, Next};
-use crate::state::State;
+use crate::observe::Instrumented;
+use crate::state::{State, Stateful};
 use crate::time::Cycle;
 
 type Script<T> = Arc<Mutex<VecDeque<(Option<Cycle>, T)>>>;
@@ -54,15 +55,13 @@ struct Sender<T> {
     output: OutPort<T>,
 }
 
-impl<T: Message + Clone> Component for Sender<T> {
+impl<T: Message + Clone> Bundle for Sender<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("script", &mut *self.script.lock());
-    }
-
+impl<T: Message + Clone> Component for Sender<T> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let mut script = self.script.lock();
         loop {
@@ -76,3 +75,11 @@ impl<T: Message + Clone> Component for Sender<T> {
         }
     }
 }
+
+impl<T: Message + Clone> Stateful for Sender<T> {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("script", &mut *self.script.lock());
+    }
+}
+
+impl<T: Message + Clone> Instrumented for Sender<T> {}

@@ -51,9 +51,9 @@ impl<T: Message + Copy> Tap<T> for Listener<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::state::{State, Stateful};
     use crate::test_bench::TestBench;
-    use crate::{Component, InPort, Link, Next, OutPort, Outcome, Ports};
+    use crate::{Bundle, Component, InPort, Instrumented, Link, Next, OutPort, Outcome, Ports};
 
     #[derive(Default)]
     struct Relay {
@@ -61,12 +61,14 @@ mod tests {
         output: OutPort<u64>,
     }
 
-    impl Component for Relay {
+    impl Bundle for Relay {
         fn ports(&mut self, ports: &mut Ports<'_>) {
             ports.input("input", &mut self.input);
             ports.output("output", &mut self.output);
         }
+    }
 
+    impl Component for Relay {
         fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
             while self.input.peek(ctx).is_some() && self.output.can_send(ctx) {
                 let message = self.input.pop(ctx).expect("peeked");
@@ -74,9 +76,13 @@ mod tests {
             }
             Next::Message
         }
+    }
 
+    impl Stateful for Relay {
         fn state(&mut self, _: &mut State<'_>) {}
     }
+
+    impl Instrumented for Relay {}
 
     /// Returns the arrivals with their times, with listeners on these ports, and the messages that
     /// each listener recorded.

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use warpweave_random::CounterRng;
 
-use crate::channel::{InPort, OutPort, Ports};
+use crate::channel::{Bundle, InPort, OutPort, Ports};
 use crate::component::Component;
 use crate::evaluation::{Context, Next};
-use crate::state::State;
+use crate::observe::Instrumented;
+use crate::state::{State, Stateful};
 use crate::time::Cycle;
 use crate::verify::exchange::Exchange;
 
@@ -79,18 +80,14 @@ impl<Q: Exchange, R: Respond<Q>> Responder<Q, R> {
     }
 }
 
-impl<Q: Exchange, R: Respond<Q>> Component for Responder<Q, R> {
+impl<Q: Exchange, R: Respond<Q>> Bundle for Responder<Q, R> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("requests", &mut self.requests);
         ports.output("answers", &mut self.answers);
     }
+}
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("pending", &mut self.pending);
-        state.field("count", &mut self.count);
-        state.part("respond", |state| self.respond.state(state));
-    }
-
+impl<Q: Exchange, R: Respond<Q>> Component for Responder<Q, R> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while self.pending.len() < PENDING_MAX
             && let Some(request) = self.requests.pop(ctx)
@@ -121,3 +118,13 @@ impl<Q: Exchange, R: Respond<Q>> Component for Responder<Q, R> {
         }
     }
 }
+
+impl<Q: Exchange, R: Respond<Q>> Stateful for Responder<Q, R> {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("pending", &mut self.pending);
+        state.field("count", &mut self.count);
+        state.part("respond", |state| self.respond.state(state));
+    }
+}
+
+impl<Q: Exchange, R: Respond<Q>> Instrumented for Responder<Q, R> {}

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use warpweave_random::CounterRng;
 
-use crate::channel::{Link, Message, Ports};
+use crate::channel::{Bundle, Link, Message, Ports};
 use crate::checkpoint::Checkpoint;
 use crate::component::Component;
 use crate::engine::{EngineOptions, Outcome, Simulation, TapError};
 use crate::evaluation::{Context, Next};
-use crate::observe::InstanceStatistics;
-use crate::state::State;
+use crate::observe::{InstanceStatistics, Instrumented};
+use crate::state::{State, Stateful};
 use crate::test_bench::{Sink, Source, TestBench};
 use crate::time::Cycle;
 use crate::verify::contract::Rule;
@@ -394,11 +394,11 @@ impl Rig {
 /// Component that is awake in every cycle for some time.
 struct Metronome;
 
-impl Component for Metronome {
+impl Bundle for Metronome {
     fn ports(&mut self, _: &mut Ports<'_>) {}
+}
 
-    fn state(&mut self, _: &mut State<'_>) {}
-
+impl Component for Metronome {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         const CYCLES: Cycle = 5_000;
         if ctx.cycle() < CYCLES {
@@ -408,3 +408,9 @@ impl Component for Metronome {
         }
     }
 }
+
+impl Stateful for Metronome {
+    fn state(&mut self, _: &mut State<'_>) {}
+}
+
+impl Instrumented for Metronome {}

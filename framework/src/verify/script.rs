@@ -4,13 +4,9 @@
 //! ```
 //! # use warpweave_framework::*;
 //! # use warpweave_framework::verify::script::*;
-//! # #[derive(Default)]
-//! # struct Relay { input: InPort<u64>, output: OutPort<u64> }
+//! # #[derive(Default, Ports, State, Statistics)]
+//! # struct Relay { #[port] input: InPort<u64>, #[port] output: OutPort<u64> }
 //! # impl Component for Relay {
-//! #     fn ports(&mut self, ports: &mut Ports<'_>) {
-//! #         ports.input("input", &mut self.input);
-//! #         ports.output("output", &mut self.output);
-//! #     }
 //! #     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
 //! #         while self.input.peek(ctx).is_some() && self.output.can_send(ctx) {
 //! #             let message = self.input.pop(ctx).unwrap();

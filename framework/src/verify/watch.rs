@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::Ports;
+use crate::channel::{Bundle, Ports};
 use crate::component::Component;
 use crate::evaluation::{Context, Next};
-use crate::observe::{Contents, Reason, Statistics, Waits};
-use crate::state::State;
+use crate::observe::{Contents, Instrumented, Reason, Statistics, Waits};
+use crate::state::{State, Stateful};
 
 /// Evaluation counts collected by the wrapper.
 #[derive(Debug, Default)]
@@ -52,11 +52,13 @@ impl<C: Component> Watch<C> {
     }
 }
 
-impl<C: Component> Component for Watch<C> {
+impl<C: Component> Bundle for Watch<C> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         self.inner.ports(ports);
     }
+}
 
+impl<C: Component> Component for Watch<C> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let before = self.fingerprint();
         let next = self.inner.evaluate(ctx);
@@ -96,19 +98,23 @@ impl<C: Component> Component for Watch<C> {
         next
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        self.inner.state(state);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.inner.statistics(statistics);
-    }
-
     fn contents(&self, contents: &mut Contents<'_>) {
         self.inner.contents(contents);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
         self.inner.waits(waits);
+    }
+}
+
+impl<C: Component> Stateful for Watch<C> {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.inner.state(state);
+    }
+}
+
+impl<C: Component> Instrumented for Watch<C> {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.inner.statistics(statistics);
     }
 }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::{InPort, Message, OutPort, Ports};
+use crate::channel::{Bundle, InPort, Message, OutPort, Ports};
 use crate::component::Component;
 use crate::evaluation::{Context, Next};
+use crate::observe::Instrumented;
+use crate::state::Stateful;
 use crate::world::World;
 use crate::world::state::PortEntry;
 use crate::world::wait::{Awaited, WaitTarget};
@@ -161,11 +163,13 @@ struct Inlet<T> {
     port: u32,
 }
 
-impl<T: Message> Component for Inlet<T> {
+impl<T: Message> Bundle for Inlet<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl<T: Message> Component for Inlet<T> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let mut inbox = self.inbox.lock();
         if inbox.wanted
@@ -179,17 +183,23 @@ impl<T: Message> Component for Inlet<T> {
     }
 }
 
+impl<T: Message> Stateful for Inlet<T> {}
+
+impl<T: Message> Instrumented for Inlet<T> {}
+
 struct Outlet<T> {
     output: OutPort<T>,
     outbox: Arc<Mutex<Option<T>>>,
     port: u32,
 }
 
-impl<T: Message> Component for Outlet<T> {
+impl<T: Message> Bundle for Outlet<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl<T: Message> Component for Outlet<T> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let mut outbox = self.outbox.lock();
         if outbox.is_none() {
@@ -205,3 +215,7 @@ impl<T: Message> Component for Outlet<T> {
         Next::Idle
     }
 }
+
+impl<T: Message> Stateful for Outlet<T> {}
+
+impl<T: Message> Instrumented for Outlet<T> {}

@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 use warpweave_files::Ledger;
 use warpweave_framework::{
-    Checkpoint, Component, Context, Cycle, Divergence, EngineOptions, InPort, Link, Next, Observed,
-    Order, OutPort, Ports, Published, RunLimits, Simulation, State, StateHasher, SystemBuilder,
-    TestBench, Tick,
+    Bundle, Checkpoint, Component, Context, Cycle, Divergence, EngineOptions, InPort, Link, Next,
+    Observed, Order, OutPort, Ports, Published, RunLimits, Simulation, State, StateHasher,
+    Stateful, Statistics, SystemBuilder, TestBench, Tick,
 };
 
 use crate::parts::{Drain, Flood, one_clock};
 
 /// Forwards numbers with their running sum; may count wrongly in one cycle.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Summing {
     input: InPort<u64>,
     output: OutPort<u64>,
@@ -21,12 +21,14 @@ struct Summing {
     slips_at: Option<Cycle>,
 }
 
-impl Component for Summing {
+impl Bundle for Summing {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Summing {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.input.peek(ctx).is_none() {
             return Next::Message;
@@ -49,7 +51,9 @@ impl Component for Summing {
             Next::Message
         }
     }
+}
 
+impl Stateful for Summing {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("sum", &mut self.sum);
         state.part("history", |state| state.field("recent", &mut self.recent));
@@ -57,17 +61,19 @@ impl Component for Summing {
 }
 
 /// Component that sends one number every cycle.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Counting {
     output: OutPort<u64>,
     next: u64,
 }
 
-impl Component for Counting {
+impl Bundle for Counting {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Counting {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if !self.output.can_send(ctx) {
             return Next::Credit;
@@ -76,31 +82,37 @@ impl Component for Counting {
         self.next += 1;
         Next::Busy
     }
+}
 
+impl Stateful for Counting {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("next", &mut self.next);
     }
 }
 
 /// Component that takes every message that arrives.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Ending {
     input: InPort<u64>,
     last: u64,
 }
 
-impl Component for Ending {
+impl Bundle for Ending {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for Ending {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(number) = self.input.pop(ctx) {
             self.last = number;
         }
         Next::Message
     }
+}
 
+impl Stateful for Ending {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("last", &mut self.last);
     }
@@ -268,23 +280,35 @@ fn a_file_that_cannot_be_written_leaves_the_old_one() {
 
 #[test]
 fn published_values_under_way_are_saved() {
+    #[derive(Statistics)]
     struct Clocking(Published<u64>);
-    impl Component for Clocking {
+    impl Bundle for Clocking {
         fn ports(&mut self, ports: &mut Ports<'_>) {
             ports.published("value", &mut self.0);
         }
+    }
+
+    impl Component for Clocking {
         fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
             let cycle = ctx.cycle();
             self.0.publish(ctx, cycle * 10);
             Next::Busy
         }
+    }
+
+    impl Stateful for Clocking {
         fn state(&mut self, _: &mut State<'_>) {}
     }
+
+    #[derive(Statistics)]
     struct Seeing(Observed<u64>, Vec<u64>);
-    impl Component for Seeing {
+    impl Bundle for Seeing {
         fn ports(&mut self, ports: &mut Ports<'_>) {
             ports.observed("value", &mut self.0);
         }
+    }
+
+    impl Component for Seeing {
         fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
             let value = self.0.get(ctx);
             if self.1.last() != Some(&value) {
@@ -292,10 +316,14 @@ fn published_values_under_way_are_saved() {
             }
             Next::Message
         }
+    }
+
+    impl Stateful for Seeing {
         fn state(&mut self, state: &mut State<'_>) {
             state.field("seen", &mut self.1);
         }
     }
+
     let build = || {
         let mut bench = TestBench::new();
         bench.add("clocking", Clocking(Published::new(1)));
@@ -394,7 +422,7 @@ fn hashes_show_a_slip_from_its_cycle_on_and_only_where_it_reached() {
 }
 
 /// Omits one field, or counts evaluations, which the contract check must detect.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Careless {
     inner: Summing,
     forgets: bool,
@@ -402,16 +430,20 @@ struct Careless {
     evaluations: u64,
 }
 
-impl Component for Careless {
+impl Bundle for Careless {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         self.inner.ports(ports);
     }
+}
 
+impl Component for Careless {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.evaluations += 1;
         self.inner.evaluate(ctx)
     }
+}
 
+impl Stateful for Careless {
     fn state(&mut self, state: &mut State<'_>) {
         if !self.forgets {
             state.field("sum", &mut self.inner.sum);

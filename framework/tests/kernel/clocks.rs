@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, RunLimits, SystemBuilder,
-    Tick,
+    Bundle, Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, RunLimits, Stateful,
+    Statistics, SystemBuilder, Tick,
 };
 
 use crate::parts::Log;
@@ -21,6 +21,7 @@ fn next_active(pattern: u64, cycle: u64) -> u64 {
         .expect("not zero")
 }
 
+#[derive(Statistics)]
 struct Sender {
     output: OutPort<u64>,
     pattern: u64,
@@ -28,11 +29,13 @@ struct Sender {
     log: Log<(u64, u64)>,
 }
 
-impl Component for Sender {
+impl Bundle for Sender {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Sender {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.left == 0 {
             return Next::Idle;
@@ -49,17 +52,22 @@ impl Component for Sender {
     }
 }
 
+impl Stateful for Sender {}
+
+#[derive(Statistics)]
 struct Receiver {
     input: InPort<u64>,
     pattern: u64,
     log: Log<(u64, u64)>,
 }
 
-impl Component for Receiver {
+impl Bundle for Receiver {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for Receiver {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if acts(self.pattern, ctx.cycle())
             && let Some(message) = self.input.pop(ctx)
@@ -73,6 +81,8 @@ impl Component for Receiver {
         }
     }
 }
+
+impl Stateful for Receiver {}
 
 #[derive(Clone, Debug)]
 struct Crossing {

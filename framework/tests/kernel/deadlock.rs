@@ -1,7 +1,10 @@
 //! Tests that silence with unfinished work gives a deadlock report of the waits.
 
 use insta::assert_snapshot;
-use warpweave_framework::{Component, Context, Link, Next, Outcome, Ports, RunLimits, Simulation};
+use warpweave_framework::{
+    Bundle, Component, Context, Link, Next, Outcome, Ports, RunLimits, Simulation, Stateful,
+    Statistics,
+};
 
 use crate::parts::{Flood, Refuser, Stubborn, one_clock};
 
@@ -52,14 +55,17 @@ fn a_message_nobody_takes_is_a_deadlock_with_the_words_of_the_component() {
     ");
 }
 
+#[derive(Statistics)]
 struct Forgetful {
     oblige: bool,
     next: Next,
 }
 
-impl Component for Forgetful {
+impl Bundle for Forgetful {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
 
+impl Component for Forgetful {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if std::mem::take(&mut self.oblige) {
             ctx.take_obligation();
@@ -67,6 +73,8 @@ impl Component for Forgetful {
         self.next
     }
 }
+
+impl Stateful for Forgetful {}
 
 #[test]
 fn silence_with_an_open_obligation_is_a_deadlock() {

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 use warpweave_framework::{
-    Bundle, Component, Context, Facts, Frequency, InPort, Link, Next, OutPort, Ports,
-    SystemBuilder, Unfit, Width,
+    Bundle, Component, Context, Facts, Frequency, InPort, Link, Next, OutPort, Ports, Stateful,
+    Statistics, SystemBuilder, Unfit, Width,
 };
 
 use crate::parts::{Drain, Flood, Refuser, Scripted, one_clock};
@@ -151,24 +151,28 @@ fn paths_and_clock_names_are_unique() {
 }
 
 /// Component with two ports of the same name, the second of which is unreachable.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Twins {
     one: OutPort<u64>,
     two: OutPort<u64>,
 }
 
-impl Component for Twins {
+impl Bundle for Twins {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.optional(|p| {
             p.output("twin", &mut self.one);
             p.output("twin", &mut self.two);
         });
     }
+}
 
+impl Component for Twins {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
 }
+
+impl Stateful for Twins {}
 
 #[test]
 fn a_component_that_names_two_ports_alike_is_refused() {
@@ -203,20 +207,24 @@ impl Bundle for MemoryPort {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct MemoryUser {
     mem: MemoryPort,
 }
 
-impl Component for MemoryUser {
+impl Bundle for MemoryUser {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("mem", &mut self.mem);
     }
+}
 
+impl Component for MemoryUser {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
 }
+
+impl Stateful for MemoryUser {}
 
 #[test]
 fn a_bundle_joins_only_a_bundle_of_the_same_parts() {
@@ -237,6 +245,7 @@ fn a_bundle_joins_only_a_bundle_of_the_same_parts() {
 }
 
 /// States its maximum number of messages, and requires the other side's number.
+#[derive(Statistics)]
 struct Talker {
     output: OutPort<u64>,
     input: InPort<u64>,
@@ -259,12 +268,14 @@ impl Talker {
     }
 }
 
-impl Component for Talker {
+impl Bundle for Talker {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
         ports.optional(|ports| ports.input("input", &mut self.input));
     }
+}
 
+impl Component for Talker {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
@@ -294,6 +305,8 @@ impl Component for Talker {
         }
     }
 }
+
+impl Stateful for Talker {}
 
 /// Builds two talkers that are wired to each other.
 fn talkers(takes: [Option<u32>; 2]) -> SystemBuilder {

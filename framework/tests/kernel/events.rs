@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use insta::assert_snapshot;
 use warpweave_framework::{
-    Component, Context, EngineOptions, Link, Next, Observed, Order, Outcome, Ports, Published,
-    RunLimits, SystemBuilder, Tick, World,
+    Bundle, Component, Context, EngineOptions, Link, Next, Observed, Order, Outcome, Ports,
+    Published, RunLimits, Stateful, Statistics, SystemBuilder, Tick, World,
 };
 
 use crate::parts::{Drain, Flood, Log, Scripted, ghz, one_clock};
@@ -486,17 +486,20 @@ fn the_end_of_a_system_frees_its_processes() {
 }
 
 /// Publishes its cycle number every `every` cycles, `count` times.
+#[derive(Statistics)]
 struct Announcer {
     mode: Published<u64>,
     every: u64,
     count: u64,
 }
 
-impl Component for Announcer {
+impl Bundle for Announcer {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.published("mode", &mut self.mode);
     }
+}
 
+impl Component for Announcer {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if ctx.cycle() > self.every * self.count {
             return Next::Idle;
@@ -509,17 +512,22 @@ impl Component for Announcer {
     }
 }
 
+impl Stateful for Announcer {}
+
+#[derive(Statistics)]
 struct Watcher {
     mode: Observed<u64>,
     seen: u64,
     log: Log<(u64, u64)>,
 }
 
-impl Component for Watcher {
+impl Bundle for Watcher {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.observed("mode", &mut self.mode);
     }
+}
 
+impl Component for Watcher {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let mode = self.mode.get(ctx);
         if mode != self.seen {
@@ -529,6 +537,8 @@ impl Component for Watcher {
         Next::Message
     }
 }
+
+impl Stateful for Watcher {}
 
 #[test]
 fn a_published_value_reaches_every_reader_after_its_own_latency() {

@@ -1,13 +1,14 @@
 //! Tests that facts reach the components concerned, with their origin.
 
 use warpweave_framework::{
-    Claims, Component, Context, ElaborationErrors, Facts, InPort, Link, Next, Origin, OutPort,
-    Ports, SystemBuilder, Unfit,
+    Bundle, Claims, Component, Context, ElaborationErrors, Facts, InPort, Link, Next, Origin,
+    OutPort, Ports, Stateful, Statistics, SystemBuilder, Unfit,
 };
 
 use crate::parts::one_clock;
 
 /// Forwards messages and the facts about them.
+#[derive(Statistics)]
 struct Relay {
     inputs: Vec<InPort<u64>>,
     output: OutPort<u64>,
@@ -24,7 +25,7 @@ impl Relay {
     }
 }
 
-impl Component for Relay {
+impl Bundle for Relay {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.inputs("inputs", &mut self.inputs);
         ports.output("output", &mut self.output);
@@ -32,7 +33,9 @@ impl Component for Relay {
             ports.input("aside", &mut self.aside);
         });
     }
+}
 
+impl Component for Relay {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
@@ -43,22 +46,27 @@ impl Component for Relay {
     }
 }
 
+impl Stateful for Relay {}
+
 /// Fact that relays do not pass on.
 #[derive(PartialEq)]
 struct Kept;
 
 /// Sends messages, states one number, and claims another exclusively.
+#[derive(Statistics)]
 struct Speaker {
     output: OutPort<u64>,
     number: u64,
     own: u64,
 }
 
-impl Component for Speaker {
+impl Bundle for Speaker {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Speaker {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
@@ -77,17 +85,21 @@ impl Component for Speaker {
     }
 }
 
+impl Stateful for Speaker {}
+
 /// Component that rejects every number but 7.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Listener {
     input: InPort<u64>,
 }
 
-impl Component for Listener {
+impl Bundle for Listener {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for Listener {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
@@ -103,6 +115,8 @@ impl Component for Listener {
         }
     }
 }
+
+impl Stateful for Listener {}
 
 /// Builds speakers with these numbers, two relays in series, and a listener.
 fn relayed(numbers: [u64; 2], own: [u64; 2]) -> SystemBuilder {

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    Component, Context, Cycle, EngineOptions, Link, Next, Order, OutPort, Outcome, Ports, Probe,
-    ProbeSink, RunLimits, Simulation, Tick,
+    Bundle, Component, Context, Cycle, EngineOptions, Link, Next, Order, OutPort, Outcome, Ports,
+    Probe, ProbeSink, RunLimits, Simulation, Stateful, Statistics, Tick,
 };
 
 use crate::parts::{Drain, Log, one_clock};
@@ -81,16 +81,19 @@ fn divided(partitions: usize, threads: usize) -> EngineOptions {
 }
 
 /// Sends one message at each of these cycles and is busy between them.
+#[derive(Statistics)]
 struct Restless {
     output: OutPort<u64>,
     at: Vec<Cycle>,
 }
 
-impl Component for Restless {
+impl Bundle for Restless {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Restless {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.at.contains(&ctx.cycle()) {
             self.output.send(ctx, ctx.cycle());
@@ -102,6 +105,8 @@ impl Component for Restless {
         }
     }
 }
+
+impl Stateful for Restless {}
 
 #[test]
 fn patience_ends_at_the_same_tick_in_any_division() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use warpweave_framework::{
-    Component, Context, Cycle, Frequency, InPort, Message, Next, OutPort, Ports, SystemBuilder,
-    Waits,
+    Bundle, Component, Context, Cycle, Frequency, InPort, Message, Next, OutPort, Ports, Stateful,
+    Statistics, SystemBuilder, Waits,
 };
 
 /// Log of events with their places, readable by the test while the component runs.
@@ -40,6 +40,7 @@ pub(crate) fn one_clock() -> (SystemBuilder, warpweave_framework::ClockId) {
 }
 
 /// Sends numbers 0.. in `count` messages, each as early as the wire allows.
+#[derive(Statistics)]
 pub(crate) struct Flood<T = u64> {
     pub(crate) output: OutPort<T>,
     pub(crate) make: fn(u64) -> T,
@@ -62,11 +63,13 @@ impl<T> Flood<T> {
     }
 }
 
-impl<T: Message> Component for Flood<T> {
+impl<T: Message> Bundle for Flood<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl<T: Message> Component for Flood<T> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while self.next < self.count {
             if !self.output.can_send(ctx) {
@@ -80,7 +83,10 @@ impl<T: Message> Component for Flood<T> {
     }
 }
 
+impl<T: Message> Stateful for Flood<T> {}
+
 /// Takes at most one message per evaluation, in every `every`-th cycle.
+#[derive(Statistics)]
 pub(crate) struct Drain<T = u64> {
     pub(crate) input: InPort<T>,
     pub(crate) every: Cycle,
@@ -102,11 +108,13 @@ impl<T> Drain<T> {
     }
 }
 
-impl<T: Message + Clone> Component for Drain<T> {
+impl<T: Message + Clone> Bundle for Drain<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl<T: Message + Clone> Component for Drain<T> {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.input.peek(ctx).is_none() {
             return Next::Message;
@@ -125,7 +133,10 @@ impl<T: Message + Clone> Component for Drain<T> {
     }
 }
 
+impl<T: Message + Clone> Stateful for Drain<T> {}
+
 /// Follows a script of return values for its evaluations, and records when it was evaluated.
+#[derive(Statistics)]
 pub(crate) struct Scripted {
     pub(crate) script: VecDeque<Next>,
     pub(crate) evaluated: Log<Cycle>,
@@ -144,9 +155,11 @@ impl Scripted {
     }
 }
 
-impl Component for Scripted {
+impl Bundle for Scripted {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
 
+impl Component for Scripted {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.evaluated.push(ctx.cycle());
         if let Some(every) = self.background {
@@ -156,20 +169,24 @@ impl Component for Scripted {
     }
 }
 
+impl Stateful for Scripted {}
+
 /// Fills its output before it checks its input; two of them back to back deadlock.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 pub(crate) struct Stubborn {
     pub(crate) input: InPort<u64>,
     pub(crate) output: OutPort<u64>,
     pub(crate) to_send: u64,
 }
 
-impl Component for Stubborn {
+impl Bundle for Stubborn {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Stubborn {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while self.to_send > 0 {
             if !self.output.can_send(ctx) {
@@ -183,19 +200,23 @@ impl Component for Stubborn {
     }
 }
 
+impl Stateful for Stubborn {}
+
 /// Takes no message and states the reason.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 pub(crate) struct Refuser {
     pub(crate) input: InPort<u64>,
     pub(crate) output: OutPort<u64>,
 }
 
-impl Component for Refuser {
+impl Bundle for Refuser {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.optional(|p| p.output("output", &mut self.output));
     }
+}
 
+impl Component for Refuser {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Message
     }
@@ -204,3 +225,5 @@ impl Component for Refuser {
         waits.inside("a door that never opens");
     }
 }
+
+impl Stateful for Refuser {}

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Kind, Next, NoFields, Policy, PolicyContext, PolicyKind,
-    PolicyRole, Ports, Registry, SpecError, State, Statistics,
+    Bundle, Component, Context, Environment, Instrumented, Kind, Next, NoFields, Policy,
+    PolicyContext, PolicyKind, PolicyRole, Ports, Registry, SpecError, State, Stateful, Statistics,
 };
 use warpweave_params::{Node, Source, parse, to_ron};
 
@@ -96,11 +96,19 @@ struct Player {
     heads: usize,
 }
 
-impl Component for Player {
+impl Bundle for Player {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
+
+impl Component for Player {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
+}
+
+impl Stateful for Player {}
+
+impl Instrumented for Player {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         statistics.counter("heads", "coins", "heads", self.heads as u64);
     }

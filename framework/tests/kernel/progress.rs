@@ -1,21 +1,25 @@
 //! Tests of the progress criteria, and of the detection of runs without progress.
 
 use warpweave_framework::{
-    ClockId, Component, Context, Cycle, EngineOptions, Frequency, InPort, Link, Next, Order,
-    OutPort, Outcome, Ports, RunLimits, Simulation, State, SystemBuilder, Tick,
+    Bundle, ClockId, Component, Context, Cycle, EngineOptions, Frequency, InPort, Link, Next,
+    Order, OutPort, Outcome, Ports, RunLimits, Simulation, State, Stateful, Statistics,
+    SystemBuilder, Tick,
 };
 
 use crate::parts::{Drain, Flood, Scripted, Stubborn, ghz, one_clock};
 
 /// Works every `every` cycles, up to `last`, and is evaluated in every cycle.
+#[derive(Statistics)]
 struct Worker {
     every: Cycle,
     last: Cycle,
 }
 
-impl Component for Worker {
+impl Bundle for Worker {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
 
+impl Component for Worker {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if ctx.cycle() >= self.last {
             return Next::Idle;
@@ -25,54 +29,69 @@ impl Component for Worker {
         }
         Next::Busy
     }
+}
 
+impl Stateful for Worker {
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 
 /// Spins forever without progress, and needs no other cycle than the next.
+#[derive(Statistics)]
 struct Spinner {
     output: OutPort<u64>,
 }
 
-impl Component for Spinner {
+impl Bundle for Spinner {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Spinner {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         Next::Until(ctx.cycle() + 1)
     }
+}
 
+impl Stateful for Spinner {
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 
 /// Component that takes every message that arrives.
+#[derive(Statistics)]
 struct Sink {
     input: InPort<u64>,
 }
 
-impl Component for Sink {
+impl Bundle for Sink {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for Sink {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while self.input.pop(ctx).is_some() {}
         Next::Message
     }
+}
 
+impl Stateful for Sink {
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 
 /// Sets a timer for a cycle, then another one.
+#[derive(Statistics)]
 struct Sleeper {
     first: Cycle,
     second: Cycle,
 }
 
-impl Component for Sleeper {
+impl Bundle for Sleeper {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
 
+impl Component for Sleeper {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         match ctx.cycle() {
             now if now < self.first => Next::Until(self.first),
@@ -80,7 +99,9 @@ impl Component for Sleeper {
             _ => Next::Idle,
         }
     }
+}
 
+impl Stateful for Sleeper {
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    Component, Context, Cycle, EngineOptions, Frequency, Histogram, InPort, InstanceStatistics,
-    Link, Next, Observed, Order, OutPort, Outcome, Ports, Probe, Published, RunLimits, Simulation,
-    State, Statistics, SystemBuilder, Tick, TimeWeighted, Width,
+    Bundle, Component, Context, Cycle, EngineOptions, Frequency, Histogram, InPort,
+    InstanceStatistics, Instrumented, Link, Next, Observed, Order, OutPort, Outcome, Ports, Probe,
+    Published, RunLimits, Simulation, State, Stateful, Statistics, SystemBuilder, Tick,
+    TimeWeighted, Width,
 };
 use warpweave_random::mix;
 
@@ -180,7 +181,7 @@ impl Node {
     }
 }
 
-impl Component for Node {
+impl Bundle for Node {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.inputs("in", &mut self.inputs);
         ports.outputs("out", &mut self.outputs);
@@ -189,7 +190,9 @@ impl Component for Node {
             ports.observed(&format!("modes[{i}]"), mode);
         }
     }
+}
 
+impl Component for Node {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let cycle = ctx.cycle();
         if !self.started {
@@ -219,7 +222,9 @@ impl Component for Node {
             None => Next::Credit,
         }
     }
+}
 
+impl Stateful for Node {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("births", &mut self.births);
         state.field("next_background", &mut self.next_background);
@@ -233,7 +238,9 @@ impl Component for Node {
         state.field("residences", &mut self.residences);
         state.field("started", &mut self.started);
     }
+}
 
+impl Instrumented for Node {
     fn statistics(&self, s: &mut Statistics<'_>) {
         let (held, level) = (self.held.len() as u64, self.level.integral(s.cycle()));
         for (name, value) in [

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_framework::{
-    Component, Context, Cycle, EngineOptions, InPort, Link, Next, OutPort, Outcome, Ports, Reason,
-    RunLimits, Simulation, TestBench, Tick,
+    Bundle, Component, Context, Cycle, EngineOptions, InPort, Link, Next, OutPort, Outcome, Ports,
+    Reason, RunLimits, Simulation, Stateful, Statistics, TestBench, Tick,
 };
 
 use crate::parts::{Drain, Flood, Log, Scripted, one_clock};
@@ -122,14 +122,17 @@ fn a_bench_that_lets_time_pass_lets_background_work_happen() {
 }
 
 /// Takes an obligation at the start and discharges it at `end`, but stays busy.
+#[derive(Statistics)]
 struct Worker {
     end: Cycle,
     log: Log<Cycle>,
 }
 
-impl Component for Worker {
+impl Bundle for Worker {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
 
+impl Component for Worker {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.log.push(ctx.cycle());
         if ctx.cycle() == 0 {
@@ -141,6 +144,8 @@ impl Component for Worker {
         Next::Busy
     }
 }
+
+impl Stateful for Worker {}
 
 #[test]
 fn the_last_obligation_ends_the_run_at_its_tick() {
@@ -205,11 +210,14 @@ fn an_interrupt_stops_a_run_that_can_go_on() {
     assert_eq!(evaluated.all(), (0..=5000).collect::<Vec<_>>());
 }
 
+#[derive(Statistics)]
 struct Accuser;
 
-impl Component for Accuser {
+impl Bundle for Accuser {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
 
+impl Component for Accuser {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if ctx.cycle() == 3 {
             ctx.fail("a response without a request".to_owned());
@@ -218,6 +226,8 @@ impl Component for Accuser {
         Next::Busy
     }
 }
+
+impl Stateful for Accuser {}
 
 #[test]
 fn the_first_failure_ends_the_run_with_its_words() {
@@ -256,18 +266,20 @@ fn slept_cycles_are_charged_to_the_stored_reason() {
 }
 
 /// Checks for room before it knows if it has a message to send.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Eager {
     input: InPort<u64>,
     output: OutPort<u64>,
 }
 
-impl Component for Eager {
+impl Bundle for Eager {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Eager {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.output.can_send(ctx)
             && let Some(message) = self.input.pop(ctx)
@@ -277,6 +289,8 @@ impl Component for Eager {
         Next::Message
     }
 }
+
+impl Stateful for Eager {}
 
 #[test]
 fn asking_for_room_in_an_uninvited_evaluation_does_not_prolong_the_run() {
@@ -327,16 +341,19 @@ fn a_timer_asked_for_again_and_again_costs_one_evaluation() {
     assert_eq!(log.all().last(), Some(&100_000));
 }
 
+#[derive(Statistics)]
 struct Patient {
     input: InPort<u64>,
     log: Log<Cycle>,
 }
 
-impl Component for Patient {
+impl Bundle for Patient {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for Patient {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.log.push(ctx.cycle());
         self.input.pop(ctx);
@@ -348,18 +365,23 @@ impl Component for Patient {
     }
 }
 
+impl Stateful for Patient {}
+
 /// Leaves its input untouched until `open`, then takes everything.
+#[derive(Statistics)]
 struct Closed {
     input: InPort<u64>,
     open: Cycle,
     log: Log<Cycle>,
 }
 
-impl Component for Closed {
+impl Bundle for Closed {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for Closed {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.log.push(ctx.cycle());
         if ctx.cycle() < self.open {
@@ -369,6 +391,8 @@ impl Component for Closed {
         Next::Message
     }
 }
+
+impl Stateful for Closed {}
 
 #[test]
 fn messages_behind_one_left_in_the_input_wake_nobody() {

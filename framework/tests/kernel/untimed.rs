@@ -3,14 +3,15 @@
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Context, InPort, Link, Next, Onward, OutPort, PortName, Ports, Simulation,
-    UntimedWires,
+    Bundle, Component, Context, InPort, Link, Next, Onward, OutPort, PortName, Ports, Simulation,
+    Stateful, Statistics, UntimedWires,
 };
 
 use crate::parts::{Log, one_clock};
 
 /// Forwards every functional access to both outputs, then processes it in as many pieces as it
 /// requests.
+#[derive(Statistics)]
 struct Splitter {
     input: InPort<u64>,
     outputs: Vec<OutPort<u64>>,
@@ -22,12 +23,14 @@ struct Piece {
     left: u64,
 }
 
-impl Component for Splitter {
+impl Bundle for Splitter {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.outputs("outputs", &mut self.outputs);
     }
+}
 
+impl Component for Splitter {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
@@ -56,18 +59,23 @@ impl Component for Splitter {
     }
 }
 
+impl Stateful for Splitter {}
+
 /// Takes every access, or rejects all.
+#[derive(Statistics)]
 struct End {
     input: InPort<u64>,
     name: &'static str,
     log: Option<Log<String>>,
 }
 
-impl Component for End {
+impl Bundle for End {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for End {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
@@ -87,21 +95,27 @@ impl Component for End {
     }
 }
 
+impl Stateful for End {}
+
 /// Component that only sends functional accesses.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Start {
     output: OutPort<u64>,
 }
 
-impl Component for Start {
+impl Bundle for Start {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Start {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
 }
+
+impl Stateful for Start {}
 
 /// Builds a start, a splitter, and two ends; the second accepts accesses only if `takes` is true.
 fn system(log: &Log<String>, takes: bool) -> Simulation {

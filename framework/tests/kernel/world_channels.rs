@@ -8,8 +8,9 @@ use std::rc::Rc;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use warpweave_framework::{
-    Component, Context, InPort, Link, LocalTime, Next, OutPort, Outcome, Payload, Ports, Response,
-    Router, RunLimits, Sample, Severity, Shape, Tick, Transport, Transported, Update, WaveSink,
+    Bundle, Component, Context, InPort, Link, LocalTime, Next, OutPort, Outcome, Payload, Ports,
+    Response, Router, RunLimits, Sample, Severity, Shape, Stateful, Statistics, Tick, Transport,
+    Transported, Update, WaveSink,
 };
 
 use crate::events::{failure, prepare, run};
@@ -473,19 +474,21 @@ fn a_payload_keeps_to_its_byte_enables_and_to_the_memory() {
 }
 
 /// Answers each request with twice its value, one cycle later.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Doubler {
     requests: InPort<u64>,
     responses: OutPort<u64>,
     held: VecDeque<u64>,
 }
 
-impl Component for Doubler {
+impl Bundle for Doubler {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("requests", &mut self.requests);
         ports.output("responses", &mut self.responses);
     }
+}
 
+impl Component for Doubler {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if let Some(request) = self.held.pop_front() {
             self.responses.send(ctx, 2 * request);
@@ -498,6 +501,8 @@ impl Component for Doubler {
         }
     }
 }
+
+impl Stateful for Doubler {}
 
 #[test]
 fn a_requester_waits_for_each_response() {

@@ -36,12 +36,14 @@ mod sources {
 
 // The sources name each other from the root of their crate.
 pub(crate) use sources::channel::{
-    Credit, Direction, InPort, Link, Observed, OutPort, Port, Ports, Published, Tap, Transit, Width,
+    Bundle, Credit, Direction, InPort, Link, Observed, OutPort, Port, Ports, Published, Tap,
+    Transit, Width,
 };
 pub(crate) use sources::component::Component;
 pub(crate) use sources::engine::{EngineOptions, Outcome, RunLimits, Simulation};
 pub(crate) use sources::evaluation::{Context, Next};
-pub(crate) use sources::observe::Probe;
+pub(crate) use sources::observe::{Instrumented, Probe};
+pub(crate) use sources::state::Stateful;
 pub(crate) use sources::test_bench::Sink;
 pub(crate) use sources::time::{Cycle, Frequency, Tick};
 pub(crate) use sources::world::World;
@@ -73,14 +75,16 @@ impl Node {
     }
 }
 
-impl Component for Node {
+impl Bundle for Node {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
         ports.published("loud", &mut self.loud);
         ports.observed("heard", &mut self.heard);
     }
+}
 
+impl Component for Node {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if ctx.cycle() == 0 && self.enough > 0 {
             ctx.take_obligation();
@@ -124,7 +128,11 @@ impl Component for Node {
         self.next = ctx.cycle() + self.rest;
         Next::Until(self.next)
     }
+}
 
+impl Stateful for Node {}
+
+impl Instrumented for Node {
     fn statistics(&self, s: &mut sources::observe::Statistics<'_>) {
         s.counter("sum", "1", "What it saw and when.", self.sum);
         s.counter("taken", "messages", "Messages taken.", self.taken);

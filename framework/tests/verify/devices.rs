@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use warpweave_framework::verify::Exchange;
 use warpweave_framework::{
-    Component, Context, Cycle, InPort, Message, Next, OutPort, Ports, State, Statistics,
+    Bundle, Component, Context, Cycle, InPort, Instrumented, Message, Next, OutPort, Ports, State,
+    Stateful, Statistics,
 };
 
 /// Seeded bug that a [`Buffer`] may have.
@@ -95,12 +96,14 @@ impl Buffer {
     }
 }
 
-impl Component for Buffer {
+impl Bundle for Buffer {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Buffer {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.bug == Bug::CountsEvaluations {
             self.passed += 1;
@@ -130,18 +133,23 @@ impl Component for Buffer {
             self.remove();
         }
     }
+}
 
+impl Stateful for Buffer {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("queue", &mut self.queue);
         state.field("passed", &mut self.passed);
     }
+}
 
+impl Instrumented for Buffer {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         statistics.counter("passed", "messages", "messages passed on", self.passed);
     }
 }
 
 /// Merges two streams, fairly or not.
+#[derive(Statistics)]
 pub(crate) struct Arbiter {
     pub(crate) inputs: [InPort<u64>; 2],
     pub(crate) output: OutPort<u64>,
@@ -160,12 +168,14 @@ impl Arbiter {
     }
 }
 
-impl Component for Arbiter {
+impl Bundle for Arbiter {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.inputs("input", &mut self.inputs);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Arbiter {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let first = if self.fair { 1 - self.last } else { 0 };
         let Some(at) = [first, 1 - first]
@@ -183,7 +193,9 @@ impl Component for Arbiter {
         let more = self.inputs.iter().any(|input| input.peek(ctx).is_some());
         if more { Next::Busy } else { Next::Message }
     }
+}
 
+impl Stateful for Arbiter {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("last", &mut self.last);
     }
@@ -244,6 +256,7 @@ pub(crate) enum SquarerBug {
 }
 
 /// Answers each request with the square of its value.
+#[derive(Statistics)]
 pub(crate) struct Squarer {
     questions: InPort<Ask>,
     replies: OutPort<Reply>,
@@ -262,12 +275,14 @@ impl Squarer {
     }
 }
 
-impl Component for Squarer {
+impl Bundle for Squarer {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("questions", &mut self.questions);
         ports.output("replies", &mut self.replies);
     }
+}
 
+impl Component for Squarer {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         loop {
             if self.again.is_none() && self.questions.peek(ctx).is_none() {
@@ -294,13 +309,16 @@ impl Component for Squarer {
             self.replies.send(ctx, reply);
         }
     }
+}
 
+impl Stateful for Squarer {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("again", &mut self.again);
     }
 }
 
 /// Sends requests with a limited number of tags and forwards the squares.
+#[derive(Statistics)]
 pub(crate) struct Asker {
     input: InPort<u64>,
     output: OutPort<u64>,
@@ -323,14 +341,16 @@ impl Asker {
     }
 }
 
-impl Component for Asker {
+impl Bundle for Asker {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
         ports.output("questions", &mut self.questions);
         ports.input("replies", &mut self.replies);
     }
+}
 
+impl Component for Asker {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while self.replies.peek(ctx).is_some() && self.output.can_send(ctx) {
             let reply = self.replies.pop(ctx).unwrap();
@@ -350,7 +370,9 @@ impl Component for Asker {
         }
         Next::Message
     }
+}
 
+impl Stateful for Asker {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("free", &mut self.free);
     }
@@ -358,6 +380,7 @@ impl Component for Asker {
 
 /// Stamps messages with a number that another component changes, through shared memory without any
 /// channel latency.
+#[derive(Statistics)]
 pub(crate) struct Stamper {
     pub(crate) input: InPort<u64>,
     pub(crate) output: OutPort<u64>,
@@ -377,12 +400,14 @@ impl Stamper {
     }
 }
 
-impl Component for Stamper {
+impl Bundle for Stamper {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Stamper {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while self.input.peek(ctx).is_some() {
             if !self.output.can_send(ctx) {
@@ -399,3 +424,5 @@ impl Component for Stamper {
         Next::Message
     }
 }
+
+impl Stateful for Stamper {}

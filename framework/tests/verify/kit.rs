@@ -6,8 +6,8 @@ use warpweave_framework::verify::script::{
 };
 use warpweave_framework::verify::{Contract, Coverage, Matching, Rig, check_wire, strategies};
 use warpweave_framework::{
-    Component, Context, EngineOptions, InPort, Link, Next, Order, OutPort, Outcome, Ports,
-    SystemBuilder, TestBench,
+    Bundle, Component, Context, EngineOptions, InPort, Instrumented, Link, Next, Order, OutPort,
+    Outcome, Ports, Stateful, SystemBuilder, TestBench,
 };
 
 use crate::devices::{Buffer, Bug};
@@ -111,12 +111,14 @@ struct Node {
     last: u64,
 }
 
-impl Component for Node {
+impl Bundle for Node {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.inputs("in", &mut self.inputs);
         ports.outputs("out", &mut self.outputs);
     }
+}
 
+impl Component for Node {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         loop {
             let readable = self.inputs.iter().position(|i| i.peek(ctx).is_some());
@@ -139,7 +141,11 @@ impl Component for Node {
             self.last = ctx.now().0;
         }
     }
+}
 
+impl Stateful for Node {}
+
+impl Instrumented for Node {
     fn statistics(&self, statistics: &mut warpweave_framework::Statistics<'_>) {
         statistics.counter("messages", "messages", "messages passed on", self.messages);
         statistics.counter("last", "ticks", "time of the last one", self.last);
@@ -204,6 +210,7 @@ fn flood(
 }
 
 /// Component that sends numbers at given cycles.
+#[derive(warpweave_framework::Statistics)]
 struct Timed {
     output: OutPort<u64>,
     cycles: Vec<u64>,
@@ -220,11 +227,13 @@ impl Timed {
     }
 }
 
-impl Component for Timed {
+impl Bundle for Timed {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("out", &mut self.output);
     }
+}
 
+impl Component for Timed {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(cycle) = self.cycles.get(self.sent) {
             if *cycle > ctx.cycle() {
@@ -239,3 +248,5 @@ impl Component for Timed {
         Next::Idle
     }
 }
+
+impl Stateful for Timed {}

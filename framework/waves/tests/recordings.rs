@@ -7,23 +7,25 @@ use std::path::Path;
 
 use decode::{Event, decode, slices};
 use warpweave_framework::{
-    About, Component, Contents, Context, Frequency, InPort, Link, Next, OutPort, Ports, Probe,
-    RunLimits, Simulation, SystemBuilder, Tick,
+    About, Bundle, Component, Contents, Context, Frequency, InPort, Link, Next, OutPort, Ports,
+    Probe, RunLimits, Simulation, Stateful, Statistics, SystemBuilder, Tick,
 };
 use warpweave_waves::{Format, Names, Selection, record_to};
 
 /// Sends a number in every cycle with a free slot, four in all.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Source {
     sent: u64,
     output: OutPort<u64>,
 }
 
-impl Component for Source {
+impl Bundle for Source {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Source {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.sent == 4 {
             return Next::Idle;
@@ -37,18 +39,22 @@ impl Component for Source {
     }
 }
 
+impl Stateful for Source {}
+
 /// Takes three cycles to process each number.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Worker {
     until: Option<(u64, u64)>,
     input: InPort<u64>,
 }
 
-impl Component for Worker {
+impl Bundle for Worker {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("in[0]", &mut self.input);
     }
+}
 
+impl Component for Worker {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if let Some((until, id)) = self.until {
             if ctx.cycle() < until {
@@ -74,6 +80,8 @@ impl Component for Worker {
         Next::Until(until)
     }
 }
+
+impl Stateful for Worker {}
 
 /// Builds a source and a worker at 1 GHz: 1000 ps per cycle, one tick each.
 fn system() -> Simulation {
@@ -325,15 +333,17 @@ fn every_slice_that_begins_ends_whatever_the_window() {
 }
 
 /// Holds a number for two cycles. In the first it waits for a key.
-#[derive(Default)]
+#[derive(Default, Statistics)]
 struct Safe {
     inside: Option<(u64, bool)>,
     taken: u64,
 }
 
-impl Component for Safe {
+impl Bundle for Safe {
     fn ports(&mut self, _: &mut Ports<'_>) {}
+}
 
+impl Component for Safe {
     fn evaluate(&mut self, _: &mut Context<'_>) -> Next {
         self.inside = match self.inside {
             Some((number, true)) => Some((number, false)),
@@ -363,6 +373,8 @@ impl Component for Safe {
         contents.blocked(locked.then_some("the door is shut"));
     }
 }
+
+impl Stateful for Safe {}
 
 fn record_safe(format: Format) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use warpweave::components::cache::policy::{
     CachePolicies, CachePolicy, Field, LookUp, MissDecision, Moment,
 };
-use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State, NeutralSpec};
+use warpweave::framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State};
 
 /// Parameters of the policy, as set in descriptions.
 #[derive(Serialize, Deserialize, JsonSchema)]

@@ -9,9 +9,10 @@ use warpweave::components::compute_unit::{
     HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 use warpweave::components::work_group_scheduler::{
-    Assignment, PlacementChoice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    WorkGroupPlacement,
 };
-use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, NeutralSpec};
+use warpweave::framework::{NeutralSpec, NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 /// Places the first work-group again and again.
 pub(crate) struct Repeats {

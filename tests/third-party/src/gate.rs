@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use warpweave::components::memory::{MemMaster, MemSlave};
 use warpweave::framework::{
     Component, Context, Cycle, Environment, Kind, Next, Policy, PolicyContext, PolicyKind,
-    PolicyRole, Ports, SpecError, State, Statistics,
+    PolicyRole, Ports, SpecError, State, Stateful, Statistics,
 };
 
 /// Policy role of timetables, which open the gate.
@@ -103,10 +103,15 @@ pub(crate) struct GateSpec {
 }
 
 /// Gate component described at the top of the file.
+#[derive(Ports, Statistics)]
 pub(crate) struct Gate {
     timetable: Box<dyn Opens>,
+    #[port]
     up: MemSlave,
+    #[port]
     down: MemMaster,
+    /// Requests passed on.
+    #[statistic(unit = "requests")]
     requests: u64,
 }
 
@@ -126,11 +131,6 @@ impl Kind for Gate {
 }
 
 impl Component for Gate {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("up", &mut self.up);
-        ports.bundle("down", &mut self.down);
-    }
-
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let mut blocked = false;
         while !blocked && self.down.response.peek(ctx).is_some() {
@@ -156,13 +156,11 @@ impl Component for Gate {
         }
         Next::Busy
     }
+}
 
+impl Stateful for Gate {
     fn state(&mut self, state: &mut State<'_>) {
         state.part("timetable", |state| self.timetable.state(state));
         state.tally("requests", &mut self.requests);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.counter("requests", "requests", "Requests passed on", self.requests);
     }
 }

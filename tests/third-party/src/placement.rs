@@ -2,7 +2,8 @@
 //! residents.
 
 use warpweave::components::work_group_scheduler::{
-    Assignment, PlacementChoice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
+    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    WorkGroupPlacement,
 };
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 use cpu_time::ProcessTime;
 
 use warpweave_framework::{
-    ClockId, Component, Context, Frequency, InPort, Link, Next, OutPort, Outcome, Ports, RunLimits,
-    Simulation, SystemBuilder, Tick,
+    Bundle, ClockId, Component, Context, Frequency, InPort, Link, Next, OutPort, Outcome, Ports,
+    RunLimits, Simulation, Stateful, Statistics, SystemBuilder, Tick,
 };
 
 use crate::workload::{Sample, Tally, starts_with_token};
 
 /// Component that passes tokens on in the cycle in which they arrive.
+#[derive(Statistics)]
 struct Hop {
     input: InPort<u64>,
     output: OutPort<u64>,
@@ -41,12 +42,14 @@ impl Drop for Hop {
     }
 }
 
-impl Component for Hop {
+impl Bundle for Hop {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Hop {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.tokens > 0 {
             self.tokens -= 1;
@@ -65,6 +68,8 @@ impl Component for Hop {
         Next::Message
     }
 }
+
+impl Stateful for Hop {}
 
 /// Circulates `tokens` tokens in a ring of `modules` modules until `hops` hops are done.
 pub(crate) fn ring(modules: u64, tokens: u64, hops: u64) -> Sample {
@@ -153,16 +158,19 @@ fn connect(builder: &mut SystemBuilder, name: &str, from: u64, to: u64) {
 }
 
 /// Sends `left` items as fast as they are accepted.
+#[derive(Statistics)]
 struct Feed {
     output: OutPort<u64>,
     left: u64,
 }
 
-impl Component for Feed {
+impl Bundle for Feed {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Feed {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.left == 0 {
             return Next::Idle;
@@ -177,7 +185,10 @@ impl Component for Feed {
     }
 }
 
+impl Stateful for Feed {}
+
 /// Accepts an item every `every` cycles.
+#[derive(Statistics)]
 struct Drip {
     input: InPort<u64>,
     every: u64,
@@ -192,11 +203,13 @@ impl Drop for Drip {
     }
 }
 
-impl Component for Drip {
+impl Bundle for Drip {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
     }
+}
 
+impl Component for Drip {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if ctx.cycle() < self.next {
             return Next::Until(self.next);
@@ -211,18 +224,23 @@ impl Component for Drip {
     }
 }
 
+impl Stateful for Drip {}
+
 /// Pipeline stage that passes an item on when the next stage has room.
+#[derive(Statistics)]
 struct Stage {
     input: InPort<u64>,
     output: OutPort<u64>,
 }
 
-impl Component for Stage {
+impl Bundle for Stage {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Stage {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.input.peek(ctx).is_none() {
             return Next::Message;
@@ -241,6 +259,8 @@ impl Component for Stage {
         }
     }
 }
+
+impl Stateful for Stage {}
 
 /// Sends `items` items through `stages` stages of `depth` slots. The consumer accepts one every
 /// `every` cycles.

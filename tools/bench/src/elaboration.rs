@@ -4,38 +4,50 @@ use std::fs;
 
 use cpu_time::ProcessTime;
 
-use warpweave_framework::{Component, Context, InPort, Link, Next, OutPort, Ports};
+use warpweave_framework::{
+    Bundle, Component, Context, InPort, Link, Next, OutPort, Ports, Stateful, Statistics,
+};
 
 use crate::components::{elaborate, one_clock};
 use crate::workload::Sample;
 
 /// Component that only occupies a position in the hierarchy.
+#[derive(Statistics)]
 struct Idle;
 
-impl Component for Idle {
+impl Bundle for Idle {
     fn ports(&mut self, _ports: &mut Ports<'_>) {}
+}
 
+impl Component for Idle {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
 }
 
+impl Stateful for Idle {}
+
 /// Component with one input and one output port.
+#[derive(Statistics)]
 struct Linked {
     input: InPort<u64>,
     output: OutPort<u64>,
 }
 
-impl Component for Linked {
+impl Bundle for Linked {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
         ports.output("output", &mut self.output);
     }
+}
 
+impl Component for Linked {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Message
     }
 }
+
+impl Stateful for Linked {}
 
 /// Builds `components` components, with a channel from each to the next if `linked`. Time and
 /// memory cover adding, connecting and elaborating.

@@ -4,6 +4,7 @@ use super::*;
 use crate::launch::DispatchMaster;
 
 /// Dispatches the work-groups of kernel 0, a given number at a time.
+#[derive(Statistics)]
 pub(super) struct Dispatcher {
     pub(super) down: DispatchMaster,
     pub(super) work_groups: u32,
@@ -12,20 +13,13 @@ pub(super) struct Dispatcher {
     pub(super) log: Log<Completion>,
 }
 
-impl Component for Dispatcher {
+impl Bundle for Dispatcher {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("down", &mut self.down);
     }
+}
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("next", &mut self.next);
-        state.field("free", &mut self.free);
-        state.field(
-            "log",
-            &mut *self.log.lock().expect("nobody panics with the log"),
-        );
-    }
-
+impl Component for Dispatcher {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(completion) = self.down.completion.pop(ctx) {
             if let Completion::WorkGroup { slot, .. } = completion {
@@ -50,5 +44,16 @@ impl Component for Dispatcher {
             self.next += 1;
         }
         Next::Message
+    }
+}
+
+impl Stateful for Dispatcher {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("next", &mut self.next);
+        state.field("free", &mut self.free);
+        state.field(
+            "log",
+            &mut *self.log.lock().expect("nobody panics with the log"),
+        );
     }
 }

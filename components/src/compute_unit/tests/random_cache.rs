@@ -6,6 +6,7 @@ use warpweave_random::CounterRng;
 use super::*;
 
 /// Tells events of random topics and wavefronts, some of them in bursts.
+#[derive(Statistics)]
 pub(super) struct RandomCache {
     pub(super) locality: OutPort<CacheEvent>,
     dice: CounterRng,
@@ -24,16 +25,13 @@ impl RandomCache {
     }
 }
 
-impl Component for RandomCache {
+impl Bundle for RandomCache {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("locality", &mut self.locality);
     }
+}
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("told", &mut self.told);
-        state.field("next", &mut self.next);
-    }
-
+impl Component for RandomCache {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         while self.next <= now {
@@ -51,5 +49,12 @@ impl Component for RandomCache {
             self.next = now + gap.saturating_sub(40);
         }
         Next::Until(self.next)
+    }
+}
+
+impl Stateful for RandomCache {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("told", &mut self.told);
+        state.field("next", &mut self.next);
     }
 }

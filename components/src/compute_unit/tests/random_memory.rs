@@ -9,6 +9,7 @@ use crate::memory::MemSlave;
 
 /// Answers each request once, after a random delay and in any order, and refuses requests for
 /// some stretches of time.
+#[derive(Statistics)]
 pub(super) struct RandomMemory {
     up: MemSlave,
     /// Stretches of time in which no request is taken.
@@ -38,20 +39,13 @@ impl RandomMemory {
     }
 }
 
-impl Component for RandomMemory {
+impl Bundle for RandomMemory {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
     }
+}
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("waiting", &mut self.waiting);
-        state.field("received", &mut self.received);
-        state.field(
-            "log",
-            &mut *self.log.lock().expect("nobody panics with the log"),
-        );
-    }
-
+impl Component for RandomMemory {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         let mut next = Next::Message;
@@ -81,5 +75,16 @@ impl Component for RandomMemory {
             self.waiting.pop_front();
         }
         next
+    }
+}
+
+impl Stateful for RandomMemory {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("waiting", &mut self.waiting);
+        state.field("received", &mut self.received);
+        state.field(
+            "log",
+            &mut *self.log.lock().expect("nobody panics with the log"),
+        );
     }
 }

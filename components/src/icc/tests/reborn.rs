@@ -10,11 +10,13 @@ pub(super) struct Reborn {
     pub(super) last: Cycle,
 }
 
-impl Component for Reborn {
+impl Bundle for Reborn {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         self.unit.ports(ports);
     }
+}
 
+impl Component for Reborn {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if ctx.cycle() >= self.last + self.every {
             self.last = ctx.cycle();
@@ -30,7 +32,11 @@ impl Component for Reborn {
         }
         self.unit.evaluate(ctx)
     }
+}
 
+impl Stateful for Reborn {}
+
+impl Instrumented for Reborn {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.unit.statistics(statistics);
     }

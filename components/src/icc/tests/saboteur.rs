@@ -31,6 +31,7 @@ pub(super) enum Fault {
 }
 
 /// Component between the unit and the checker that, together with the unit, acts as the faulty one.
+#[derive(Statistics)]
 pub(super) struct Saboteur {
     fault: Fault,
     dice: CounterRng,
@@ -118,14 +119,16 @@ impl Saboteur {
     }
 }
 
-impl Component for Saboteur {
+impl Bundle for Saboteur {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundles("up", &mut self.up);
         ports.bundles("unit_up", &mut self.unit_up);
         ports.bundle("unit_down", &mut self.unit_down);
         ports.bundle("down", &mut self.down);
     }
+}
 
+impl Component for Saboteur {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.move_down(ctx);
         while self.unit_down.response.can_send(ctx)
@@ -163,3 +166,5 @@ impl Component for Saboteur {
         Next::Busy
     }
 }
+
+impl Stateful for Saboteur {}

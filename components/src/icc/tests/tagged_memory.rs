@@ -8,6 +8,7 @@ use super::*;
 
 /// Memory that orders requests as they arrive and answers in any order. It numbers lines by the
 /// newest write it has seen.
+#[derive(Statistics)]
 pub(super) struct TaggedMemory {
     up: MemSlave,
     newest: BTreeMap<u64, u32>,
@@ -35,11 +36,13 @@ impl TaggedMemory {
     }
 }
 
-impl Component for TaggedMemory {
+impl Bundle for TaggedMemory {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
     }
+}
 
+impl Component for TaggedMemory {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         let mut blocked = false;
@@ -79,3 +82,5 @@ impl Component for TaggedMemory {
         }
     }
 }
+
+impl Stateful for TaggedMemory {}

@@ -5,16 +5,19 @@ use crate::launch::DispatchSlave;
 use crate::occupancy::UnitFacts;
 
 /// Unit that only publishes its resources.
+#[derive(Statistics)]
 struct Talker {
     scheduler: DispatchSlave,
     facts: Option<UnitFacts>,
 }
 
-impl Component for Talker {
+impl Bundle for Talker {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("scheduler", &mut self.scheduler);
     }
+}
 
+impl Component for Talker {
     fn evaluate(&mut self, _: &mut Context<'_>) -> Next {
         Next::Message
     }
@@ -25,6 +28,8 @@ impl Component for Talker {
         }
     }
 }
+
+impl Stateful for Talker {}
 
 const SAID: UnitFacts = UnitFacts {
     wavefront_slots: 48,

@@ -12,6 +12,7 @@ pub(super) type Log = Arc<Mutex<Vec<(Cycle, u32, Dispatch)>>>;
 
 /// Compute unit that runs work-groups for pseudo-random times and checks that the scheduler
 /// respects its limits.
+#[derive(Statistics)]
 pub(super) struct FakeUnit {
     pub(super) scheduler: DispatchSlave,
     pub(super) number: u32,
@@ -60,17 +61,13 @@ impl FakeUnit {
     }
 }
 
-impl Component for FakeUnit {
+impl Bundle for FakeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("scheduler", &mut self.scheduler);
     }
+}
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("slots", &mut self.slots);
-        state.field("due", &mut self.due);
-        state.field("received", &mut self.received);
-    }
-
+impl Component for FakeUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(dispatch) = self.scheduler.dispatch.pop(ctx) {
             self.receive(ctx.cycle(), dispatch);
@@ -97,5 +94,13 @@ impl Component for FakeUnit {
             self.due.pop();
         }
         Next::Message
+    }
+}
+
+impl Stateful for FakeUnit {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("slots", &mut self.slots);
+        state.field("due", &mut self.due);
+        state.field("received", &mut self.received);
     }
 }

@@ -159,23 +159,29 @@ pub(super) fn first_name(port: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Context, InPort, Next, OutPort};
+    use crate::{Bundle, Context, InPort, Instrumented, Next, OutPort, Stateful};
 
     struct Ears {
         ears: Vec<InPort<u32>>,
         mouth: OutPort<u32>,
     }
 
-    impl Component for Ears {
+    impl Bundle for Ears {
         fn ports(&mut self, ports: &mut Ports<'_>) {
             ports.inputs("ears", &mut self.ears);
             ports.output("mouth", &mut self.mouth);
         }
+    }
 
+    impl Component for Ears {
         fn evaluate(&mut self, _: &mut Context<'_>) -> Next {
             Next::Idle
         }
     }
+
+    impl Stateful for Ears {}
+
+    impl Instrumented for Ears {}
 
     fn list(ears: usize, like: Option<&Arc<PortList>>) -> Arc<PortList> {
         let mut ears = Ears {

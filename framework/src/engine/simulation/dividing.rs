@@ -200,15 +200,18 @@ impl Simulation {
 mod tests {
     use super::*;
     use crate::{
-        Component, Context, Cycle, EngineOptions, Frequency, Next, Ports, RunLimits, SystemBuilder,
+        Bundle, Component, Context, Cycle, EngineOptions, Frequency, Instrumented, Next, Ports,
+        RunLimits, Stateful, SystemBuilder,
     };
 
     /// Component that is busy for the given number of cycles.
     struct Toil(Cycle);
 
-    impl Component for Toil {
+    impl Bundle for Toil {
         fn ports(&mut self, _: &mut Ports<'_>) {}
+    }
 
+    impl Component for Toil {
         fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
             if ctx.cycle() < self.0 {
                 Next::Busy
@@ -217,6 +220,10 @@ mod tests {
             }
         }
     }
+
+    impl Stateful for Toil {}
+
+    impl Instrumented for Toil {}
 
     /// Runs a system that was divided in two before anything was known about its work.
     fn run(work: [Cycle; 6]) -> Simulation {

@@ -203,7 +203,10 @@ mod tests {
     use crate::test_bench::Sink;
     use crate::test_bench::Source;
     use crate::test_bench::TestBench;
-    use crate::{Component, Context, Credit, Link, Next, Outcome, Ports, Transit};
+    use crate::{
+        Bundle, Component, Context, Credit, Instrumented, Link, Next, Outcome, Ports, Stateful,
+        Transit,
+    };
 
     #[derive(Default)]
     struct Relay {
@@ -211,12 +214,14 @@ mod tests {
         output: OutPort<u64>,
     }
 
-    impl Component for Relay {
+    impl Bundle for Relay {
         fn ports(&mut self, ports: &mut Ports<'_>) {
             ports.input("input", &mut self.input);
             ports.output("output", &mut self.output);
         }
+    }
 
+    impl Component for Relay {
         fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
             while self.input.peek(ctx).is_some() && self.output.can_send(ctx) {
                 let message = self.input.pop(ctx).expect("peeked");
@@ -225,6 +230,10 @@ mod tests {
             Next::Message
         }
     }
+
+    impl Stateful for Relay {}
+
+    impl Instrumented for Relay {}
 
     /// Applies a function to the message 7 only.
     struct At7(fn(Transit<u64>, &mut Vec<Transit<u64>>));

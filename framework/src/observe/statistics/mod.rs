@@ -14,6 +14,7 @@
 
 mod histogram;
 mod instance;
+mod instrumented;
 mod label;
 mod list;
 mod role;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::histogram::Histogram;
 pub use self::instance::InstanceStatistics;
+pub use self::instrumented::{Instrumented, Measured, Measurement};
 pub use self::label::Label;
 use self::list::List;
 pub use self::role::{Combination, Role};

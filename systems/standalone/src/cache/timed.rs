@@ -16,8 +16,8 @@ use warpweave_components::memory::{
     Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, word_mask,
 };
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Frequency, Kind, Link, Next, Outcome, Ports, RunLimits,
-    SpecError, SystemBuilder, Value, Width,
+    Bundle, Component, Context, Cycle, Environment, Frequency, Kind, Link, Next, Outcome, Ports,
+    RunLimits, SpecError, Stateful, Statistics, SystemBuilder, Value, Width,
 };
 
 use super::Access;
@@ -192,6 +192,7 @@ fn requests(trace: &[Access], line_bytes: u32) -> Vec<MemRequest> {
 }
 
 /// Component that sends the trace as fast as the cache accepts it.
+#[derive(Statistics)]
 struct Requester {
     requests: Vec<MemRequest>,
     /// Cycle in which each access was sent.
@@ -203,11 +204,13 @@ struct Requester {
     down: MemMaster,
 }
 
-impl Component for Requester {
+impl Bundle for Requester {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("down", &mut self.down);
     }
+}
 
+impl Component for Requester {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         while let Some(response) = self.down.response.pop(ctx) {
@@ -236,18 +239,23 @@ impl Component for Requester {
     }
 }
 
+impl Stateful for Requester {}
+
 /// Memory component that answers every request after a fixed latency.
+#[derive(Statistics)]
 struct Memory {
     latency: Cycle,
     answers: VecDeque<(Cycle, MemResponse)>,
     up: MemSlave,
 }
 
-impl Component for Memory {
+impl Bundle for Memory {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
     }
+}
 
+impl Component for Memory {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         while let Some(request) = self.up.request.pop(ctx) {
@@ -268,6 +276,8 @@ impl Component for Memory {
         Next::Idle
     }
 }
+
+impl Stateful for Memory {}
 
 #[cfg(test)]
 mod tests {

@@ -27,6 +27,7 @@ pub(super) struct Record {
 
 /// The level below: takes requests in order, looks at the line at once, answers after a random
 /// delay; answers for one line stay in order, others overtake.
+#[derive(Statistics)]
 pub(super) struct Memory {
     pub(super) line_bytes: u32,
     /// Bytes of the lines that requests are answered in order for.
@@ -90,11 +91,13 @@ impl Memory {
     }
 }
 
-impl Component for Memory {
+impl Bundle for Memory {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
     }
+}
 
+impl Component for Memory {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         while let Some(&(due, response)) = self.pending.first() {
@@ -115,3 +118,5 @@ impl Component for Memory {
         }
     }
 }
+
+impl Stateful for Memory {}

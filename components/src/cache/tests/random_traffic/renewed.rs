@@ -21,11 +21,13 @@ impl Renewed {
     }
 }
 
-impl Component for Renewed {
+impl Bundle for Renewed {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         self.cache.ports(ports);
     }
+}
 
+impl Component for Renewed {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if self.at.is_some_and(|at| at <= ctx.cycle()) {
             self.at = None;
@@ -33,7 +35,11 @@ impl Component for Renewed {
         }
         self.cache.evaluate(ctx)
     }
+}
 
+impl Stateful for Renewed {}
+
+impl Instrumented for Renewed {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.cache.statistics(statistics);
     }

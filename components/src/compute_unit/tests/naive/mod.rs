@@ -95,6 +95,7 @@ pub(super) struct NaiveLog {
     pub(super) issued: Vec<&'static str>,
 }
 
+#[derive(Statistics)]
 pub(super) struct Naive {
     dispatch: DispatchSlave,
     memory: MemMaster,
@@ -372,7 +373,7 @@ impl Naive {
     }
 }
 
-impl Component for Naive {
+impl Bundle for Naive {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("dispatch", &mut self.dispatch);
         ports.bundle("memory", &mut self.memory);
@@ -381,7 +382,9 @@ impl Component for Naive {
             ports.optional(|ports| ports.bundle(name, &mut aside.port));
         }
     }
+}
 
+impl Component for Naive {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         // What was said last happens first: completions of one cycle leave in this order.
@@ -417,3 +420,5 @@ impl Component for Naive {
         Next::Until(now + 1)
     }
 }
+
+impl Stateful for Naive {}

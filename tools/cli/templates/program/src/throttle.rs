@@ -34,13 +34,23 @@ pub(crate) struct ThrottleSpec {
 }
 
 /// Component described at the top of the file.
+#[derive(Ports, State, Statistics)]
 pub(crate) struct Throttle {
+    #[state(skip)]
     spec: ThrottleSpec,
+    #[port]
     up: MemSlave,
+    #[port]
     down: MemMaster,
     /// First cycle in which the next request may pass.
     open_from: Cycle,
+    /// Requests passed on.
+    #[state(tally)]
+    #[statistic(unit = "requests")]
     requests: u64,
+    /// Responses passed on.
+    #[state(tally)]
+    #[statistic(unit = "responses")]
     responses: u64,
 }
 
@@ -63,11 +73,6 @@ impl Kind for Throttle {
 }
 
 impl Component for Throttle {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("up", &mut self.up);
-        ports.bundle("down", &mut self.down);
-    }
-
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let blocked = self.pass_responses(ctx);
         if self.up.request.peek(ctx).is_none() {
@@ -85,21 +90,6 @@ impl Component for Throttle {
             self.open_from = ctx.cycle() + Cycle::from(self.spec.interval_cycles);
         }
         Next::Until(self.open_from)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("open_from", &mut self.open_from);
-        state.tally("requests", &mut self.requests);
-        state.tally("responses", &mut self.responses);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        for (name, meaning, count) in [
-            ("requests", "Requests passed on", self.requests),
-            ("responses", "Responses passed on", self.responses),
-        ] {
-            statistics.counter(name, name, meaning, count);
-        }
     }
 }
 

@@ -1,0 +1,88 @@
+//! The derive of `Ports`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Field, LitStr, Path, Result};
+
+use crate::attributes::{framework, has, implement, members, name_of, read};
+
+/// Attributes of one port field.
+#[derive(Default)]
+struct PortField {
+    optional: bool,
+    without: Option<LitStr>,
+    required_if: Option<Path>,
+    rename: Option<LitStr>,
+    flatten: bool,
+}
+
+impl PortField {
+    fn of(field: &Field) -> Result<Self> {
+        let mut port = Self::default();
+        read(&field.attrs, "port", |item| {
+            if item.path.is_ident("optional") {
+                port.optional = true;
+            } else if item.path.is_ident("flatten") {
+                port.flatten = true;
+            } else if item.path.is_ident("without") {
+                port.without = Some(item.value()?.parse()?);
+            } else if item.path.is_ident("required_if") {
+                port.required_if = Some(item.value()?.parse()?);
+            } else if item.path.is_ident("rename") {
+                port.rename = Some(item.value()?.parse()?);
+            } else {
+                return Err(item.error(
+                    "expected `optional`, `without`, `required_if`, `rename` or `flatten`",
+                ));
+            }
+            Ok(())
+        })?;
+        let is_optional = port.optional;
+        if !is_optional && (port.without.is_some() || port.required_if.is_some()) {
+            let message = "`without` and `required_if` are for ports that are `optional`";
+            return Err(syn::Error::new_spanned(field, message));
+        }
+        Ok(port)
+    }
+}
+
+/// Generates the impl of `Bundle`.
+///
+/// # Errors
+/// What is no struct, and attributes that are not known.
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let Data::Struct(data) = &input.data else {
+        return Err(syn::Error::new_spanned(input, "`Ports` is for structs"));
+    };
+    let framework = framework();
+    let mut named = Vec::new();
+    for (member, field) in members(&data.fields) {
+        if !has(&field.attrs, "port") {
+            continue;
+        }
+        let port = PortField::of(field)?;
+        if port.flatten {
+            named.push(quote!(#framework::Bundle::ports(&mut self.#member, ports);));
+            continue;
+        }
+        let name = name_of(field, port.rename.as_ref())?;
+        let name_it = quote!(ports.port(#name, &mut self.#member));
+        let named_so = match (&port.optional, &port.without) {
+            (false, _) => quote!(#name_it;),
+            (true, None) => quote!(ports.optional(|ports| #name_it);),
+            (true, Some(without)) => quote!(ports.advisable(#without, |ports| #name_it);),
+        };
+        named.push(match &port.required_if {
+            None => named_so,
+            Some(path) => quote!(if #path(self) { #name_it; } else { #named_so }),
+        });
+    }
+    let body = quote! {
+        #[allow(unused_variables, reason = "a component may have no ports")]
+        fn ports(&mut self, ports: &mut #framework::Ports<'_>) {
+            #(#named)*
+        }
+    };
+    let bundle = quote!(#framework::Bundle);
+    Ok(implement(input, &bundle, Vec::new(), &body))
+}
