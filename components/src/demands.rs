@@ -1,8 +1,8 @@
 //! Resource demands of a program, where known before it runs.
 
-use warpweave_framework::{Origin, Unfit};
+use std::ops::Range;
 
-use crate::compute_unit::ComputeUnitSpec;
+use warpweave_framework::{Origin, Unfit};
 
 /// Resource demands of a program; a resource of the environment. Compute units reject demands that
 /// they cannot meet.
@@ -39,9 +39,9 @@ pub struct BufferDemand {
 }
 
 impl Demands {
-    /// Fails if the unit does not provide the resources that are needed.
-    pub(crate) fn fit(&self, unit: &ComputeUnitSpec) -> Result<(), Unfit> {
-        let offered = unit.private_memory.bytes_per_thread;
+    /// Fails if a unit does not provide the resources that are needed: so many bytes of private memory for
+    /// each thread, which lie at the addresses `private`.
+    pub(crate) fn fit(&self, offered: u32, private: &Range<u64>) -> Result<(), Unfit> {
         let neediest = self
             .kernels
             .iter()
@@ -57,7 +57,6 @@ impl Demands {
             return Err(Unfit::at("private_memory.bytes_per_thread", message)
                 .beside_origin(format!("`{name}` is launched here"), kernel.origin));
         }
-        let private = unit.private_range();
         let overlaps = |buffer: &&BufferDemand| {
             buffer.base < private.end && private.start < buffer.base.saturating_add(buffer.bytes)
         };

@@ -9,7 +9,7 @@ use warpweave_framework::{
 use super::LOST_LOCALITY;
 use super::scores::Scores;
 use crate::compute_unit::{
-    Arrival, HeldBack, Issue, SchedulerSite, SchedulerView, WavefrontPolicy, WavefrontScheduler,
+    Arrival, Issue, SchedulerSite, SchedulerView, Throttled, WavefrontPolicy, WavefrontScheduler,
     WavefrontScheduling,
 };
 use crate::memory::CacheEvent;
@@ -114,11 +114,11 @@ impl WavefrontScheduler for Ccws {
         self.scores.lose(slot, view.instructions, view.now);
     }
 
-    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
-        HeldBack::loads(self.scores.blocked(view.now, view.ages))
+    fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
+        Throttled::loads(self.scores.blocked(view.now, view.ages))
     }
 
-    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+    fn throttle_changes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
         let wish = self.slots & view.open & view.next_is_access;
         if wish == 0 {
             return None;

@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
-use crate::compute_unit::Ages;
+use crate::compute_unit::AgeMatrix;
 
 /// Lost-locality scores of the wavefronts of one unit. A score never falls below the base; above
 /// the base it decays by one per cycle.
@@ -86,7 +86,7 @@ impl Scores {
 
     /// Returns the active wavefronts with their scores, highest score first and oldest first among
     /// equal scores.
-    fn in_order(&self, now: Cycle, ages: &Ages) -> ArrayVec<(u64, usize), 64> {
+    fn in_order(&self, now: Cycle, ages: &AgeMatrix) -> ArrayVec<(u64, usize), 64> {
         let mut order = ArrayVec::new();
         let mut rest = self.active;
         while rest != 0 {
@@ -102,7 +102,7 @@ impl Scores {
     /// Returns the wavefronts that may not issue loads: those at which the running sum of the
     /// ordered scores exceeds the cutoff. The first wavefront may always issue, since a single
     /// score above the cutoff would otherwise stop the unit.
-    pub(super) fn blocked(&self, now: Cycle, ages: &Ages) -> u64 {
+    pub(super) fn blocked(&self, now: Cycle, ages: &AgeMatrix) -> u64 {
         if now >= self.quiet_from {
             // The base of all is the cutoff.
             return 0;
@@ -123,7 +123,7 @@ impl Scores {
     /// All scores above the base decay at the same rate and come first in the order. The order is
     /// therefore stable until the lowest of them reaches the base. Each sum falls per cycle by the
     /// number of decaying scores in it.
-    pub(super) fn changes_at(&self, now: Cycle, ages: &Ages) -> Option<Cycle> {
+    pub(super) fn changes_at(&self, now: Cycle, ages: &AgeMatrix) -> Option<Cycle> {
         if now >= self.quiet_from {
             return None;
         }
@@ -159,8 +159,8 @@ mod tests {
 
     /// Creates scores with active wavefronts in slots 0 to `n - 1`, the lowest slot being the
     /// oldest.
-    fn active(n: usize) -> (Scores, Ages) {
-        let (mut scores, mut ages) = (Scores::new(100, 8, 64), Ages::new());
+    fn active(n: usize) -> (Scores, AgeMatrix) {
+        let (mut scores, mut ages) = (Scores::new(100, 8, 64), AgeMatrix::new());
         for slot in 0..n {
             scores.arrive(slot);
             ages.arrive(slot, (1 << slot) - 1);
@@ -232,7 +232,7 @@ mod tests {
             peaks in proptest::collection::vec((prop_oneof![Just(0_u64), 100_u64..700], 0_u64..50), 1..12),
             ages in Just((0..12_usize).collect::<Vec<_>>()).prop_shuffle(),
         ) {
-            let (mut scores, mut order) = (Scores::new(100, 8, 64), Ages::new());
+            let (mut scores, mut order) = (Scores::new(100, 8, 64), AgeMatrix::new());
             for slot in ages.into_iter().filter(|slot| *slot < peaks.len()) {
                 order.arrive(slot, scores.active);
                 scores.arrive(slot);

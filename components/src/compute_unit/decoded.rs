@@ -21,8 +21,10 @@ pub(crate) const NO_PIPE: u8 = u8::MAX;
 pub(crate) enum Action {
     /// Computes; results after the latency.
     Compute,
-    /// Branch or exit: the wavefront goes on after the latency.
-    Control,
+    /// The wavefront goes on after the latency.
+    Branch,
+    /// The wavefront goes on after the latency, and ends if nothing follows.
+    Exit,
     /// Launches kernels from the device.
     Launch,
     /// Waits for the other wavefronts of the work-group.
@@ -30,7 +32,19 @@ pub(crate) enum Action {
     /// Waits for the wavefront's own stores.
     Fence,
     /// Accesses memory, if any lane is active.
-    Memory(RequestKind),
+    Memory,
+}
+
+/// The access of a memory instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryAccess {
+    pub(crate) kind: RequestKind,
+    /// Bytes per lane, at least 1.
+    pub(crate) bytes: u8,
+    /// Policy bits of requests.
+    pub(crate) flags: u16,
+    /// By which path a load may read.
+    pub(crate) path: ReadPath,
 }
 
 /// One instruction.
@@ -45,8 +59,8 @@ pub(crate) struct Decoded {
     pub(crate) has_writes: bool,
     /// It writes registers `latency` after its issue: no access, which knows better, nor a fence or barrier.
     pub(crate) has_result: bool,
-    /// The kind of access, of [`Action::Memory`].
-    pub(crate) access: Option<RequestKind>,
+    /// The access of [`Action::Memory`].
+    pub(crate) access: Option<MemoryAccess>,
     /// It writes registers and does nothing else.
     pub(crate) computes: bool,
     /// It needs none but its registers: no pipe, memory or store before it.
@@ -54,16 +68,8 @@ pub(crate) struct Decoded {
     pub(crate) class: u8,
     /// Pipe of the scheduler that the instruction occupies for `interval` cycles.
     pub(crate) pipe: u8,
-    /// Bytes per lane, at least 1.
-    pub(crate) bytes: u8,
-    /// Policy bits of requests.
-    pub(crate) flags: u16,
-    /// By which path a load may read.
-    pub(crate) path: ReadPath,
     /// Kind of unit that executes it, a bit.
     pub(crate) unit: u8,
-    /// Exit: the wavefront ends after the latency if nothing follows.
-    pub(crate) ends: bool,
     /// Where its source registers stand in those of the program: the first, and how many.
     sources: (u32, u16),
 }
@@ -153,7 +159,8 @@ impl DecodedProgram {
         let counts = instructions
             .iter()
             .map(|i: &Decoded| u32::from(i.sources.1));
-        let bytes = instructions.iter().map(|i| u32::from(i.bytes));
+        let accesses = instructions.iter().filter_map(|i| i.access);
+        let bytes = accesses.map(|access| u32::from(access.bytes));
         Self {
             sources_max: counts.max().unwrap_or(0),
             conflicts_max: 32 * (bytes.max().unwrap_or(1) / 4 + 2),
@@ -195,15 +202,20 @@ fn decode(
     sources.extend(instruction.reads.iter().map_while(|r| u8::try_from(r).ok()));
     let class = instruction.class;
     let timing = spec.classes.of(class);
+    let kind = match class {
+        Class::Load => Some(RequestKind::Read),
+        Class::Prefetch => Some(RequestKind::Prefetch),
+        Class::Store => Some(RequestKind::Write),
+        Class::Atomic => Some(RequestKind::Atomic),
+        _ => None,
+    };
     let action = match class {
-        Class::Branch | Class::Exit => Action::Control,
+        Class::Branch => Action::Branch,
+        Class::Exit => Action::Exit,
         Class::Launch => Action::Launch,
         Class::Barrier => Action::Barrier,
         Class::Fence => Action::Fence,
-        Class::Load => Action::Memory(RequestKind::Read),
-        Class::Prefetch => Action::Memory(RequestKind::Prefetch),
-        Class::Store => Action::Memory(RequestKind::Write),
-        Class::Atomic => Action::Memory(RequestKind::Atomic),
+        _ if kind.is_some() => Action::Memory,
         _ => Action::Compute,
     };
     let skips_l1 = instruction.hints.volatile
@@ -215,35 +227,36 @@ fn decode(
         uses: numbering.apply(&instruction.reads.union(&instruction.writes)),
         writes: Writes::of(numbering.apply(&instruction.writes)),
         latency: match action {
-            Action::Compute | Action::Memory(_) => timing.latency + spec.operand_latency,
+            Action::Compute | Action::Memory => timing.latency + spec.operand_latency,
             _ => timing.latency,
         },
         interval: timing.interval,
         action,
         has_writes: !instruction.writes.is_empty(),
         has_result: !instruction.writes.is_empty()
-            && matches!(action, Action::Compute | Action::Control | Action::Launch),
-        access: match action {
-            Action::Memory(kind) => Some(kind),
-            _ => None,
-        },
+            && matches!(
+                action,
+                Action::Compute | Action::Branch | Action::Exit | Action::Launch
+            ),
+        access: kind.map(|kind| MemoryAccess {
+            kind,
+            bytes: instruction.access_bytes.max(1),
+            flags: if matches!(class, Class::Load | Class::Prefetch) && skips_l1 {
+                flags::BYPASS_L1
+            } else {
+                0
+            },
+            path: instruction.hints.path,
+        }),
         computes: action == Action::Compute && !instruction.writes.is_empty(),
-        is_free: timing.interval <= 1 && !matches!(action, Action::Memory(_) | Action::Fence),
+        is_free: timing.interval <= 1 && !matches!(action, Action::Memory | Action::Fence),
         class: class.index() as u8,
         pipe: if timing.interval > 1 {
             class.index() as u8
         } else {
             NO_PIPE
         },
-        bytes: instruction.access_bytes.max(1),
-        flags: if matches!(class, Class::Load | Class::Prefetch) && skips_l1 {
-            flags::BYPASS_L1
-        } else {
-            0
-        },
-        path: instruction.hints.path,
         unit: UnitKind::of(class).bit(),
-        ends: class == Class::Exit,
         sources: (first as u32, (sources.len() - first) as u16),
     }
 }

@@ -14,9 +14,18 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
-//! `spec/` holds the settings. `front/` finds the wavefronts that can issue, and a policy of `scheduler/` chooses
-//! among them; `pipes/` has results, local memory and register file, `memory_path/` everything that leaves the unit,
-//! and `work_groups/` the work-groups from dispatch to completion. `accounting/` counts.
+//! | Stage | Owns | Where |
+//! |---|---|---|
+//! | front end | wavefront slots with their streams and scoreboards, instruction fetch | `front/` |
+//! | issue | schedulers and their policies | `issue/`, policies in `scheduler/` |
+//! | pipes | results by cycle, initiation intervals, local memory, register file | `pipes/` |
+//! | memory path | coalescer, load/store queue, read-only ports | `memory_path/` |
+//! | work-groups | their slots, dispatches and completions, commands to caches, launches | `work_groups/` |
+//! | accounting | issue slots by reason, issued instructions | `accounting/` |
+//!
+//! A stage knows those below it as arguments. `datapath.rs` executes instructions in front end, pipes and memory
+//! path; `step.rs` calls the stages in the order of a cycle, `issue_cycle.rs`, `retire.rs` and `dispatch.rs` carry
+//! out what takes several of them. `spec/` has the settings and `functional.rs` execution in no simulated time.
 //!
 //! # Ports
 //!
@@ -85,55 +94,50 @@
 //! instructions per cycle.
 
 mod accounting;
-mod contents;
+mod config;
+mod datapath;
 mod decoded;
-mod fits;
+mod dispatch;
 mod front;
 mod functional;
 mod issue;
+mod issue_cycle;
+mod issue_variant;
 mod lane_mask;
 mod limits;
-mod memory_access;
 mod memory_path;
 mod pipes;
 mod registers;
+mod retire;
 mod scheduler;
-mod snapshot;
 mod spec;
+mod step;
 mod unit_kind;
 mod work_groups;
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use warpweave_framework::{
-    Bundle, Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Instrumented,
-    Kind, Next, Onward, OutPort, PortName, Ports, Preset, SpecError, State, Stateful, Statistics,
-    Unfit, Waits,
+    Bundle, Claims, Component, Contents, Context, Environment, Facts, Instrumented, Kind, Next,
+    Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit, Waits,
 };
 use warpweave_params::Node;
-use warpweave_trace::{Class, Program};
+use warpweave_trace::Program;
 
 use self::accounting::Accounting;
 pub use self::accounting::IssueSlot;
-use self::accounting::counters::Counts;
+use self::config::UnitConfig;
+use self::datapath::Datapath;
 use self::decoded::DecodedProgram;
 pub use self::decoded::DecodedPrograms;
-use self::front::fetch::FetchStage;
-use self::front::issue_variant as way;
-use self::front::open_policies::OpenScheduler;
-use self::front::wavefront::{Masks, Wavefront};
-use self::issue::Issuer;
-use self::memory_path::load_store::LoadStoreUnit;
-use self::memory_path::readonly_ports::ReadPaths;
-use self::pipes::bank_conflicts::BankConflicts;
-use self::pipes::register_file::RegisterFile;
-use self::pipes::wheel::Wheel;
-use self::scheduler::Turn;
+use self::functional::FunctionalWorkGroup;
+use self::issue::{Policies, Schedulers};
+use self::issue_variant::{Fetching, IssueVariant, Limited, Open, Plain};
 pub use self::scheduler::{
-    Ages, Arrival, BuiltIn, GroupBy, Grouped, GroupedSpec, Gto, GtoLongLatency, HeldBack, Issue,
-    Lrr, OldestFirst, OwlLocality, OwlLocalitySpec, SchedulerSite, SchedulerView, TwoLevel,
+    AgeMatrix, Arrival, BuiltIn, GroupBy, Grouped, GroupedSpec, Gto, GtoLongLatency, Issue, Lrr,
+    OldestFirst, OwlLocality, OwlLocalitySpec, SchedulerSite, SchedulerView, Throttled, TwoLevel,
     TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
 pub use self::spec::{
@@ -141,72 +145,33 @@ pub use self::spec::{
     FetchSpec, IssueTogether, LoadStoreSpec, LocalMemorySpec, MemoryPipe, PrivateMemorySpec,
     RegisterBanksSpec, SharedMemorySpec, TextureAnswers, TextureLoads, TexturesSpec,
 };
-use self::work_groups::WorkGroup;
-use self::work_groups::cache_split::Split;
-use self::work_groups::device_launches::Launching;
-use self::work_groups::invalidation::Invalidation;
+use self::work_groups::WorkGroupTable;
+use self::work_groups::cache_control::CacheControl;
+use self::work_groups::device_launches::LaunchQueue;
+use self::work_groups::dispatch_port::DispatchPort;
 use crate::demands::Demands;
+use crate::launch::{CacheCommand, Dispatch, UnitNumber};
 #[cfg(doc)]
-use crate::launch::{CacheCommand, CacheCommandDone, Dispatch};
-use crate::launch::{CacheControlMaster, Completion, DeviceLaunch, DispatchSlave, UnitNumber};
-use crate::memory::{CacheEvent, LineBytes, MemMaster, PrivateFrom};
+use crate::launch::{CacheCommandDone, Completion, DeviceLaunch};
+#[cfg(doc)]
+use crate::memory::CacheEvent;
+use crate::memory::{LineBytes, PrivateFrom, untimed_stranger};
 use crate::occupancy::SchedulerFacts;
 use crate::reuse_monitor::ReuseMonitor;
 
-/// A compute unit.
+/// A compute unit: its stages, which know nothing of each other but for what they are handed in a cycle.
 pub struct ComputeUnit {
-    dispatch: DispatchSlave,
-    memory: MemMaster,
-    instructions: MemMaster,
-    cache_control: CacheControlMaster,
-    locality: InPort<CacheEvent>,
-    launches: OutPort<DeviceLaunch>,
-    spec: ComputeUnitSpec,
-    program: Arc<Program>,
     /// What the program asks of the unit, if that is known beforehand.
     demands: Option<Arc<Demands>>,
-    decoded: DecodedProgram,
-
-    /// Grows to the slots that were ever taken.
-    wavefronts: Vec<Wavefront>,
-    work_groups: Box<[WorkGroup]>,
-    masks: Masks,
-    ages: Ages,
-    issuers: Box<[Issuer]>,
-    /// Policies of the schedulers, if they are not built in; none otherwise.
-    open: Vec<OpenScheduler>,
-    /// Per class with an interval above 1: wavefronts whose next instruction is of it.
-    next_of_pipe: [u64; Class::COUNT],
-    wheel: Wheel,
-    /// None: instructions are there when they are needed.
-    fetch: Option<Box<FetchStage>>,
-    /// None: as many operands are read and results written as there are.
-    register_file: Option<Box<RegisterFile>>,
-    load_store: LoadStoreUnit,
-    read_paths: ReadPaths,
-    bank_conflicts: BankConflicts,
-    /// The local memory takes the next access in this cycle.
-    local_memory_free_at: Cycle,
-    /// The last cycle in which accesses to memories issued, and how many; nothing without a limit on them.
-    accesses_issued: (Cycle, u32),
-    registers_used: u32,
-    local_bytes_used: u64,
-
-    completions: VecDeque<Completion>,
-    launching: VecDeque<Launching>,
-    invalidation: Option<Invalidation>,
-    /// None: the first-level cache has its size.
-    split: Option<Box<Split>>,
+    variant: IssueVariant,
+    dispatch: DispatchPort,
+    groups: WorkGroupTable,
+    caches: CacheControl,
+    launches: LaunchQueue,
+    schedulers: Schedulers,
+    datapath: Datapath,
     reuse_monitor: Option<ReuseMonitor>,
-    /// What the trace or a neighbour did wrong, to be reported at the end of the evaluation.
-    failure: Option<String>,
-
-    /// One of [`way`].
-    way: u8,
-    /// In the last evaluation no wavefront was open, and why is charged: that goes on until something changes.
-    is_settled: bool,
     accounting: Accounting,
-    counts: Counts,
 }
 
 impl Kind for ComputeUnit {
@@ -238,37 +203,30 @@ impl Kind for ComputeUnit {
                 })
             })
             .transpose()?;
-        let mut built_in = Vec::new();
-        let mut open = Vec::new();
-        for scheduler in 0..spec.schedulers {
-            let site = spec.site(scheduler);
-            match spec
-                .scheduler
-                .build("scheduler", environment, &site, scheduler)?
-            {
-                WavefrontPolicy::BuiltIn(way) => built_in.push(way),
-                WavefrontPolicy::Open(policy) => open.push(OpenScheduler::new(policy)),
+        let policies = build_policies(&spec, environment)?;
+        let variant = match &policies {
+            Policies::Open(_) => IssueVariant::Open,
+            Policies::BuiltIn(policies) if policies.contains(&BuiltIn::GtoLongLatency) => {
+                IssueVariant::Limited
             }
-        }
-        SpecError::require(built_in.is_empty() || open.is_empty(), "scheduler", || {
-            format!(
-                "{} builds in some schedulers of the unit and not others; it must treat all alike",
-                spec.scheduler.name()
-            )
-        })?;
-        let mut unit = Self::new(spec, program, decoded, reuse_monitor);
-        if built_in.contains(&BuiltIn::GtoLongLatency) {
-            unit.way = way::LIMITED;
-        }
-        for (issuer, way) in unit.issuers.iter_mut().zip(built_in) {
-            issuer.turn = Turn::new(way);
-        }
-        if !open.is_empty() {
-            unit.way = way::OPEN;
-            unit.open = open;
-        }
-        unit.demands = environment.resource::<Demands>();
-        Ok(unit)
+            Policies::BuiltIn(_) => IssueVariant::of(&spec),
+        };
+        Ok(Self {
+            demands: environment.resource::<Demands>(),
+            variant,
+            dispatch: DispatchPort::new(spec.work_group_slots),
+            groups: WorkGroupTable::new(spec.work_group_slots),
+            caches: CacheControl::new(&spec.local_memory),
+            launches: LaunchQueue::new(),
+            schedulers: Schedulers::new(&spec, policies),
+            reuse_monitor,
+            accounting: Accounting::new(spec.schedulers as usize),
+            datapath: Datapath::new(UnitConfig {
+                spec,
+                program,
+                decoded,
+            }),
+        })
     }
 
     fn vary(spec: &mut Self::Spec, field: &str, value: &Node) -> bool {
@@ -281,138 +239,80 @@ impl Kind for ComputeUnit {
     }
 }
 
-impl ComputeUnit {
-    fn new(
-        spec: ComputeUnitSpec,
-        program: Arc<Program>,
-        decoded: DecodedProgram,
-        reuse_monitor: Option<ReuseMonitor>,
-    ) -> Self {
-        let latencies = Class::ALL
-            .iter()
-            .map(|&c| spec.classes.of(c).latency + spec.operand_latency);
-        let conflicts_max = decoded.conflicts_max;
-        let horizon = latencies
-            .chain([
-                spec.start_latency,
-                spec.constant_latency + spec.operand_latency,
-                spec.load_store.writeback_latency,
-                ReadPaths::longest_writeback(&spec),
-                spec.local_memory.latency + spec.operand_latency + conflicts_max,
-            ])
-            .max();
-        let sources = decoded.sources_max;
-        let banks = spec.register_banks.as_ref();
-        let wait = banks.map_or(0, |banks| banks.longest_wait(sources));
-        let horizon = u64::from(horizon.unwrap_or(1)) + u64::from(wait);
-        let issuer = |scheduler| Issuer {
-            slots: spec.site(scheduler).slots,
-            turn: Turn::default(),
-            busy: 0,
-            free_at: [0; Class::COUNT],
-        };
-        Self {
-            dispatch: DispatchSlave::default(),
-            memory: MemMaster::default(),
-            instructions: MemMaster::default(),
-            cache_control: CacheControlMaster::default(),
-            locality: InPort::new(),
-            launches: OutPort::new(),
-            fetch: spec.fetch.map(|fetch| {
-                Box::new(FetchStage::new(
-                    fetch,
-                    &decoded.codes(&program),
-                    spec.wavefront_slots,
-                ))
-            }),
-            wavefronts: Vec::with_capacity(spec.wavefront_slots as usize),
-            work_groups: vec![WorkGroup::default(); spec.work_group_slots as usize].into(),
-            decoded,
-            masks: Masks::default(),
-            ages: Ages::new(),
-            issuers: (0..spec.schedulers).map(issuer).collect(),
-            open: Vec::new(),
-            next_of_pipe: [0; Class::COUNT],
-            wheel: Wheel::new(horizon),
-            register_file: RegisterFile::of(&spec, sources, horizon),
-            load_store: LoadStoreUnit::new(&spec.load_store),
-            read_paths: ReadPaths::new(&spec, &program),
-            bank_conflicts: BankConflicts::new(spec.local_memory.banks),
-            local_memory_free_at: 0,
-            accesses_issued: (0, 0),
-            registers_used: 0,
-            local_bytes_used: 0,
-            completions: VecDeque::with_capacity(spec.work_group_slots as usize + 1),
-            launching: VecDeque::new(),
-            invalidation: None,
-            split: Split::of(&spec.local_memory).map(Box::new),
-            reuse_monitor,
-            failure: None,
-            way: way::of(&spec),
-            is_settled: false,
-            accounting: Accounting::new(spec.schedulers as usize),
-            counts: Counts::default(),
-            spec,
-            program,
-            demands: None,
+/// Builds a policy for each scheduler.
+///
+/// # Errors
+/// Some are built in and others are not, or one cannot be built.
+fn build_policies(
+    spec: &ComputeUnitSpec,
+    environment: &Environment,
+) -> Result<Policies, SpecError> {
+    let mut built_in = Vec::new();
+    let mut open = Vec::new();
+    for scheduler in 0..spec.schedulers {
+        let site = spec.site(scheduler);
+        match spec
+            .scheduler
+            .build("scheduler", environment, &site, scheduler)?
+        {
+            WavefrontPolicy::BuiltIn(policy) => built_in.push(policy),
+            WavefrontPolicy::Open(policy) => open.push(policy),
         }
     }
+    SpecError::require(built_in.is_empty() || open.is_empty(), "scheduler", || {
+        format!(
+            "{} builds in some schedulers of the unit and not others; it must treat all alike",
+            spec.scheduler.name()
+        )
+    })?;
+    Ok(if open.is_empty() {
+        Policies::BuiltIn(built_in)
+    } else {
+        Policies::Open(open)
+    })
 }
 
 impl Bundle for ComputeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("dispatch", &mut self.dispatch);
-        ports.bundle("memory", &mut self.memory);
-        ports.optional(|ports| ports.bundle("instructions", &mut self.instructions));
-        let without = "the lines of the first-level cache stay when a kernel ends";
-        ports.advisable(without, |ports| {
-            ports.bundle("cache_control", &mut self.cache_control);
-        });
-        ports.optional(|ports| ports.input("locality", &mut self.locality));
-        ports.optional(|ports| ports.output("launches", &mut self.launches));
-        self.read_paths.ports(ports);
+        self.dispatch.ports(ports);
+        self.datapath.memory.ports(ports);
+        self.datapath.fetch.ports(ports);
+        self.caches.ports(ports);
+        self.schedulers.ports(ports);
+        self.launches.ports(ports);
+        self.datapath.memory.readonly.ports(ports);
     }
 }
 
 impl Component for ComputeUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         // A function for each, with what it needs in registers.
-        match self.way {
-            way::PLAIN => self.step::<{ way::PLAIN }>(ctx),
-            way::FETCHING => self.step::<{ way::FETCHING }>(ctx),
-            way::LIMITED => self.step::<{ way::LIMITED }>(ctx),
-            _ => self.step::<{ way::OPEN }>(ctx),
+        match self.variant {
+            IssueVariant::Plain => self.step::<Plain>(ctx),
+            IssueVariant::Fetching => self.step::<Fetching>(ctx),
+            IssueVariant::Limited => self.step::<Limited>(ctx),
+            IssueVariant::Open => self.step::<Open>(ctx),
         }
     }
 
     fn facts(&self, port: &str, facts: &mut Facts) {
+        let spec = &self.datapath.config.spec;
         if port == "dispatch.dispatch" {
-            facts.publish(self.spec.facts());
-            facts.publish_from("index", UnitNumber(self.spec.index));
+            facts.publish(spec.facts());
+            facts.publish_from("index", UnitNumber(spec.index));
         }
-        if port == "instructions.request"
-            && let Some(stage) = &self.fetch
-        {
-            facts.publish_from("fetch.line_bytes", LineBytes(stage.line_bytes()));
-        }
-        self.read_paths.facts(port, facts);
         if port == "memory.request" {
-            let bytes = self.spec.load_store.line_bytes;
+            let bytes = spec.load_store.line_bytes;
             facts.publish_from("load_store.line_bytes", LineBytes(bytes));
-            let base = self.spec.private_memory.base;
-            facts.publish_from("private_memory.base", PrivateFrom(base));
+            facts.publish_from("private_memory.base", PrivateFrom(spec.private_memory.base));
         }
-        if port == "cache_control.command"
-            && let Some(split) = &self.split
-        {
-            split.tell(facts);
-        }
+        self.datapath.fetch.facts(port, facts);
+        self.datapath.memory.readonly.facts(port, facts);
+        self.caches.facts(port, facts);
     }
 
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
-        if let Some(split) = &mut self.split {
-            split.learn(port, facts);
-        }
+        self.caches.learn(port, facts);
         Ok(())
     }
 
@@ -425,31 +325,26 @@ impl Component for ComputeUnit {
     }
 
     fn claims(&self, claims: &mut Claims) {
-        let index = u64::from(self.spec.index);
+        let spec = &self.datapath.config.spec;
+        let index = u64::from(spec.index);
         claims.own("compute unit", index..index + 1, "index");
-        claims.own(
-            "private memory",
-            self.spec.private_range(),
-            "private_memory",
-        );
+        claims.own("private memory", spec.private_range(), "private_memory");
     }
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
-        self.check_cache_events()?;
-        if way::is_plain(self.way) && self.locality.is_connected() {
-            self.way = way::LIMITED;
+        let spec = &self.datapath.config.spec;
+        self.schedulers.check_wires(spec.scheduler.name())?;
+        if self.schedulers.hears_cache() {
+            self.variant = self.variant.limited();
         }
-        if self.instructions.request.is_connected() && self.fetch.is_none() {
-            let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
-                           `fetch`, or leave the wire out";
-            return Err(Unfit::at("fetch", message));
-        }
-        if let Some(split) = &self.split {
-            split.check_wire(self.cache_control.command.is_connected())?;
-        }
+        self.datapath.fetch.elaborated()?;
+        self.caches.check_wires()?;
         let demands = self.demands.as_deref();
-        self.read_paths.fit(&self.spec, demands)?;
-        demands.map_or(Ok(()), |demands| demands.fit(&self.spec))
+        self.datapath.memory.readonly.fit(spec, demands)?;
+        let offered = spec.private_memory.bytes_per_thread;
+        demands.map_or(Ok(()), |demands| {
+            demands.fit(offered, &spec.private_range())
+        })
     }
 
     fn untimed(
@@ -458,7 +353,32 @@ impl Component for ComputeUnit {
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
-        self.play(port, message, onward)
+        let Datapath { config, memory, .. } = &self.datapath;
+        let readonly = &memory.readonly;
+        if let Some(group) = FunctionalWorkGroup::of_message(message) {
+            group.advance(config, readonly, onward);
+            return Ok(());
+        }
+        let dispatch = message.downcast_ref::<Dispatch>();
+        match *dispatch.ok_or_else(|| untimed_stranger(port))? {
+            Dispatch::Start {
+                kernel, work_group, ..
+            } => {
+                let group = FunctionalWorkGroup::new(kernel, work_group, config)?;
+                let resize = self.caches.resize_at_once(kernel, &self.groups, config);
+                if let Some((port, command)) = resize {
+                    onward.send(port, 0, command);
+                }
+                group.advance(config, readonly, onward);
+            }
+            Dispatch::Invalidate { .. } => {
+                for port in self.caches.connected_ports(readonly.controls()) {
+                    onward.send(port, 0, CacheCommand::Invalidate);
+                }
+            }
+            Dispatch::ParentEnded { .. } => {}
+        }
+        Ok(())
     }
 
     fn evaluation_cost(&self) -> u64 {
@@ -467,85 +387,78 @@ impl Component for ComputeUnit {
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
-        self.show(contents);
+        let Datapath {
+            wavefronts, memory, ..
+        } = &self.datapath;
+        let masks = wavefronts.masks();
+        self.groups.show(contents, |slot| masks.wait_reason(slot));
+        memory.show(contents);
+        contents.level("wavefronts", u64::from(masks.present.count_ones()));
+        memory.show_queues(contents);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
-        self.explain(waits);
+        let datapath = &self.datapath;
+        datapath.memory.waits_for_responses(waits);
+        datapath.fetch.waits(waits);
+        datapath.memory.waits_to_send(waits);
+        self.groups.waits(waits);
+        let now = self.accounting.evaluated_to();
+        self.schedulers.waits(datapath, now, waits);
+        self.caches.waits(waits);
+        self.launches.waits(waits);
+        self.dispatch.waits(waits);
     }
 }
 
 impl Stateful for ComputeUnit {
     fn state(&mut self, state: &mut State<'_>) {
-        self.name_state(state);
+        let policy = self.datapath.config.spec.scheduler.name();
+        self.schedulers.state(policy, state);
+        state.part("groups", |state| self.groups.state(state));
+        self.dispatch.state(state);
+        self.caches.state(state);
+        state.part("launches", |state| self.launches.state(state));
+        self.datapath.state(state);
+        if let Some(monitor) = &mut self.reuse_monitor {
+            state.part("reuse_monitor", |state| monitor.state(state));
+        }
+        state.part("accounting", |state| self.accounting.state(state));
     }
 }
 
 impl Instrumented for ComputeUnit {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.report(statistics);
-    }
-}
-
-impl ComputeUnit {
-    /// One evaluation in one of the ways of [`way`].
-    #[inline(never)]
-    fn step<const WAY: u8>(&mut self, ctx: &mut Context<'_>) -> Next {
-        let now = ctx.cycle();
-        self.accounting.begin(now);
-        let mut changed = self.take_events::<WAY>(now);
-        while self.memory.response.peek(ctx).is_some() {
-            self.take_response(ctx, now);
-            changed = true;
+        let Datapath {
+            config,
+            fetch,
+            pipes,
+            memory,
+            counts,
+            ..
+        } = &self.datapath;
+        counts.report(self.launches.is_connected(), statistics);
+        let mut absent = ArrayVec::<_, 2>::new();
+        if !self.schedulers.can_hold_back() {
+            absent.push(IssueSlot::Throttled);
         }
-        if !way::is_plain(WAY) {
-            changed |= self.take_read_answers(ctx, now);
+        if !fetch.is_there() {
+            absent.push(IssueSlot::Fetch);
         }
-        if WAY != way::PLAIN && self.instructions_have_come(ctx, now) {
-            self.take_instructions(ctx, now);
-            changed = true;
+        self.accounting
+            .report(&absent, &counts.issued_slots(), statistics);
+        self.groups
+            .report_occupancy(config.spec.wavefront_slots, statistics);
+        memory.report(statistics);
+        pipes.local_memory.report(statistics);
+        self.groups.report_barriers(statistics);
+        fetch.report(statistics);
+        memory.readonly.report(statistics);
+        self.caches.report(statistics);
+        if let Some(monitor) = &self.reuse_monitor {
+            monitor.report(statistics);
         }
-        if !way::is_plain(WAY) && self.locality.is_connected() {
-            self.take_cache_events(ctx, now);
-        }
-        if self.invalidation.is_some() {
-            self.carry_out_invalidation(ctx);
-        }
-        if self.dispatch.dispatch.peek(ctx).is_some() {
-            self.take_dispatch(ctx, now);
-            changed = true;
-        }
-        if self.load_store.has_work() {
-            changed |= self.send_requests(ctx, now);
-        }
-        if !way::is_plain(WAY) {
-            self.read_paths.send(ctx);
-        }
-        let issued = if way::is_plain(WAY) && self.is_settled && !changed {
-            false
-        } else {
-            self.issue::<WAY>(now)
-        };
-        if issued {
-            ctx.made_progress();
-        }
-        if WAY != way::PLAIN && self.may_fetch() {
-            self.fetch_instructions(ctx, now);
-        }
-        if !self.launching.is_empty() {
-            self.send_launches(ctx, now);
-        }
-        if !self.completions.is_empty() {
-            self.send_completions(ctx);
-        }
-        if let Some(failure) = self.failure.take() {
-            ctx.fail(failure);
-        }
-        self.next::<WAY>(ctx, now, issued)
-    }
-
-    fn fail(&mut self, message: String) {
-        self.failure.get_or_insert(message);
+        self.schedulers.report(statistics);
     }
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
 use warpweave::components::compute_unit::{
-    HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
+    Throttled, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 use warpweave::components::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
@@ -127,12 +127,12 @@ impl PolicyKind for Broken {
 }
 
 impl WavefrontScheduler for Broken {
-    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+    fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if self.fault == Fault::Starves && view.present != 0 {
-            return HeldBack::wholly(1 << view.ages.oldest(view.present));
+            return Throttled::all(1 << view.ages.oldest(view.present));
         }
-        HeldBack::default()
+        Throttled::default()
     }
 
     fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {

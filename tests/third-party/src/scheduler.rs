@@ -77,13 +77,13 @@ impl WavefrontScheduler for Youngest {
 
 #[cfg(test)]
 mod tests {
-    use warpweave::components::compute_unit::Ages;
+    use warpweave::components::compute_unit::AgeMatrix;
 
     use super::*;
 
     #[test]
     fn the_youngest_issues_until_its_patience_ends() {
-        let mut ages = Ages::new();
+        let mut ages = AgeMatrix::new();
         ages.arrive(3, 0);
         ages.arrive(1, 1 << 3);
         let view = SchedulerView::new(0, 0b1010, &ages);

@@ -1,7 +1,7 @@
 //! Where every issue slot went.
 
 pub(crate) mod by_level;
-pub(crate) mod counters;
+pub(crate) mod issue_counts;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, Statistics};
@@ -26,7 +26,7 @@ pub enum IssueSlot {
     /// A wavefront could issue, but the load/store queue is full, or that of constants or textures.
     LoadStoreFull,
     /// A wavefront is held back by the policy of the scheduler alone, or by that and a busy unit.
-    HeldBack,
+    Throttled,
     /// A wavefront lacks nothing but its instruction.
     Fetch,
     /// A wait for a result of an execution unit, of local memory, or of constant memory at a fixed latency.

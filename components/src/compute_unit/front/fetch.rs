@@ -12,12 +12,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle, Id, IdTable, State, Statistics, at_most, below};
+use warpweave_framework::{
+    Context, Cycle, Facts, Id, IdTable, Ports, State, Statistics, Unfit, Waits,
+};
 
-use crate::compute_unit::ComputeUnit;
 use crate::compute_unit::scheduler::next_in_turn;
 use crate::compute_unit::spec::FetchSpec;
-use crate::memory::{MemRequest, MemResponse, Source, word_mask};
+use crate::memory::{LineBytes, MemMaster, MemRequest, MemResponse, Source, word_mask};
 
 /// The instructions of a wavefront that can be issued: their numbers in the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +44,23 @@ struct Fetched {
     line: u64,
 }
 
+/// The source of instructions.
+enum Supply {
+    /// A cache that never misses: what comes and when, in order.
+    FixedLatency(VecDeque<(Cycle, Fetched)>),
+    /// The cache at `instructions`: requests without an answer.
+    Cache(IdTable<Fetched>),
+}
+
+/// The fetch stage with its port, which is there without the stage as well.
+pub(crate) struct InstructionFetch {
+    port: MemMaster,
+    /// None: instructions are there when they are needed.
+    stage: Option<Box<FetchStage>>,
+}
+
 /// The fetch stage of a unit.
-pub(crate) struct FetchStage {
+struct FetchStage {
     spec: FetchSpec,
     /// By kernel, where its code lies and how many instructions it has.
     codes: Box<[(u64, u32)]>,
@@ -56,9 +72,7 @@ pub(crate) struct FetchStage {
     wanting: u64,
     /// Bit of the wavefront that fetched last.
     last: u64,
-    requests: IdTable<Fetched>,
-    /// Without a cache, what comes and when, in order.
-    pipeline: VecDeque<(Cycle, Fetched)>,
+    supply: Supply,
     /// The wire took nothing in the cycle under way.
     is_blocked: bool,
     fetches: u64,
@@ -67,7 +81,7 @@ pub(crate) struct FetchStage {
 impl FetchStage {
     /// `lengths` has, by kernel, the number of the first instruction of its code in the program and how many
     /// there are; kernels of one code have the same.
-    pub(crate) fn new(spec: FetchSpec, lengths: &[(u32, u32)], wavefronts: u32) -> Self {
+    fn new(spec: FetchSpec, lengths: &[(u32, u32)], wavefronts: u32) -> Self {
         let mut next = spec.base;
         let mut known = BTreeMap::new();
         let place = |&(first, length): &(u32, u32)| {
@@ -86,19 +100,14 @@ impl FetchStage {
             under_way: 0,
             wanting: 0,
             last: 0,
-            requests: IdTable::default(),
-            pipeline: VecDeque::new(),
+            supply: Supply::FixedLatency(VecDeque::new()),
             is_blocked: false,
             fetches: 0,
         }
     }
 
-    pub(crate) fn line_bytes(&self) -> u32 {
-        self.spec.line_bytes
-    }
-
     /// A wavefront of a kernel begins: nothing is there for it, and nothing on its way.
-    pub(crate) fn begin(&mut self, slot: usize, kernel: u32) {
+    fn begin(&mut self, slot: usize, kernel: u32) {
         self.buffers[slot].kernel = kernel;
         self.forget(slot, 0);
     }
@@ -112,8 +121,8 @@ impl FetchStage {
         self.note_coming(slot);
     }
 
-    /// The wavefront goes on to instruction `pc`: whether it is there.
-    pub(crate) fn go_on(&mut self, slot: usize, pc: u32) -> bool {
+    /// The wavefront goes on to instruction `pc`; whether that is in its buffer.
+    fn advance(&mut self, slot: usize, pc: u32) -> bool {
         let buffer = &mut self.buffers[slot];
         if !(buffer.start..=buffer.end).contains(&pc) {
             self.forget(slot, pc);
@@ -187,10 +196,14 @@ impl FetchStage {
         Some(slot)
     }
 
-    /// Takes an answer at `instructions`.
+    /// Takes an answer at `instructions`: the slot of the wavefront that waits for it.
     fn receive(&mut self, response: &MemResponse) -> Result<Option<usize>, String> {
         let id = response.id;
-        let Some(fetched) = self.requests.remove(Id::from_bits(id)) else {
+        let fetched = match &mut self.supply {
+            Supply::Cache(requests) => requests.remove(Id::from_bits(id)),
+            Supply::FixedLatency(_) => None,
+        };
+        let Some(fetched) = fetched else {
             return Err(format!(
                 "a response at `instructions` has id {id}, which no request in flight has"
             ));
@@ -204,177 +217,225 @@ impl FetchStage {
         Ok(self.take(fetched))
     }
 
+    /// Of these wavefronts, whose next instruction is known, those that would fetch: nothing is on its way for them,
+    /// and what they would fetch has room.
+    #[inline]
+    fn fetching(&self, known: u64) -> u64 {
+        known & self.wanting & !self.under_way
+    }
+
+    /// Chooses one of the wavefronts that would fetch.
+    fn choose(&mut self, fetching: u64) -> Fetched {
+        let slot = next_in_turn(fetching, self.last);
+        self.last = 1 << slot;
+        self.under_way |= 1 << slot;
+        self.fetches += 1;
+        self.wanted(slot)
+    }
+
+    /// Words of its line that a fetch reads.
+    fn words(&self, fetched: Fetched) -> u32 {
+        let unit = self.spec.instruction_bytes;
+        let kernel = self.buffers[usize::from(fetched.slot)].kernel;
+        let (address, line) = self.place(kernel, fetched.start);
+        word_mask(
+            (address - line) as u32,
+            (fetched.end - fetched.start) * unit,
+        )
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("buffers", &mut self.buffers);
+        state.field("under_way", &mut self.under_way);
+        state.field("last", &mut self.last);
+        match &mut self.supply {
+            Supply::FixedLatency(pipeline) => state.field("pipeline", pipeline),
+            Supply::Cache(requests) => state.field("requests", requests),
+        }
+        state.field("is_blocked", &mut self.is_blocked);
+        state.field("fetches", &mut self.fetches);
+        (0..self.buffers.len()).for_each(|slot| self.note_coming(slot));
+    }
+}
+
+impl InstructionFetch {
+    /// `codes` has, by kernel, the number of the first instruction of its code in the program and how many
+    /// there are; kernels of one code have the same.
+    pub(crate) fn new(spec: Option<FetchSpec>, codes: &[(u32, u32)], wavefronts: u32) -> Self {
+        let stage = spec.map(|spec| Box::new(FetchStage::new(spec, codes, wavefronts)));
+        Self {
+            port: MemMaster::default(),
+            stage,
+        }
+    }
+
+    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.optional(|ports| ports.bundle("instructions", &mut self.port));
+    }
+
+    pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
+        if port == "instructions.request"
+            && let Some(stage) = &self.stage
+        {
+            facts.publish_from("fetch.line_bytes", LineBytes(stage.spec.line_bytes));
+        }
+    }
+
+    /// Takes instructions from the cache, if one is wired.
+    ///
+    /// # Errors
+    /// A cache is wired and nothing fetched.
+    pub(crate) fn elaborated(&mut self) -> Result<(), Unfit> {
+        if !self.port.request.is_connected() {
+            return Ok(());
+        }
+        let Some(stage) = &mut self.stage else {
+            let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
+                           `fetch`, or leave the wire out";
+            return Err(Unfit::at("fetch", message));
+        };
+        stage.supply = Supply::Cache(IdTable::default());
+        Ok(())
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        self.stage.is_some()
+    }
+
+    /// A wavefront of a kernel begins: nothing is there for it, and nothing on its way.
+    pub(crate) fn begin(&mut self, slot: usize, kernel: u32) {
+        if let Some(stage) = &mut self.stage {
+            stage.begin(slot, kernel);
+        }
+    }
+
+    /// A wavefront goes on to instruction `pc`; whether that is in its buffer, if there are any.
+    #[inline]
+    pub(crate) fn advance(&mut self, slot: usize, pc: u32) -> Option<bool> {
+        let stage = self.stage.as_mut()?;
+        Some(stage.advance(slot, pc))
+    }
+
+    /// Whether instructions have come.
+    #[inline]
+    pub(crate) fn has_instructions(&self, ctx: &Context<'_>, now: Cycle) -> bool {
+        let Some(stage) = &self.stage else {
+            return false;
+        };
+        match &stage.supply {
+            Supply::FixedLatency(pipeline) => pipeline.front().is_some_and(|(at, _)| *at <= now),
+            Supply::Cache(_) => {
+                let response = &self.port.response;
+                response.is_connected() && response.peek(ctx).is_some()
+            }
+        }
+    }
+
+    /// Takes instructions that have come, if there are any: the slot of the wavefront that waits for them.
+    ///
+    /// # Errors
+    /// An answer to nothing that was asked.
+    pub(crate) fn receive(
+        &mut self,
+        ctx: &mut Context<'_>,
+        now: Cycle,
+    ) -> Option<Result<Option<usize>, String>> {
+        let stage = self.stage.as_mut()?;
+        match &mut stage.supply {
+            Supply::FixedLatency(pipeline) => {
+                let (_, fetched) = pipeline.pop_front_if(|(at, _)| *at <= now)?;
+                Some(Ok(stage.take(fetched)))
+            }
+            Supply::Cache(_) if !self.port.response.is_connected() => None,
+            Supply::Cache(_) => {
+                let response = self.port.response.pop(ctx)?;
+                Some(stage.receive(&response))
+            }
+        }
+    }
+
+    /// Whether one of these wavefronts, whose next instruction is known, would fetch.
+    #[inline]
+    pub(crate) fn wants(&mut self, known: u64) -> bool {
+        let Some(stage) = &mut self.stage else {
+            return false;
+        };
+        stage.is_blocked = false;
+        stage.fetching(known) != 0
+    }
+
+    /// Fetches for one of these wavefronts, of which some would; `source` tags the request of a slot for an
+    /// instruction.
+    pub(crate) fn fetch(
+        &mut self,
+        ctx: &mut Context<'_>,
+        known: u64,
+        source: impl FnOnce(usize, u32) -> Source,
+    ) {
+        let Some(stage) = &mut self.stage else { return };
+        let fetching = stage.fetching(known);
+        if matches!(stage.supply, Supply::Cache(_)) && !self.port.request.can_send(ctx) {
+            stage.is_blocked = true;
+            return;
+        }
+        let fetched = stage.choose(fetching);
+        if let Supply::FixedLatency(pipeline) = &mut stage.supply {
+            let at = ctx.cycle() + u64::from(stage.spec.latency);
+            pipeline.push_back((at, fetched));
+            return;
+        }
+        let words = stage.words(fetched);
+        if let Supply::Cache(requests) = &mut stage.supply {
+            let id = requests.insert(fetched).bits();
+            let request = MemRequest {
+                source: source(usize::from(fetched.slot), fetched.start),
+                ..MemRequest::read(id, fetched.line, words)
+            };
+            self.port.request.send(ctx, request);
+        }
+    }
+
+    /// The first cycle after `now` in which there is something to do by itself, with these wavefronts, whose next
+    /// instruction is known.
+    #[inline]
+    pub(crate) fn next(&self, now: Cycle, known: u64) -> Option<Cycle> {
+        let stage = self.stage.as_deref()?;
+        if !stage.is_blocked && stage.fetching(known) != 0 {
+            return Some(now + 1);
+        }
+        match &stage.supply {
+            Supply::FixedLatency(pipeline) => pipeline.front().map(|(at, _)| *at),
+            Supply::Cache(_) => None,
+        }
+    }
+
     /// Whether answers are awaited.
     pub(crate) fn awaits_answers(&self) -> bool {
-        !self.requests.is_empty()
+        let supply = self.stage.as_ref().map(|stage| &stage.supply);
+        matches!(supply, Some(Supply::Cache(requests)) if !requests.is_empty())
     }
 
     /// Whether something waits for the wire.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.is_blocked
+        self.stage.as_ref().is_some_and(|stage| stage.is_blocked)
+    }
+
+    pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
+        if self.awaits_answers() {
+            waits.on_port("instructions.response", "fetches wait for instructions");
+        }
     }
 
     pub(crate) fn report(&self, s: &mut Statistics<'_>) {
-        let meaning = "fetches of instructions, for one wavefront each";
-        s.counter("fetches", "requests", meaning, self.fetches);
+        if let Some(stage) = &self.stage {
+            let meaning = "fetches of instructions, for one wavefront each";
+            s.counter("fetches", "requests", meaning, stage.fetches);
+        }
     }
 
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.array("buffers", &mut self.buffers);
-        state.field("under_way", &mut self.under_way);
-        state.field("last", &mut self.last);
-        state.field("requests", &mut self.requests);
-        state.field("pipeline", &mut self.pipeline);
-        state.field("is_blocked", &mut self.is_blocked);
-        state.field("fetches", &mut self.fetches);
-        state.check("requests", || self.fits());
-        (0..self.buffers.len()).for_each(|slot| self.note_coming(slot));
-    }
-
-    /// Whether what is on its way fits the buffers.
-    fn fits(&self) -> Result<(), String> {
-        let slots = self.buffers.len();
-        let coming = self.pipeline.iter().map(|(_, fetched)| fetched);
-        let mut under_way = 0_u64;
-        for fetched in coming.chain(self.requests.values()) {
-            below("wavefront slot", fetched.slot, slots as u64)?;
-            let buffer = self.buffers[usize::from(fetched.slot)];
-            if buffer.serial != fetched.serial {
-                continue;
-            }
-            let follows = fetched.start == buffer.end && fetched.start < fetched.end;
-            if under_way >> fetched.slot & 1 != 0 || !follows {
-                let slot = fetched.slot;
-                return Err(format!(
-                    "what comes to wavefront slot {slot} does not fit it"
-                ));
-            }
-            under_way |= 1 << fetched.slot;
+        if let Some(stage) = &mut self.stage {
+            state.part("fetch", |state| stage.state(state));
         }
-        for (slot, buffer) in self.buffers.iter().enumerate() {
-            let last = self.codes.len().saturating_sub(1);
-            at_most("kernel", buffer.kernel as usize, last)?;
-            let held = buffer.end.checked_sub(buffer.start);
-            let held =
-                held.ok_or_else(|| format!("the buffer of slot {slot} ends before it starts"))?;
-            at_most(
-                "instructions in a buffer",
-                held as usize,
-                self.spec.buffer as usize,
-            )?;
-        }
-        if under_way != self.under_way {
-            return Err("other wavefronts have something on its way".to_owned());
-        }
-        Ok(())
-    }
-}
-
-impl ComputeUnit {
-    /// Whether instructions have come.
-    #[inline]
-    pub(crate) fn instructions_have_come(&self, ctx: &Context<'_>, now: Cycle) -> bool {
-        let Some(stage) = &self.fetch else {
-            return false;
-        };
-        let first = stage.pipeline.front();
-        let response = &self.instructions.response;
-        first.is_some_and(|(at, _)| *at <= now)
-            || response.is_connected() && response.peek(ctx).is_some()
-    }
-
-    /// Whether a wavefront would fetch.
-    #[inline]
-    pub(crate) fn may_fetch(&mut self) -> bool {
-        let Some(stage) = &mut self.fetch else {
-            return false;
-        };
-        stage.is_blocked = false;
-        self.masks.fetched & stage.wanting & !stage.under_way != 0
-    }
-
-    /// Takes the instructions that have come.
-    pub(crate) fn take_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
-        let Some(stage) = &mut self.fetch else { return };
-        while let Some((_, fetched)) = stage.pipeline.pop_front_if(|(at, _)| *at <= now) {
-            if let Some(slot) = stage.take(fetched) {
-                self.masks.starved &= !(1 << slot);
-            }
-        }
-        if !self.instructions.response.is_connected() {
-            return;
-        }
-        while self.instructions.response.peek(ctx).is_some()
-            && let Some(response) = self.instructions.response.pop(ctx)
-        {
-            match stage.receive(&response) {
-                Ok(Some(slot)) => self.masks.starved &= !(1 << slot),
-                Ok(None) => {}
-                Err(message) => {
-                    self.failure.get_or_insert(message);
-                }
-            }
-        }
-    }
-
-    /// Wavefronts that would fetch: their next instruction is known, nothing is on its way for them, and
-    /// what they would fetch has room.
-    #[inline]
-    fn fetching(&self, stage: &FetchStage) -> u64 {
-        self.masks.fetched & stage.wanting & !stage.under_way
-    }
-
-    /// Fetches for one wavefront, of which there are some that would.
-    pub(crate) fn fetch_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
-        let Some(stage) = &self.fetch else { return };
-        let fetching = self.fetching(stage);
-        let Some(stage) = &mut self.fetch else { return };
-        let port = &mut self.instructions.request;
-        if port.is_connected() && !port.can_send(ctx) {
-            stage.is_blocked = true;
-            return;
-        }
-        let slot = next_in_turn(fetching, stage.last);
-        let fetched = stage.wanted(slot);
-        let wavefront = &self.wavefronts[slot];
-        stage.last = 1 << slot;
-        stage.under_way |= 1 << slot;
-        stage.fetches += 1;
-        if !port.is_connected() {
-            let at = now + u64::from(stage.spec.latency);
-            stage.pipeline.push_back((at, fetched));
-            return;
-        }
-        let unit = stage.spec.instruction_bytes;
-        let (code, _) = stage.codes[wavefront.kernel as usize];
-        let address = code + u64::from(fetched.start) * u64::from(unit);
-        let words = word_mask(
-            (address - fetched.line) as u32,
-            (fetched.end - fetched.start) * unit,
-        );
-        let id = stage.requests.insert(fetched).bits();
-        let source = Source {
-            kernel: wavefront.kernel,
-            work_group: self.work_groups[usize::from(wavefront.work_group)].work_group,
-            pc: fetched.start,
-            compute_unit: self.spec.index,
-            wavefront_slot: slot as u8,
-            work_group_slot: wavefront.work_group,
-        };
-        let request = MemRequest {
-            source,
-            ..MemRequest::read(id, fetched.line, words)
-        };
-        port.send(ctx, request);
-    }
-
-    /// The first cycle after `now` in which the fetch stage has something to do by itself.
-    pub(crate) fn next_fetch(&self, now: Cycle) -> Option<Cycle> {
-        let stage = self.fetch.as_deref()?;
-        let comes = stage.pipeline.front().map(|(at, _)| *at);
-        if !stage.is_blocked && self.fetching(stage) != 0 {
-            return Some(now + 1);
-        }
-        comes
     }
 }

@@ -1,8 +1,6 @@
-//! The front end: what wavefronts execute next, and which of them issue.
+//! The front end: instruction streams of the wavefronts, their scoreboards, and the fetch of instructions.
 
 pub(crate) mod fetch;
-pub(crate) mod issue_variant;
-pub(crate) mod open_policies;
-pub(crate) mod scoreboard;
-pub(crate) mod structural_hazards;
+mod scoreboard;
 pub(crate) mod wavefront;
+pub(crate) mod wavefront_table;

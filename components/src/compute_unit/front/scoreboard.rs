@@ -1,7 +1,7 @@
 //! Which registers of a wavefront are still to be written.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, as_many, below};
+use warpweave_framework::Cycle;
 
 use crate::compute_unit::registers::{Registers, Writes};
 
@@ -28,14 +28,6 @@ struct Pending {
 }
 
 impl Pending {
-    fn registers(&self) -> Registers {
-        Registers {
-            low: self.low,
-            high: self.high,
-            is_wide: true,
-        }
-    }
-
     fn common(&self, set: &Registers) -> Registers {
         Registers {
             low: self.low & set.low,
@@ -73,7 +65,8 @@ impl Pending {
 ///
 /// When execution units and local memory write a register is known beforehand, so nothing is to be done then: that it is
 /// not pending any more is found when it is asked about.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "SavedScoreboard", into = "SavedScoreboard")]
 pub(crate) struct Scoreboard {
     /// Those pending, and some that were.
     all: Pending,
@@ -85,13 +78,36 @@ pub(crate) struct Scoreboard {
     more_results: Vec<Cycle>,
 }
 
-/// What a checkpoint keeps of a scoreboard.
+/// A scoreboard in a checkpoint, which holds every result in one list.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct SavedScoreboard {
+struct SavedScoreboard {
     all: Pending,
     memory: Pending,
-    /// When those are written that are pending, and not in `memory`, in their order.
     results: Vec<Cycle>,
+}
+
+impl From<Scoreboard> for SavedScoreboard {
+    fn from(scoreboard: Scoreboard) -> Self {
+        let mut results = scoreboard.results.to_vec();
+        results.extend(scoreboard.more_results);
+        Self {
+            all: scoreboard.all,
+            memory: scoreboard.memory,
+            results,
+        }
+    }
+}
+
+impl From<SavedScoreboard> for Scoreboard {
+    fn from(saved: SavedScoreboard) -> Self {
+        let mut results = saved.results.into_iter();
+        Self {
+            all: saved.all,
+            memory: saved.memory,
+            results: std::array::from_fn(|_| results.next().unwrap_or_default()),
+            more_results: results.collect(),
+        }
+    }
 }
 
 impl Scoreboard {
@@ -179,6 +195,12 @@ impl Scoreboard {
             .for_each(|register| self.set_result(register, at));
     }
 
+    /// Local memory will write these, in a cycle that is not known yet.
+    #[inline]
+    pub(crate) fn reserve_unknown(&mut self, writes: &Writes) {
+        self.reserve(writes, UNKNOWN);
+    }
+
     /// A response from memory will write these.
     #[inline]
     pub(crate) fn reserve_for_memory(&mut self, writes: &Registers) {
@@ -191,51 +213,6 @@ impl Scoreboard {
     pub(crate) fn release(&mut self, writes: &Registers) {
         self.all.remove(writes);
         self.memory.remove(writes);
-    }
-
-    /// Those that execution units and local memory write, or wrote.
-    fn of_pipelines(&self) -> Registers {
-        let mut all = self.all;
-        all.remove(&self.memory.registers());
-        all.registers()
-    }
-
-    /// The latest of the known cycles in which pending registers are written.
-    pub(crate) fn latest(&self) -> Cycle {
-        let results = self.of_pipelines().iter();
-        let results = results.map(|register| self.result(register));
-        let known = results.filter(|at| *at != UNKNOWN);
-        known.max().unwrap_or(0)
-    }
-
-    pub(crate) fn save(&self) -> SavedScoreboard {
-        let results = self.of_pipelines().iter();
-        SavedScoreboard {
-            all: self.all,
-            memory: self.memory,
-            results: results.map(|register| self.result(register)).collect(),
-        }
-    }
-}
-
-impl SavedScoreboard {
-    /// The scoreboard of a wavefront whose registers have numbers below `registers`.
-    ///
-    /// # Errors
-    /// Other registers, or results of others.
-    pub(crate) fn restored(&self, registers: u32) -> Result<Scoreboard, String> {
-        let mut scoreboard = Scoreboard::new(registers);
-        scoreboard.all = self.all;
-        scoreboard.memory = self.memory;
-        if let Some(last) = self.all.registers().iter().last() {
-            below("register", last as u64, u64::from(registers))?;
-        }
-        let pending = scoreboard.of_pipelines();
-        as_many("results", self.results.len(), pending.iter().count())?;
-        for (register, at) in pending.iter().zip(&self.results) {
-            scoreboard.set_result(register, *at);
-        }
-        Ok(scoreboard)
     }
 }
 
@@ -312,17 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_restored_and_what_does_not_fit_is_not() {
+    fn what_is_saved_is_restored() {
         let [computed, loaded, both] = sets(true, [&[1, 256], &[200], &[1, 256, 200]]);
         let mut board = Scoreboard::new(320);
         board.reserve(&Writes::of(computed), 9);
         board.reserve_for_memory(&loaded);
-        let mut saved = board.save();
-        let mut restored = saved.restored(320).expect("it fits");
+        let mut restored = Scoreboard::from(SavedScoreboard::from(board));
         assert_eq!(restored.hazard(&computed, 8), Hazard::Pipeline(9));
         assert_eq!(restored.hazard(&both, 9), Hazard::Memory);
-        assert!(saved.restored(256).is_err());
-        saved.results.pop();
-        assert!(saved.restored(320).is_err());
     }
 }

@@ -15,6 +15,38 @@ pub(crate) struct Transaction {
     pub(crate) words: u32,
 }
 
+/// How the lane addresses of an access become transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coalescing {
+    /// One for each line, see [`coalesce`].
+    Lines,
+    /// The same in private memory, interleaved by lane from `region` on, see [`coalesce_private`].
+    Private { region: u64 },
+    /// Several for a line whose words several lanes update, see [`coalesce_apart`].
+    PerUpdate,
+}
+
+impl Coalescing {
+    /// Appends the transactions of an access of `bytes` for each active lane.
+    #[inline]
+    pub(crate) fn transactions(
+        self,
+        lanes: &Lanes,
+        mask: u32,
+        bytes: u32,
+        line_bytes: u32,
+        out: &mut Vec<Transaction>,
+    ) {
+        match self {
+            Self::Lines => coalesce(lanes, mask, bytes, line_bytes, out),
+            Self::Private { region } => {
+                coalesce_private(lanes, mask, bytes, region, line_bytes, out);
+            }
+            Self::PerUpdate => coalesce_apart(lanes, mask, bytes, line_bytes, out),
+        }
+    }
+}
+
 /// Appends the lines of `line_bytes` that active lanes touch, each once, in ascending order.
 ///
 /// Uniform and contiguous accesses, and contiguous rows, are reduced from their end points, other strides by one
@@ -56,7 +88,7 @@ pub(crate) fn coalesce(
             for row in 0..32 / columns {
                 let active = mask >> (row * columns) & ((1 << columns) - 1);
                 let start = base.wrapping_add_signed(pitch.wrapping_mul(i64::from(row)));
-                coalesce_row(start, step, active, (bytes, line_bytes), out);
+                coalesce_row(start, step, active, bytes, line_bytes, out);
             }
         }
         Shape::List => {
@@ -75,7 +107,8 @@ fn coalesce_row(
     start: u64,
     step: i64,
     active: u32,
-    (bytes, line_bytes): (u32, u32),
+    bytes: u32,
+    line_bytes: u32,
     out: &mut Vec<Transaction>,
 ) {
     if active == 0 {
@@ -99,7 +132,7 @@ fn coalesce_row(
 
 /// Appends the lines of private memory that active lanes touch; lane addresses are offsets within
 /// each thread's memory, whose words are interleaved by lane from `region` on.
-pub(crate) fn coalesce_private(
+fn coalesce_private(
     lanes: &Lanes,
     mask: u32,
     bytes: u32,
@@ -130,7 +163,7 @@ pub(crate) fn coalesce_private(
 
 /// Appends the lines that active lanes of an atomic operation update, in ascending order: each as often as the word
 /// that most lanes update has lanes, the first lane of every word in the first.
-pub(crate) fn coalesce_apart(
+fn coalesce_apart(
     lanes: &Lanes,
     mask: u32,
     bytes: u32,

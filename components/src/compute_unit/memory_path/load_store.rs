@@ -5,12 +5,11 @@
 //!                                                     response ──► last one completes the access
 //! ```
 //!
-//! With [`MemoryPipe::InOrder`](super::MemoryPipe) accesses to local memory queue up too. One leaves when it is
+//! With [`MemoryPipe::InOrder`](crate::compute_unit::MemoryPipe) accesses to local memory queue up too. One leaves when it is
 //! served, and its place is taken until its last bank conflict is.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Contents, Context, Cycle, Id, IdTable, State};
-use warpweave_trace::Lanes;
 
 use crate::compute_unit::memory_path::coalescer::Transaction;
 use crate::compute_unit::spec::LoadStoreSpec;
@@ -170,12 +169,11 @@ impl LoadStoreUnit {
         &mut self,
         mut access: Access,
         ready_at: Cycle,
-        lanes: &Lanes,
-        coalesce: impl FnOnce(&Lanes, &mut Vec<Transaction>),
+        coalesce: impl FnOnce(&mut Vec<Transaction>),
     ) {
         let place = self.place(ready_at, false);
         let queued = &mut self.queue[place];
-        coalesce(lanes, &mut queued.lines);
+        coalesce(&mut queued.lines);
         access.remaining = queued.lines.len() as u32;
         queued.access = self.accesses.insert(access);
         self.counts.accesses += 1;
@@ -335,11 +333,6 @@ impl LoadStoreUnit {
         self.requests.len() as u32
     }
 
-    /// Whether a request of this number was sent and not answered.
-    pub(crate) fn is_under_way(&self, id: u32) -> bool {
-        self.requests.get(Id::from_bits(id)).is_some()
-    }
-
     /// Shows every request that was sent and not answered as a thing of this name.
     pub(crate) fn show(&self, name: &'static str, contents: &mut Contents<'_>) {
         for (id, &(owner, line)) in self.requests.iter() {
@@ -363,50 +356,6 @@ impl LoadStoreUnit {
         } else {
             None
         }
-    }
-
-    /// Most requests without an answer.
-    pub(crate) fn outstanding_most(&self) -> u32 {
-        self.outstanding_max
-    }
-
-    /// Accesses in flight.
-    pub(crate) fn accesses(&self) -> impl Iterator<Item = &Access> {
-        self.accesses.values()
-    }
-
-    /// Accesses in flight with their requests without an answer, sent or not.
-    pub(crate) fn remaining(&self) -> impl Iterator<Item = (Id, u32)> {
-        self.accesses
-            .iter()
-            .map(|(id, access)| (id, access.remaining))
-    }
-
-    /// The access of each request without an answer.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = Id> {
-        self.requests.values().map(|(owner, _)| *owner)
-    }
-
-    /// What waits to be sent: the access, its line that is next, and how many it has.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Id, u32, usize)> {
-        let places = self.queue.iter().cycle().skip(self.head).take(self.length);
-        places.map(|queued| {
-            let lines = queued.lines.len();
-            (
-                queued.access,
-                queued.next,
-                lines.max(usize::from(queued.is_local)),
-            )
-        })
-    }
-
-    /// Whether what waits to be sent is of the memory that its access says it is of.
-    pub(crate) fn kinds_fit(&self) -> bool {
-        let mut places = self.queue.iter().cycle().skip(self.head).take(self.length);
-        places.all(|queued| {
-            let access = self.accesses.get(queued.access);
-            access.is_some_and(|access| queued.is_local == (access.local_cycles > 0))
-        })
     }
 
     /// Accesses that wait to be sent.

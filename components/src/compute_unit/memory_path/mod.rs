@@ -1,5 +1,246 @@
 //! The memory path: from lane addresses to requests, and from responses to the registers.
+//!
+//! ```text
+//!   access ──► coalescer ──► load/store queue ──► memory.request       memory.response ──► access complete
+//!         └──► coalescer ──► queue of a read-only port ──► constants.request, textures.request    likewise
+//! ```
 
 pub(crate) mod coalescer;
+pub(crate) mod load_latency;
 pub(crate) mod load_store;
 pub(crate) mod readonly_ports;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Contents, Context, Cycle, Ports, State, Statistics, Waits};
+use warpweave_trace::{Lanes, Program, Record};
+
+use self::coalescer::Coalescing;
+use self::load_latency::LoadLatency;
+use self::load_store::{Access, LoadStoreUnit};
+use self::readonly_ports::ReadonlyPorts;
+use crate::compute_unit::spec::{ComputeUnitSpec, MemoryPipe};
+use crate::memory::{Level, MemMaster, MemRequest};
+
+/// The wire to the first-level cache with the load/store unit, and the ports to read-only caches.
+pub(crate) struct MemoryPath {
+    port: MemMaster,
+    load_store: LoadStoreUnit,
+    line_bytes: u32,
+    /// Accesses to local memory queue up with others.
+    queues_local: bool,
+    pub(crate) readonly: ReadonlyPorts,
+    /// None: any number of accesses issue in a cycle.
+    issue_limit: Option<IssueLimit>,
+    pub(crate) load_latency: LoadLatency,
+}
+
+/// An access whose last response has come.
+#[derive(Clone, Copy)]
+pub(crate) struct Completed {
+    pub(crate) access: Access,
+    /// Supplied what came last.
+    pub(crate) level: Level,
+}
+
+/// Accesses that issue in a cycle.
+struct IssueLimit {
+    per_cycle: u32,
+    issued: Issued,
+}
+
+/// The last cycle in which accesses issued, and how many.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Issued {
+    cycle: Cycle,
+    accesses: u32,
+}
+
+impl MemoryPath {
+    pub(crate) fn new(spec: &ComputeUnitSpec, program: &Program) -> Self {
+        let load_store = &spec.load_store;
+        Self {
+            port: MemMaster::default(),
+            load_store: LoadStoreUnit::new(load_store),
+            line_bytes: load_store.line_bytes,
+            queues_local: load_store.pipe == MemoryPipe::InOrder,
+            readonly: ReadonlyPorts::new(spec, program),
+            issue_limit: load_store.issues_per_cycle.map(|per_cycle| IssueLimit {
+                per_cycle,
+                issued: Issued::default(),
+            }),
+            load_latency: LoadLatency::default(),
+        }
+    }
+
+    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("memory", &mut self.port);
+    }
+
+    /// Whether accesses to local memory queue up with others.
+    #[inline]
+    pub(crate) fn queues_local(&self) -> bool {
+        self.queues_local
+    }
+
+    pub(crate) fn load_store(&self) -> &LoadStoreUnit {
+        &self.load_store
+    }
+
+    /// Whether the load/store queue takes nothing.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.load_store.is_full()
+    }
+
+    /// Whether no access to a memory may issue any more in cycle `now`, of those that the limit counts.
+    #[inline]
+    pub(crate) fn is_at_issue_limit(&self, now: Cycle) -> bool {
+        self.issue_limit.as_ref().is_some_and(|limit| {
+            limit.issued.cycle == now && limit.issued.accesses >= limit.per_cycle
+        })
+    }
+
+    /// Whether the accesses that issue in a cycle are limited.
+    #[inline]
+    pub(crate) fn limits_issue(&self) -> bool {
+        self.issue_limit.is_some()
+    }
+
+    /// An access that the limit counts issues.
+    pub(crate) fn note_issue(&mut self, now: Cycle) {
+        if let Some(IssueLimit { issued, .. }) = &mut self.issue_limit {
+            let before = if issued.cycle == now {
+                issued.accesses
+            } else {
+                0
+            };
+            *issued = Issued {
+                cycle: now,
+                accesses: before + 1,
+            };
+        }
+    }
+
+    /// Queues an access of `bytes` for each lane, whose first request may leave at `ready_at`.
+    #[inline]
+    pub(crate) fn enqueue(
+        &mut self,
+        access: Access,
+        ready_at: Cycle,
+        record: &Record,
+        lanes: &Lanes,
+        bytes: u32,
+        coalescing: Coalescing,
+    ) {
+        let line_bytes = self.line_bytes;
+        self.load_store.enqueue(access, ready_at, |out| {
+            coalescing.transactions(lanes, record.mask, bytes, line_bytes, out);
+        });
+    }
+
+    /// Queues an access to local memory that may be served from `ready_at` on, for `cycles`.
+    pub(crate) fn enqueue_local(&mut self, access: Access, ready_at: Cycle, cycles: u32) {
+        self.load_store.enqueue_local(access, ready_at, cycles);
+    }
+
+    /// Whether sending may do something.
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        self.load_store.has_work()
+    }
+
+    /// Sends what may leave in this cycle and shows each request to `watch`; the access to local memory
+    /// that begins to be served.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        ctx: &mut Context<'_>,
+        watch: impl FnMut(&MemRequest),
+    ) -> Option<Access> {
+        self.load_store.send(ctx, &mut self.port, watch)
+    }
+
+    /// Whether a response can be taken.
+    #[inline(always)]
+    pub(crate) fn has_response(&self, ctx: &Context<'_>) -> bool {
+        self.port.response.peek(ctx).is_some()
+    }
+
+    /// Takes the oldest response; the access when it was the last that it waited for.
+    ///
+    /// # Errors
+    /// A response to nothing that was asked.
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, ctx: &mut Context<'_>) -> Result<Option<Completed>, String> {
+        let Some(response) = self.port.response.pop(ctx) else {
+            return Ok(None);
+        };
+        let access = self.load_store.receive(&response)?;
+        Ok(access.map(|access| Completed {
+            access,
+            level: response.level,
+        }))
+    }
+
+    pub(crate) fn show(&self, contents: &mut Contents<'_>) {
+        self.load_store.show("request", contents);
+    }
+
+    /// Shows how full the queues are, and why requests do not leave.
+    pub(crate) fn show_queues(&self, contents: &mut Contents<'_>) {
+        contents.level("queued_accesses", self.load_store.queued() as u64);
+        self.readonly.show(contents);
+        let holdup = self.load_store.holdup();
+        contents.blocked(holdup.or_else(|| self.readonly.holdup()));
+    }
+
+    /// Names the requests that are not answered.
+    pub(crate) fn waits_for_responses(&self, waits: &mut Waits<'_>) {
+        let outstanding = self.load_store.outstanding();
+        if outstanding > 0 {
+            let what = format!("{outstanding} requests wait for responses");
+            waits.on_port("memory.response", what);
+        }
+    }
+
+    /// Names the accesses that have not left.
+    pub(crate) fn waits_to_send(&self, waits: &mut Waits<'_>) {
+        if self.load_store.queued() > 0 {
+            let what = format!("{} accesses wait to be sent", self.load_store.queued());
+            waits.inside(what);
+        }
+        self.readonly.waits(waits);
+    }
+
+    /// Reports requests and latencies at `memory`.
+    pub(crate) fn report(&self, s: &mut Statistics<'_>) {
+        let unit = &self.load_store.counts;
+        let meaning = "memory requests sent to read";
+        s.counter("read_requests", "requests", meaning, unit.reads);
+        let meaning = "memory requests sent to write";
+        s.counter("write_requests", "requests", meaning, unit.writes);
+        let meaning = "memory requests sent for atomics";
+        s.counter("atomic_requests", "requests", meaning, unit.atomics);
+        let meaning = "memory requests sent to fetch ahead, for prefetch instructions";
+        s.counter("prefetch_requests", "requests", meaning, unit.prefetches);
+        let meaning = "memory requests sent per access of a wavefront to global or private memory";
+        let requests = unit.reads + unit.writes + unit.atomics + unit.prefetches;
+        s.ratio(
+            "requests_per_access",
+            "accesses",
+            meaning,
+            requests,
+            unit.accesses,
+        );
+        self.load_latency.report(s);
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.part("load_store", |state| self.load_store.state(state));
+        self.readonly.state(state);
+        if let Some(limit) = &mut self.issue_limit {
+            state.field("issued", &mut limit.issued);
+        }
+        state.field("load_latency", &mut self.load_latency);
+    }
+}

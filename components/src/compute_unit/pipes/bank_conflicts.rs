@@ -78,7 +78,7 @@ impl BankConflicts {
             } if mask == u32::MAX => match (step, pitch) {
                 (0, _) => self.strided(base, pitch, 32 >> row_bits, bytes),
                 (_, 0) => self.strided(base, step, 1 << row_bits, bytes),
-                _ => self.rows((base, step, pitch), row_bits, bytes),
+                _ => self.rows(base, step, pitch, row_bits, bytes),
             },
             Shape::Rows { .. } | Shape::List => None,
         }
@@ -105,12 +105,7 @@ impl BankConflicts {
 
     /// Cycles for rows of whole words that have no word in common: words are counted without being compared.
     #[inline(never)]
-    fn rows(
-        &mut self,
-        (base, step, pitch): (u64, i64, i64),
-        row_bits: u8,
-        bytes: u32,
-    ) -> Option<u32> {
+    fn rows(&mut self, base: u64, step: i64, pitch: i64, row_bits: u8, bytes: u32) -> Option<u32> {
         let row_bytes = u64::from(bytes) << row_bits;
         let whole = step == i64::from(bytes)
             && row_bytes.is_multiple_of(4)

@@ -1,5 +1,67 @@
-//! The execution pipes: when results come, and what of register file and local memory is busy.
+//! The execution pipes: when results come, and what of local memory and register file is busy.
 
 pub(crate) mod bank_conflicts;
+pub(crate) mod class_pipes;
+pub(crate) mod local_memory;
 pub(crate) mod register_file;
 pub(crate) mod wheel;
+
+use warpweave_framework::State;
+use warpweave_trace::Class;
+
+use self::class_pipes::ClassPipes;
+use self::local_memory::LocalMemory;
+use self::register_file::RegisterFile;
+use self::wheel::Wheel;
+use crate::compute_unit::decoded::DecodedProgram;
+use crate::compute_unit::spec::ComputeUnitSpec;
+
+/// The pipes of a unit.
+pub(crate) struct Pipes {
+    pub(crate) wheel: Wheel,
+    /// By scheduler.
+    pub(crate) classes: Box<[ClassPipes]>,
+    pub(crate) local_memory: LocalMemory,
+    /// None: as many operands are read and results written as there are.
+    pub(crate) register_file: Option<Box<RegisterFile>>,
+}
+
+impl Pipes {
+    pub(crate) fn new(spec: &ComputeUnitSpec, decoded: &DecodedProgram) -> Self {
+        let horizon = horizon(spec, decoded);
+        Self {
+            wheel: Wheel::new(horizon),
+            classes: vec![ClassPipes::new(); spec.schedulers as usize].into(),
+            local_memory: LocalMemory::new(spec.local_memory.banks),
+            register_file: RegisterFile::of(spec, decoded.sources_max, horizon),
+        }
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        self.wheel.state(state);
+        for (number, pipes) in self.classes.iter_mut().enumerate() {
+            state.part(&format!("classes[{number}]"), |state| pipes.state(state));
+        }
+        state.part("local_memory", |state| self.local_memory.state(state));
+        if let Some(file) = &mut self.register_file {
+            state.part("register_file", |state| file.state(state));
+        }
+    }
+}
+
+/// The longest that a result or event takes.
+fn horizon(spec: &ComputeUnitSpec, decoded: &DecodedProgram) -> u64 {
+    let classes = Class::ALL.iter();
+    let latencies = classes.map(|&class| spec.classes.of(class).latency + spec.operand_latency);
+    let others = [
+        spec.start_latency,
+        spec.constant_latency + spec.operand_latency,
+        spec.load_store.writeback_latency,
+        spec.longest_readonly_writeback(),
+        spec.local_memory.latency + spec.operand_latency + decoded.conflicts_max,
+    ];
+    let longest = latencies.chain(others).max().unwrap_or(1);
+    let banks = spec.register_banks.as_ref();
+    let wait = banks.map_or(0, |banks| banks.longest_wait(decoded.sources_max));
+    u64::from(longest) + u64::from(wait)
+}

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, as_many, at_most};
 use warpweave_trace::RegisterSet;
 
-use crate::compute_unit::ComputeUnit;
 use crate::compute_unit::spec::{BANKS_MAX, ComputeUnitSpec};
 
 /// Most registers that an instruction reads.
@@ -26,6 +25,14 @@ const MOST: usize = RegisterSet::FIRST_PREDICATE as usize;
 pub(crate) struct RegisterFile {
     banks: Option<Banks>,
     results: Option<Results>,
+}
+
+/// What an instruction asks of the register file.
+pub(crate) struct Operands<'a> {
+    /// Registers that it reads.
+    pub(crate) sources: &'a [u8],
+    /// Cycles from issue to its result, if it has one.
+    pub(crate) result_latency: Option<u32>,
 }
 
 struct Banks {
@@ -168,6 +175,53 @@ impl RegisterFile {
         written.max(*read.unwrap_or(&0))
     }
 
+    /// Whether the register file may keep an instruction of this scheduler back in cycle `now` or later, by what has
+    /// issued; `have_results` says whether one that it is asked about has a result.
+    #[inline]
+    pub(crate) fn may_block(
+        &self,
+        scheduler: usize,
+        now: Cycle,
+        have_results: impl FnOnce() -> bool,
+    ) -> bool {
+        self.collector_at(scheduler) > now || self.results.is_some() && have_results()
+    }
+
+    /// Those of a scheduler's `wavefronts` that the register file keeps from issuing in cycle `now`; `next` tells
+    /// their next instructions.
+    #[inline]
+    pub(crate) fn blocked<'a>(
+        &self,
+        scheduler: usize,
+        wavefronts: u64,
+        now: Cycle,
+        next: impl Fn(usize) -> Operands<'a>,
+    ) -> u64 {
+        if self.collector_at(scheduler) > now {
+            return wavefronts;
+        }
+        let mut blocked = 0;
+        let last_full = self.results.as_ref().map_or(0, |results| results.last_full);
+        let mut left = if last_full > now { wavefronts } else { 0 };
+        while left != 0 {
+            let slot = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Operands {
+                sources,
+                result_latency,
+            } = next(slot);
+            // Most results come later than all that have issued.
+            let Some(latency) =
+                result_latency.filter(|latency| now + u64::from(*latency) <= last_full)
+            else {
+                continue;
+            };
+            let at = now + u64::from(latency + self.wait(slot, sources, now));
+            blocked |= u64::from(self.is_full(at)) << slot;
+        }
+        blocked
+    }
+
     /// Names what is being read and what comes.
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         if let Some(banks) = &mut self.banks {
@@ -268,67 +322,5 @@ impl Layout {
             }
         }
         (last / self.steps).saturating_sub(now).min(self.wait_max) as u32
-    }
-}
-
-impl ComputeUnit {
-    /// Whether the register file may keep one of these wavefronts of a scheduler back in cycle `now` or later, by what has issued.
-    #[inline]
-    pub(crate) fn register_file_decides(
-        &self,
-        scheduler: usize,
-        wavefronts: u64,
-        now: Cycle,
-    ) -> bool {
-        let Some(file) = &self.register_file else {
-            return false;
-        };
-        file.collector_at(scheduler) > now
-            || file.results.is_some() && self.have_results(wavefronts)
-    }
-
-    /// Whether the next instruction of one of these wavefronts, which is known, has a result.
-    pub(crate) fn have_results(&self, wavefronts: u64) -> bool {
-        let mut left = wavefronts;
-        while left != 0 {
-            let wavefront = &self.wavefronts[left.trailing_zeros() as usize];
-            left &= left - 1;
-            if self.decoded.instructions[wavefront.next as usize].has_result {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Those of a scheduler's `wavefronts`, whose next instruction is known, that the register file keeps from issuing in cycle
-    /// `now`.
-    #[inline(never)]
-    pub(crate) fn behind_register_file(
-        &self,
-        file: &RegisterFile,
-        scheduler: usize,
-        wavefronts: u64,
-        now: Cycle,
-    ) -> u64 {
-        if file.collector_at(scheduler) > now {
-            return wavefronts;
-        }
-        let mut behind = 0;
-        let last_full = file.results.as_ref().map_or(0, |results| results.last_full);
-        let mut left = if last_full > now { wavefronts } else { 0 };
-        while left != 0 {
-            let slot = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let wavefront = &self.wavefronts[slot];
-            let decoded = &self.decoded.instructions[wavefront.next as usize];
-            // Most results come later than all that have issued.
-            if !decoded.has_result || now + u64::from(decoded.latency) > last_full {
-                continue;
-            }
-            let wait = file.wait(slot, self.decoded.sources(decoded), now);
-            let at = now + u64::from(decoded.latency + wait);
-            behind |= u64::from(file.is_full(at)) << slot;
-        }
-        behind
     }
 }

@@ -252,19 +252,6 @@ impl Wheel {
         None
     }
 
-    /// The events to come.
-    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
-        let of = |(_, _, events): Saved| events.into_iter().map(|(event, _)| event);
-        self.save().into_iter().flat_map(of)
-    }
-
-    /// The wavefronts that wait for results, by the result.
-    pub(crate) fn waits(&self) -> impl Iterator<Item = u64> {
-        (self.slots.iter())
-            .map(|slot| slot.waiting)
-            .filter(|bits| *bits != 0)
-    }
-
     /// Names what is to come.
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         state.field_as("events", self, Self::save, Self::load);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 use warpweave_trace::Program;
 
-use super::turn::next_in_turn;
+use super::built_in::next_in_turn;
 use super::{
     Arrival, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
@@ -211,14 +211,14 @@ impl WavefrontScheduler for Grouped {
 mod tests {
     use warpweave_trace::Class;
 
-    use super::super::Ages;
+    use super::super::AgeMatrix;
     use super::*;
     use crate::work_group_scheduler::tests::family;
 
     struct Bench {
         policy: Grouped,
         present: u64,
-        ages: Ages,
+        ages: AgeMatrix,
     }
 
     impl Bench {
@@ -226,7 +226,7 @@ mod tests {
             Self {
                 policy: Grouped::new(sharing, 64),
                 present: 0,
-                ages: Ages::new(),
+                ages: AgeMatrix::new(),
             }
         }
 

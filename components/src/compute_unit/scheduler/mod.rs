@@ -3,8 +3,8 @@
 //! ```text
 //!   role.rs          the role, what a unit tells of itself, what a policy is once built
 //!   open.rs          the trait of policies of any crate, and what they are told
-//!   ages.rs          who has been resident for longer
-//!   turn.rs          the built-in ways of choosing, which spare the unit the dynamic call
+//!   age_matrix.rs    order of arrival of the wavefronts
+//!   built_in.rs      schedulers that spare the unit a dynamic call
 //!   gto.rs  gto_long_latency.rs  lrr.rs     built-in policies
 //!   oldest_first.rs  two_level.rs  grouped.rs  owl_locality.rs    policies by the open trait
 //! ```
@@ -12,7 +12,8 @@
 //! A new policy is a file with a specification, an `impl WavefrontScheduler` and an
 //! `impl PolicyKind`, and a line in its crate's registration; `oldest_first.rs` is the smallest.
 
-mod ages;
+mod age_matrix;
+mod built_in;
 mod grouped;
 mod gto;
 mod gto_long_latency;
@@ -21,22 +22,21 @@ mod oldest_first;
 mod open;
 mod owl_locality;
 mod role;
-mod turn;
 mod two_level;
 
 use warpweave_framework::Registry;
 
-pub use self::ages::Ages;
+pub use self::age_matrix::AgeMatrix;
+pub use self::built_in::BuiltIn;
+pub(super) use self::built_in::{BuiltInScheduler, next_in_turn};
 pub use self::grouped::{GroupBy, Grouped, GroupedSpec};
 pub use self::gto::Gto;
 pub use self::gto_long_latency::GtoLongLatency;
 pub use self::lrr::Lrr;
 pub use self::oldest_first::OldestFirst;
-pub use self::open::{Arrival, HeldBack, Issue, SchedulerView, WavefrontScheduler};
+pub use self::open::{Arrival, Issue, SchedulerView, Throttled, WavefrontScheduler};
 pub use self::owl_locality::{OwlLocality, OwlLocalitySpec};
 pub use self::role::{SchedulerSite, WavefrontPolicy, WavefrontScheduling};
-pub use self::turn::BuiltIn;
-pub(super) use self::turn::{Turn, next_in_turn};
 pub use self::two_level::{TwoLevel, TwoLevelSpec};
 
 /// Adds the wavefront schedulers of this folder.

@@ -32,12 +32,12 @@ impl WavefrontScheduler for OldestFirst {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ages;
+    use super::super::AgeMatrix;
     use super::*;
 
     #[test]
     fn an_older_wavefront_takes_over_as_soon_as_it_can_issue_again() {
-        let mut ages = Ages::new();
+        let mut ages = AgeMatrix::new();
         // In slots 5, 1 and 3, in this order.
         for (slot, present) in [(5, 0), (1, 1 << 5), (3, 1 << 5 | 1 << 1)] {
             ages.arrive(slot, present);

@@ -3,7 +3,7 @@
 use warpweave_framework::{Cycle, State, Statistics};
 use warpweave_trace::Class;
 
-use super::Ages;
+use super::AgeMatrix;
 use crate::compute_unit::accounting::IssueSlot;
 use crate::memory::CacheEvent;
 
@@ -15,12 +15,12 @@ use crate::memory::CacheEvent;
 ///   responses arrive      response
 ///   cache events arrive   event
 ///   a dispatch is taken   arrive, once per wavefront
-///   issue                 held_back ──► pick ──► issued      or      stalled
+///   issue                 throttled ──► pick ──► issued      or      stalled
 ///                         (leave, when an instruction was the last of its wavefront)
-///   the unit may sleep    held_back for the next cycle, wakes
+///   the unit may sleep    throttled for the next cycle, throttle_changes
 /// ```
 ///
-/// Questions (`held_back`, `pick`, `wakes`) change nothing and may be asked any number of times. What
+/// Questions (`throttled`, `pick`, `throttle_changes`) change nothing and may be asked any number of times. What
 /// is told changes the policy. `arrive`, `leave`, `response` and `event` are told to every scheduler
 /// of the unit, whosever slot it is, so that each can know the whole unit; `pick`, `issued` and
 /// `stalled` concern the scheduler's own slots.
@@ -29,7 +29,7 @@ use crate::memory::CacheEvent;
 ///
 /// A unit in which nothing can happen sleeps, and must behave as one that is kept awake. So a policy
 /// changes only by what it is told, and what fades with time is kept in closed form: a value and the
-/// cycle since which it fades. When its answer to `held_back` changes with time alone, `wakes` says
+/// cycle since which it fades. When its answer to `throttled` changes with time alone, `throttle_changes` says
 /// in which cycle.
 pub trait WavefrontScheduler: Send {
     /// Chooses who issues: one of `ready`, which is not empty and holds only slots of this scheduler
@@ -38,15 +38,15 @@ pub trait WavefrontScheduler: Send {
 
     /// Which wavefronts may not issue in cycle `view.now`, even though they could. Slots of other
     /// schedulers may be among them; they are not looked at.
-    fn held_back(&self, _view: &SchedulerView<'_>) -> HeldBack {
-        HeldBack::default()
+    fn throttled(&self, _view: &SchedulerView<'_>) -> Throttled {
+        Throttled::default()
     }
 
-    /// The next cycle after `view.now` in which the answer of [`held_back`](Self::held_back) may be
+    /// The next cycle after `view.now` in which the answer of [`throttled`](Self::held_back) may be
     /// another for a wavefront that is open, without anything being told and with the same masks.
     /// Too early a cycle does no harm but takes host time; too late a one lets the unit sleep
     /// through its turn.
-    fn wakes(&self, _view: &SchedulerView<'_>) -> Option<Cycle> {
+    fn throttle_changes(&self, _view: &SchedulerView<'_>) -> Option<Cycle> {
         None
     }
 
@@ -118,13 +118,13 @@ pub struct SchedulerView<'a> {
     /// Wavefront instructions that the unit has issued.
     pub instructions: u64,
     /// Who has been resident for longer.
-    pub ages: &'a Ages,
+    pub ages: &'a AgeMatrix,
 }
 
 impl<'a> SchedulerView<'a> {
     /// A unit whose wavefronts can all issue, to try a policy on; what is different is changed in
     /// it.
-    pub fn new(now: Cycle, present: u64, ages: &'a Ages) -> Self {
+    pub fn new(now: Cycle, present: u64, ages: &'a AgeMatrix) -> Self {
         Self {
             now,
             present,
@@ -144,22 +144,22 @@ impl<'a> SchedulerView<'a> {
 
 /// Wavefronts that a scheduler keeps from issuing; a bit per wavefront slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeldBack {
+pub struct Throttled {
     /// May not issue at all.
-    pub wholly: u64,
+    pub all: u64,
     /// May not issue loads from global or private memory.
     pub loads: u64,
 }
 
-impl HeldBack {
+impl Throttled {
     /// Wavefronts that may not issue at all.
-    pub fn wholly(wholly: u64) -> Self {
-        Self { wholly, loads: 0 }
+    pub fn all(all: u64) -> Self {
+        Self { all, loads: 0 }
     }
 
     /// Wavefronts that may issue anything but loads.
     pub fn loads(loads: u64) -> Self {
-        Self { wholly: 0, loads }
+        Self { all: 0, loads }
     }
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError, State};
 
-use super::turn::next_in_turn;
+use super::built_in::next_in_turn;
 use super::{
     Arrival, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
@@ -139,12 +139,15 @@ impl WavefrontScheduler for OwlLocality {
 mod tests {
     use warpweave_trace::Class;
 
-    use super::super::Ages;
+    use super::super::AgeMatrix;
     use super::*;
 
     /// Four work-groups of four wavefronts each, in slots 0 to 15: two groups.
     fn filled() -> OwlLocality {
-        let (mut policy, ages) = (OwlLocality::new(OwlLocalitySpec::default()), Ages::new());
+        let (mut policy, ages) = (
+            OwlLocality::new(OwlLocalitySpec::default()),
+            AgeMatrix::new(),
+        );
         for slot in 0..16 {
             let arrival = Arrival {
                 slot,
@@ -161,7 +164,7 @@ mod tests {
     }
 
     fn issue(policy: &mut OwlLocality, now: Cycle, ready: u64) -> usize {
-        let ages = Ages::new();
+        let ages = AgeMatrix::new();
         let view = SchedulerView::new(now, 0xFFFF, &ages);
         let slot = policy.pick(ready, &view);
         let issue = Issue {

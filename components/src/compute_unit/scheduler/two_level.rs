@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 
-use super::turn::next_in_turn;
+use super::built_in::next_in_turn;
 use super::{
-    HeldBack, Issue, SchedulerSite, SchedulerView, WavefrontPolicy, WavefrontScheduler,
+    Issue, SchedulerSite, SchedulerView, Throttled, WavefrontPolicy, WavefrontScheduler,
     WavefrontScheduling,
 };
 
@@ -102,11 +102,11 @@ impl PolicyKind for TwoLevel {
 }
 
 impl WavefrontScheduler for TwoLevel {
-    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+    fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
         match self.groups.get(self.current(view)) {
-            Some(group) => HeldBack::wholly(self.slots & !group.slots),
+            Some(group) => Throttled::all(self.slots & !group.slots),
             // A scheduler beyond the last slot.
-            None => HeldBack::default(),
+            None => Throttled::default(),
         }
     }
 
@@ -129,7 +129,7 @@ impl WavefrontScheduler for TwoLevel {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ages;
+    use super::super::AgeMatrix;
     use super::*;
 
     /// Two groups of two: slots 0, 2 and 4, 6.
@@ -149,13 +149,13 @@ mod tests {
 
     /// Lets the policy issue with these wavefronts waiting for memory.
     fn issue(policy: &mut TwoLevel, waits_for_memory: u64) -> usize {
-        let ages = Ages::new();
+        let ages = AgeMatrix::new();
         let view = SchedulerView {
             open: 0b0101_0101 & !waits_for_memory,
             waits_for_memory,
             ..SchedulerView::new(0, 0b0101_0101, &ages)
         };
-        let slot = policy.pick(view.open & !policy.held_back(&view).wholly, &view);
+        let slot = policy.pick(view.open & !policy.throttled(&view).all, &view);
         let issue = Issue {
             slot,
             class: warpweave_trace::Class::IntAdd,
@@ -189,7 +189,7 @@ mod tests {
         };
         let (policy, ages) = (
             TwoLevel::new(TwoLevelSpec::default().group_size, &site),
-            Ages::new(),
+            AgeMatrix::new(),
         );
         let may_issue = |waits_for_memory, waits_for_result| {
             let view = SchedulerView {
@@ -197,7 +197,7 @@ mod tests {
                 waits_for_result,
                 ..SchedulerView::new(0, 0xFF_FFFF, &ages)
             };
-            0xFF_FFFF & !policy.held_back(&view).wholly
+            0xFF_FFFF & !policy.throttled(&view).all
         };
         assert_eq!(may_issue(0, 0), 0xFF);
         // The last one waits for a result, which does not take long: nobody issues instead.
@@ -210,12 +210,12 @@ mod tests {
 
     #[test]
     fn a_group_at_a_barrier_gives_way() {
-        let (policy, ages) = (two_groups(), Ages::new());
+        let (policy, ages) = (two_groups(), AgeMatrix::new());
         let view = SchedulerView {
             at_barrier: 1,
             ended: 1 << 2,
             ..SchedulerView::new(0, 0b0101_0101, &ages)
         };
-        assert_eq!(policy.held_back(&view), HeldBack::wholly(0b101));
+        assert_eq!(policy.throttled(&view), Throttled::all(0b101));
     }
 }

@@ -271,6 +271,13 @@ impl ComputeUnitSpec {
         }
     }
 
+    /// The longest time from the last answer at a read-only port to the registers.
+    pub(super) fn longest_readonly_writeback(&self) -> u32 {
+        let constants = self.constants.map(|spec| spec.writeback_latency);
+        let textures = self.textures.map(|spec| spec.writeback_latency);
+        constants.max(textures).unwrap_or(0)
+    }
+
     /// Addresses of the private memory of the unit's threads.
     pub(crate) fn private_range(&self) -> Range<u64> {
         let at = |slot| self.private_memory.base + self.private_region(slot);

@@ -19,16 +19,18 @@ mod readonly_ports;
 mod split;
 mod work_groups;
 
+use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use warpweave_framework::{Policy, Sink, Source as BenchSource, TestBench, Value};
+use warpweave_framework::{Cycle, Policy, Sink, Source as BenchSource, TestBench, Value};
 use warpweave_trace::{
-    Code, FrontEnd, Instruction, KernelTrace, KernelWriter, LANES, RegisterSet, Space, StreamWriter,
+    Class, Code, FrontEnd, Instruction, KernelTrace, KernelWriter, LANES, RegisterSet, Space,
+    StreamWriter,
 };
 
 use super::*;
-use crate::launch::Dispatch;
-use crate::memory::{Level, MemRequest, MemResponse, RequestKind, Source};
+use crate::launch::{Completion, DispatchSlave};
+use crate::memory::{CacheEvent, Level, MemMaster, MemRequest, MemResponse, RequestKind, Source};
 
 const ALL: u32 = u32::MAX;
 

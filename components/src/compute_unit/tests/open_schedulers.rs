@@ -64,15 +64,15 @@ impl WavefrontScheduler for Capricious {
         ready.trailing_zeros() as usize
     }
 
-    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+    fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
         let dice = mix(self.seed ^ (view.now / 16));
-        HeldBack {
-            wholly: dice & mix(dice),
+        Throttled {
+            all: dice & mix(dice),
             loads: mix(dice + 1),
         }
     }
 
-    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+    fn throttle_changes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
         (view.open != 0).then_some((view.now / 16 + 1) * 16)
     }
 
@@ -116,11 +116,11 @@ impl WavefrontScheduler for LateLoads {
         view.ages.oldest(ready)
     }
 
-    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
-        HeldBack::loads(if view.now < 100 { u64::MAX } else { 0 })
+    fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
+        Throttled::loads(if view.now < 100 { u64::MAX } else { 0 })
     }
 
-    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+    fn throttle_changes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
         (view.now < 100).then_some(100)
     }
 }
@@ -186,11 +186,11 @@ impl WavefrontScheduler for Late {
         view.ages.oldest(ready)
     }
 
-    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
-        HeldBack::wholly(u64::from(view.now < 50))
+    fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
+        Throttled::all(u64::from(view.now < 50))
     }
 
-    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+    fn throttle_changes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
         (view.now < 50).then_some(50)
     }
 }
@@ -229,11 +229,11 @@ impl WavefrontScheduler for SmallGrids {
         self.kernels[arrival.slot] = arrival.kernel;
     }
 
-    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
-        HeldBack::wholly(if view.now < 10 { u64::MAX } else { 0 })
+    fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
+        Throttled::all(if view.now < 10 { u64::MAX } else { 0 })
     }
 
-    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+    fn throttle_changes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
         (view.now < 10).then_some(10)
     }
 
@@ -291,8 +291,8 @@ impl WavefrontScheduler for Never {
         unreachable!("nobody may issue")
     }
 
-    fn held_back(&self, _view: &SchedulerView<'_>) -> HeldBack {
-        HeldBack::wholly(u64::MAX)
+    fn throttled(&self, _view: &SchedulerView<'_>) -> Throttled {
+        Throttled::all(u64::MAX)
     }
 }
 

@@ -9,33 +9,41 @@
 //! What a dispatch waits for is the cache alone, and that answers when what it accepted is answered. It waits for no work-group that
 //! is resident, so no order of dispatches and no launch from the device can stop it for good.
 
-use warpweave_framework::{
-    Context, Cycle, Facts, Onward, State, Statistics, TimeWeighted, Unfit, at_most,
-};
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Facts, State, Statistics, TimeWeighted, Unfit, at_most};
 
-use crate::compute_unit::ComputeUnit;
+use super::WorkGroupTable;
+use crate::compute_unit::config::UnitConfig;
 use crate::compute_unit::spec::{LocalMemorySpec, SHARED_WITH_CACHE, SharedMemorySpec};
-use crate::launch::{CacheCommand, CacheSizes, Dispatch, Resizable};
+use crate::launch::{CacheCommand, CacheSizes, Resizable};
 use crate::occupancy::{SchedulerFacts, UnitLimits, WorkGroupNeeds};
 
+/// A change of the split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Change {
+    /// None is under way.
+    None,
+    /// A dispatch waits since this cycle, and the wire took no command yet.
+    Wanted(Cycle),
+    /// The cache has been told and has not answered; a dispatch waits since this cycle.
+    Commanded(Cycle),
+}
+
 /// The split there is, and a change of it.
-pub(crate) struct Split {
+pub(crate) struct CacheSplit {
     spec: SharedMemorySpec,
     /// What is known of the machine; of elaboration only.
     scheduler: SchedulerFacts,
     cache_can: bool,
     /// Number of the split there is, or that the cache is told.
     at: usize,
-    /// The cache has been told and has not answered.
-    is_commanded: bool,
-    /// Since when a dispatch waits.
-    waits_since: Option<Cycle>,
+    change: Change,
     changes: u64,
     wait_cycles: u64,
     cache_bytes: TimeWeighted,
 }
 
-impl Split {
+impl CacheSplit {
     /// That of a unit with this local memory, if it shares.
     pub(crate) fn of(local: &LocalMemorySpec) -> Option<Self> {
         let spec = local.shared_with_cache.clone()?;
@@ -47,8 +55,7 @@ impl Split {
             },
             cache_can: false,
             at: 0,
-            is_commanded: false,
-            waits_since: None,
+            change: Change::None,
             changes: 0,
             wait_cycles: 0,
             cache_bytes: TimeWeighted::default(),
@@ -110,18 +117,102 @@ impl Split {
         }
     }
 
+    /// Since when a dispatch waits.
+    fn waits_since(&self) -> Option<Cycle> {
+        match self.change {
+            Change::None => None,
+            Change::Wanted(since) | Change::Commanded(since) => Some(since),
+        }
+    }
+
+    /// Whether a dispatch waits for another split.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.change != Change::None
+    }
+
+    /// Whether the cache has been told and has not answered.
+    pub(crate) fn is_commanded(&self) -> bool {
+        matches!(self.change, Change::Commanded(_))
+    }
+
+    /// The cache has answered: the dispatch goes on.
+    pub(crate) fn answered(&mut self, now: Cycle) {
+        self.changes += 1;
+        self.settle(now);
+    }
+
     /// A dispatch need not wait in cycle `now`.
     fn settle(&mut self, now: Cycle) {
         self.cache_bytes.set(now, u64::from(self.cache_size()));
-        if let Some(since) = self.waits_since.take() {
+        if let Some(since) = self.waits_since() {
             self.wait_cycles += now.saturating_sub(since);
         }
+        self.change = Change::None;
+    }
+
+    /// Makes split `wanted` the one there is, which takes a command that `send` sends, if it has room.
+    /// Whether a dispatch waits for that.
+    pub(crate) fn change_to(
+        &mut self,
+        wanted: usize,
+        now: Cycle,
+        send: impl FnOnce(CacheCommand) -> bool,
+    ) -> bool {
+        if wanted == self.at {
+            self.settle(now);
+            return false;
+        }
+        let since = self.waits_since().unwrap_or(now);
+        let before = std::mem::replace(&mut self.at, wanted);
+        self.change = if send(self.command()) {
+            Change::Commanded(since)
+        } else {
+            self.at = before;
+            Change::Wanted(since)
+        };
+        true
+    }
+
+    /// Makes split `wanted` the one there is, in no time; the command to the cache if there is one.
+    pub(crate) fn change_at_once(&mut self, wanted: usize) -> Option<CacheCommand> {
+        if self.is_commanded() || self.at == wanted {
+            return None;
+        }
+        self.at = wanted;
+        Some(self.command())
+    }
+
+    /// The split that a work-group of this kernel needs beside those that are resident.
+    pub(crate) fn wanted(
+        &self,
+        kernel: u32,
+        groups: &WorkGroupTable,
+        config: &UnitConfig,
+    ) -> usize {
+        let program = &config.program;
+        let Some(trace) = program.kernels.get(kernel as usize) else {
+            return self.at;
+        };
+        let limits = self.limits(config.spec.facts().limits());
+        let wanted = |kernel: u32| {
+            let trace = &program.kernels[kernel as usize];
+            let needs = WorkGroupNeeds::of(trace);
+            limits.local_bytes_wanted(&needs, trace.work_groups(), self.scheduler.units)
+        };
+        let mut kernels: Vec<u32> = groups.resident().map(|(_, group)| group.kernel).collect();
+        kernels.push(kernel);
+        kernels.sort_unstable();
+        kernels.dedup();
+        let together = kernels.into_iter().map(wanted).sum::<u64>();
+        let taken = groups
+            .local_bytes_used()
+            .saturating_add(trace.local_bytes());
+        self.spec.holding(together.max(taken))
     }
 
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         state.field("at", &mut self.at);
-        state.field("is_commanded", &mut self.is_commanded);
-        state.field("waits_since", &mut self.waits_since);
+        state.field("change", &mut self.change);
         state.field("changes", &mut self.changes);
         state.field("wait_cycles", &mut self.wait_cycles);
         state.field("cache_bytes", &mut self.cache_bytes);
@@ -135,93 +226,11 @@ impl Split {
         let meaning = "changes of the size of the first-level cache";
         s.counter("split_changes", "changes", meaning, self.changes);
         let open = self
-            .waits_since
+            .waits_since()
             .map_or(0, |since| s.cycle().saturating_sub(since));
         let meaning =
             "cycles in which a work-group waited for the first-level cache to have another size";
         let cycles = self.wait_cycles + open;
         s.counter("split_wait_cycles", "cycles", meaning, cycles);
-    }
-}
-
-impl ComputeUnit {
-    /// Whether a dispatch waits for another split.
-    pub(crate) fn split_is_under_way(&self) -> bool {
-        let split = self.split.as_ref();
-        split.is_some_and(|split| split.waits_since.is_some())
-    }
-
-    /// Whether the oldest dispatch waits for another split, which is asked for.
-    pub(crate) fn awaits_split(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
-        let Some(split) = &self.split else {
-            return false;
-        };
-        if split.is_commanded {
-            let has_come = self.cache_control.done.pop(ctx).is_some();
-            if has_come && let Some(split) = &mut self.split {
-                split.is_commanded = false;
-                split.changes += 1;
-                split.settle(now);
-            }
-            return !has_come;
-        }
-        let kernel = match self.dispatch.dispatch.peek(ctx) {
-            Some(Dispatch::Start { kernel, .. }) => *kernel,
-            _ => return false,
-        };
-        let wanted = self.split_for(split, kernel);
-        let Some(split) = &mut self.split else {
-            return false;
-        };
-        let before = split.at;
-        if wanted == before {
-            split.settle(now);
-            return false;
-        }
-        split.waits_since.get_or_insert(now);
-        split.at = wanted;
-        let sent = self.cache_control.command.try_send(ctx, split.command());
-        split.is_commanded = sent.is_ok();
-        if sent.is_err() {
-            split.at = before;
-        }
-        true
-    }
-
-    /// The split that a work-group of this kernel needs beside those that are resident.
-    fn split_for(&self, split: &Split, kernel: u32) -> usize {
-        let Some(trace) = self.program.kernels.get(kernel as usize) else {
-            return split.at;
-        };
-        let limits = split.limits(self.spec.facts().limits());
-        let wanted = |kernel: u32| {
-            let trace = &self.program.kernels[kernel as usize];
-            let needs = WorkGroupNeeds::of(trace);
-            limits.local_bytes_wanted(&needs, trace.work_groups(), split.scheduler.units)
-        };
-        let groups = &self.work_groups;
-        let resident = groups.iter().filter(|group| group.is_resident);
-        let mut kernels: Vec<u32> = resident.map(|group| group.kernel).collect();
-        kernels.push(kernel);
-        kernels.sort_unstable();
-        kernels.dedup();
-        let together = kernels.into_iter().map(wanted).sum::<u64>();
-        let taken = self.local_bytes_used.saturating_add(trace.local_bytes());
-        split.spec.holding(together.max(taken))
-    }
-
-    /// Makes the split that of a work-group of this kernel, of no time.
-    pub(crate) fn split_at_once(&mut self, kernel: u32, onward: &mut Onward) {
-        let Some(split) = &self.split else {
-            return;
-        };
-        let wanted = self.split_for(split, kernel);
-        if let Some(split) = &mut self.split
-            && !split.is_commanded
-            && split.at != wanted
-        {
-            split.at = wanted;
-            onward.send("cache_control.command", 0, split.command());
-        }
     }
 }

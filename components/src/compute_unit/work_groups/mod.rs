@@ -1,155 +1,117 @@
 //! The work-group slots: from the dispatch of a work-group, over its barriers, to its completion.
 
+pub(crate) mod cache_control;
 pub(crate) mod cache_split;
 pub(crate) mod device_launches;
-pub(crate) mod invalidation;
+pub(crate) mod dispatch_port;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle};
+use warpweave_framework::{Contents, Cycle, State, Statistics, TimeWeighted, Waits};
 use warpweave_trace::KernelTrace;
 
-use crate::compute_unit::front::scoreboard::Scoreboard;
-use crate::compute_unit::front::wavefront::Wavefront;
-use crate::compute_unit::pipes::wheel::Event;
-use crate::compute_unit::work_groups::invalidation::Invalidation;
-use crate::compute_unit::{Arrival, ComputeUnit};
-use crate::launch::{Completion, Dispatch};
+use crate::compute_unit::config::UnitConfig;
+use crate::compute_unit::spec::ComputeUnitSpec;
+use crate::roles;
 
 /// One work-group slot.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct WorkGroup {
-    pub(crate) is_resident: bool,
+    is_resident: bool,
     pub(crate) kernel: u32,
     pub(crate) work_group: u32,
     /// Wavefront slots taken.
-    pub(crate) slots: u64,
+    slots: u64,
     /// Wavefronts that have not ended; and those that still have something under way.
-    pub(crate) alive: u32,
-    pub(crate) undrained: u32,
+    alive: u32,
+    undrained: u32,
     /// Wavefronts at the barrier.
-    pub(crate) arrived: u32,
-    pub(crate) registers: u32,
-    pub(crate) local_bytes: u64,
+    arrived: u32,
+    registers: u32,
+    local_bytes: u64,
 }
 
-impl ComputeUnit {
-    pub(crate) fn take_dispatch(&mut self, ctx: &mut Context<'_>, now: Cycle) {
-        if self.invalidation.is_some() || self.awaits_split(ctx, now) {
-            return;
-        }
-        match self.dispatch.dispatch.pop(ctx) {
-            Some(Dispatch::Start {
-                kernel,
-                work_group,
-                slot,
-                hint,
-            }) => {
-                if let Err(message) = self.start((kernel, hint), work_group, slot, now) {
-                    self.fail(message);
-                }
-            }
-            Some(Dispatch::ParentEnded { .. }) => {
-                if let Some(monitor) = &mut self.reuse_monitor {
-                    monitor.on_parent_finished();
-                }
-            }
-            Some(Dispatch::Invalidate { kernel, ran }) => {
-                self.accounting.kernel_ended(u64::from(ran), now);
-                self.invalidation = Some(Invalidation::new(kernel));
-                self.carry_out_invalidation(ctx);
-            }
-            None => {}
+/// A work-group that is to start in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub(crate) kernel: u32,
+    pub(crate) work_group: u32,
+    pub(crate) slot: u16,
+}
+
+/// A work-group whose wavefronts have all ended and drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) kernel: u32,
+    pub(crate) work_group: u32,
+    pub(crate) slot: u16,
+    /// Wavefront slots that are free again.
+    pub(crate) wavefronts: u64,
+}
+
+/// The work-group slots of a unit, and what their work-groups take of it.
+pub(crate) struct WorkGroupTable {
+    slots: Box<[WorkGroup]>,
+    registers_used: u32,
+    local_bytes_used: u64,
+    counts: WorkGroupCounts,
+}
+
+/// Counters of the work-group slots.
+#[derive(Default, Serialize, Deserialize)]
+struct WorkGroupCounts {
+    wavefronts: TimeWeighted,
+    work_groups: TimeWeighted,
+    completed: u64,
+    barriers: u64,
+}
+
+impl WorkGroupTable {
+    pub(crate) fn new(slots: u32) -> Self {
+        Self {
+            slots: vec![WorkGroup::default(); slots as usize].into(),
+            registers_used: 0,
+            local_bytes_used: 0,
+            counts: WorkGroupCounts::default(),
         }
     }
 
-    /// Places a work-group, checking what the scheduler believes to be free.
-    fn start(
-        &mut self,
-        (kernel, hint): (u32, u32),
-        work_group: u32,
-        slot: u16,
-        now: Cycle,
-    ) -> Result<(), String> {
-        let trace = self.check_start(kernel, work_group, slot)?;
-        let wavefronts = trace.wavefronts_per_work_group();
-        // No more than are free, which was checked.
-        let registers = self.registers_of(&trace) as u32;
-        let mut group = WorkGroup {
-            is_resident: true,
+    /// Bytes of local memory that resident work-groups take.
+    pub(crate) fn local_bytes_used(&self) -> u64 {
+        self.local_bytes_used
+    }
+
+    /// Numbers and contents of the slots that are taken.
+    pub(crate) fn resident(&self) -> impl Iterator<Item = (usize, &WorkGroup)> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter(|(_, group)| group.is_resident)
+    }
+
+    /// Checks whether a work-group may start, though the scheduler believes so; the launch that it is of.
+    ///
+    /// # Errors
+    /// What it needs and does not find.
+    pub(crate) fn check_start<'p>(
+        &self,
+        start: Start,
+        config: &'p UnitConfig,
+    ) -> Result<&'p Arc<KernelTrace>, String> {
+        let UnitConfig { spec, program, .. } = config;
+        let Start {
             kernel,
             work_group,
-            slots: 0,
-            alive: wavefronts,
-            undrained: wavefronts,
-            arrived: 0,
-            registers,
-            local_bytes: trace.local_bytes(),
-        };
-        for number in 0..wavefronts {
-            let free = (!self.masks.present).trailing_zeros() as usize;
-            self.ages.arrive(free, self.masks.present);
-            self.masks.present |= 1 << free;
-            self.masks.paused |= 1 << free;
-            self.accounting
-                .wavefront_came(free % self.issuers.len(), now);
-            if let Some(stage) = &mut self.fetch {
-                stage.begin(free, kernel);
-            }
-            group.slots |= 1 << free;
-            let cursor = trace.cursor(work_group, number);
-            let code = self.decoded.bases[kernel as usize];
-            let scoreboard = Scoreboard::new(self.decoded.registers);
-            let place = (slot as u8, number as u8);
-            let wavefront = Wavefront::new(cursor, kernel, code, place, scoreboard);
-            // The lowest free slot is either used again or the first one never used.
-            if free < self.wavefronts.len() {
-                self.wavefronts[free] = wavefront;
-            } else {
-                self.wavefronts.push(wavefront);
-            }
-            let event = Event::Resume { slot: free as u8 };
-            self.wheel
-                .push(now, u64::from(self.spec.start_latency), event);
-            if self.is_open() {
-                let arrival = Arrival {
-                    slot: free,
-                    work_group_slot: usize::from(slot),
-                    kernel,
-                    hint,
-                    work_group,
-                    wavefront: number,
-                };
-                self.tell_arrival(&arrival, now);
-            }
-        }
-        self.registers_used += registers;
-        self.local_bytes_used += group.local_bytes;
-        self.counts.wavefronts.add(now, u64::from(wavefronts));
-        self.counts.work_groups.add(now, 1);
-        self.work_groups[usize::from(slot)] = group;
-        Ok(())
-    }
-
-    fn check_start(
-        &self,
-        kernel: u32,
-        work_group: u32,
-        slot: u16,
-    ) -> Result<Arc<KernelTrace>, String> {
+            slot,
+        } = start;
         let refuse = |why: String| {
             Err(format!(
                 "work-group {work_group} of kernel {kernel} was dispatched to slot {slot} of \
                  compute unit {}, but {why}",
-                self.spec.index
+                spec.index
             ))
         };
-        let Some(trace) = self.program.kernels.get(kernel as usize) else {
-            return refuse(format!(
-                "the program has {} kernels",
-                self.program.kernels.len()
-            ));
+        let Some(trace) = program.kernels.get(kernel as usize) else {
+            return refuse(format!("the program has {} kernels", program.kernels.len()));
         };
         if work_group >= trace.work_groups() {
             return refuse(format!(
@@ -157,8 +119,8 @@ impl ComputeUnit {
                 trace.work_groups()
             ));
         }
-        match self.work_groups.get(usize::from(slot)) {
-            None => return refuse(format!("there are {} slots", self.work_groups.len())),
+        match self.slots.get(usize::from(slot)) {
+            None => return refuse(format!("there are {} slots", self.slots.len())),
             Some(group) if group.is_resident => {
                 return refuse(format!(
                     "work-group {} of kernel {} is there",
@@ -168,114 +130,258 @@ impl ComputeUnit {
             Some(_) => {}
         }
         let wavefronts = trace.wavefronts_per_work_group();
-        let free = self.spec.wavefront_slots - self.masks.present.count_ones();
+        let taken: u32 = self
+            .slots
+            .iter()
+            .map(|group| group.slots.count_ones())
+            .sum();
+        let free = spec.wavefront_slots - taken;
         if wavefronts > free {
             return refuse(format!(
                 "it needs {wavefronts} wavefront slots and {free} are free"
             ));
         }
-        let registers = self.registers_of(trace);
-        let free = u64::from(self.spec.registers - self.registers_used);
+        let registers = registers_of(trace, spec);
+        let free = u64::from(spec.registers - self.registers_used);
         if registers > free {
             return refuse(format!(
                 "it needs {registers} registers and {free} are free"
             ));
         }
         let local = trace.local_bytes();
-        let free = u64::from(self.spec.local_memory.bytes) - self.local_bytes_used;
+        let free = u64::from(spec.local_memory.bytes) - self.local_bytes_used;
         if local > free {
             return refuse(format!(
                 "it needs {local} bytes of local memory and {free} are free"
             ));
         }
-        Ok(trace.clone())
+        Ok(trace)
     }
 
-    /// Registers that a work-group of this kernel occupies.
-    fn registers_of(&self, kernel: &KernelTrace) -> u64 {
-        let limits = self.spec.facts().limits();
-        limits
-            .registers_per_wavefront(kernel.registers_per_thread())
-            .saturating_mul(u64::from(kernel.wavefronts_per_work_group()))
+    /// Takes a slot for a work-group, which was checked, on these wavefront slots.
+    pub(crate) fn start(
+        &mut self,
+        start: Start,
+        wavefronts: u64,
+        trace: &KernelTrace,
+        spec: &ComputeUnitSpec,
+        now: Cycle,
+    ) {
+        let count = wavefronts.count_ones();
+        // No more than are free, which was checked.
+        let registers = registers_of(trace, spec) as u32;
+        let group = WorkGroup {
+            is_resident: true,
+            kernel: start.kernel,
+            work_group: start.work_group,
+            slots: wavefronts,
+            alive: count,
+            undrained: count,
+            arrived: 0,
+            registers,
+            local_bytes: trace.local_bytes(),
+        };
+        self.registers_used += registers;
+        self.local_bytes_used += group.local_bytes;
+        self.counts.wavefronts.add(now, u64::from(count));
+        self.counts.work_groups.add(now, 1);
+        self.slots[usize::from(start.slot)] = group;
     }
 
-    /// A wavefront waits at the barrier of its work-group.
-    pub(crate) fn arrive(&mut self, slot: usize, now: Cycle) {
-        self.masks.fetched &= !(1 << slot);
-        self.masks.barrier |= 1 << slot;
-        let group = usize::from(self.wavefronts[slot].work_group);
-        self.work_groups[group].arrived += 1;
-        self.release_barrier(group, now);
+    /// A wavefront of a slot waits at the barrier; the wavefront slots of its work-group when that goes on.
+    pub(crate) fn arrive(&mut self, slot: u8) -> Option<u64> {
+        self.slots[usize::from(slot)].arrived += 1;
+        self.release(slot)
+    }
+
+    /// A wavefront of a slot has no record left; the wavefront slots of its work-group when others no
+    /// longer wait for it at a barrier.
+    pub(crate) fn end(&mut self, slot: u8) -> Option<u64> {
+        self.slots[usize::from(slot)].alive -= 1;
+        self.release(slot)
     }
 
     /// Lets the wavefronts at a barrier go on if every one that has not ended is there.
-    fn release_barrier(&mut self, group: usize, now: Cycle) {
-        let group = &mut self.work_groups[group];
+    fn release(&mut self, slot: u8) -> Option<u64> {
+        let group = &mut self.slots[usize::from(slot)];
         if group.arrived == 0 || group.arrived < group.alive {
-            return;
+            return None;
         }
         group.arrived = 0;
-        let mut waiting = self.masks.barrier & group.slots;
-        self.masks.barrier &= !waiting;
         self.counts.barriers += 1;
-        let latency = self.spec.classes.barrier.latency;
-        while waiting != 0 {
-            let slot = waiting.trailing_zeros() as usize;
-            waiting &= waiting - 1;
-            self.pause(slot, latency, now);
-        }
+        Some(group.slots)
     }
 
-    /// A wavefront has no record left.
-    pub(crate) fn end(&mut self, slot: usize, now: Cycle) {
-        let bit = 1_u64 << slot;
-        self.masks.fetched &= !bit;
-        self.masks.ended |= bit;
-        if self.is_open() {
-            self.tell_leave(slot, now);
-        }
-        let group = usize::from(self.wavefronts[slot].work_group);
-        self.work_groups[group].alive -= 1;
-        self.release_barrier(group, now);
-        if self.wavefronts[slot].in_flight == 0 {
-            self.drain_in_time(slot, now);
-        }
-    }
-
-    /// An ended wavefront has nothing under way any more.
-    pub(crate) fn drain(&mut self, slot: usize, now: Cycle) {
-        let number = self.wavefronts[slot].work_group;
-        let group = &mut self.work_groups[usize::from(number)];
+    /// An ended wavefront of a slot has nothing under way any more; the work-group when that was the last.
+    pub(crate) fn drain(&mut self, slot: u8, now: Cycle) -> Option<Finished> {
+        let group = &mut self.slots[usize::from(slot)];
         group.undrained -= 1;
         if group.undrained > 0 {
-            return;
+            return None;
         }
         let group = std::mem::take(group);
-        self.masks.present &= !group.slots;
-        self.masks.ended &= !group.slots;
-        for issuer in &mut self.issuers {
-            issuer.turn.forget(group.slots);
-        }
         self.registers_used -= group.registers;
         self.local_bytes_used -= group.local_bytes;
-        self.counts
-            .wavefronts
-            .sub(now, u64::from(group.slots.count_ones()));
+        let count = group.slots.count_ones();
+        self.counts.wavefronts.sub(now, u64::from(count));
         self.counts.work_groups.sub(now, 1);
-        self.counts.work_groups_completed += 1;
-        self.completions.push_back(Completion::WorkGroup {
+        self.counts.completed += 1;
+        Some(Finished {
             kernel: group.kernel,
             work_group: group.work_group,
-            slot: u16::from(number),
-        });
+            slot: u16::from(slot),
+            wavefronts: group.slots,
+        })
     }
 
-    pub(crate) fn send_completions(&mut self, ctx: &mut Context<'_>) {
-        while let Some(&completion) = self.completions.front() {
-            if self.dispatch.completion.try_send(ctx, completion).is_err() {
-                return;
+    /// Shows work-groups and their wavefronts, with what `waits` says of each.
+    pub(crate) fn show(
+        &self,
+        contents: &mut Contents<'_>,
+        waits: impl Fn(u32) -> Option<&'static str>,
+    ) {
+        for (slot, group) in self.resident() {
+            contents
+                .thing("work-group", slot as u64)
+                .number("kernel", u64::from(group.kernel))
+                .number("work_group", u64::from(group.work_group));
+            let mut slots = group.slots;
+            while slots != 0 {
+                let slot = slots.trailing_zeros();
+                slots &= slots - 1;
+                contents
+                    .thing("wavefront", u64::from(slot))
+                    .number("kernel", u64::from(group.kernel))
+                    .number("work_group", u64::from(group.work_group))
+                    .waits(waits(slot));
             }
-            self.completions.pop_front();
         }
+    }
+
+    /// Names the work-groups that wait at a barrier.
+    pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
+        for (slot, group) in self.slots.iter().enumerate() {
+            if group.arrived > 0 {
+                waits.inside(format!(
+                    "{} of {} wavefronts of work-group {} of kernel {} (slot {slot}) wait at a \
+                     barrier",
+                    group.arrived, group.alive, group.work_group, group.kernel
+                ));
+            }
+        }
+    }
+
+    /// Reports residency in so many wavefront slots.
+    pub(crate) fn report_occupancy(&self, wavefront_slots: u32, s: &mut Statistics<'_>) {
+        let counts = &self.counts;
+        let cycle = s.cycle();
+        let meaning = "mean number of resident wavefronts";
+        s.level("wavefronts_mean", "wavefronts", meaning, &counts.wavefronts);
+        s.role(roles::OCCUPANCY).ratio(
+            "occupancy",
+            "slot cycles",
+            "part of the wavefront slots that held a wavefront, over all cycles",
+            counts.wavefronts.integral(cycle),
+            cycle * u64::from(wavefront_slots),
+        );
+        let meaning = "most wavefronts resident at a time";
+        s.maximum(
+            "wavefronts_max",
+            "wavefronts",
+            meaning,
+            counts.wavefronts.max(),
+        );
+        let meaning = "mean number of resident work-groups";
+        s.level(
+            "work_groups_mean",
+            "work-groups",
+            meaning,
+            &counts.work_groups,
+        );
+        let meaning = "most work-groups resident at a time";
+        s.maximum(
+            "work_groups_max",
+            "work-groups",
+            meaning,
+            counts.work_groups.max(),
+        );
+        let meaning = "work-groups completed";
+        s.counter(
+            "work_groups_completed",
+            "work-groups",
+            meaning,
+            counts.completed,
+        );
+    }
+
+    pub(crate) fn report_barriers(&self, s: &mut Statistics<'_>) {
+        let counts = &self.counts;
+        let meaning = "barriers that every wavefront of a work-group reached";
+        s.counter("barriers", "barriers", meaning, counts.barriers);
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.array("slots", &mut self.slots);
+        state.field("registers_used", &mut self.registers_used);
+        state.field("local_bytes_used", &mut self.local_bytes_used);
+        state.field("counts", &mut self.counts);
+    }
+}
+
+/// Registers that a work-group of a kernel occupies.
+fn registers_of(kernel: &KernelTrace, spec: &ComputeUnitSpec) -> u64 {
+    let limits = spec.facts().limits();
+    limits
+        .registers_per_wavefront(kernel.registers_per_thread())
+        .saturating_mul(u64::from(kernel.wavefronts_per_work_group()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table with a work-group on these wavefront slots in slot 1.
+    fn table(wavefronts: u64) -> WorkGroupTable {
+        let mut table = WorkGroupTable::new(2);
+        let count = wavefronts.count_ones();
+        table.slots[1] = WorkGroup {
+            is_resident: true,
+            kernel: 3,
+            work_group: 5,
+            slots: wavefronts,
+            alive: count,
+            undrained: count,
+            ..WorkGroup::default()
+        };
+        table.counts.wavefronts.add(0, u64::from(count));
+        table.counts.work_groups.add(0, 1);
+        table
+    }
+
+    #[test]
+    fn a_barrier_goes_on_with_the_last_wavefront_that_has_not_ended() {
+        let mut table = table(0b1011);
+        assert_eq!(table.arrive(1), None);
+        assert_eq!(table.end(1), None);
+        assert_eq!(table.arrive(1), Some(0b1011));
+        assert_eq!(table.arrive(1), None);
+        // The one that was missing ends.
+        assert_eq!(table.end(1), Some(0b1011));
+        assert_eq!(table.counts.barriers, 2);
+    }
+
+    #[test]
+    fn a_work_group_finishes_when_its_last_wavefront_has_drained() {
+        let mut table = table(0b11);
+        assert_eq!(table.drain(1, 7), None);
+        let finished = Finished {
+            kernel: 3,
+            work_group: 5,
+            slot: 1,
+            wavefronts: 0b11,
+        };
+        assert_eq!(table.drain(1, 9), Some(finished));
+        assert_eq!(table.resident().count(), 0);
+        assert_eq!(table.counts.completed, 1);
     }
 }

@@ -2,23 +2,23 @@
 
 use warpweave_framework::Unfit;
 
-use super::ReadPaths;
-use super::queue::ReadQueue;
-use crate::compute_unit::ComputeUnitSpec;
+use super::ReadonlyPorts;
+use super::queue::ReadonlyQueue;
+use crate::compute_unit::spec::ComputeUnitSpec;
 use crate::demands::Demands;
 
-impl ReadPaths {
+impl ReadonlyPorts {
     /// Fails where a path has no wire or a wire no path, and where arguments lie over something else.
     pub(crate) fn fit(
         &self,
         spec: &ComputeUnitSpec,
         demands: Option<&Demands>,
     ) -> Result<(), Unfit> {
-        for path in &self.0 {
-            let names = path.names;
+        for port in &self.0 {
+            let names = port.names;
             let refuse = |message: String| Err(Unfit::at(names.path, message));
-            let is_wired = path.port.request.is_connected();
-            if path.queue.is_some() && !is_wired {
+            let is_wired = port.port.request.is_connected();
+            if port.queue.is_some() && !is_wired {
                 return refuse(format!(
                     "{} leave by the port `{path}`, which is not connected; wire it to a cache, such as \
                      `\"cu.{path} <-> {path}.up\": (latency: 1)`, or leave `{path}` out",
@@ -26,13 +26,13 @@ impl ReadPaths {
                     path = names.path,
                 ));
             }
-            for (port, is_connected) in [
+            for (name, is_connected) in [
                 (names.path, is_wired),
-                (names.control, path.control.command.is_connected()),
+                (names.control, port.control.command.is_connected()),
             ] {
-                if path.queue.is_none() && is_connected {
+                if port.queue.is_none() && is_connected {
                     return refuse(format!(
-                        "the port `{port}` is connected, but {} do not leave by `{path}`; set `{path}`, or \
+                        "the port `{name}` is connected, but {} do not leave by `{path}`; set `{path}`, or \
                          leave the wire out",
                         names.loads,
                         path = names.path,
@@ -48,7 +48,7 @@ impl ReadPaths {
         spec: &ComputeUnitSpec,
         demands: Option<&Demands>,
     ) -> Result<(), Unfit> {
-        let mut ranges = self.queues().filter_map(ReadQueue::arguments);
+        let mut ranges = self.queues().filter_map(ReadonlyQueue::arguments);
         let Some(arguments) = ranges.next() else {
             return Ok(());
         };

@@ -1,45 +1,62 @@
-//! Paths to caches that are read alone: that of constants and arguments, and that of textures, each with a queue of
+//! Ports to caches that are only read: one for constants and arguments, one for textures, each with a queue of
 //! its own beside that of the load/store unit.
 //!
 //! ```text
 //!   issue ──► [queue of loads, each its list of requests] ──► constants, or textures
 //!             registers ◄── [in the order of requests, if so] ◄── answers
 //! ```
-//!
-//! A unit with one of them is evaluated in one of the ways that are not plain ([`way`](super::way)): others do not
-//! come here in a cycle.
 
 mod addresses;
 mod fit;
-mod in_order;
-mod loads;
 mod queue;
-mod state;
+mod reorder_queue;
 
-use warpweave_framework::{Contents, Context, Cycle, Facts, Ports, Statistics, Waits};
+use warpweave_framework::{Contents, Context, Cycle, Facts, Ports, State, Statistics, Waits};
 use warpweave_trace::{Lanes, Program, Record, Space};
 
-use self::queue::ReadQueue;
-use crate::compute_unit::ComputeUnitSpec;
-use crate::compute_unit::decoded::Decoded;
+use self::queue::ReadonlyQueue;
+use crate::compute_unit::decoded::MemoryAccess;
+use crate::compute_unit::memory_path::Completed;
 use crate::compute_unit::memory_path::coalescer::Transaction;
+use crate::compute_unit::memory_path::load_store::Access;
+use crate::compute_unit::spec::ComputeUnitSpec;
 use crate::launch::CacheControlMaster;
 use crate::memory::{LineBytes, MemMaster};
 
-/// The paths, constants first.
-pub(crate) struct ReadPaths([ReadPath; 2]);
+/// The ports, constants first.
+pub(crate) struct ReadonlyPorts([ReadonlyPort; 2]);
 
-/// A path, or its ports where there is none.
-struct ReadPath {
+/// A port to a cache that is only read.
+struct ReadonlyPort {
     names: &'static Names,
     port: MemMaster,
     control: CacheControlMaster,
-    queue: Option<Box<ReadQueue>>,
+    /// None: no load leaves by this port.
+    queue: Option<Box<ReadonlyQueue>>,
 }
 
-/// What the parts of a path are called.
+/// A load of a wavefront.
+#[derive(Clone, Copy)]
+pub(crate) struct Load<'a> {
+    pub(crate) kernel: u32,
+    pub(crate) record: &'a Record,
+    pub(crate) lanes: &'a Lanes,
+    /// Bytes of each lane.
+    pub(crate) bytes: u32,
+}
+
+/// A load whose last answer has gone on to the registers.
+pub(crate) struct CompletedLoad {
+    pub(crate) completed: Completed,
+    /// Cycles until the registers hold the data.
+    pub(crate) writeback_latency: u32,
+    /// The load is from global memory.
+    pub(crate) is_global: bool,
+}
+
+/// Names of a port, its loads and statistics.
 struct Names {
-    /// The path, its ports and its field.
+    /// The port, and the field of the specification.
     path: &'static str,
     request: &'static str,
     response: &'static str,
@@ -110,84 +127,77 @@ const TEXTURES: Names = Names {
     ),
 };
 
-impl ReadPaths {
+impl ReadonlyPorts {
     pub(crate) fn new(spec: &ComputeUnitSpec, program: &Program) -> Self {
         let constants = spec.constants.as_ref();
-        let path = |names, queue: Option<ReadQueue>| ReadPath {
+        let port = |names, queue: Option<ReadonlyQueue>| ReadonlyPort {
             names,
             port: MemMaster::default(),
             control: CacheControlMaster::default(),
             queue: queue.map(Box::new),
         };
         Self([
-            path(
+            port(
                 &CONSTANTS,
-                constants.map(|spec| ReadQueue::of_constants(spec, program)),
+                constants.map(|spec| ReadonlyQueue::of_constants(spec, program)),
             ),
-            path(
+            port(
                 &TEXTURES,
-                spec.textures.as_ref().map(ReadQueue::of_textures),
+                spec.textures.as_ref().map(ReadonlyQueue::of_textures),
             ),
         ])
     }
 
-    fn queues(&self) -> impl Iterator<Item = &ReadQueue> {
-        self.0.iter().filter_map(|path| path.queue.as_deref())
+    fn queues(&self) -> impl Iterator<Item = &ReadonlyQueue> {
+        self.0.iter().filter_map(|port| port.queue.as_deref())
     }
 
-    fn queues_mut(&mut self) -> impl Iterator<Item = &mut ReadQueue> {
+    fn queues_mut(&mut self) -> impl Iterator<Item = &mut ReadonlyQueue> {
         self.0
             .iter_mut()
-            .filter_map(|path| path.queue.as_deref_mut())
-    }
-
-    /// The longest time from the last answer to a load to its result.
-    pub(crate) fn longest_writeback(spec: &ComputeUnitSpec) -> u32 {
-        let constants = spec.constants.map(|spec| spec.writeback_latency);
-        let textures = spec.textures.map(|spec| spec.writeback_latency);
-        constants.max(textures).unwrap_or(0)
+            .filter_map(|port| port.queue.as_deref_mut())
     }
 
     pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        for path in &mut self.0 {
+        for port in &mut self.0 {
             ports.optional(|ports| {
-                ports.bundle(path.names.path, &mut path.port);
-                ports.bundle(path.names.control, &mut path.control);
+                ports.bundle(port.names.path, &mut port.port);
+                ports.bundle(port.names.control, &mut port.control);
             });
         }
     }
 
     pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
-        for path in &self.0 {
-            if port == path.names.request
-                && let Some(queue) = &path.queue
+        for own in &self.0 {
+            if port == own.names.request
+                && let Some(queue) = &own.queue
             {
-                facts.publish_from(path.names.line_bytes, LineBytes(queue.spec.line_bytes));
+                facts.publish_from(own.names.line_bytes, LineBytes(queue.spec.line_bytes));
             }
         }
     }
 
     /// Wires to the caches, by which they are told to drop their lines.
-    pub(crate) fn controls(&mut self) -> impl Iterator<Item = &mut CacheControlMaster> {
-        self.0.iter_mut().map(|path| &mut path.control)
+    pub(crate) fn controls_mut(&mut self) -> impl Iterator<Item = &mut CacheControlMaster> {
+        self.0.iter_mut().map(|port| &mut port.control)
     }
 
     /// The same, to look at.
-    pub(crate) fn controls_there(&self) -> impl Iterator<Item = &CacheControlMaster> {
-        self.0.iter().map(|path| &path.control)
+    pub(crate) fn controls(&self) -> impl Iterator<Item = &CacheControlMaster> {
+        self.0.iter().map(|port| &port.control)
     }
 
-    /// Notes whether an access to a space, which is the next of a wavefront given by its bit, takes one of the paths.
+    /// Notes whether an access to a space, which is the next of a wavefront given by its bit, takes one of the ports.
     #[inline]
-    pub(crate) fn take(&mut self, bit: u64, decoded: &Decoded, space: Space) -> bool {
-        let queue = self.queues_mut().find(|queue| queue.takes(decoded, space));
+    pub(crate) fn note_next(&mut self, bit: u64, access: MemoryAccess, space: Space) -> bool {
+        let queue = self.queues_mut().find(|queue| queue.takes(access, space));
         queue.is_some_and(|queue| {
             queue.next |= bit;
             true
         })
     }
 
-    /// Wavefronts whose next record takes one of the paths.
+    /// Wavefronts whose next record takes one of the ports.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.queues().fold(0, |next, queue| next | queue.next)
@@ -195,26 +205,46 @@ impl ReadPaths {
 
     /// Of these, those whose queue is full.
     #[inline]
-    pub(crate) fn behind_full(&self) -> u64 {
+    pub(crate) fn blocked_by_full_queue(&self) -> u64 {
         let full = self.queues().filter(|queue| queue.unit.is_full());
         full.fold(0, |behind, queue| behind | queue.next)
     }
 
-    /// Sends what may leave in this cycle.
-    pub(crate) fn send(&mut self, ctx: &mut Context<'_>) {
-        for path in &mut self.0 {
-            if let Some(queue) = &mut path.queue
-                && queue.unit.has_work()
-            {
-                let in_order = &mut queue.in_order;
-                // No access to local memory is among them.
-                queue.unit.send(ctx, &mut path.port, |request| {
-                    if let Some(in_order) = in_order {
-                        in_order.sent(request.id);
-                    }
-                });
+    /// Queues the load of a wavefront, given by its bit, whose next record takes one of the ports.
+    pub(crate) fn enqueue(&mut self, bit: u64, access: Access, ready_at: Cycle, load: Load<'_>) {
+        for queue in self.queues_mut() {
+            if queue.next & bit != 0 {
+                queue.next &= !bit;
+                queue.enqueue(access, ready_at, load);
             }
         }
+    }
+
+    /// Sends what may leave in this cycle.
+    pub(crate) fn send(&mut self, ctx: &mut Context<'_>) {
+        for port in &mut self.0 {
+            if let Some(queue) = &mut port.queue
+                && queue.unit.has_work()
+            {
+                queue.send(ctx, &mut port.port);
+            }
+        }
+    }
+
+    /// Takes an answer, if one can be taken; the load when it was the last that it waited for.
+    ///
+    /// # Errors
+    /// An answer to nothing that was asked.
+    pub(crate) fn receive(
+        &mut self,
+        ctx: &mut Context<'_>,
+    ) -> Option<Result<Option<CompletedLoad>, String>> {
+        self.0.iter_mut().find_map(|port| {
+            let queue = port.queue.as_deref_mut()?;
+            let received = queue.receive(ctx, &mut port.port)?;
+            let name = port.names.path;
+            Some(received.map_err(|message| format!("at `{name}`: {message}")))
+        })
     }
 
     /// The first cycle after `now` in which something could leave by itself.
@@ -235,30 +265,28 @@ impl ReadPaths {
         self.queues().any(|queue| queue.unit.is_blocked)
     }
 
-    /// The requests of a load of no time and the port by which they leave, if it takes one of the paths.
-    pub(crate) fn untimed(
+    /// Appends the requests of a load, if it takes one of the ports, whose name comes back.
+    pub(crate) fn functional_requests(
         &self,
-        kernel: u32,
-        decoded: &Decoded,
-        (record, lanes): (&Record, &Lanes),
+        access: MemoryAccess,
+        load: Load<'_>,
         out: &mut Vec<Transaction>,
     ) -> Option<&'static str> {
-        let path = self.0.iter().find_map(|path| {
-            let queue = path.queue.as_ref()?;
-            queue
-                .takes(decoded, record.space)
-                .then_some((path.names, queue))
+        let space = load.record.space;
+        let taken = self.0.iter().find_map(|port| {
+            let queue = port.queue.as_deref()?;
+            queue.takes(access, space).then_some((port.names, queue))
         });
-        let (names, queue) = path?;
-        queue.requests(kernel, (record, lanes), u32::from(decoded.bytes), out);
+        let (names, queue) = taken?;
+        queue.requests(load, out);
         Some(names.request)
     }
 
     pub(crate) fn show(&self, contents: &mut Contents<'_>) {
-        for path in &self.0 {
-            if let Some(queue) = &path.queue {
-                queue.unit.show(path.names.shown, contents);
-                contents.level(path.names.queued, queue.unit.queued() as u64);
+        for port in &self.0 {
+            if let Some(queue) = &port.queue {
+                queue.unit.show(port.names.shown, contents);
+                contents.level(port.names.queued, queue.unit.queued() as u64);
             }
         }
     }
@@ -269,26 +297,34 @@ impl ReadPaths {
     }
 
     pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
-        for path in &self.0 {
-            let Some(queue) = &path.queue else { continue };
+        for port in &self.0 {
+            let Some(queue) = &port.queue else { continue };
             let (outstanding, queued) = (queue.unit.outstanding(), queue.unit.queued());
             if outstanding > 0 {
                 let what = format!("{outstanding} requests wait for responses");
-                waits.on_port(path.names.response, what);
+                waits.on_port(port.names.response, what);
             }
             if queued > 0 {
-                waits.inside(format!("{queued} {} wait to be sent", path.names.loads));
+                waits.inside(format!("{queued} {} wait to be sent", port.names.loads));
             }
         }
     }
 
     pub(crate) fn report(&self, s: &mut Statistics<'_>) {
-        for path in &self.0 {
-            let Some(queue) = &path.queue else { continue };
+        for port in &self.0 {
+            let Some(queue) = &port.queue else { continue };
             let counts = &queue.unit.counts;
-            s.counters(&path.names.counters, &[counts.accesses, counts.reads]);
-            let (name, meaning) = path.names.latency;
+            s.counters(&port.names.counters, &[counts.accesses, counts.reads]);
+            let (name, meaning) = port.names.latency;
             s.histogram(name, "cycles", meaning, &queue.latency);
+        }
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        for port in &mut self.0 {
+            if let Some(queue) = &mut port.queue {
+                state.part(port.names.path, |state| queue.state(state));
+            }
         }
     }
 }

@@ -1,30 +1,32 @@
-//! One of the paths: its queue, and who takes it.
+//! The queue of a read-only port, and the loads that take it.
 
 use std::ops::Range;
 
-use warpweave_framework::{Cycle, Histogram, State};
-use warpweave_trace::{Lanes, Program, Record, Space};
+use warpweave_framework::{Context, Cycle, Histogram, State};
+use warpweave_trace::{Program, Space};
 
 use super::addresses::{blocks, coalesce_addresses, moved};
-use super::in_order::InOrder;
-use crate::compute_unit::decoded::Decoded;
+use super::reorder_queue::ReorderQueue;
+use super::{CompletedLoad, Load};
+use crate::compute_unit::decoded::MemoryAccess;
+use crate::compute_unit::memory_path::Completed;
 use crate::compute_unit::memory_path::coalescer::{Transaction, coalesce};
 use crate::compute_unit::memory_path::load_store::{Access, LoadStoreUnit};
 use crate::compute_unit::spec::readonly_ports::{
     BLOCK_BYTES, ConstantLanes, ConstantsSpec, QueueSpec, TextureAnswers, TextureLoads,
     TexturesSpec,
 };
-use crate::memory::{MemResponse, RequestKind};
+use crate::memory::{MemMaster, MemResponse, RequestKind};
 
 /// The queue of a path.
-pub(crate) struct ReadQueue {
+pub(crate) struct ReadonlyQueue {
     pub(crate) unit: LoadStoreUnit,
     /// Wavefronts whose next record needs a place.
     pub(crate) next: u64,
     pub(crate) spec: QueueSpec,
     takes: Takes,
     /// None: answers go on as they come.
-    pub(crate) in_order: Option<InOrder>,
+    pub(crate) reorder: Option<ReorderQueue>,
     /// Cycles from issue of a load to its last answer.
     pub(crate) latency: Histogram,
 }
@@ -41,14 +43,14 @@ enum Takes {
 }
 
 impl Takes {
-    /// Appends the requests of a load of so many bytes for each lane.
-    fn requests(
-        &self,
-        kernel: u32,
-        (record, lanes): (&Record, &Lanes),
-        (bytes, line_bytes): (u32, u32),
-        out: &mut Vec<Transaction>,
-    ) {
+    /// Appends the requests of a load.
+    fn requests(&self, load: Load<'_>, line_bytes: u32, out: &mut Vec<Transaction>) {
+        let Load {
+            kernel,
+            record,
+            lanes,
+            bytes,
+        } = load;
         let mask = record.mask;
         let Self::Constants {
             lanes: apart,
@@ -71,7 +73,7 @@ impl Takes {
     }
 }
 
-impl ReadQueue {
+impl ReadonlyQueue {
     pub(crate) fn of_constants(spec: &ConstantsSpec, program: &Program) -> Self {
         let takes = Takes::Constants {
             lanes: spec.lanes,
@@ -81,11 +83,11 @@ impl ReadQueue {
     }
 
     pub(crate) fn of_textures(spec: &TexturesSpec) -> Self {
-        let in_order = (spec.answers == TextureAnswers::InOrder).then(InOrder::default);
-        Self::new(spec.queue(), Takes::Textures(spec.loads), in_order)
+        let reorder = (spec.answers == TextureAnswers::InOrder).then(ReorderQueue::default);
+        Self::new(spec.queue(), Takes::Textures(spec.loads), reorder)
     }
 
-    fn new(spec: QueueSpec, takes: Takes, in_order: Option<InOrder>) -> Self {
+    fn new(spec: QueueSpec, takes: Takes, reorder: Option<ReorderQueue>) -> Self {
         Self {
             unit: LoadStoreUnit::of(
                 spec.queue_depth,
@@ -95,7 +97,7 @@ impl ReadQueue {
             next: 0,
             spec,
             takes,
-            in_order,
+            reorder,
             latency: Histogram::default(),
         }
     }
@@ -103,71 +105,84 @@ impl ReadQueue {
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         self.unit.state(state);
         state.field("next", &mut self.next);
-        if let Some(in_order) = &mut self.in_order {
-            state.field("in_order", in_order);
+        if let Some(reorder) = &mut self.reorder {
+            state.field("reorder", reorder);
         }
         state.tally("latency", &mut self.latency);
     }
 
     /// Whether an access of an instruction to a space takes this path.
-    pub(crate) fn takes(&self, decoded: &Decoded, space: Space) -> bool {
+    pub(crate) fn takes(&self, access: MemoryAccess, space: Space) -> bool {
         let is_of_space = match self.takes {
             Takes::Constants { .. } => matches!(space, Space::Const | Space::Param),
-            Takes::Textures(loads) => space == Space::Global && loads.take(decoded.path),
+            Takes::Textures(loads) => space == Space::Global && loads.take(access.path),
         };
-        is_of_space && decoded.access == Some(RequestKind::Read)
+        is_of_space && access.kind == RequestKind::Read
     }
 
-    /// Whether it is global memory that loads of this path read.
-    pub(crate) fn reads_global_memory(&self) -> bool {
-        matches!(self.takes, Takes::Textures(_))
-    }
-
-    /// Queues a load by a wavefront of a kernel, whose first request may leave at `ready_at`.
-    pub(crate) fn enqueue(
-        &mut self,
-        access: Access,
-        ready_at: Cycle,
-        (kernel, record, lanes): (u32, &Record, &Lanes),
-        bytes: u32,
-    ) {
+    /// Queues a load, whose first request may leave at `ready_at`.
+    pub(super) fn enqueue(&mut self, access: Access, ready_at: Cycle, load: Load<'_>) {
         let Self {
             unit, takes, spec, ..
         } = self;
-        unit.enqueue(access, ready_at, lanes, |lanes, out| {
-            takes.requests(kernel, (record, lanes), (bytes, spec.line_bytes), out);
+        unit.enqueue(access, ready_at, |out| {
+            takes.requests(load, spec.line_bytes, out);
         });
     }
 
-    /// Appends the requests of a load by a wavefront of a kernel.
-    pub(crate) fn requests(
-        &self,
-        kernel: u32,
-        load: (&Record, &Lanes),
-        bytes: u32,
-        out: &mut Vec<Transaction>,
-    ) {
-        let sizes = (bytes, self.spec.line_bytes);
-        self.takes.requests(kernel, load, sizes, out);
+    /// Appends the requests of a load.
+    pub(super) fn requests(&self, load: Load<'_>, out: &mut Vec<Transaction>) {
+        self.takes.requests(load, self.spec.line_bytes, out);
     }
 
-    /// Takes an answer: the first that may go on now.
+    /// Sends what may leave in this cycle.
+    pub(super) fn send(&mut self, ctx: &mut Context<'_>, port: &mut MemMaster) {
+        let reorder = &mut self.reorder;
+        // No access to local memory is among them.
+        self.unit.send(ctx, port, |request| {
+            if let Some(reorder) = reorder {
+                reorder.sent(request.id);
+            }
+        });
+    }
+
+    /// Takes an answer, if one can be taken; the load when it was the last that it waited for.
     ///
     /// # Errors
-    /// No request waits for it.
-    pub(crate) fn arrived(&mut self, response: MemResponse) -> Result<Option<MemResponse>, String> {
-        match &mut self.in_order {
-            None => Ok(Some(response)),
-            Some(in_order) => {
-                in_order.arrived(response)?;
-                Ok(in_order.next())
-            }
+    /// An answer to nothing that was asked.
+    pub(super) fn receive(
+        &mut self,
+        ctx: &mut Context<'_>,
+        port: &mut MemMaster,
+    ) -> Option<Result<Option<CompletedLoad>, String>> {
+        if let Some(response) = self.reorder.as_mut().and_then(ReorderQueue::next) {
+            return Some(self.complete(&response, ctx.cycle()));
         }
+        let response = port.response.pop(ctx)?;
+        let Some(reorder) = &mut self.reorder else {
+            return Some(self.complete(&response, ctx.cycle()));
+        };
+        Some(reorder.arrived(response).map(|()| None))
     }
 
-    /// One more answer that may go on now.
-    pub(crate) fn follows(&mut self) -> Option<MemResponse> {
-        self.in_order.as_mut()?.next()
+    /// An answer goes on to the registers.
+    fn complete(
+        &mut self,
+        response: &MemResponse,
+        now: Cycle,
+    ) -> Result<Option<CompletedLoad>, String> {
+        let Some(access) = self.unit.receive(response)? else {
+            return Ok(None);
+        };
+        self.latency.record(now - access.issued);
+        Ok(Some(CompletedLoad {
+            completed: Completed {
+                access,
+                level: response.level,
+            },
+            writeback_latency: self.spec.writeback_latency,
+            is_global: matches!(self.takes, Takes::Textures(_)),
+        }))
     }
 
     /// Addresses of arguments, of one launch at least: what is checked before it has run has none yet.

@@ -5,17 +5,17 @@ use warpweave_framework::State;
 use crate::compute_unit::limits::WAVEFRONT_SLOTS_MAX;
 
 /// The order of arrival: per slot the mask of older slots.
-pub struct Ages {
+pub struct AgeMatrix {
     older: [u64; WAVEFRONT_SLOTS_MAX as usize],
 }
 
-impl Default for Ages {
+impl Default for AgeMatrix {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Ages {
+impl AgeMatrix {
     /// Nobody has arrived.
     pub fn new() -> Self {
         Self {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn age_is_by_arrival_and_not_by_slot() {
-        let mut ages = Ages::new();
+        let mut ages = AgeMatrix::new();
         for (slot, present) in [(2, 0), (0, 0b100), (1, 0b101)] {
             ages.arrive(slot, present);
         }

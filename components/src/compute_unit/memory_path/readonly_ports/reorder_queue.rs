@@ -1,4 +1,4 @@
-//! Answers in the order of requests.
+//! The reorder queue of a texture port: answers go on in the order of requests.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use crate::memory::MemResponse;
 
 /// Requests whose answers have not gone on, oldest first, with the answers that came early.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct InOrder(VecDeque<(u32, Option<MemResponse>)>);
+pub(crate) struct ReorderQueue(VecDeque<(u32, Option<MemResponse>)>);
 
-impl InOrder {
+impl ReorderQueue {
     /// A request of this number leaves.
     pub(crate) fn sent(&mut self, id: u32) {
         self.0.push_back((id, None));
@@ -38,9 +38,28 @@ impl InOrder {
         let (_, answer) = self.0.pop_front_if(|(_, answer)| answer.is_some())?;
         answer
     }
+}
 
-    /// Numbers of the requests.
-    pub(crate) fn requests(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().map(|(id, _)| *id)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Level, MemRequest};
+
+    fn answer(id: u32) -> MemResponse {
+        MemRequest::read(id, 0, 1).answer(Level::L1)
+    }
+
+    #[test]
+    fn answers_go_on_in_the_order_of_requests() {
+        let mut queue = ReorderQueue::default();
+        for id in [4, 9, 2] {
+            queue.sent(id);
+        }
+        queue.arrived(answer(9)).expect("it was sent");
+        assert_eq!(queue.next(), None);
+        queue.arrived(answer(4)).expect("it was sent");
+        let next: Vec<u32> = std::iter::from_fn(|| queue.next().map(|a| a.id)).collect();
+        assert_eq!(next, [4, 9]);
+        assert!(queue.arrived(answer(9)).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! The built-in ways of choosing.
+//! Schedulers that the compute unit knows, which spare it a dynamic call.
 
 use warpweave_framework::State;
 
-use super::Ages;
+use super::AgeMatrix;
 
-/// A way of choosing that the compute unit knows.
+/// A policy that the compute unit knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuiltIn {
     /// See [`Gto`](super::Gto).
@@ -16,24 +16,23 @@ pub enum BuiltIn {
     Lrr,
 }
 
-/// Whose turn it is at a scheduler with a built-in policy. That of a scheduler with another policy
-/// is not asked.
+/// A scheduler with a built-in policy. Schedulers with other policies have one that nobody asks.
 #[derive(Default)]
-pub(crate) struct Turn {
-    way: BuiltIn,
+pub(crate) struct BuiltInScheduler {
+    policy: BuiltIn,
     /// Bit of the slot that issued last; 0 before the first issue.
     last: u64,
 }
 
-impl Turn {
-    pub(crate) fn new(way: BuiltIn) -> Self {
-        Self { way, last: 0 }
+impl BuiltInScheduler {
+    pub(crate) fn new(policy: BuiltIn) -> Self {
+        Self { policy, last: 0 }
     }
 
     /// Chooses among `ready`, which is not empty.
     #[inline]
-    pub(crate) fn pick(&mut self, ready: u64, ages: &Ages) -> usize {
-        let slot = match self.way {
+    pub(crate) fn pick(&mut self, ready: u64, ages: &AgeMatrix) -> usize {
+        let slot = match self.policy {
             BuiltIn::Gto | BuiltIn::GtoLongLatency => {
                 if ready & self.last == 0 {
                     ages.oldest(ready)
@@ -49,13 +48,13 @@ impl Turn {
 
     /// Bit of the slot that issued last, if the policy stays with it over short stalls.
     #[inline]
-    pub(crate) fn held(&self) -> Option<u64> {
-        (self.way == BuiltIn::GtoLongLatency && self.last != 0).then_some(self.last)
+    pub(crate) fn last_favoured(&self) -> Option<u64> {
+        (self.policy == BuiltIn::GtoLongLatency && self.last != 0).then_some(self.last)
     }
 
     /// The wavefronts of these slots are gone: their successors are not favoured.
     pub(crate) fn forget(&mut self, slots: u64) {
-        if self.way != BuiltIn::Lrr {
+        if self.policy != BuiltIn::Lrr {
             self.last &= !slots;
         }
     }
@@ -84,8 +83,8 @@ mod tests {
     const B: u64 = 2;
     const C: u64 = 4;
 
-    fn ages(order: &[usize]) -> Ages {
-        let mut ages = Ages::new();
+    fn ages(order: &[usize]) -> AgeMatrix {
+        let mut ages = AgeMatrix::new();
         let mut present = 0;
         for &slot in order {
             ages.arrive(slot, present);
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn bas_m11_gto_stays_with_one_wavefront_and_then_takes_the_oldest() {
         let ages = ages(&[0, 1, 2]);
-        let mut turn = Turn::new(BuiltIn::Gto);
+        let mut turn = BuiltInScheduler::new(BuiltIn::Gto);
         let ready = |issue: usize| match issue {
             3..=5 => B | C,
             8.. => A | C,
@@ -112,7 +111,7 @@ mod tests {
     #[test]
     fn a_new_wavefront_does_not_inherit_the_greedy_slot() {
         let ages = ages(&[0, 1, 2]);
-        let mut turn = Turn::new(BuiltIn::Gto);
+        let mut turn = BuiltInScheduler::new(BuiltIn::Gto);
         assert_eq!(turn.pick(C, &ages), 2);
         turn.forget(C);
         assert_eq!(turn.pick(A | B | C, &ages), 0);
@@ -121,7 +120,7 @@ mod tests {
     #[test]
     fn bas_m10_lrr_serves_ready_wavefronts_in_turn() {
         let ages = ages(&[2, 1, 0, 63]);
-        let mut turn = Turn::new(BuiltIn::Lrr);
+        let mut turn = BuiltInScheduler::new(BuiltIn::Lrr);
         let all = A | B | C | 1 << 63;
         let picks = [all, all, A | C, all, all, all, B];
         let order: Vec<_> = picks.iter().map(|&r| turn.pick(r, &ages)).collect();

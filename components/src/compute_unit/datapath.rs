@@ -1,0 +1,449 @@
+//! The datapath: wavefronts, their fetch, and the pipes and memories that execute their instructions.
+
+use warpweave_framework::{Cycle, State};
+use warpweave_trace::{Class, Space};
+
+use super::accounting::issue_counts::IssueCounts;
+use super::config::UnitConfig;
+use super::decoded::{Action, Decoded, MemoryAccess, NO_PIPE};
+use super::front::fetch::InstructionFetch;
+use super::front::wavefront_table::WavefrontTable;
+use super::issue_variant::Variant;
+use super::memory_path::MemoryPath;
+use super::memory_path::coalescer::Coalescing;
+use super::memory_path::load_store::Access;
+use super::memory_path::readonly_ports::Load;
+use super::pipes::Pipes;
+use super::pipes::register_file::Operands;
+use super::scheduler::{Issue, SchedulerView};
+use super::spec::AtomicLanes;
+use crate::memory::RequestKind;
+
+/// Wavefronts and everything that executes their instructions.
+pub(crate) struct Datapath {
+    pub(crate) config: UnitConfig,
+    pub(crate) wavefronts: WavefrontTable,
+    pub(crate) fetch: InstructionFetch,
+    pub(crate) pipes: Pipes,
+    pub(crate) memory: MemoryPath,
+    pub(crate) counts: IssueCounts,
+    /// An error of the trace or of a neighbour, to be reported at the end of the evaluation.
+    failure: Option<String>,
+}
+
+/// The wavefront after an instruction has issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IssueOutcome {
+    /// Goes on to its next record.
+    Continues,
+    /// Pauses.
+    Pauses,
+    /// Waits until its launch has left, and so many cycles.
+    Launches { latency: u32 },
+    /// Waits for the others of its work-group.
+    Waits,
+}
+
+impl Datapath {
+    pub(crate) fn new(config: UnitConfig) -> Self {
+        let UnitConfig {
+            spec,
+            program,
+            decoded,
+        } = &config;
+        Self {
+            wavefronts: WavefrontTable::new(spec.wavefront_slots),
+            fetch: InstructionFetch::new(spec.fetch, &decoded.codes(program), spec.wavefront_slots),
+            pipes: Pipes::new(spec, decoded),
+            memory: MemoryPath::new(spec, program),
+            counts: IssueCounts::default(),
+            failure: None,
+            config,
+        }
+    }
+
+    /// Keeps the first failure of an evaluation.
+    pub(crate) fn fail(&mut self, message: String) {
+        self.failure.get_or_insert(message);
+    }
+
+    #[inline]
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.part("wavefronts", |state| self.wavefronts.state(state));
+        self.fetch.state(state);
+        state.part("pipes", |state| self.pipes.state(state));
+        state.part("memory", |state| self.memory.state(state));
+        state.field("counts", &mut self.counts);
+    }
+
+    /// The next instruction of a wavefront, which is known.
+    #[inline(always)]
+    pub(crate) fn next_instruction(&self, slot: usize) -> &Decoded {
+        &self.config.decoded.instructions[self.wavefronts.slot(slot).next as usize]
+    }
+
+    /// The next instruction of a wavefront as a policy hears of it.
+    pub(crate) fn issue_event(&self, slot: usize) -> Issue {
+        let record = self.wavefronts.slot(slot).record;
+        Issue {
+            slot,
+            class: Class::ALL[usize::from(self.next_instruction(slot).class)],
+            pc: record.pc,
+            is_access: self.wavefronts.masks().next_load_store >> slot & 1 != 0,
+            continues: record.continues,
+        }
+    }
+
+    /// What a policy may know, for a cycle that is under way or about to come.
+    pub(crate) fn view(&self, now: Cycle) -> SchedulerView<'_> {
+        let instructions = self.counts.wavefront_instructions();
+        self.wavefronts
+            .view(now, self.memory.is_full(), instructions)
+    }
+
+    /// Wavefronts whose next instruction needs the local memory or a place in the load/store queue, as far as these take
+    /// nothing in cycle `now`.
+    #[inline(always)]
+    pub(crate) fn blocked_by_memories(&self, now: Cycle) -> u64 {
+        let mut behind = 0;
+        if self.pipes.local_memory.is_busy(now) {
+            behind = self.wavefronts.masks().next_local;
+        }
+        if self.memory.is_full() {
+            behind |= self.next_queues();
+        }
+        behind
+    }
+
+    /// Wavefronts whose next instruction needs a place in the load/store queue.
+    #[inline]
+    pub(crate) fn next_queues(&self) -> u64 {
+        let masks = self.wavefronts.masks();
+        if self.memory.queues_local() {
+            masks.next_load_store | masks.next_local
+        } else {
+            masks.next_load_store
+        }
+    }
+
+    /// Wavefronts whose next instruction accesses a memory.
+    #[inline]
+    pub(crate) fn next_accesses(&self) -> u64 {
+        let masks = self.wavefronts.masks();
+        masks.next_load_store | masks.next_local | self.memory.readonly.next()
+    }
+
+    /// Wavefronts that could issue, or wait for something that does not take long.
+    pub(crate) fn short_stalls(&self) -> u64 {
+        let masks = self.wavefronts.masks();
+        let mut short = masks.open();
+        if self.memory.is_full() {
+            short &= !self.next_queues();
+        }
+        short &= !self.memory.readonly.blocked_by_full_queue();
+        short | masks.paused | masks.fetched & masks.hazard & !masks.hazard_memory
+    }
+
+    /// Whether the register file may keep one of these wavefronts of a scheduler back in cycle `now` or later, by
+    /// what has issued.
+    #[inline]
+    pub(crate) fn register_file_decides(
+        &self,
+        scheduler: usize,
+        wavefronts: u64,
+        now: Cycle,
+    ) -> bool {
+        let file = self.pipes.register_file.as_ref();
+        file.is_some_and(|file| file.may_block(scheduler, now, || self.have_results(wavefronts)))
+    }
+
+    /// Whether the next instruction of one of these wavefronts, which is known, has a result.
+    pub(crate) fn have_results(&self, wavefronts: u64) -> bool {
+        let mut left = wavefronts;
+        while left != 0 {
+            let slot = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if self.next_instruction(slot).has_result {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Those of a scheduler's `wavefronts`, whose next instruction is known, that the register file keeps from issuing in
+    /// cycle `now`.
+    #[inline(never)]
+    pub(crate) fn blocked_by_register_file(
+        &self,
+        scheduler: usize,
+        wavefronts: u64,
+        now: Cycle,
+    ) -> u64 {
+        let Some(file) = &self.pipes.register_file else {
+            return 0;
+        };
+        file.blocked(scheduler, wavefronts, now, |slot| {
+            let decoded = self.next_instruction(slot);
+            Operands {
+                sources: self.config.decoded.sources(decoded),
+                result_latency: decoded.has_result.then_some(decoded.latency),
+            }
+        })
+    }
+
+    /// Makes the next record of a wavefront the one to issue; false when there is none.
+    #[inline(always)]
+    pub(crate) fn advance<V: Variant>(&mut self, slot: usize, now: Cycle) -> bool {
+        let Self {
+            config,
+            wavefronts,
+            fetch,
+            pipes,
+            memory,
+            ..
+        } = self;
+        let readonly = &mut memory.readonly;
+        if !wavefronts.advance::<V>(slot, config, readonly, &mut pipes.wheel, now) {
+            return false;
+        }
+        if V::FETCH
+            && let Some(is_there) = fetch.advance(slot, wavefronts.slot(slot).record.pc)
+        {
+            wavefronts.note_instruction(slot, is_there);
+        }
+        true
+    }
+
+    /// Issues the next record of a wavefront through the pipes of a scheduler.
+    #[inline(always)]
+    pub(crate) fn issue<V: Variant>(
+        &mut self,
+        slot: usize,
+        scheduler: usize,
+        now: Cycle,
+    ) -> IssueOutcome {
+        let (wavefront, masks) = self.wavefronts.issuing(slot);
+        let decoded = &self.config.decoded.instructions[wavefront.next as usize];
+        self.counts.threads(wavefront.record.mask);
+        if decoded.pipe != NO_PIPE {
+            let pipe = usize::from(decoded.pipe);
+            let until = now + u64::from(decoded.interval);
+            self.pipes.classes[scheduler].occupy(pipe, until);
+            masks.enter_pipe(1 << slot, pipe);
+        }
+        if !V::LIMITED && decoded.computes {
+            self.counts.instruction(decoded.class);
+            let at = now + u64::from(decoded.latency);
+            wavefront.write_at(at, &decoded.writes, &mut self.pipes.wheel);
+            return IssueOutcome::Continues;
+        }
+        self.issue_other::<V>(slot, now)
+    }
+
+    /// Issues the next record of a wavefront, which may be of any kind.
+    #[inline(never)]
+    fn issue_other<V: Variant>(&mut self, slot: usize, now: Cycle) -> IssueOutcome {
+        let wavefront = self.wavefronts.slot_mut(slot);
+        let decoded = &self.config.decoded.instructions[wavefront.next as usize];
+        if wavefront.record.continues {
+            self.counts.part(decoded.unit);
+        } else {
+            self.counts.instruction(decoded.class);
+        }
+        let (latency, has_result) = (decoded.latency, decoded.has_result);
+        let mut wait = 0;
+        if V::LIMITED
+            && let Some(file) = &mut self.pipes.register_file
+        {
+            wait = file.read(slot, self.config.decoded.sources(decoded), now);
+            if has_result {
+                file.write(now + u64::from(latency + wait));
+            }
+        }
+        if let Some(access) = decoded.access {
+            if V::LIMITED {
+                self.note_access(slot, now);
+                if self.access_readonly(slot, access, wait, now) {
+                    return IssueOutcome::Continues;
+                }
+            }
+            self.access(slot, access, wait, now);
+            return IssueOutcome::Continues;
+        }
+        if has_result {
+            let at = now + u64::from(latency + wait);
+            wavefront.write_at(at, &decoded.writes, &mut self.pipes.wheel);
+        }
+        match decoded.action {
+            Action::Launch => return IssueOutcome::Launches { latency },
+            Action::Barrier if wavefront.record.mask != 0 => return IssueOutcome::Waits,
+            Action::Branch | Action::Fence if latency > 1 => {}
+            Action::Exit => {}
+            _ => return IssueOutcome::Continues,
+        }
+        self.wavefronts
+            .pause(slot, latency, &mut self.pipes.wheel, now);
+        IssueOutcome::Pauses
+    }
+
+    /// An access to a memory issues, if the wavefront has such: of a limit on them it takes its part.
+    fn note_access(&mut self, slot: usize, now: Cycle) {
+        if self.memory.limits_issue() && self.next_accesses() >> slot & 1 != 0 {
+            self.memory.note_issue(now);
+        }
+    }
+
+    /// Carries out the memory side of the wavefront's record, whose last operand is read `wait` cycles late.
+    #[inline(always)]
+    fn access(&mut self, slot: usize, access: MemoryAccess, wait: u32, now: Cycle) {
+        let bit = 1_u64 << slot;
+        let spec = &self.config.spec;
+        let operands = wait + spec.operand_latency;
+        let latency = if self.wavefronts.takes_local_memory(bit) {
+            let wavefront = self.wavefronts.slot(slot);
+            let is_atomic = access.kind == RequestKind::Atomic;
+            let (mask, bytes) = (wavefront.record.mask, u32::from(access.bytes));
+            let memory = &mut self.pipes.local_memory;
+            let cycles = memory.conflict_cycles(&wavefront.lanes, mask, bytes, is_atomic);
+            if self.memory.queues_local() {
+                self.queue_local(slot, access.kind, cycles, wait, now);
+                return;
+            }
+            memory.occupy(now + u64::from(wait + cycles));
+            spec.local_memory.latency + operands + cycles - 1
+        } else if self.wavefronts.takes_load_store(bit) {
+            self.access_memory(slot, access, wait, now);
+            return;
+        } else if self.wavefronts.slot(slot).touches_memory() {
+            spec.constant_latency + operands
+        } else {
+            self.next_instruction(slot).latency + wait
+        };
+        let wavefront = self.wavefronts.slot_mut(slot);
+        let decoded = &self.config.decoded.instructions[wavefront.next as usize];
+        if decoded.has_writes {
+            let at = now + u64::from(latency);
+            wavefront.write_at(at, &decoded.writes, &mut self.pipes.wheel);
+        }
+    }
+
+    /// Hands an access to local memory to the load/store unit, which serves it for `cycles`.
+    #[inline(never)]
+    fn queue_local(&mut self, slot: usize, kind: RequestKind, cycles: u32, wait: u32, now: Cycle) {
+        let wavefront = self.wavefronts.slot_mut(slot);
+        let index = wavefront.next;
+        let decoded = &self.config.decoded.instructions[index as usize];
+        let source = wavefront.source(self.config.spec.index, slot);
+        let access = Access::new(source, index, now, kind, 0);
+        let ready_at = now + u64::from(decoded.latency + wait);
+        self.memory.enqueue_local(access, ready_at, cycles);
+        wavefront.begin_local_access(decoded.has_writes.then_some(&decoded.writes));
+    }
+
+    /// An access to local memory begins to be served.
+    pub(crate) fn serve_local(&mut self, access: &Access, now: Cycle) {
+        let decoded = &self.config.decoded;
+        let instruction = &decoded.instructions[access.instruction as usize];
+        if !instruction.has_writes {
+            return;
+        }
+        // Both are counted from issue; the specification has local memory last longer.
+        let spec = &self.config.spec;
+        let (local, before) = (spec.local_memory.latency, instruction.latency);
+        let latency = local + spec.operand_latency - before + access.local_cycles - 1;
+        let slot = usize::from(access.source.wavefront_slot);
+        let wheel = &mut self.pipes.wheel;
+        let wavefront = self.wavefronts.slot_mut(slot);
+        wavefront.write_at(now + u64::from(latency), &instruction.writes, wheel);
+        self.wavefronts.look_again(slot, decoded, wheel, now);
+    }
+
+    /// Hands an access to the load/store unit.
+    #[inline(never)]
+    fn access_memory(&mut self, slot: usize, access: MemoryAccess, wait: u32, now: Cycle) {
+        let wavefront = self.wavefronts.slot(slot);
+        let record = wavefront.record;
+        let is_private = record.space == Space::Local;
+        if is_private && let Some(message) = self.private_violation(slot, access.bytes) {
+            self.fail(message);
+            return;
+        }
+        let MemoryAccess {
+            kind, bytes, flags, ..
+        } = access;
+        let UnitConfig { spec, decoded, .. } = &self.config;
+        let wavefront = self.wavefronts.slot_mut(slot);
+        let index = wavefront.next;
+        let decoded = &decoded.instructions[index as usize];
+        let coalescing =
+            if kind == RequestKind::Atomic && spec.load_store.atomics == AtomicLanes::Apart {
+                Coalescing::PerUpdate
+            } else if is_private {
+                let region = spec.private_memory.base + spec.private_region(slot as u32);
+                Coalescing::Private { region }
+            } else {
+                Coalescing::Lines
+            };
+        let source = wavefront.source(spec.index, slot);
+        let queued = Access::new(source, index, now, kind, flags);
+        let ready_at = now + u64::from(decoded.latency + wait);
+        let (lanes, bytes) = (&wavefront.lanes, u32::from(bytes));
+        self.memory
+            .enqueue(queued, ready_at, &record, lanes, bytes, coalescing);
+        let writes = decoded.has_writes.then_some(&decoded.writes);
+        wavefront.begin_access(kind.carries_data(), writes);
+    }
+
+    /// Hands the wavefront's record to the read-only port that it takes; whether it takes one.
+    fn access_readonly(
+        &mut self,
+        slot: usize,
+        access: MemoryAccess,
+        wait: u32,
+        now: Cycle,
+    ) -> bool {
+        let bit = 1_u64 << slot;
+        let readonly = &mut self.memory.readonly;
+        if readonly.next() & bit == 0 {
+            return false;
+        }
+        let wavefront = self.wavefronts.slot_mut(slot);
+        let index = wavefront.next;
+        let decoded = &self.config.decoded.instructions[index as usize];
+        let source = wavefront.source(self.config.spec.index, slot);
+        let queued = Access::new(source, index, now, RequestKind::Read, access.flags);
+        let ready_at = now + u64::from(decoded.latency + wait);
+        let load = Load {
+            kernel: wavefront.place.kernel,
+            record: &wavefront.record,
+            lanes: &wavefront.lanes,
+            bytes: u32::from(access.bytes),
+        };
+        readonly.enqueue(bit, queued, ready_at, load);
+        wavefront.begin_access(false, decoded.has_writes.then_some(&decoded.writes));
+        true
+    }
+
+    /// Tells of a record that leaves its threads' private memory.
+    fn private_violation(&self, slot: usize, bytes: u8) -> Option<String> {
+        let wavefront = self.wavefronts.slot(slot);
+        let record = wavefront.record;
+        let bytes = u64::from(bytes);
+        let size = u64::from(self.config.spec.private_memory.bytes_per_thread);
+        let (lane, offset) = wavefront
+            .lanes
+            .iter(record.mask)
+            .find(|(_, offset)| offset.checked_add(bytes).is_none_or(|end| end > size))?;
+        let kernel = &self.config.program.kernels[wavefront.place.kernel as usize];
+        Some(format!(
+            "instruction {} of kernel {} accesses {bytes} bytes at offset {offset:#x} of lane \
+             {lane}'s private memory, which has {size} bytes; raise \
+             private_memory.bytes_per_thread of the compute unit",
+            record.pc, kernel.code.name
+        ))
+    }
+}

@@ -1,0 +1,389 @@
+//! The wavefront slots, and one bit per slot for what its wavefront does or waits for.
+//!
+//! ```text
+//!   place ──► paused ──► fetched ──► (issue) ──► fetched with the next record, paused, barrier or ended
+//!                          │ of these: hazard, fence, starved hold a wavefront back; the others are open
+//! ```
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State};
+use warpweave_trace::{Class, Space};
+
+use super::scoreboard::{Hazard, UNKNOWN};
+use super::wavefront::Wavefront;
+use crate::compute_unit::accounting::IssueSlot;
+use crate::compute_unit::config::UnitConfig;
+use crate::compute_unit::decoded::{Action, DecodedProgram, NO_PIPE};
+use crate::compute_unit::issue_variant::Variant;
+use crate::compute_unit::memory_path::readonly_ports::ReadonlyPorts;
+use crate::compute_unit::pipes::wheel::{Event, Wheel};
+use crate::compute_unit::scheduler::{AgeMatrix, SchedulerView};
+
+/// One bit per wavefront slot.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Masks {
+    /// Taken by a resident work-group.
+    pub(crate) present: u64,
+    /// The next record is known and only registers, stores or units can hold it back.
+    pub(crate) fetched: u64,
+    /// Held back by the scoreboard; and those of them that wait for memory.
+    pub(crate) hazard: u64,
+    pub(crate) hazard_memory: u64,
+    /// At a fence, waiting for stores.
+    pub(crate) fence: u64,
+    /// Of those whose next record is known, the instruction is not in the buffer; others may have the bit.
+    pub(crate) starved: u64,
+    /// At a barrier.
+    pub(crate) barrier: u64,
+    /// Waiting for a time: start, branch, barrier release, exit.
+    pub(crate) paused: u64,
+    /// No record left.
+    pub(crate) ended: u64,
+    /// The next record needs the load/store queue, or the local memory.
+    pub(crate) next_load_store: u64,
+    pub(crate) next_local: u64,
+    /// The next record needs a pipe; by class, those whose next record needs its pipe.
+    pub(crate) next_pipe: u64,
+    pub(crate) next_of_pipe: [u64; Class::COUNT],
+}
+
+impl Masks {
+    /// Wavefronts that can issue as far as they are concerned.
+    #[inline]
+    pub(crate) fn open(&self) -> u64 {
+        self.fetched & !(self.hazard | self.fence | self.starved)
+    }
+
+    /// An instruction of a wavefront, given by its bit, goes to a pipe.
+    #[inline(always)]
+    pub(crate) fn enter_pipe(&mut self, bit: u64, pipe: usize) {
+        self.next_of_pipe[pipe] &= !bit;
+        self.next_pipe &= !bit;
+    }
+
+    /// Notes what holds back the next instruction of a wavefront, given by its bit, of which nothing is noted.
+    #[inline(always)]
+    fn note_hazard(&mut self, hazard: Hazard, bit: u64, wheel: &mut Wheel) {
+        match hazard {
+            Hazard::None => {}
+            Hazard::Pipeline(at) => {
+                self.hazard |= bit;
+                if at != UNKNOWN {
+                    wheel.wait(at, bit);
+                }
+            }
+            Hazard::Memory => {
+                self.hazard |= bit;
+                self.hazard_memory |= bit;
+            }
+        }
+    }
+
+    /// The reason nearest to issuing why none of `mine`, which are there and of which none is held back, could
+    /// issue: each waits for something of its own.
+    #[inline]
+    pub(crate) fn stall<V: Variant>(&self, mine: u64) -> IssueSlot {
+        if mine == 0 {
+            IssueSlot::NoWavefront
+        } else if V::FETCH && mine & self.fetched & self.starved & !(self.hazard | self.fence) != 0
+        {
+            IssueSlot::Fetch
+        } else if mine & self.hazard & !self.hazard_memory != 0 {
+            IssueSlot::Scoreboard
+        } else if mine & (self.hazard | self.fence) != 0 {
+            IssueSlot::Memory
+        } else if mine & self.paused != 0 {
+            IssueSlot::Control
+        } else if mine & self.barrier != 0 {
+            IssueSlot::Barrier
+        } else {
+            IssueSlot::Ended
+        }
+    }
+
+    /// Why a wavefront cannot issue, by what is known of it alone. One that competes for a scheduler
+    /// or a pipe waits for nothing of its own.
+    pub(crate) fn wait_reason(&self, slot: u32) -> Option<&'static str> {
+        let reasons = [
+            (self.ended, "drains"),
+            (self.barrier, "barrier"),
+            (self.paused, "fixed latency"),
+            (self.fence, "fence"),
+            (self.hazard & self.hazard_memory, "memory"),
+            (self.hazard, "scoreboard"),
+            (self.fetched & self.starved, "fetch"),
+        ];
+        let mut reasons = reasons.into_iter();
+        let found = reasons.find(|(mask, _)| mask >> slot & 1 != 0);
+        found.map(|(_, reason)| reason)
+    }
+}
+
+/// The wavefront slots of a unit.
+pub(crate) struct WavefrontTable {
+    /// Grows to the slots that were ever taken.
+    slots: Vec<Wavefront>,
+    masks: Masks,
+    ages: AgeMatrix,
+}
+
+impl WavefrontTable {
+    pub(crate) fn new(slots: u32) -> Self {
+        Self {
+            slots: Vec::with_capacity(slots as usize),
+            masks: Masks::default(),
+            ages: AgeMatrix::new(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
+    #[inline(always)]
+    pub(crate) fn ages(&self) -> &AgeMatrix {
+        &self.ages
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(&self, slot: usize) -> &Wavefront {
+        &self.slots[slot]
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot_mut(&mut self, slot: usize) -> &mut Wavefront {
+        &mut self.slots[slot]
+    }
+
+    /// A wavefront that issues, and the masks.
+    #[inline(always)]
+    pub(crate) fn issuing(&mut self, slot: usize) -> (&mut Wavefront, &mut Masks) {
+        (&mut self.slots[slot], &mut self.masks)
+    }
+
+    /// Puts a wavefront, which is paused, into the lowest free slot, of which there is one.
+    pub(crate) fn place(&mut self, wavefront: Wavefront) -> usize {
+        let free = (!self.masks.present).trailing_zeros() as usize;
+        self.ages.arrive(free, self.masks.present);
+        self.masks.present |= 1 << free;
+        self.masks.paused |= 1 << free;
+        // The lowest free slot is either used again or the first one never used.
+        if free < self.slots.len() {
+            self.slots[free] = wavefront;
+        } else {
+            self.slots.push(wavefront);
+        }
+        free
+    }
+
+    /// Frees the slots of a work-group.
+    pub(crate) fn remove(&mut self, slots: u64) {
+        self.masks.present &= !slots;
+        self.masks.ended &= !slots;
+    }
+
+    /// Lets a wavefront do nothing for so many cycles.
+    pub(crate) fn pause(&mut self, slot: usize, cycles: u32, wheel: &mut Wheel, now: Cycle) {
+        self.suspend(slot);
+        let event = Event::Resume { slot: slot as u8 };
+        wheel.push(now, u64::from(cycles), event);
+    }
+
+    /// Lets a wavefront do nothing until it is resumed.
+    pub(crate) fn suspend(&mut self, slot: usize) {
+        self.masks.fetched &= !(1 << slot);
+        self.masks.paused |= 1 << slot;
+    }
+
+    /// A paused wavefront goes on; it wants its next record.
+    pub(crate) fn resume(&mut self, slot: usize) {
+        self.masks.paused &= !(1 << slot);
+        self.masks.fetched |= 1 << slot;
+    }
+
+    /// A wavefront waits at a barrier.
+    pub(crate) fn wait_at_barrier(&mut self, slot: usize) {
+        self.masks.fetched &= !(1 << slot);
+        self.masks.barrier |= 1 << slot;
+    }
+
+    /// Lets those of `slots` that wait at a barrier go on after so many cycles.
+    pub(crate) fn release_barrier(
+        &mut self,
+        slots: u64,
+        cycles: u32,
+        wheel: &mut Wheel,
+        now: Cycle,
+    ) {
+        let mut waiting = self.masks.barrier & slots;
+        self.masks.barrier &= !waiting;
+        while waiting != 0 {
+            let slot = waiting.trailing_zeros() as usize;
+            waiting &= waiting - 1;
+            self.pause(slot, cycles, wheel, now);
+        }
+    }
+
+    /// A wavefront has no record left.
+    pub(crate) fn end(&mut self, slot: usize) {
+        let bit = 1_u64 << slot;
+        self.masks.fetched &= !bit;
+        self.masks.ended |= bit;
+    }
+
+    /// Makes the next record of a wavefront, which is among those fetched and of which nothing else
+    /// is noted, the one to issue; false when there is none.
+    #[inline(always)]
+    pub(crate) fn advance<V: Variant>(
+        &mut self,
+        slot: usize,
+        config: &UnitConfig,
+        readonly: &mut ReadonlyPorts,
+        wheel: &mut Wheel,
+        now: Cycle,
+    ) -> bool {
+        let bit = 1_u64 << slot;
+        let wavefront = &mut self.slots[slot];
+        let kernel = wavefront.place.kernel;
+        if !wavefront.advance(|| &*config.program.kernels[kernel as usize]) {
+            return false;
+        }
+        let decoded = &config.decoded.instructions[wavefront.next as usize];
+        if !decoded.is_free {
+            if decoded.pipe != NO_PIPE {
+                self.masks.next_of_pipe[usize::from(decoded.pipe)] |= bit;
+                self.masks.next_pipe |= bit;
+            }
+            match decoded.action {
+                Action::Memory if wavefront.touches_memory() => match wavefront.record.space {
+                    space
+                        if V::LIMITED
+                            && let Some(access) = decoded.access
+                            && readonly.note_next(bit, access, space) => {}
+                    Space::Global | Space::Local => self.masks.next_load_store |= bit,
+                    Space::Shared => self.masks.next_local |= bit,
+                    _ => {}
+                },
+                Action::Fence if wavefront.has_stores() => self.masks.fence |= bit,
+                _ => {}
+            }
+        }
+        let hazard = wavefront.scoreboard.hazard(&decoded.uses, now);
+        self.masks.note_hazard(hazard, bit, wheel);
+        true
+    }
+
+    /// Notes whether the next instruction of a wavefront is in its buffer.
+    #[inline]
+    pub(crate) fn note_instruction(&mut self, slot: usize, is_there: bool) {
+        self.masks.starved = self.masks.starved & !(1 << slot) | u64::from(!is_there) << slot;
+    }
+
+    /// Whether a wavefront that issues, given by its bit, accesses local memory.
+    #[inline(always)]
+    pub(crate) fn takes_local_memory(&mut self, bit: u64) -> bool {
+        let takes = self.masks.next_local & bit != 0;
+        self.masks.next_local &= !bit;
+        takes
+    }
+
+    /// Whether a wavefront that issues, given by its bit, accesses the load/store queue.
+    #[inline(always)]
+    pub(crate) fn takes_load_store(&mut self, bit: u64) -> bool {
+        let takes = self.masks.next_load_store & bit != 0;
+        self.masks.next_load_store &= !bit;
+        takes
+    }
+
+    /// The operands of these wavefronts are there.
+    #[inline(always)]
+    pub(crate) fn operands_came(&mut self, ready: u64) {
+        self.masks.hazard &= !ready;
+    }
+
+    /// Memory has written the registers of an instruction; whether the wavefront waited for memory
+    /// and does not any more.
+    pub(crate) fn write_back(
+        &mut self,
+        slot: usize,
+        instruction: u32,
+        decoded: &DecodedProgram,
+        wheel: &mut Wheel,
+        now: Cycle,
+    ) -> bool {
+        let writes = &decoded.instructions[instruction as usize].writes;
+        self.slots[slot].scoreboard.release(&writes.registers);
+        self.look_again(slot, decoded, wheel, now)
+    }
+
+    /// Looks again at what holds back a wavefront, after that changed; whether that was memory and is
+    /// not any more.
+    pub(crate) fn look_again(
+        &mut self,
+        slot: usize,
+        decoded: &DecodedProgram,
+        wheel: &mut Wheel,
+        now: Cycle,
+    ) -> bool {
+        let bit = 1_u64 << slot;
+        if self.masks.hazard & bit == 0 {
+            return false;
+        }
+        let waited = self.masks.hazard_memory & bit;
+        self.masks.hazard &= !bit;
+        self.masks.hazard_memory &= !bit;
+        let wavefront = &mut self.slots[slot];
+        let uses = &decoded.instructions[wavefront.next as usize].uses;
+        let hazard = wavefront.scoreboard.hazard(uses, now);
+        self.masks.note_hazard(hazard, bit, wheel);
+        waited & !self.masks.hazard_memory != 0
+    }
+
+    /// One access less is under way for a wavefront; whether it has ended and that was the last.
+    #[inline]
+    pub(crate) fn end_access(&mut self, slot: usize) -> bool {
+        self.slots[slot].end_access() && self.masks.ended >> slot & 1 != 0
+    }
+
+    /// A store of a wavefront is answered; whether a fence goes on with that.
+    pub(crate) fn answer_store(&mut self, slot: usize) -> bool {
+        let goes_on = self.slots[slot].answer_store() && self.masks.fence >> slot & 1 != 0;
+        if goes_on {
+            self.masks.fence &= !(1 << slot);
+        }
+        goes_on
+    }
+
+    /// What a scheduler's policy may know of the wavefronts, for a cycle that is under way or about to come.
+    pub(crate) fn view(
+        &self,
+        now: Cycle,
+        load_store_is_full: bool,
+        instructions: u64,
+    ) -> SchedulerView<'_> {
+        let masks = &self.masks;
+        SchedulerView {
+            now,
+            present: masks.present,
+            open: masks.open(),
+            waits_for_memory: masks.hazard & masks.hazard_memory | masks.fence,
+            waits_for_result: masks.hazard & !masks.hazard_memory,
+            waits_for_control: masks.paused
+                | masks.fetched & masks.starved & !(masks.hazard | masks.fence),
+            at_barrier: masks.barrier,
+            ended: masks.ended,
+            next_is_access: masks.next_load_store,
+            load_store_is_full,
+            instructions,
+            ages: &self.ages,
+        }
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.field("slots", &mut self.slots);
+        state.field("masks", &mut self.masks);
+        state.part("ages", |state| self.ages.state(state));
+        state.check("ages", || self.ages.check());
+    }
+}

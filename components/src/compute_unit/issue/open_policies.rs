@@ -1,0 +1,196 @@
+//! Schedulers whose policies are not built in: events that they see, and questions that they answer.
+
+use warpweave_framework::{Context, Cycle, InPort, Ports, State, Statistics, Unfit};
+
+use crate::compute_unit::accounting::IssueSlot;
+use crate::compute_unit::datapath::Datapath;
+use crate::compute_unit::scheduler::{SchedulerView, Throttled, WavefrontScheduler};
+use crate::memory::{CacheEvent, RequestKind};
+
+/// Cycles that a policy names in vain before its unit goes on without sleep.
+const STEPS_MAX: u32 = 16;
+
+/// The policy of one scheduler.
+struct OpenScheduler {
+    policy: Box<dyn WavefrontScheduler>,
+    /// Why it issues nothing, as it was told last; none after an issue.
+    told: Option<IssueSlot>,
+}
+
+/// The policies of all schedulers, none in a unit whose policies are built in, and the wire by which the
+/// first-level cache tells them events.
+pub(crate) struct OpenPolicies {
+    schedulers: Vec<OpenScheduler>,
+    locality: InPort<CacheEvent>,
+}
+
+impl OpenPolicies {
+    pub(crate) fn new(policies: Vec<Box<dyn WavefrontScheduler>>) -> Self {
+        let open = |policy| OpenScheduler { policy, told: None };
+        Self {
+            schedulers: policies.into_iter().map(open).collect(),
+            locality: InPort::new(),
+        }
+    }
+
+    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.optional(|ports| ports.input("locality", &mut self.locality));
+    }
+
+    /// Whether the first-level cache tells events.
+    #[inline]
+    pub(crate) fn hears_cache(&self) -> bool {
+        self.locality.is_connected()
+    }
+
+    /// Whether the policies are not built in.
+    #[inline]
+    pub(crate) fn are_there(&self) -> bool {
+        !self.schedulers.is_empty()
+    }
+
+    /// Tells or asks every policy something.
+    pub(crate) fn notify(
+        &mut self,
+        datapath: &Datapath,
+        now: Cycle,
+        tell: impl Fn(&mut dyn WavefrontScheduler, &SchedulerView<'_>),
+    ) {
+        if self.schedulers.is_empty() {
+            return;
+        }
+        let view = datapath.view(now);
+        for scheduler in &mut self.schedulers {
+            tell(&mut *scheduler.policy, &view);
+        }
+    }
+
+    /// Takes the events of the first-level cache; built-in policies do not want to know.
+    pub(crate) fn take_cache_events(&mut self, ctx: &mut Context<'_>, datapath: &Datapath) {
+        while let Some(event) = self.locality.pop(ctx) {
+            self.notify(datapath, ctx.cycle(), |policy, view| {
+                policy.event(&event, view);
+            });
+        }
+    }
+
+    /// Wavefronts that could issue in cycle `now` but for the policy of their scheduler.
+    pub(crate) fn throttled(&self, scheduler: usize, datapath: &Datapath, now: Cycle) -> u64 {
+        let policy = &self.schedulers[scheduler].policy;
+        let Throttled { all, loads } = policy.throttled(&datapath.view(now));
+        let masks = datapath.wavefronts.masks();
+        let mut held = all;
+        let mut accesses = loads & !all & masks.open() & masks.next_load_store;
+        while accesses != 0 {
+            let slot = accesses.trailing_zeros() as usize;
+            accesses &= accesses - 1;
+            let access = datapath.next_instruction(slot).access;
+            if access.is_some_and(|access| access.kind == RequestKind::Read) {
+                held |= 1 << slot;
+            }
+        }
+        held & masks.open()
+    }
+
+    /// Lets the policy choose, and tells it that what it chose issues.
+    ///
+    /// # Errors
+    /// The slot that it chose is not one that can issue. Then that and a slot to go on with.
+    pub(crate) fn pick(
+        &mut self,
+        scheduler: usize,
+        ready: u64,
+        datapath: &Datapath,
+        now: Cycle,
+    ) -> (usize, Option<usize>) {
+        let view = datapath.view(now);
+        let OpenScheduler { policy, told } = &mut self.schedulers[scheduler];
+        let picked = policy.pick(ready, &view);
+        let is_ready = picked < u64::BITS as usize && ready >> picked & 1 != 0;
+        let slot = if is_ready {
+            picked
+        } else {
+            ready.trailing_zeros() as usize
+        };
+        policy.issued(&datapath.issue_event(slot), &view);
+        *told = None;
+        (slot, (!is_ready).then_some(picked))
+    }
+
+    /// Tells the policy why nothing issues, unless it knows.
+    pub(crate) fn stall(
+        &mut self,
+        scheduler: usize,
+        why: IssueSlot,
+        datapath: &Datapath,
+        now: Cycle,
+    ) {
+        let OpenScheduler { policy, told } = &mut self.schedulers[scheduler];
+        if *told != Some(why) {
+            policy.stalled(why, &datapath.view(now));
+            *told = Some(why);
+        }
+    }
+
+    /// Whether the policy does not know that nothing issues because of `why`.
+    pub(crate) fn is_news(&self, scheduler: usize, why: IssueSlot) -> bool {
+        self.schedulers[scheduler].told != Some(why)
+    }
+
+    /// The first cycle after `now` in which a policy holds back other wavefronts than in `now`, if
+    /// nothing happens until then; the next one if that cannot be said.
+    ///
+    /// Cycles in which a policy only might have changed its mind are passed over. A unit that is kept
+    /// awake could tell them from the others, and would account for its time differently.
+    pub(crate) fn held_back_changes(&self, datapath: &Datapath, now: Cycle) -> Option<Cycle> {
+        let changes = |scheduler: usize| {
+            let held = self.throttled(scheduler, datapath, now);
+            let mut cycle = now;
+            for _ in 0..STEPS_MAX {
+                let policy = &self.schedulers[scheduler].policy;
+                let next = policy.throttle_changes(&datapath.view(cycle))?;
+                cycle = next.max(cycle + 1);
+                if self.throttled(scheduler, datapath, cycle) != held {
+                    return Some(cycle);
+                }
+            }
+            Some(now + 1)
+        };
+        (0..self.schedulers.len()).filter_map(changes).min()
+    }
+
+    /// Fails where a policy called `name` needs events of the first-level cache and gets none.
+    pub(crate) fn check_wires(&self, name: &str) -> Result<(), Unfit> {
+        let needs = |scheduler: &OpenScheduler| scheduler.policy.needs_cache_events();
+        if self.locality.is_connected() || !self.schedulers.iter().any(needs) {
+            return Ok(());
+        }
+        let message = format!(
+            "{name} goes by what the first-level cache tells, but the port `locality` is not connected; \
+             wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`"
+        );
+        Err(Unfit::at("scheduler", message))
+    }
+
+    pub(crate) fn report(&self, statistics: &mut Statistics<'_>) {
+        for (number, scheduler) in self.schedulers.iter().enumerate() {
+            let policy = &scheduler.policy;
+            if self.schedulers.len() == 1 {
+                policy.statistics(statistics);
+            } else {
+                let name = format!("scheduler{number}");
+                statistics.under(&name, |statistics| {
+                    policy.statistics(statistics);
+                });
+            }
+        }
+    }
+
+    /// Names the state of one scheduler's policy, which is called `name`.
+    pub(crate) fn state(&mut self, scheduler: usize, name: &str, state: &mut State<'_>) {
+        if let Some(OpenScheduler { policy, told }) = self.schedulers.get_mut(scheduler) {
+            state.field("told", told);
+            state.part(name, |state| policy.state(state));
+        }
+    }
+}

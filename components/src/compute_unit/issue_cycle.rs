@@ -1,0 +1,146 @@
+//! Issue in one cycle: every scheduler in turn, and the consequences of what it issues.
+
+use warpweave_framework::Cycle;
+
+use super::ComputeUnit;
+use super::accounting::IssueSlot;
+use super::datapath::IssueOutcome;
+use super::issue_variant::Variant;
+use super::work_groups::device_launches::PendingLaunch;
+use crate::launch::{DeviceLaunch, Predictions};
+
+impl ComputeUnit {
+    /// Lets every scheduler issue; whether any did.
+    #[inline(always)]
+    pub(super) fn issue<V: Variant>(&mut self, now: Cycle) -> bool {
+        if self
+            .schedulers
+            .settle::<V>(&self.datapath, &mut self.accounting, now)
+        {
+            return false;
+        }
+        let mut issued = false;
+        let mut open = self.datapath.wavefronts.masks().open();
+        let count = self.schedulers.count();
+        let mut scheduler = self.schedulers.first(now);
+        for _ in 0..count {
+            let slot = if V::LIMITED {
+                self.issue_limited::<V>(scheduler, &mut open, now)
+            } else {
+                self.issue_built_in::<V>(scheduler, &mut open, now)
+            };
+            issued |= slot == IssueSlot::Issued;
+            self.accounting.charge(scheduler, slot, now);
+            scheduler += 1;
+            if scheduler == count {
+                scheduler = 0;
+            }
+        }
+        issued
+    }
+
+    /// Issues an instruction of a scheduler, if one of the wavefronts that are `free` can.
+    #[inline(always)]
+    fn issue_built_in<V: Variant>(
+        &mut self,
+        scheduler: usize,
+        free: &mut u64,
+        now: Cycle,
+    ) -> IssueSlot {
+        let chosen = self
+            .schedulers
+            .choose_built_in(scheduler, free, &mut self.datapath, now);
+        let Some(wavefront) = chosen else {
+            return self
+                .schedulers
+                .stall_built_in::<V>(scheduler, &self.datapath, now);
+        };
+        self.issue_from::<V>(wavefront, scheduler, now);
+        IssueSlot::Issued
+    }
+
+    /// Issues as many instructions of a wavefront as its scheduler may, if one of those that are `open` can issue.
+    #[inline(always)]
+    fn issue_limited<V: Variant>(
+        &mut self,
+        scheduler: usize,
+        open: &mut u64,
+        now: Cycle,
+    ) -> IssueSlot {
+        let datapath = &mut self.datapath;
+        let chosen = self.schedulers.choose::<V>(scheduler, *open, datapath, now);
+        let wavefront = match chosen {
+            Ok(wavefront) => wavefront,
+            Err(why) => return why,
+        };
+        let unit = self.datapath.next_instruction(wavefront).unit;
+        self.issue_from::<V>(wavefront, scheduler, now);
+        if self.datapath.config.spec.issues_per_cycle > 1 {
+            self.issue_more::<V>(wavefront, unit, scheduler, now);
+        }
+        *open = self.datapath.wavefronts.masks().open();
+        IssueSlot::Issued
+    }
+
+    /// Issues more of a wavefront that has issued an instruction for the kind of unit `units` in this cycle.
+    fn issue_more<V: Variant>(&mut self, slot: usize, mut units: u8, scheduler: usize, now: Cycle) {
+        for _ in 1..self.datapath.config.spec.issues_per_cycle {
+            let datapath = &mut self.datapath;
+            let chosen = self
+                .schedulers
+                .choose_more::<V>(slot, scheduler, units, datapath, now);
+            if !chosen {
+                return;
+            }
+            let unit = datapath.next_instruction(slot).unit;
+            units |= unit;
+            datapath.counts.in_slot_of_another(unit);
+            self.issue_from::<V>(slot, scheduler, now);
+        }
+    }
+
+    /// Issues the next record of a wavefront and fetches the one after.
+    #[inline(always)]
+    fn issue_from<V: Variant>(&mut self, slot: usize, scheduler: usize, now: Cycle) {
+        match self.datapath.issue::<V>(slot, scheduler, now) {
+            IssueOutcome::Continues => self.advance::<V>(slot, now),
+            IssueOutcome::Pauses => {}
+            IssueOutcome::Launches { latency } => self.launch(slot, latency),
+            IssueOutcome::Waits => self.arrive_at_barrier(slot, now),
+        }
+    }
+
+    /// Makes the next record of a wavefront the one to issue, or ends the wavefront.
+    #[inline(always)]
+    pub(super) fn advance<V: Variant>(&mut self, slot: usize, now: Cycle) {
+        if !self.datapath.advance::<V>(slot, now) {
+            self.end(slot, now);
+        }
+    }
+
+    /// Queues a launch record. One in which no lane launches takes its latency alone.
+    fn launch(&mut self, slot: usize, latency: u32) {
+        let wavefront = self.datapath.wavefronts.slot_mut(slot);
+        let lanes = wavefront.record.mask.count_ones();
+        let mut predictions = Predictions::default();
+        if let Some(monitor) = &mut self.reuse_monitor {
+            for kernel in 0..lanes {
+                predictions.set(kernel, monitor.on_child_launch().relation);
+            }
+        }
+        let launch = DeviceLaunch {
+            kernel: wavefront.place.kernel,
+            work_group: wavefront.place.work_group,
+            wavefront: u32::from(wavefront.place.number),
+            record: wavefront.launches,
+            predictions,
+        };
+        wavefront.launches += 1;
+        self.datapath.wavefronts.suspend(slot);
+        self.launches.push(PendingLaunch {
+            slot: slot as u8,
+            latency,
+            launch: (lanes > 0).then_some(launch),
+        });
+    }
+}

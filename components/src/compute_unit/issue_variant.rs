@@ -1,0 +1,85 @@
+//! Specialisations of the evaluation, so that features that a unit lacks cost it nothing.
+
+use crate::compute_unit::spec::ComputeUnitSpec;
+
+/// The cheapest specialisation that serves a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IssueVariant {
+    /// See [`Plain`].
+    Plain,
+    /// See [`Fetching`].
+    Fetching,
+    /// See [`Limited`].
+    Limited,
+    /// See [`Open`].
+    Open,
+}
+
+/// Features that a specialisation looks at.
+pub(crate) trait Variant {
+    /// Instructions are fetched.
+    const FETCH: bool;
+    /// Register file, accesses per cycle, several issues per cycle, a scheduler that stays with one
+    /// wavefront, read-only ports, or events of the first-level cache.
+    const LIMITED: bool;
+    /// Schedulers are objects of any crate.
+    const OPEN: bool;
+}
+
+/// Built-in schedulers that issue one instruction per cycle, limited by operands and units alone.
+pub(crate) struct Plain;
+/// [`Plain`] with instruction fetch.
+pub(crate) struct Fetching;
+/// [`Fetching`] with every limit of [`Variant::LIMITED`].
+pub(crate) struct Limited;
+/// [`Limited`] with schedulers of any crate.
+pub(crate) struct Open;
+
+impl Variant for Plain {
+    const FETCH: bool = false;
+    const LIMITED: bool = false;
+    const OPEN: bool = false;
+}
+
+impl Variant for Fetching {
+    const FETCH: bool = true;
+    const LIMITED: bool = false;
+    const OPEN: bool = false;
+}
+
+impl Variant for Limited {
+    const FETCH: bool = true;
+    const LIMITED: bool = true;
+    const OPEN: bool = false;
+}
+
+impl Variant for Open {
+    const FETCH: bool = true;
+    const LIMITED: bool = true;
+    const OPEN: bool = true;
+}
+
+impl IssueVariant {
+    /// Chooses by the specification alone.
+    pub(crate) fn of(spec: &ComputeUnitSpec) -> Self {
+        let is_limited = spec.issues_per_cycle > 1
+            || spec.register_banks.is_some()
+            || spec.results_per_cycle.is_some()
+            || spec.load_store.issues_per_cycle.is_some()
+            || spec.constants.is_some()
+            || spec.textures.is_some();
+        match (is_limited, spec.fetch.is_some()) {
+            (true, _) => Self::Limited,
+            (false, true) => Self::Fetching,
+            (false, false) => Self::Plain,
+        }
+    }
+
+    /// The same with every limit of [`Variant::LIMITED`].
+    pub(crate) fn limited(self) -> Self {
+        match self {
+            Self::Plain | Self::Fetching => Self::Limited,
+            Self::Limited | Self::Open => self,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Latencies of loads and atomics, by the level of the memory hierarchy that answered.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Histogram, Statistics};
+
+use crate::compute_unit::accounting::by_level::ByLevel;
+use crate::memory::Level;
+use crate::roles;
+
+/// Cycles from issue to the last response.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct LoadLatency {
+    all: Histogram,
+    by_level: ByLevel<LevelLatency>,
+}
+
+/// Loads whose last response one level supplied, and their cycles.
+#[derive(Default, Serialize, Deserialize)]
+struct LevelLatency {
+    loads: u64,
+    cycles: u64,
+}
+
+impl LoadLatency {
+    /// Counts a load whose last response `level` supplied.
+    #[inline]
+    pub(crate) fn record(&mut self, level: Level, cycles: u64) {
+        self.all.record(cycles);
+        let of = self.by_level.of(level);
+        of.loads += 1;
+        of.cycles += cycles;
+    }
+
+    pub(crate) fn report(&self, s: &mut Statistics<'_>) {
+        let meaning = "cycles from issue of a load or atomic to its last response; without loads of constants";
+        s.histogram("load_latency", "cycles", meaning, &self.all);
+        s.under("load_latency", |s| {
+            for (level, of) in self.by_level.iter() {
+                s.role(roles::LOAD_LATENCY).mean(
+                    level.name(),
+                    "cycles",
+                    "loads",
+                    "cycles from issue of a load or atomic to its last response, where the level in \
+                     the name supplied that",
+                    (of.cycles, of.loads),
+                );
+            }
+        });
+    }
+}

@@ -1,0 +1,224 @@
+//! Commands to the first-level caches: to drop their lines when a kernel ends, and to have another size.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Context, Facts, Ports, State, Statistics, Unfit, Waits};
+
+use super::WorkGroupTable;
+use super::cache_split::CacheSplit;
+use crate::compute_unit::config::UnitConfig;
+use crate::compute_unit::spec::LocalMemorySpec;
+use crate::launch::{CacheCommand, CacheCommandDone, CacheControlMaster, Dispatch};
+
+/// Ports to a cache, and its name.
+struct ControlledCache {
+    command: &'static str,
+    done: &'static str,
+    name: &'static str,
+}
+
+/// The caches of a unit: for data, constants and textures.
+const CACHES: [ControlledCache; 3] = [
+    ControlledCache {
+        command: "cache_control.command",
+        done: "cache_control.done",
+        name: "first-level cache",
+    },
+    ControlledCache {
+        command: "constants_control.command",
+        done: "constants_control.done",
+        name: "cache for constants",
+    },
+    ControlledCache {
+        command: "textures_control.command",
+        done: "textures_control.done",
+        name: "cache for textures",
+    },
+];
+
+/// An invalidation that is not answered.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Invalidation {
+    kernel: u32,
+    /// Caches that were told, a bit each; and those of them that have answered.
+    told: u8,
+    done: u8,
+}
+
+/// The wire to the data cache, and the commands under way.
+pub(crate) struct CacheControl {
+    port: CacheControlMaster,
+    invalidation: Option<Invalidation>,
+    /// None: the first-level cache has its size.
+    split: Option<Box<CacheSplit>>,
+}
+
+impl CacheControl {
+    pub(crate) fn new(local: &LocalMemorySpec) -> Self {
+        Self {
+            port: CacheControlMaster::default(),
+            invalidation: None,
+            split: CacheSplit::of(local).map(Box::new),
+        }
+    }
+
+    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
+        let without = "the lines of the first-level cache stay when a kernel ends";
+        ports.advisable(without, |ports| {
+            ports.bundle("cache_control", &mut self.port);
+        });
+    }
+
+    pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
+        if port == "cache_control.command"
+            && let Some(split) = &self.split
+        {
+            split.tell(facts);
+        }
+    }
+
+    pub(crate) fn learn(&mut self, port: &str, facts: &Facts) {
+        if let Some(split) = &mut self.split {
+            split.learn(port, facts);
+        }
+    }
+
+    /// Fails where the cache cannot be told to have another size.
+    pub(crate) fn check_wires(&self) -> Result<(), Unfit> {
+        let is_connected = self.port.command.is_connected();
+        let split = self.split.as_ref();
+        split.map_or(Ok(()), |split| split.check_wire(is_connected))
+    }
+
+    /// Begins to invalidate, because of the end of this kernel.
+    pub(crate) fn invalidate(&mut self, kernel: u32) {
+        self.invalidation = Some(Invalidation {
+            kernel,
+            told: 0,
+            done: 0,
+        });
+    }
+
+    #[inline]
+    pub(crate) fn is_invalidating(&self) -> bool {
+        self.invalidation.is_some()
+    }
+
+    /// Commands caches to drop their lines and takes their answers; the kernel when the last has come.
+    /// `others` are the wires to the caches for constants and textures.
+    pub(crate) fn carry_out_invalidation<'a>(
+        &'a mut self,
+        others: impl Iterator<Item = &'a mut CacheControlMaster>,
+        ctx: &mut Context<'_>,
+    ) -> Option<u32> {
+        let mut invalidation = self.invalidation?;
+        let mut is_done = true;
+        let controls = std::iter::once(&mut self.port).chain(others);
+        for (cache, control) in controls.enumerate() {
+            let bit = 1 << cache;
+            if !control.command.is_connected() || invalidation.done & bit != 0 {
+                continue;
+            }
+            if invalidation.told & bit == 0 {
+                let told = control.command.try_send(ctx, CacheCommand::Invalidate);
+                invalidation.told |= u8::from(told.is_ok()) << cache;
+            } else if let Some(CacheCommandDone) = control.done.pop(ctx) {
+                invalidation.done |= bit;
+                continue;
+            }
+            is_done = false;
+        }
+        self.invalidation = (!is_done).then_some(invalidation);
+        is_done.then_some(invalidation.kernel)
+    }
+
+    /// Names of the connected command ports; `others` are the wires to the caches for constants and
+    /// textures.
+    pub(crate) fn connected_ports<'a>(
+        &'a self,
+        others: impl Iterator<Item = &'a CacheControlMaster>,
+    ) -> impl Iterator<Item = &'static str> {
+        let controls = std::iter::once(&self.port).chain(others);
+        let known = CACHES.iter().zip(controls);
+        known
+            .filter(|(_, control)| control.command.is_connected())
+            .map(|(cache, _)| cache.command)
+    }
+
+    /// Whether a dispatch waits for another size of the cache.
+    #[inline]
+    pub(crate) fn is_resizing(&self) -> bool {
+        let split = self.split.as_ref();
+        split.is_some_and(|split| split.is_under_way())
+    }
+
+    /// Whether the oldest dispatch, which is there, waits for another size of the cache, which is asked for.
+    pub(crate) fn resize_for(
+        &mut self,
+        dispatch: Option<&Dispatch>,
+        groups: &WorkGroupTable,
+        config: &UnitConfig,
+        ctx: &mut Context<'_>,
+    ) -> bool {
+        let now = ctx.cycle();
+        let Some(split) = &mut self.split else {
+            return false;
+        };
+        if split.is_commanded() {
+            let has_come = self.port.done.pop(ctx).is_some();
+            if has_come {
+                split.answered(now);
+            }
+            return !has_come;
+        }
+        let Some(Dispatch::Start { kernel, .. }) = dispatch else {
+            return false;
+        };
+        let wanted = split.wanted(*kernel, groups, config);
+        let command = &mut self.port.command;
+        split.change_to(wanted, now, |resize| command.try_send(ctx, resize).is_ok())
+    }
+
+    /// Port and command that give the cache the size for a work-group of this kernel, in no time.
+    pub(crate) fn resize_at_once(
+        &mut self,
+        kernel: u32,
+        groups: &WorkGroupTable,
+        config: &UnitConfig,
+    ) -> Option<(&'static str, CacheCommand)> {
+        let split = self.split.as_mut()?;
+        let wanted = split.wanted(kernel, groups, config);
+        let command = split.change_at_once(wanted)?;
+        Some((CACHES[0].command, command))
+    }
+
+    /// Names the caches that have not answered.
+    pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
+        if let Some(Invalidation { told, done, .. }) = self.invalidation {
+            for (number, cache) in CACHES.iter().enumerate() {
+                if (told & !done) >> number & 1 != 0 {
+                    let what = format!("the {} is to drop its lines", cache.name);
+                    waits.on_port(cache.done, what);
+                }
+            }
+        }
+        if self.is_resizing() {
+            waits.on_port(
+                "cache_control.done",
+                "the first-level cache is to have another size",
+            );
+        }
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.field("invalidation", &mut self.invalidation);
+        if let Some(split) = &mut self.split {
+            state.part("split", |state| split.state(state));
+        }
+    }
+
+    pub(crate) fn report(&self, statistics: &mut Statistics<'_>) {
+        if let Some(split) = &self.split {
+            split.report(statistics);
+        }
+    }
+}
