@@ -6,9 +6,9 @@ use warpweave_framework::{
     Environment, Kind, Observed, OutPort, Policy, Preset, Published, SpecError,
 };
 
-use super::above::Above;
 use super::copy_back_buffer::CopyBackBuffer;
-use super::ids_below::IdsBelow;
+use super::downstream_ids::DownstreamIds;
+use super::line_splitter::LineSplitter;
 use super::policy::{CachePolicies, CacheSite, PolicyChain, PublishedValues};
 use super::prefetcher::{Prefetches, Prefetching};
 use super::refusal::Refusal;
@@ -50,7 +50,7 @@ impl Kind for Cache {
             lines,
             sets: lines / spec.ways,
             ways: spec.ways,
-            parts: spec.parts(),
+            partitions: spec.partitions(),
             line_bytes: spec.line_bytes,
             interleave: spec.interleave,
         };
@@ -110,10 +110,10 @@ impl Cache {
             in_parts: spec.answer_bytes() < spec.line_bytes,
             waits_for_lines: spec.wait_for == WaitFor::Line,
             above: (spec.above_line() > spec.line_bytes)
-                .then(|| Above::new(spec.above_line(), spec.line_bytes)),
+                .then(|| LineSplitter::new(spec.above_line(), spec.line_bytes)),
             whole: spec.units() == 1,
             unit_words: spec.line_bytes / 4 / spec.units(),
-            ids_below: IdsBelow::new(&spec),
+            downstream_ids: DownstreamIds::new(&spec),
             goes_through: spec.write == WritePolicy::WriteThrough,
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),
@@ -133,7 +133,7 @@ impl Cache {
                 (spec.miss_queue_entries + spec.mshr_entries) as usize + 1,
             ),
             copy_backs: spec.copy_back_entries.map(CopyBackBuffer::new),
-            returns: VecDeque::with_capacity(in_flight),
+            replies: VecDeque::with_capacity(in_flight),
             moves: 0,
             refusal: Refusal::Unknown,
             refuses_simply,

@@ -18,7 +18,7 @@ impl Cache {
             && self.misses.is_empty()
             && self.mshrs.is_empty()
             && self.passing.is_empty()
-            && self.returns.is_empty()
+            && self.replies.is_empty()
     }
 
     /// Carries out a pending command, or a part of it, when its time has come. Whether it did.
@@ -90,10 +90,7 @@ impl Cache {
         }
         if let Some(buffer) = &self.copy_backs
             && (buffer.has_room() && !buffer.leaving.is_empty()
-                || buffer
-                    .held
-                    .front()
-                    .is_some_and(|held| self.may_return(held)))
+                || buffer.held.front().is_some_and(|held| self.may_take(held)))
         {
             return true;
         }

@@ -4,8 +4,8 @@
 use warpweave_framework::{Id, State, at_most};
 
 use super::Cache;
-use super::ids_below::Asked;
-use super::returns::Return;
+use super::downstream_ids::IdOwner;
+use super::replies::Reply;
 use super::tag_array::Slot;
 
 impl Cache {
@@ -14,7 +14,7 @@ impl Cache {
         state.check("mshrs", || self.mshrs_fit());
         state.check("tags.content", || self.locks_fit());
         state.check("passing", || self.passing_fit());
-        state.check("returns", || self.returns_fit());
+        state.check("replies", || self.replies_fit());
         state.check("copy_backs", || self.copy_backs_fit());
         state.check("misses", || self.misses_fit());
     }
@@ -70,20 +70,20 @@ impl Cache {
         Ok(())
     }
 
-    fn returns_fit(&self) -> Result<(), String> {
-        let mut returns = vec![0_u32; self.spec.mshr_entries as usize];
-        for (number, waiting) in self.returns.iter().enumerate() {
+    fn replies_fit(&self) -> Result<(), String> {
+        let mut replies = vec![0_u32; self.spec.mshr_entries as usize];
+        for (number, waiting) in self.replies.iter().enumerate() {
             match waiting {
-                Return::Fill { mshr, came, .. } => {
+                Reply::Fill { mshr, came, .. } => {
                     self.mshr(*mshr)?;
-                    returns[mshr.place()] += 1;
+                    replies[mshr.place()] += 1;
                     // The oldest is taken back when it allows nothing.
                     let front = self.mshrs.front(*mshr);
-                    if number == 0 && front.is_none_or(|waiter| !waiter.is_allowed(came)) {
+                    if number == 0 && front.is_none_or(|waiter| !waiter.is_ready(came)) {
                         return Err("the first one allows no answer".to_owned());
                     }
                 }
-                Return::Passed(id) => {
+                Reply::Ack(id) => {
                     let passed = self.passing.get(*id);
                     if passed.is_none_or(|passed| passed.answer.is_none()) {
                         return Err(format!("request {}, which was not answered", id.place()));
@@ -94,7 +94,7 @@ impl Cache {
         let other = self
             .mshrs
             .entries()
-            .find(|(id, e)| returns[id.place()] != e.returns);
+            .find(|(id, e)| replies[id.place()] != e.replies);
         match other {
             Some((id, _)) => Err(format!("MSHR {} has another number of them", id.place())),
             None => Ok(()),
@@ -113,9 +113,9 @@ impl Cache {
     fn misses_fit(&self) -> Result<(), String> {
         for (_, request) in &self.misses {
             if request.kind.wants_response() {
-                match self.ids_below.asked(request.id) {
-                    Asked::Miss(mshr, _) => self.mshr(mshr)?,
-                    Asked::Passing(id) => {
+                match self.downstream_ids.owner(request.id) {
+                    IdOwner::Mshr(mshr, _) => self.mshr(mshr)?,
+                    IdOwner::Passing(id) => {
                         if self.passing.get(id).is_none() {
                             return Err(format!("request {}, which does not pass", id.place()));
                         }

@@ -10,11 +10,11 @@
 //!                                    down.request    down.response
 //! ```
 //!
-//! `request.rs` decides about a request, `perform.rs` carries that out, `send.rs` sends down, `returns.rs` deals with what
-//! comes from below, `control.rs` with invalidations, `resize.rs` with changes of the size, and `policy_wishes.rs` with what
-//! policies ask for, `prefetch.rs` with what prefetchers want. `untimed.rs` plays accesses of no time. `tag_array.rs` (with `set_index.rs` and
+//! `request.rs` decides about a request, `perform.rs` carries that out, `send.rs` sends down, `replies.rs` deals with what
+//! comes from below, `control.rs` with invalidations, `resize.rs` with changes of the size, and `policy_actions.rs` with what
+//! policies ask for, `prefetch.rs` with what prefetchers want. `functional.rs` plays accesses of no time. `tag_array.rs` (with `set_index.rs` and
 //! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` and `copy_back_buffer.rs` are plain data with tests of
-//! their own, `ids_below.rs` names what waits for an answer. `policy/` holds the hooks of policies.
+//! their own, `downstream_ids.rs` names what waits for an answer. `policy/` holds the hooks of policies.
 //!
 //! # Ports
 //! | name | direction | message | back-pressure means |
@@ -169,24 +169,25 @@
 //! Data; ECC; coherence between caches; separate tag and data pipelines; scrubbing of dirty lines at
 //! an invalidation.
 
-mod above;
 mod build;
 mod control;
 mod copy_back_buffer;
+mod downstream_ids;
 mod fits;
-mod ids_below;
+mod functional;
+mod line_splitter;
 mod mshr_file;
 mod pass_table;
 mod perform;
 pub mod policy;
-mod policy_wishes;
+mod policy_actions;
 mod prefetch;
 pub mod prefetcher;
 mod refusal;
 pub mod replacement;
+mod replies;
 mod request;
 mod resize;
-mod returns;
 mod send;
 mod set_index;
 mod spec;
@@ -194,7 +195,6 @@ mod statistics;
 mod tag_array;
 #[cfg(test)]
 pub(crate) mod tests;
-mod untimed;
 mod victim_cache;
 
 use std::any::Any;
@@ -206,20 +206,20 @@ use warpweave_framework::{
     as_many,
 };
 
-use self::above::Above;
 use self::copy_back_buffer::CopyBackBuffer;
-use self::ids_below::IdsBelow;
-pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
+use self::downstream_ids::DownstreamIds;
+use self::line_splitter::LineSplitter;
+pub use self::mshr_file::{Entry, FillProgress, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CacheSite, PolicyChain, PublishedValues};
 pub use self::prefetcher::PrefetchSpec;
 use self::prefetcher::Prefetches;
 use self::refusal::Refusal;
-use self::returns::Return;
+use self::replies::Reply;
 pub use self::set_index::SetHash;
 pub use self::spec::{
-    AllocatePolicy, AtomicPolicy, Banks, CacheLevel, CacheSpec, Cut, HalfBy, Halves, PartialWrite,
-    VictimCacheSpec, WaitFor, WritePolicy,
+    AllocatePolicy, AtomicPolicy, Banks, CacheLevel, CacheSpec, Cut, PartialWrite, PartitionBy,
+    Partitions, VictimCacheSpec, WaitFor, WritePolicy,
 };
 use self::statistics::{Blocked, CacheStats};
 pub use self::tag_array::{Geometry, LineState, Slot, TagArray};
@@ -250,12 +250,12 @@ pub struct Cache {
     /// Whether a request waits for all that was asked of its line.
     waits_for_lines: bool,
     /// Longer requests, of which this cache answers parts.
-    above: Option<Above>,
+    above: Option<LineSplitter>,
     /// Whether a line is asked for as a whole.
     whole: bool,
     /// Words of each part of a line that can be asked for separately.
     unit_words: u32,
-    ids_below: IdsBelow,
+    downstream_ids: DownstreamIds,
     /// Stores update the line and go down.
     goes_through: bool,
     allocates_writes: bool,
@@ -284,7 +284,7 @@ pub struct Cache {
     misses: VecDeque<(Cycle, MemRequest)>,
     copy_backs: Option<CopyBackBuffer>,
     /// What came from below and is not fully answered, in order of arrival.
-    returns: VecDeque<Return>,
+    replies: VecDeque<Reply>,
     /// What happened so far after the look-up of a cycle that may make room, or leave a blocked request
     /// another reason to wait: messages sent, waiters answered, prefetches, wishes of policies.
     moves: u64,
@@ -370,7 +370,7 @@ impl Component for Cache {
         if self.copy_backs.is_some() {
             self.finish_leaving(now);
         }
-        self.take_return(ctx, now);
+        self.take_reply(ctx, now);
         let accepted = match self.spec.banks {
             None => self.accept(ctx, now),
             Some(banks) => (0..banks.requests_per_cycle).all(|_| self.accept(ctx, now)),
@@ -406,7 +406,7 @@ impl Component for Cache {
             Some(cycle) => Next::Until(cycle),
             None if !self.policies.outbox.events.is_empty() => Next::Credit,
             None if self.is_drained() => Next::Idle,
-            None if self.misses.is_empty() && self.hits.is_empty() && self.returns.is_empty() => {
+            None if self.misses.is_empty() && self.hits.is_empty() && self.replies.is_empty() => {
                 Next::Message
             }
             None => Next::Credit,
@@ -468,11 +468,11 @@ impl Component for Cache {
         onward: &mut Onward,
     ) -> Result<(), String> {
         if let Some(request) = message.downcast_ref::<MemRequest>() {
-            return self.untimed_request(request, onward);
+            return self.functional_request(request, onward);
         }
         match message.downcast_ref() {
-            Some(CacheCommand::Invalidate) => self.untimed_invalidation(),
-            Some(&CacheCommand::Resize { bytes }) => self.untimed_resize(bytes, onward)?,
+            Some(CacheCommand::Invalidate) => self.functional_invalidation(),
+            Some(&CacheCommand::Resize { bytes }) => self.functional_resize(bytes, onward)?,
             None => return Err(untimed_stranger(port)),
         }
         Ok(())
@@ -543,7 +543,7 @@ impl Stateful for Cache {
             state.field("taken", &mut above.taken);
         }
         state.field("misses", &mut self.misses);
-        state.field("returns", &mut self.returns);
+        state.field("replies", &mut self.replies);
         state.field("stats", &mut self.stats);
         self.check_state(state);
     }

@@ -39,14 +39,14 @@ pub struct Waiter {
 impl Waiter {
     /// Whether it may be answered when this has come.
     #[inline]
-    pub fn is_allowed(&self, came: &Came) -> bool {
+    pub fn is_ready(&self, came: &FillProgress) -> bool {
         self.needs & !came.words == 0 && self.needs_ack <= came.acks
     }
 }
 
 /// What has come from below for a line in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Came {
+pub struct FillProgress {
     /// Words of the line.
     pub words: u32,
     /// Acknowledgements of stores that joined and were sent down.
@@ -67,17 +67,17 @@ pub struct Entry {
     /// Place reserved for the line, or where it has been installed.
     pub slot: Option<Slot>,
     /// Words asked of the level below.
-    pub asked: u32,
+    pub requested: u32,
     /// What came so far.
-    pub came: Came,
+    pub progress: FillProgress,
     /// Words written by requests that joined, or hit the part of the line already present.
     pub stored: u32,
     /// Those of them that are newer than below.
     pub dirty: u32,
     /// Acknowledgements of stores that joined and were sent down.
-    pub acks_asked: u32,
+    pub acks_expected: u32,
     /// Returns from below that may still allow answers.
-    pub returns: u32,
+    pub replies: u32,
     /// Whether the line is to be kept when it comes.
     pub keep: bool,
     /// Whether a prefetcher asked for it, and no request has since.
@@ -109,8 +109,8 @@ pub struct MshrFile {
 const NEW: Entry = Entry {
     line: 0,
     slot: None,
-    asked: 0,
-    came: Came {
+    requested: 0,
+    progress: FillProgress {
         words: 0,
         acks: 0,
         write_sequence: 0,
@@ -119,8 +119,8 @@ const NEW: Entry = Entry {
     },
     stored: 0,
     dirty: 0,
-    acks_asked: 0,
-    returns: 0,
+    acks_expected: 0,
+    replies: 0,
     keep: true,
     prefetched: false,
     source: Source {
@@ -147,13 +147,15 @@ impl Entry {
     /// Whether requests stored into the line while it was in flight.
     #[inline]
     pub fn has_stores(&self) -> bool {
-        self.stored != 0 || self.acks_asked != 0
+        self.stored != 0 || self.acks_expected != 0
     }
 
     /// Whether everything asked of the level below came, and no return allows more answers.
     #[inline]
     fn is_complete(&self) -> bool {
-        self.returns == 0 && self.came.words == self.asked && self.came.acks == self.acks_asked
+        self.replies == 0
+            && self.progress.words == self.requested
+            && self.progress.acks == self.acks_expected
     }
 }
 
@@ -213,12 +215,12 @@ impl MshrFile {
             let place = id.place();
             used[place] = true;
             at_most("waiters", self.waiters[place].len(), self.merges as usize)?;
-            let words = [entry.asked, entry.stored, entry.dirty];
-            let came = entry.came;
+            let words = [entry.requested, entry.stored, entry.dirty];
+            let came = entry.progress;
             if words.iter().any(|words| words & !full != 0)
-                || came.words & !entry.asked != 0
-                || came.acks > entry.acks_asked
-                || entry.acks_asked > u32::MAX / 2
+                || came.words & !entry.requested != 0
+                || came.acks > entry.acks_expected
+                || entry.acks_expected > u32::MAX / 2
             {
                 return Err(format!("entry {place} holds words that its line has not"));
             }
@@ -251,9 +253,9 @@ impl MshrFile {
                 .thing("miss", id.place() as u64)
                 .flow(Some(transaction(line, &entry.source)))
                 .number("line", line)
-                .waits(match entry.came.filled_by {
-                    None if entry.came.words != entry.asked => Some("fill"),
-                    _ if entry.came.acks != entry.acks_asked => Some("acknowledgement"),
+                .waits(match entry.progress.filled_by {
+                    None if entry.progress.words != entry.requested => Some("fill"),
+                    _ if entry.progress.acks != entry.acks_expected => Some("acknowledgement"),
                     _ => None,
                 });
         }

@@ -371,7 +371,7 @@ impl Cache {
             _ => RequestKind::Read,
         };
         let entry = self.mshrs.entry_mut(mshr);
-        entry.asked |= words;
+        entry.requested |= words;
         let fetch = MemRequest {
             line: entry.line & !self.offset_mask,
             words,
@@ -380,8 +380,8 @@ impl Cache {
             flags: request.flags | flags,
             ..*request
         };
-        let (ids, unit_words) = (self.ids_below, self.unit_words);
-        self.send_cut(&fetch, |word| ids.of_miss(mshr, word / unit_words), now);
+        let (ids, unit_words) = (self.downstream_ids, self.unit_words);
+        self.send_cut(&fetch, |word| ids.for_mshr(mshr, word / unit_words), now);
     }
 
     /// Adds a request to those that wait for a line, or for its earlier waiters to be answered.
@@ -397,9 +397,13 @@ impl Cache {
         let needs = if stores(request.kind) {
             role.asked
         } else {
-            let more = if self.waits_for_lines { entry.asked } else { 0 };
+            let more = if self.waits_for_lines {
+                entry.requested
+            } else {
+                0
+            };
             // Words that came are part of a fill whose latency may not be over.
-            (access.words | more) & (!present | entry.came.words)
+            (access.words | more) & (!present | entry.progress.words)
         };
         if modifies(request.kind) {
             entry.stored |= access.words;
@@ -408,7 +412,10 @@ impl Cache {
                 entry.dirty |= access.words;
             }
             // What came before is answered from the fill; the line has been brought up to date.
-            if let (Some(slot), true) = (entry.slot, entry.came.words != 0 || entry.asked == 0) {
+            if let (Some(slot), true) = (
+                entry.slot,
+                entry.progress.words != 0 || entry.requested == 0,
+            ) {
                 let state = self.tags.state_mut(slot);
                 state.valid |= access.words;
                 if !through {
@@ -426,10 +433,10 @@ impl Cache {
             primary: role.primary,
         };
         self.mshrs.join(mshr, waiter);
-        if self.mshrs.entry_mut(mshr).returns == 0 {
+        if self.mshrs.entry_mut(mshr).replies == 0 {
             // Everything it needs may have come, and all earlier waiters may have been answered.
             let ready = now + Cycle::from(self.spec.hit_latency_cycles);
-            self.allow_answers(mshr, ready);
+            self.queue_fill_reply(mshr, ready);
         }
     }
 
@@ -450,11 +457,11 @@ impl Cache {
         };
         self.stats.count(accepted.request.kind, outcome);
         let entry = self.mshrs.entry_mut(mshr);
-        entry.acks_asked += 1;
+        entry.acks_expected += 1;
         let role = Role {
             primary,
             asked: 0,
-            needs_ack: entry.acks_asked,
+            needs_ack: entry.acks_expected,
         };
         self.join(mshr, accepted, role);
         self.hand_on(accepted, Some(mshr));
@@ -481,7 +488,7 @@ impl Cache {
             PassEffect::Drop(slot) => self.drop_copy(slot, access.line, now),
             PassEffect::Close(mshr) => self.close(mshr, now),
         }
-        for other in self.other_halves(access.line) {
+        for other in self.other_partitions(access.line) {
             if let Some(slot) = self.tags.find(other) {
                 match self.tags.state(slot).mshr() {
                     Some(mshr) => self.close(mshr, now),

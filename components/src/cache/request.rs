@@ -3,7 +3,7 @@
 use warpweave_framework::{Context, Cycle, Id};
 
 use super::refusal::Refusal;
-use super::spec::{AllocatePolicy, AtomicPolicy, HalfBy, PartialWrite, WritePolicy};
+use super::spec::{AllocatePolicy, AtomicPolicy, PartialWrite, PartitionBy, WritePolicy};
 use super::statistics::Blocked;
 use super::tag_array::Slot;
 use super::{Cache, LONGER_LINE, is_clean, stores};
@@ -117,11 +117,11 @@ impl Cache {
             None => address,
             Some(halves) => {
                 let number = match halves.by {
-                    HalfBy::WorkGroup => request.source.work_group,
-                    HalfBy::WavefrontSlots { consecutive } => {
+                    PartitionBy::WorkGroup => request.source.work_group,
+                    PartitionBy::WavefrontSlots { consecutive } => {
                         u32::from(request.source.wavefront_slot) / u32::from(consecutive)
                     }
-                    HalfBy::WorkGroupSlots => u32::from(request.source.work_group_slot),
+                    PartitionBy::WorkGroupSlots => u32::from(request.source.work_group_slot),
                 };
                 address | u64::from(number % halves.count)
             }
@@ -236,7 +236,8 @@ impl Cache {
         mshr: Id,
     ) -> Result<Action, Blocked> {
         let entry = self.mshrs.get(mshr).expect("the id came from the file");
-        let have = slot.map_or(entry.came.words, |slot| self.tags.state(slot).valid) | entry.stored;
+        let have =
+            slot.map_or(entry.progress.words, |slot| self.tags.state(slot).valid) | entry.stored;
         let wanted = self.wanted(request.kind, access.words, have);
         if let (0, Some(slot), false) = (wanted, slot, self.mshrs.has_waiters(mshr)) {
             // Only sectors that it does not need are still under way.
@@ -245,7 +246,7 @@ impl Cache {
         if !self.mshrs.can_join(mshr) {
             return Err(Blocked::Merges);
         }
-        let wanted = wanted & !entry.asked;
+        let wanted = wanted & !entry.requested;
         if wanted != 0 {
             self.queue_room(self.pieces(wanted), 0)?;
         }
@@ -318,7 +319,7 @@ impl Cache {
         if self.in_parts
             && (self.mixes_parts(request, access)
                 || self
-                    .other_halves(access.line)
+                    .other_partitions(access.line)
                     .any(|l| self.mshrs.find(l).is_some()))
         {
             return Err(Blocked::LineBusy);
@@ -465,8 +466,8 @@ impl Cache {
     }
 
     /// The same line in the other parts of the cache.
-    pub(super) fn other_halves(&self, line: u64) -> impl Iterator<Item = u64> + use<> {
-        let (address, parts) = (line & !self.offset_mask, u64::from(self.spec.parts()));
+    pub(super) fn other_partitions(&self, line: u64) -> impl Iterator<Item = u64> + use<> {
+        let (address, parts) = (line & !self.offset_mask, u64::from(self.spec.partitions()));
         (address..address + parts).filter(move |other| *other != line)
     }
 

@@ -89,7 +89,11 @@ impl Cache {
     }
 
     /// Has so many bytes at once.
-    pub(super) fn untimed_resize(&mut self, bytes: u32, onward: &mut Onward) -> Result<(), String> {
+    pub(super) fn functional_resize(
+        &mut self,
+        bytes: u32,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
         let ways = self.ways_of(bytes)?;
         let lines: Vec<(Slot, u64, LineState)> = self.tags.lines_from(ways).collect();
         for (slot, _, state) in lines {

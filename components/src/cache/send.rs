@@ -131,8 +131,8 @@ impl Cache {
         } else {
             None
         };
-        let (ids, step) = (self.ids_below, self.spec.below_line() / 4);
-        let below = |word| id.map_or(0, |id| ids.of_passing(id, word / step));
+        let (ids, step) = (self.downstream_ids, self.spec.below_line() / 4);
+        let below = |word| id.map_or(0, |id| ids.for_passing(id, word / step));
         if !self.in_parts {
             let turn = now + Cycle::from(self.spec.miss_latency_cycles);
             let id = below(0);

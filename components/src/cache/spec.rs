@@ -50,7 +50,7 @@ pub struct CacheSpec {
     /// and `Forward`. Source: 2 on Maxwell and Pascal, "Locality-Aware CTA Clustering for Modern GPUs",
     /// ASPLOS 2017.
     #[serde(default)]
-    pub halves: Option<Halves>,
+    pub halves: Option<Partitions>,
     /// Bytes that a miss fetches at least, a power of two up to `line_bytes`; whole lines if absent.
     /// Source: 32 on GPUs with sectors.
     #[serde(default)]
@@ -252,16 +252,16 @@ pub enum AtomicPolicy {
 /// Which work-groups use which part of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Halves {
+pub struct Partitions {
     /// Number of parts, 2 to 4.
     pub count: u32,
     /// What decides about the part of a request.
-    pub by: HalfBy,
+    pub by: PartitionBy,
 }
 
 /// What decides about the part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum HalfBy {
+pub enum PartitionBy {
     /// Number of the work-group in its grid, modulo the number of parts.
     WorkGroup,
     /// Wavefront slot of the compute unit: as many consecutive slots as stated, then those of the
@@ -358,7 +358,7 @@ impl CacheSpec {
     }
 
     /// Number of parts with lines of their own.
-    pub fn parts(&self) -> u32 {
+    pub fn partitions(&self) -> u32 {
         self.halves.map_or(1, |halves| halves.count)
     }
 
@@ -380,7 +380,7 @@ impl CacheSpec {
         }
         self.check_numbers()?;
         self.check_features()?;
-        let parts = u64::from(self.parts());
+        let parts = u64::from(self.partitions());
         let set_bytes = u64::from(self.line_bytes) * u64::from(self.ways) * parts;
         let size = u64::from(self.size_bytes);
         SpecError::require(
@@ -426,7 +426,7 @@ impl CacheSpec {
             line_bytes: self.line_bytes,
             interleave: self.interleave,
             hash: self.set_hash,
-            parts: self.parts(),
+            partitions: self.partitions(),
         })
     }
 
@@ -502,7 +502,7 @@ impl CacheSpec {
         let forwards = self.atomics == AtomicPolicy::Forward;
         if let Some(halves) = &self.halves {
             SpecError::in_range("halves.count", halves.count, 2..=4)?;
-            if let HalfBy::WavefrontSlots { consecutive } = halves.by {
+            if let PartitionBy::WavefrontSlots { consecutive } = halves.by {
                 SpecError::in_range("halves.by.consecutive", consecutive, 1..)?;
             }
             SpecError::require(evicts && forwards, "halves", || {

@@ -30,16 +30,16 @@ pub struct Geometry {
     /// How the set is computed.
     pub hash: SetHash,
     /// Equal parts with lines of their own.
-    pub parts: u32,
+    pub partitions: u32,
 }
 
 impl Geometry {
     /// What the replacement policy is told of it.
     pub fn site(&self) -> ReplacementSite {
         ReplacementSite {
-            sets: self.sets * self.parts,
+            sets: self.sets * self.partitions,
             ways: self.ways,
-            parts: self.parts,
+            partitions: self.partitions,
         }
     }
 }
@@ -174,7 +174,7 @@ impl TagArray {
     /// Whether an address is that of a line of some part.
     pub(super) fn check_line(&self, line: u64) -> Result<(), String> {
         let part = line & u64::from(self.geometry.line_bytes - 1);
-        below("part", part, self.geometry.parts)
+        below("part", part, self.geometry.partitions)
     }
 
     /// Whether a slot is one of the array.
@@ -191,7 +191,7 @@ impl TagArray {
     /// An empty array. Sets, ways, parts and line bytes must not be zero, the hash must be able to
     /// deal with them, and the policy must have been built for the [site](Geometry::site).
     pub fn new(geometry: Geometry, replacement: AnyReplacement) -> Self {
-        let sets = geometry.sets as usize * geometry.parts as usize;
+        let sets = geometry.sets as usize * geometry.partitions as usize;
         let lines = sets * geometry.ways as usize;
         assert!(
             lines > 0 && geometry.line_bytes.is_power_of_two(),
@@ -275,7 +275,7 @@ impl TagArray {
             None => line,
         };
         let set = self.index.of(local >> self.line_shift);
-        if self.geometry.parts == 1 {
+        if self.geometry.partitions == 1 {
             return set;
         }
         let part = line & u64::from(self.geometry.line_bytes - 1);

@@ -38,7 +38,7 @@ impl VictimCache {
             line_bytes: 1,
             interleave: None,
             hash: SetHash::Modulo,
-            parts: 1,
+            partitions: 1,
         };
         Self {
             tags: TagArray::new(geometry, AnyReplacement::Lru(Lru::new(&geometry.site()))),

@@ -29,7 +29,7 @@ pub struct CacheSite {
     /// Lines per set.
     pub ways: u32,
     /// Parts with lines of their own.
-    pub parts: u32,
+    pub partitions: u32,
     /// Bytes per line: a power of two from 4 to 128.
     pub line_bytes: u32,
     /// How addresses are dealt to slices, if the cache is one of several.
@@ -77,7 +77,7 @@ mod tests {
             lines: 512,
             sets: 128,
             ways: 4,
-            parts: 1,
+            partitions: 1,
             line_bytes: 128,
             interleave: Some(Interleave::in_turn(256, 6)),
         }

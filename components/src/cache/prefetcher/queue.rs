@@ -34,7 +34,7 @@ impl Wanted<'_> {
     pub fn fetch(&mut self, line: u64) {
         let offset = u64::from(self.site.line_bytes - 1);
         let (address, part) = (line & !offset, line & offset);
-        let part = if part < u64::from(self.site.parts) {
+        let part = if part < u64::from(self.site.partitions) {
             part
         } else {
             0

@@ -22,7 +22,7 @@ pub struct ReplacementSite {
     /// Lines per set.
     pub ways: u32,
     /// Equal parts of the cache; the sets of a part are consecutive.
-    pub parts: u32,
+    pub partitions: u32,
 }
 
 impl ReplacementSite {
@@ -31,7 +31,7 @@ impl ReplacementSite {
         Self {
             sets: 1,
             ways,
-            parts: 1,
+            partitions: 1,
         }
     }
 

@@ -13,7 +13,7 @@ pub(in crate::cache) fn array(sets: u32, ways: u32, replacement: &Policy<Replace
         line_bytes: 128,
         interleave: None,
         hash: SetHash::Modulo,
-        parts: 1,
+        partitions: 1,
     };
     let environment = Environment::default();
     let built = replacement.build("replacement", &environment, &geometry.site(), 0);
@@ -123,7 +123,7 @@ fn a_slice_uses_all_its_sets() {
         line_bytes: 128,
         interleave: Some(interleave),
         hash: SetHash::Modulo,
-        parts: 1,
+        partitions: 1,
     };
     let tags = TagArray::new(geometry, AnyReplacement::Lru(Lru::new(&geometry.site())));
     let sets: Vec<_> = (0..64)

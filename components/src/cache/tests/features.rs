@@ -313,9 +313,9 @@ fn a_write_back_cache_may_leave_absent_lines_to_the_level_below() {
 fn ccl_m9_a_line_that_two_work_group_slots_read_is_fetched_once_for_each_half() {
     let mut rig = Rig::new(CacheSpec {
         size_bytes: 1024,
-        halves: Some(Halves {
+        halves: Some(Partitions {
             count: 2,
-            by: HalfBy::WorkGroupSlots,
+            by: PartitionBy::WorkGroupSlots,
         }),
         ..l1()
     });
@@ -337,9 +337,9 @@ fn ccl_m9_a_line_that_two_work_group_slots_read_is_fetched_once_for_each_half() 
 fn parts_keep_lines_of_their_own_and_a_write_drops_them_all() {
     let mut rig = Rig::new(CacheSpec {
         size_bytes: 1024,
-        halves: Some(Halves {
+        halves: Some(Partitions {
             count: 2,
-            by: HalfBy::WorkGroup,
+            by: PartitionBy::WorkGroup,
         }),
         ..l1()
     });

@@ -82,9 +82,9 @@ fn specifications_are_refused_with_the_field_at_fault() {
 
 #[test]
 fn features_that_do_not_go_together_are_refused_by_field() {
-    let halves = Some(Halves {
+    let halves = Some(Partitions {
         count: 2,
-        by: HalfBy::WorkGroup,
+        by: PartitionBy::WorkGroup,
     });
     let back = WritePolicy::WriteBack {
         partial: PartialWrite::WordMask,

@@ -96,7 +96,7 @@ impl Level {
             line_bytes: shape.line_bytes,
             interleave: None,
             hash: SetHash::Modulo,
-            parts: 1,
+            partitions: 1,
         };
         Self::of(geometry, replacement, &Environment::default())
     }

@@ -1,10 +1,10 @@
 //! Chains and the policies that come with the library, on a test bench; and a policy that only
 //! tests have ([`exclusive`], [`duel`], [`tag_extension`], [`wishes`]).
 
+mod actions;
 mod duel;
 mod exclusive;
 mod tag_extension;
-mod wishes;
 
 use warpweave_framework::{
     NoFields, Policy, PolicyContext, PolicyKind, Sink, Source as BenchSource, SpecError, State,

@@ -189,9 +189,9 @@ impl Features {
             spec.victim_cache = self.victim_cache;
             if evicts && self.halves && spec.level == CacheLevel::L1 {
                 spec.size_bytes *= 2;
-                spec.halves = Some(Halves {
+                spec.halves = Some(Partitions {
                     count: 2,
-                    by: HalfBy::WorkGroup,
+                    by: PartitionBy::WorkGroup,
                 });
             }
         }

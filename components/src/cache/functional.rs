@@ -20,7 +20,7 @@ const DOWN: &str = "down.request";
 
 impl Cache {
     /// Takes a request of no time.
-    pub(super) fn untimed_request(
+    pub(super) fn functional_request(
         &mut self,
         request: &MemRequest,
         onward: &mut Onward,
@@ -29,10 +29,10 @@ impl Cache {
         let parts = parts.ok_or_else(|| format!("{request:?} {LONGER_LINE}"))?;
         parts
             .iter()
-            .try_for_each(|part| self.untimed_part(part, onward))
+            .try_for_each(|part| self.functional_part(part, onward))
     }
 
-    fn untimed_part(&mut self, request: &MemRequest, onward: &mut Onward) -> Result<(), String> {
+    fn functional_part(&mut self, request: &MemRequest, onward: &mut Onward) -> Result<(), String> {
         let Some(access) = self.access(request) else {
             return Err(format!("{request:?} {LONGER_LINE}"));
         };
@@ -95,7 +95,7 @@ impl Cache {
                 if let PassEffect::Drop(slot) = effect {
                     self.drop_at_once(slot, onward);
                 }
-                for other in self.other_halves(access.line) {
+                for other in self.other_partitions(access.line) {
                     if let Some(slot) = self.tags.find(other)
                         && self.tags.state(slot).mshr().is_none()
                     {
@@ -115,7 +115,7 @@ impl Cache {
     }
 
     /// Drops every clean line.
-    pub(super) fn untimed_invalidation(&mut self) {
+    pub(super) fn functional_invalidation(&mut self) {
         if let Some(victims) = &mut self.victims {
             victims.clear();
         }

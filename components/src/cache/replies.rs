@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id};
 
 use super::copy_back_buffer::CopyBackBuffer;
-use super::ids_below::Asked;
-use super::mshr_file::{Came, Entry};
+use super::downstream_ids::IdOwner;
+use super::mshr_file::{Entry, FillProgress};
 use super::policy::Fill;
 use super::tag_array::Slot;
 use super::{Cache, stores};
@@ -13,21 +13,21 @@ use crate::memory::{MemResponse, RequestKind};
 
 /// Something from below that allows answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Return {
+pub(super) enum Reply {
     /// Waiters of this MSHR, as far as what had come by then allows.
     Fill {
         mshr: Id,
         /// The first answer leaves no earlier.
         ready: Cycle,
-        came: Came,
+        came: FillProgress,
     },
     /// This request of the table.
-    Passed(Id),
+    Ack(Id),
 }
 
 impl Cache {
     /// Takes one fill or acknowledgement.
-    pub(super) fn take_return(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+    pub(super) fn take_reply(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let came = self.down.response.pop(ctx);
         let next = if self.copy_backs.is_some() {
             self.next_held(came, now)
@@ -37,9 +37,9 @@ impl Cache {
         let Some(response) = next else {
             return;
         };
-        let taken = match self.ids_below.asked(response.id) {
-            Asked::Miss(mshr, unit) => self.fill(mshr, unit, &response, now),
-            Asked::Passing(passing) => self.acknowledge(passing, &response, now),
+        let taken = match self.downstream_ids.owner(response.id) {
+            IdOwner::Mshr(mshr, unit) => self.fill(mshr, unit, &response, now),
+            IdOwner::Passing(passing) => self.acknowledge(passing, &response, now),
         };
         if !taken {
             ctx.fail(format!(
@@ -54,7 +54,7 @@ impl Cache {
         let buffer = self.copy_backs.as_mut()?;
         buffer.held.extend(came);
         let held = buffer.held.front().copied();
-        let waits = held.is_some_and(|held| !self.may_return(&held));
+        let waits = held.is_some_and(|held| !self.may_take(&held));
         self.stats.fill_stalls.set(now, waits);
         if waits {
             return None;
@@ -63,14 +63,14 @@ impl Cache {
     }
 
     /// Whether what came from below waits for no room in the copy-back buffer.
-    pub(super) fn may_return(&self, response: &MemResponse) -> bool {
+    pub(super) fn may_take(&self, response: &MemResponse) -> bool {
         let has_room = |buffer: &CopyBackBuffer| buffer.has_room();
         self.copy_backs.as_ref().is_none_or(has_room) || !self.displaces(response)
     }
 
     /// Whether a fill takes the place of a line that would be copied back.
     fn displaces(&self, response: &MemResponse) -> bool {
-        let Asked::Miss(mshr, _) = self.ids_below.asked(response.id) else {
+        let IdOwner::Mshr(mshr, _) = self.downstream_ids.owner(response.id) else {
             return false;
         };
         let Some(entry) = self.mshrs.get(mshr) else {
@@ -106,7 +106,7 @@ impl Cache {
         let Some(&entry) = self.mshrs.get(mshr) else {
             return false;
         };
-        let missing = entry.asked & !entry.came.words;
+        let missing = entry.requested & !entry.progress.words;
         let came = words & missing;
         if entry.line & !self.offset_mask != address
             || came == 0
@@ -122,19 +122,19 @@ impl Cache {
         let slot = self.place_for(mshr, &entry, response.flags, came, now);
         let entry = self.mshrs.entry_mut(mshr);
         entry.slot = slot;
-        entry.came.words |= came;
-        entry.came.filled_by = Some(response.level);
-        entry.came.write_sequence = entry.came.write_sequence.max(response.write_sequence);
+        entry.progress.words |= came;
+        entry.progress.filled_by = Some(response.level);
+        entry.progress.write_sequence = entry.progress.write_sequence.max(response.write_sequence);
         if let Some(slot) = slot {
             let state = self.tags.state_mut(slot);
             state.valid |= came | entry.stored;
             state.dirty |= entry.dirty;
-            let sequence = entry.write_sequence.max(entry.came.write_sequence);
+            let sequence = entry.write_sequence.max(entry.progress.write_sequence);
             state.write_sequence = state.write_sequence.max(sequence);
         } else {
             self.stats.fills_not_installed += 1;
         }
-        self.allow_answers(mshr, now + Cycle::from(self.spec.fill_latency_cycles));
+        self.queue_fill_reply(mshr, now + Cycle::from(self.spec.fill_latency_cycles));
         self.finish(mshr, now);
         true
     }
@@ -160,7 +160,7 @@ impl Cache {
                 global_set: self.site.global_set(entry.line, set),
                 line: entry.line,
                 words: came,
-                first: entry.came.words == 0
+                first: entry.progress.words == 0
                     && entry
                         .slot
                         .is_none_or(|slot| self.tags.state(slot).valid == 0),
@@ -229,24 +229,24 @@ impl Cache {
         if let Some(mshr) = passed.joined {
             self.passing.remove(id);
             let entry = self.mshrs.entry_mut(mshr);
-            entry.came.acks += 1;
-            entry.came.acked_by = Some(response.level);
-            self.allow_answers(mshr, ready);
+            entry.progress.acks += 1;
+            entry.progress.acked_by = Some(response.level);
+            self.queue_fill_reply(mshr, ready);
             self.finish(mshr, now);
         } else {
-            self.returns.push_back(Return::Passed(id));
+            self.replies.push_back(Reply::Ack(id));
         }
         true
     }
 
     /// Queues a return that allows the answers of an MSHR as far as everything came by now, if it
     /// allows any.
-    pub(super) fn allow_answers(&mut self, mshr: Id, ready: Cycle) {
-        let came = self.mshrs.entry_mut(mshr).came;
+    pub(super) fn queue_fill_reply(&mut self, mshr: Id, ready: Cycle) {
+        let came = self.mshrs.entry_mut(mshr).progress;
         let front = self.mshrs.front(mshr);
-        if front.is_some_and(|waiter| waiter.is_allowed(&came)) {
-            self.mshrs.entry_mut(mshr).returns += 1;
-            self.returns.push_back(Return::Fill { mshr, ready, came });
+        if front.is_some_and(|waiter| waiter.is_ready(&came)) {
+            self.mshrs.entry_mut(mshr).replies += 1;
+            self.replies.push_back(Reply::Fill { mshr, ready, came });
         }
     }
 
@@ -255,7 +255,7 @@ impl Cache {
         let mut left = self.spec.responses_per_cycle;
         loop {
             let hit = self.hits.front().map(|&(turn, _)| turn);
-            let returned = self.return_turn();
+            let returned = self.reply_turn();
             let turn = match (hit, returned) {
                 (Some(hit), Some(returned)) => hit.min(returned),
                 (hit, returned) => hit.or(returned)?,
@@ -282,10 +282,10 @@ impl Cache {
 
     /// When the oldest return allows its next answer.
     #[inline]
-    fn return_turn(&self) -> Option<Cycle> {
-        match *self.returns.front()? {
-            Return::Passed(id) => self.passing.get(id).map(|passed| passed.ready),
-            Return::Fill { mshr, ready, .. } => {
+    fn reply_turn(&self) -> Option<Cycle> {
+        match *self.replies.front()? {
+            Reply::Ack(id) => self.passing.get(id).map(|passed| passed.ready),
+            Reply::Fill { mshr, ready, .. } => {
                 let front = self.mshrs.front(mshr);
                 let atomic = front.is_some_and(|w| w.request.kind == RequestKind::Atomic);
                 let extra = if atomic {
@@ -302,10 +302,10 @@ impl Cache {
 
     /// Takes the next answer of the oldest return; none if that was a copy-back from above.
     fn take_answer(&mut self, now: Cycle) -> Option<MemResponse> {
-        let (mshr, came) = match *self.returns.front()? {
-            Return::Fill { mshr, came, .. } => (mshr, came),
-            Return::Passed(id) => {
-                self.returns.pop_front();
+        let (mshr, came) = match *self.replies.front()? {
+            Reply::Fill { mshr, came, .. } => (mshr, came),
+            Reply::Ack(id) => {
+                self.replies.pop_front();
                 self.settle(now);
                 return self.passing.remove(id)?.answer;
             }
@@ -332,17 +332,17 @@ impl Cache {
 
     /// Removes the oldest returns as long as they allow no answer.
     fn settle(&mut self, now: Cycle) {
-        while let Some(&Return::Fill { mshr, came, .. }) = self.returns.front() {
+        while let Some(&Reply::Fill { mshr, came, .. }) = self.replies.front() {
             let front = self.mshrs.front(mshr);
-            if front.is_some_and(|waiter| waiter.is_allowed(&came)) {
+            if front.is_some_and(|waiter| waiter.is_ready(&came)) {
                 return;
             }
-            self.returns.pop_front();
+            self.replies.pop_front();
             let entry = self.mshrs.entry_mut(mshr);
-            entry.returns -= 1;
-            if entry.returns == 0 {
+            entry.replies -= 1;
+            if entry.replies == 0 {
                 // More may have come while nobody waited for it.
-                self.allow_answers(mshr, now);
+                self.queue_fill_reply(mshr, now);
             }
             self.finish(mshr, now);
         }
@@ -372,7 +372,7 @@ impl Cache {
         if let Some(slot) = entry.slot {
             self.tags.unlock(slot);
         } else {
-            let sequence = entry.write_sequence.max(entry.came.write_sequence);
+            let sequence = entry.write_sequence.max(entry.progress.write_sequence);
             self.copy_back(entry.line, entry.dirty, sequence, entry.source, now);
         }
     }

@@ -10,7 +10,7 @@ use super::CacheSpec;
 
 /// How places are spread out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IdsBelow {
+pub(super) struct DownstreamIds {
     /// Parts of a line that an MSHR asks for separately.
     units: u32,
     /// Pieces into which a passing request is cut.
@@ -21,14 +21,14 @@ pub(super) struct IdsBelow {
 
 /// Who waits for an answer from below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum IdOwner {
     /// This MSHR, for this part of its line.
-    Miss(Id, u32),
+    Mshr(Id, u32),
     /// This passing request, for one of its pieces.
     Passing(Id),
 }
 
-impl IdsBelow {
+impl DownstreamIds {
     pub(super) fn new(spec: &CacheSpec) -> Self {
         Self {
             units: spec.units(),
@@ -39,13 +39,13 @@ impl IdsBelow {
 
     /// The id of the request for a part of a line.
     #[inline]
-    pub(super) fn of_miss(&self, mshr: Id, unit: u32) -> u32 {
+    pub(super) fn for_mshr(&self, mshr: Id, unit: u32) -> u32 {
         spread(mshr, mshr.place() as u32 * self.units + unit)
     }
 
     /// The id of a piece of a passing request.
     #[inline]
-    pub(super) fn of_passing(&self, passing: Id, piece: u32) -> u32 {
+    pub(super) fn for_passing(&self, passing: Id, piece: u32) -> u32 {
         spread(
             passing,
             self.passing + passing.place() as u32 * self.cuts + piece,
@@ -54,15 +54,15 @@ impl IdsBelow {
 
     /// Who the answer with this id is for.
     #[inline]
-    pub(super) fn asked(&self, id: u32) -> Asked {
+    pub(super) fn owner(&self, id: u32) -> IdOwner {
         let id = Id::from_bits(id);
         let place = id.place() as u32;
         match place.checked_sub(self.passing) {
-            None => Asked::Miss(
+            None => IdOwner::Mshr(
                 id.with_place((place / self.units) as usize),
                 place % self.units,
             ),
-            Some(place) => Asked::Passing(id.with_place((place / self.cuts) as usize)),
+            Some(place) => IdOwner::Passing(id.with_place((place / self.cuts) as usize)),
         }
     }
 }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn every_piece_has_an_id_that_leads_back() {
-        let ids = IdsBelow {
+        let ids = DownstreamIds {
             units: 4,
             cuts: 2,
             passing: 3 * 4,
@@ -86,13 +86,13 @@ mod tests {
         for place in 0..3 {
             let id = Id::from_bits(7 << 20 | place);
             for unit in 0..4 {
-                let below = ids.of_miss(id, unit);
-                assert_eq!(ids.asked(below), Asked::Miss(id, unit));
+                let below = ids.for_mshr(id, unit);
+                assert_eq!(ids.owner(below), IdOwner::Mshr(id, unit));
                 seen.push(below);
             }
             for piece in 0..2 {
-                let below = ids.of_passing(id, piece);
-                assert_eq!(ids.asked(below), Asked::Passing(id));
+                let below = ids.for_passing(id, piece);
+                assert_eq!(ids.owner(below), IdOwner::Passing(id));
                 seen.push(below);
             }
         }

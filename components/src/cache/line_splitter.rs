@@ -8,7 +8,7 @@ use crate::memory::{MemRequest, MemResponse, full_line};
 
 /// What a cache keeps about longer requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Above {
+pub(super) struct LineSplitter {
     /// Bytes of a line of the level above, and of one here.
     line_bytes: u32,
     part_bytes: u32,
@@ -16,7 +16,7 @@ pub(super) struct Above {
     pub(super) taken: u32,
 }
 
-impl Above {
+impl LineSplitter {
     pub(super) fn new(line_bytes: u32, part_bytes: u32) -> Self {
         Self {
             line_bytes,
