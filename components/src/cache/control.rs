@@ -1,124 +1,130 @@
-//! Commands, invalidation among them, and when the cache has something to do.
+//! Commands of the compute unit: invalidation, and another number of ways.
 
-use warpweave_framework::{Context, Cycle};
+use warpweave_framework::{Context, Cycle, Ports, Stated, Unfit};
 
-use super::Cache;
-use super::policy::{Cause, Eviction};
-use super::statistics::Blocked;
-use crate::launch::{CacheCommand, CacheCommandDone};
+use super::controller::Controller;
+use super::policy::CacheSite;
+use super::tag_array::{LineState, Slot};
+use crate::launch::{CacheCommand, CacheCommandDone, CacheControlSlave, CacheSizes};
 
-impl Cache {
-    pub(super) fn command_pending(&self, ctx: &Context<'_>) -> bool {
-        self.control.command.is_connected() && self.control.command.peek(ctx).is_some()
+/// The stage that carries out commands when nothing is in flight.
+pub(super) struct Control {
+    slave: CacheControlSlave,
+    /// Ways of each set, in use or not.
+    ways: u32,
+    /// Bytes of one way of all sets.
+    way_bytes: u32,
+}
+
+impl Control {
+    pub(super) fn new(site: &CacheSite) -> Self {
+        Self {
+            slave: CacheControlSlave::default(),
+            ways: site.ways,
+            way_bytes: site.sets * site.line_bytes,
+        }
     }
 
-    /// Nothing is in flight, neither up nor down.
-    pub(super) fn is_drained(&self) -> bool {
-        self.hits.is_empty()
-            && self.misses.is_empty()
-            && self.mshrs.is_empty()
-            && self.passing.is_empty()
-            && self.replies.is_empty()
+    /// Names the ports.
+    pub(super) fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("control", &mut self.slave);
     }
 
-    /// Carries out a pending command, or a part of it, when its time has come. Whether it did.
-    pub(super) fn obey(&mut self, ctx: &mut Context<'_>) -> bool {
-        if !self.command_pending(ctx) || !self.is_drained() || !self.control.done.can_send(ctx) {
+    /// Tells whether a command is being carried out.
+    #[inline]
+    pub(super) fn is_pending(&self, ctx: &Context<'_>) -> bool {
+        self.slave.command.is_connected() && self.slave.command.peek(ctx).is_some()
+    }
+
+    /// The number of ways that so many bytes are.
+    ///
+    /// # Errors
+    /// Bytes that are no whole ways, or more than there are.
+    pub(super) fn ways_of(&self, bytes: u32) -> Result<u32, String> {
+        let way = self.way_bytes;
+        let ways = bytes / way;
+        if bytes.is_multiple_of(way) && (1..=self.ways).contains(&ways) {
+            return Ok(ways);
+        }
+        Err(format!(
+            "a first-level cache of {} ways of {way} bytes cannot have {bytes} bytes",
+            self.ways
+        ))
+    }
+
+    /// Checks the sizes that a compute unit may command against the ways there are.
+    ///
+    /// # Errors
+    /// A size that the cache cannot have.
+    pub(super) fn agree_on_sizes(
+        &self,
+        CacheSizes(sizes): &CacheSizes,
+        stated: Option<Stated>,
+    ) -> Result<(), Unfit> {
+        let beside = || "local memory leaves it that".to_owned();
+        let size = self.ways * self.way_bytes;
+        if let Some(most) = sizes.first().filter(|most| **most != size) {
+            let message = format!(
+                "{size} is not the {most} bytes that the cache has beside the least local memory"
+            );
+            return Err(Unfit::at("size_bytes", message).beside(beside(), stated));
+        }
+        for &bytes in sizes {
+            if let Err(problem) = self.ways_of(bytes) {
+                return Err(Unfit::at("ways", problem).beside(beside(), stated));
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out a pending command, or a part of it, when its time has come. Returns whether it
+    /// did.
+    pub(super) fn obey(&mut self, controller: &mut Controller, ctx: &mut Context<'_>) -> bool {
+        if !self.is_pending(ctx) || !controller.is_drained() || !self.slave.done.can_send(ctx) {
             return false;
         }
-        if let Some(&CacheCommand::Resize { bytes }) = self.control.command.peek(ctx) {
-            return self.resize(ctx, bytes);
+        if let Some(&CacheCommand::Resize { bytes }) = self.slave.command.peek(ctx) {
+            let ways = match self.ways_of(bytes) {
+                Ok(ways) => ways,
+                Err(problem) => {
+                    ctx.fail(problem);
+                    return false;
+                }
+            };
+            if !resize(controller, ways, ctx.cycle()) {
+                return true;
+            }
+        } else {
+            controller.store.invalidate(ctx.cycle());
         }
-        self.control.command.pop(ctx);
-        self.invalidate(ctx.cycle());
-        self.control.done.send(ctx, CacheCommandDone);
+        self.slave.command.pop(ctx);
+        self.slave.done.send(ctx, CacheCommandDone);
         true
     }
+}
 
-    /// Drops every clean line.
-    fn invalidate(&mut self, now: Cycle) {
-        self.stats.invalidations += 1;
-        let mut dropped = self
-            .victims
-            .as_mut()
-            .map_or(0, super::victim_cache::VictimCache::clear);
-        let (policies, prefetches) = (&mut self.policies, &mut self.prefetches);
-        let is_watched = self.is_watched;
-        let (site, owners) = (&self.site, &self.owners);
-        self.tags.drop_clean(|slot, line, state| {
-            dropped += 1;
-            if is_watched {
-                let set = slot.index() as u32 / site.ways;
-                let eviction = Eviction {
-                    line,
-                    slot,
-                    state,
-                    cause: Cause::Invalidated,
-                    owner: owners[slot.index()],
-                    set,
-                    global_set: site.global_set(line, set),
-                };
-                policies.on_evict(&eviction, now);
-                prefetches.on_evict(site, &eviction, now);
-            }
-        });
-        self.stats.lines_invalidated += dropped;
+/// Goes on with a change to so many ways, as far as the miss queue has room for dirty lines that
+/// leave. Returns whether it is done.
+fn resize(controller: &mut Controller, ways: u32, now: Cycle) -> bool {
+    let store = &mut controller.store;
+    let lines: Vec<(Slot, u64, LineState)> = store.lookup.tags().lines_from(ways).collect();
+    let mut waits = false;
+    for &(slot, line, state) in lines.iter().filter(|(.., state)| state.dirty != 0) {
+        let pieces = store.misses.pieces(state.dirty);
+        if store.misses.room(0, pieces).is_err() {
+            break;
+        }
+        waits = true;
+        let owner = store.lookup.owner(slot);
+        store.take_out(slot, line, now);
+        store.copy_back(line, state.dirty, state.write_sequence, owner, now);
     }
-
-    /// When the bank that the head request waits for is free.
-    pub(super) fn bank_turn(&self, ctx: &Context<'_>) -> Option<Cycle> {
-        let banks = self.spec.banks.as_ref()?;
-        if self.stats.blocked.reason() != Some(Blocked::Bank) {
-            return None;
-        }
-        let mut part = None;
-        let access = self.access(self.head(self.up.request.peek(ctx)?, &mut part)?)?;
-        Some(self.bank_free[(access.set % banks.count) as usize])
+    if waits {
+        return false;
     }
-
-    /// Whether the next cycle has work that no message, credit or time announces.
-    pub(super) fn has_work(
-        &mut self,
-        ctx: &Context<'_>,
-        accepted: bool,
-        commanded: bool,
-        moved: bool,
-        now: Cycle,
-    ) -> bool {
-        if self.down.response.peek(ctx).is_some() {
-            return true;
-        }
-        if let Some(buffer) = &self.copy_backs
-            && (buffer.has_room() && !buffer.leaving.is_empty()
-                || buffer.held.front().is_some_and(|held| self.may_take(held)))
-        {
-            return true;
-        }
-        let pending = self.command_pending(ctx);
-        if commanded && pending {
-            return true;
-        }
-        match self.up.request.peek(ctx) {
-            Some(_) if accepted || commanded => true,
-            // What happened after the look-up may have made room, or have left another reason to wait.
-            Some(request) if moved && !pending && !self.is_still_refused(request, now + 1) => {
-                let mut part = None;
-                let Some(request) = self.head(request, &mut part) else {
-                    return false;
-                };
-                let Some(access) = self.access(request) else {
-                    return false;
-                };
-                let reason = self.decide(request, access, now + 1).err();
-                if reason != self.stats.blocked.reason() {
-                    return true;
-                }
-                if let Some(reason) = reason {
-                    self.refusal = self.refuse(request, access, reason);
-                }
-                false
-            }
-            _ => false,
-        }
+    for (slot, line, _) in lines {
+        store.take_out(slot, line, now);
     }
+    store.lookup.use_ways(ways);
+    true
 }

@@ -9,17 +9,13 @@
 //!   buffer                  └── one entry: requests 7 and 8 ──┘      room for lines:   entries − 1
 //! ```
 //!
-//! What would cause a copy-back waits while every entry is taken: requests at the head of the input,
-//! fills, and lines that found no place. Fills wait here and not on their wire. The level below may
-//! be unable to take a copy-back until its answers are taken, so a wire that stood still could stand
-//! still for good.
+//! Causes of a further copy-back wait while every entry is taken: requests at the head of the
+//! input, and replies as `replies.rs` says.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, as_many, at_most};
-
-use crate::memory::MemResponse;
+use warpweave_framework::{as_many, at_most};
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,10 +28,6 @@ pub(super) struct CopyBackBuffer {
     requests: usize,
     /// Requests sent down.
     sent: u64,
-    /// What came from below and waits, the oldest for room here.
-    pub(super) held: VecDeque<MemResponse>,
-    /// MSHRs of lines without a place that have everything but room here for their dirty words.
-    pub(super) leaving: VecDeque<Id>,
 }
 
 impl CopyBackBuffer {
@@ -46,8 +38,6 @@ impl CopyBackBuffer {
             lines: VecDeque::with_capacity(entries as usize),
             requests: 0,
             sent: 0,
-            held: VecDeque::new(),
-            leaving: VecDeque::new(),
         }
     }
 

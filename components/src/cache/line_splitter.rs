@@ -1,12 +1,11 @@
-//! Requests for lines of the level above that are longer than those here: taken apart when they are
-//! accepted, answered part by part.
+//! Line splitting: requests for lines of the level above that are longer than those here.
+//!
+//! A request is taken apart when it is accepted, one line of this cache after the other, and each
+//! part is answered by itself.
 
-use warpweave_framework::Context;
-
-use super::Cache;
 use crate::memory::{MemRequest, MemResponse, full_line};
 
-/// What a cache keeps about longer requests.
+/// The parts of longer requests, and how far the one at the head of the input has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineSplitter {
     /// Bytes of a line of the level above, and of one here.
@@ -25,20 +24,19 @@ impl LineSplitter {
         }
     }
 
+    /// Bytes of the parts in which requests are answered.
+    pub(super) fn part_bytes(&self) -> u32 {
+        self.part_bytes
+    }
+
     fn offset(&self, address: u64) -> u32 {
         (address & u64::from(self.line_bytes - 1)) as u32
     }
 
-    /// A part of the request at the head was accepted.
+    /// The first part of a request that was not accepted: a request for one line here. None if the
+    /// request is not for one line of the level above.
     #[inline]
-    fn take(&mut self, part: &MemRequest) {
-        self.taken |= part.words << (self.offset(part.line) / 4);
-    }
-
-    /// The first part of a request that was not accepted: a request for one line here. None if the request is
-    /// not for one line of the level above.
-    #[inline]
-    fn part(&self, request: &MemRequest) -> Option<MemRequest> {
+    pub(super) fn part(&self, request: &MemRequest) -> Option<MemRequest> {
         if self.offset(request.line) != 0 || request.words & !full_line(self.line_bytes) != 0 {
             return None;
         }
@@ -54,71 +52,57 @@ impl LineSplitter {
             ..*request
         })
     }
-}
 
-impl Cache {
-    /// Bytes of the parts in which longer requests are answered.
-    pub(super) fn parts_above(&self) -> Option<u32> {
-        self.above.map(|above| above.part_bytes)
+    /// Notes that a part of a request is accepted. Returns whether it was the last.
+    #[inline]
+    pub(super) fn take(&mut self, request: &MemRequest, part: &MemRequest) -> bool {
+        self.taken |= part.words << (self.offset(part.line) / 4);
+        let is_last = request.words & !self.taken == 0;
+        if is_last {
+            self.taken = 0;
+        }
+        is_last
     }
 
-    /// What is to be decided about next of the request at the head of the input: all of it or, of a longer
-    /// one, its next part. None if it is not for one line of the level above.
-    #[inline]
-    pub(super) fn head<'a>(
-        &self,
-        request: &'a MemRequest,
-        part: &'a mut Option<MemRequest>,
-    ) -> Option<&'a MemRequest> {
-        match &self.above {
-            None => Some(request),
-            Some(above) => {
-                *part = above.part(request);
-                part.as_ref()
+    /// Every part of a request, if it is for one line of the level above.
+    pub(super) fn parts(mut self, request: &MemRequest) -> Option<Vec<MemRequest>> {
+        let mut parts = Vec::new();
+        self.taken = 0;
+        loop {
+            let part = self.part(request)?;
+            parts.push(part);
+            if self.take(request, &part) {
+                return Some(parts);
             }
         }
     }
 
-    /// Takes from the input what [`head`](Self::head) said.
+    /// Names the words of a part's answer as words of the request's line.
     #[inline]
-    pub(super) fn take_head(&mut self, ctx: &mut Context<'_>) -> MemRequest {
-        const PEEKED: &str = "it was decided about";
-        let Some(above) = &mut self.above else {
-            return self.up.request.pop(ctx).expect(PEEKED);
-        };
-        let request = self.up.request.peek(ctx).expect(PEEKED);
-        let part = above.part(request).expect(PEEKED);
-        above.take(&part);
-        if request.words & !above.taken == 0 {
-            above.taken = 0;
-            self.up.request.pop(ctx);
-        }
-        part
+    pub(super) fn rejoin(&self, response: &mut MemResponse) {
+        let offset = self.offset(response.line);
+        response.line -= u64::from(offset);
+        response.words <<= offset / 4;
     }
+}
 
-    /// The parts of a request of no time.
-    pub(super) fn parts(&self, request: &MemRequest) -> Option<Vec<MemRequest>> {
-        let Some(mut above) = self.above else {
-            return Some(vec![*request]);
-        };
-        let mut parts = Vec::new();
-        above.taken = 0;
-        while request.words & !above.taken != 0 || parts.is_empty() {
-            let part = above.part(request)?;
-            above.take(&part);
-            parts.push(part);
-        }
-        Some(parts)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Level;
 
-    /// Puts the answer to a part into the words of those above: the line of the request, and which of its
-    /// words came.
-    #[inline]
-    pub(super) fn name_above(&self, response: &mut MemResponse) {
-        if let Some(above) = &self.above {
-            let offset = above.offset(response.line);
-            response.line -= u64::from(offset);
-            response.words <<= offset / 4;
-        }
+    #[test]
+    fn each_line_of_a_request_is_a_part_and_answered_in_its_words() {
+        let splitter = LineSplitter::new(128, 32);
+        let request = MemRequest::read(3, 256, 0x00ff_0101);
+        let parts = splitter.parts(&request).expect("one line above");
+        let lines: Vec<_> = parts.iter().map(|p| (p.line, p.words)).collect();
+        assert_eq!(lines, [(256, 1), (256 + 32, 1), (256 + 64, 0xff)]);
+        let mut answer = parts[2].answer(Level::L2);
+        splitter.rejoin(&mut answer);
+        assert_eq!((answer.line, answer.words), (256, 0x00ff_0000));
+        assert_eq!(splitter.parts(&MemRequest::read(3, 64, 1)), None);
+        let empty = MemRequest::read(3, 256, 0);
+        assert_eq!(splitter.parts(&empty), Some(vec![empty]));
     }
 }

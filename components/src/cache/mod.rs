@@ -10,11 +10,19 @@
 //!                                    down.request    down.response
 //! ```
 //!
-//! `request.rs` decides about a request, `perform.rs` carries that out, `send.rs` sends down, `replies.rs` deals with what
-//! comes from below, `control.rs` with invalidations, `resize.rs` with changes of the size, and `policy_actions.rs` with what
-//! policies ask for, `prefetch.rs` with what prefetchers want. `functional.rs` plays accesses of no time. `tag_array.rs` (with `set_index.rs` and
-//! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` and `copy_back_buffer.rs` are plain data with tests of
-//! their own, `downstream_ids.rs` names what waits for an answer. `policy/` holds the hooks of policies.
+//! A request passes these stages, each a plain type with its own state:
+//!
+//! ```text
+//!   head.rs            input: line splitting, refusals          control.rs   commands
+//!   controller/        decide ─► Action ─► perform              policy_ports.rs
+//!   replies.rs         fills and acknowledgements               hit_pipeline.rs
+//!   line_store.rs      lines that come and go: lookup.rs (tags, MSHRs, pass table),
+//!                      hooks.rs, victim_cache.rs, banks.rs, miss_queue.rs (line_cutter.rs,
+//!                      copy_back_buffer.rs, downstream_ids.rs)
+//! ```
+//!
+//! `tag_array.rs` (with `set_index.rs` and `replacement/`), `mshr_file.rs` and `pass_table.rs` are
+//! plain data. `policy/` and `prefetcher/` hold the hooks of policies and prefetchers.
 //!
 //! # Ports
 //! | name | direction | message | back-pressure means |
@@ -169,26 +177,31 @@
 //! Data; ECC; coherence between caches; separate tag and data pipelines; scrubbing of dirty lines at
 //! an invalidation.
 
+mod access;
+mod banks;
+mod blocked;
 mod build;
 mod control;
+mod controller;
 mod copy_back_buffer;
 mod downstream_ids;
-mod fits;
-mod functional;
+mod head;
+mod hit_pipeline;
+mod hooks;
+mod line_cutter;
+mod line_layout;
 mod line_splitter;
+mod line_store;
+mod lookup;
+mod miss_queue;
 mod mshr_file;
 mod pass_table;
-mod perform;
 pub mod policy;
-mod policy_actions;
-mod prefetch;
+mod policy_ports;
 pub mod prefetcher;
 mod refusal;
 pub mod replacement;
 mod replies;
-mod request;
-mod resize;
-mod send;
 mod set_index;
 mod spec;
 mod statistics;
@@ -198,111 +211,59 @@ pub(crate) mod tests;
 mod victim_cache;
 
 use std::any::Any;
-use std::collections::VecDeque;
 
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Facts, Instrumented, Next, Observed, Onward,
-    OutPort, PortName, Ports, Published, Registry, State, Stateful, Statistics, Unfit, Waits,
-    as_many,
+    Bundle, Component, Contents, Context, Cycle, Facts, Instrumented, Next, Onward, PortName,
+    Ports, Registry, State, Stateful, Statistics, Unfit, Waits,
 };
 
-use self::copy_back_buffer::CopyBackBuffer;
-use self::downstream_ids::DownstreamIds;
-use self::line_splitter::LineSplitter;
+use self::access::LONGER_LINE;
+use self::banks::BankSet;
+use self::blocked::Blocked;
+use self::control::Control;
+use self::controller::Controller;
+use self::head::Head;
 pub use self::mshr_file::{Entry, FillProgress, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
-use self::policy::{CacheSite, PolicyChain, PublishedValues};
+use self::policy_ports::PolicyPorts;
 pub use self::prefetcher::PrefetchSpec;
-use self::prefetcher::Prefetches;
-use self::refusal::Refusal;
-use self::replies::Reply;
 pub use self::set_index::SetHash;
 pub use self::spec::{
     AllocatePolicy, AtomicPolicy, Banks, CacheLevel, CacheSpec, Cut, PartialWrite, PartitionBy,
     Partitions, VictimCacheSpec, WaitFor, WritePolicy,
 };
-use self::statistics::{Blocked, CacheStats};
 pub use self::tag_array::{Geometry, LineState, Slot, TagArray};
 pub use self::victim_cache::{Victim, VictimCache};
-use crate::launch::{CacheCommand, CacheControlSlave, CacheSizes, Resizable};
+use crate::launch::{CacheCommand, CacheSizes, Resizable};
 use crate::memory::{
-    CacheEvent, Level, LineBytes, MemMaster, MemRequest, MemResponse, MemSlave, PartBytes,
-    RequestKind, Slices, Source, agree_on_lines, flags, is_request, untimed_stranger,
+    LineBytes, MemMaster, MemRequest, MemSlave, PartBytes, Slices, agree_on_lines, is_request,
+    untimed_stranger,
 };
 
 /// A cache; see the module.
 pub struct Cache {
     spec: CacheSpec,
-    /// What its wire brings; of elaboration only.
+    /// Facts of the wire above; of elaboration only.
     slices: Slices,
-    site: CacheSite,
-    level: Level,
-    /// Every word of a line.
-    full: u32,
-    /// Every word of a line's first sector.
-    sector_words: u32,
-    /// Bits of an address within its line.
-    offset_mask: u64,
-    /// Whether lines are cut into pieces for the level below.
-    cut: bool,
-    /// Whether a line may come from below in several answers, in any order.
-    in_parts: bool,
-    /// Whether a request waits for all that was asked of its line.
-    waits_for_lines: bool,
-    /// Longer requests, of which this cache answers parts.
-    above: Option<LineSplitter>,
-    /// Whether a line is asked for as a whole.
-    whole: bool,
-    /// Words of each part of a line that can be asked for separately.
-    unit_words: u32,
-    downstream_ids: DownstreamIds,
-    /// Stores update the line and go down.
-    goes_through: bool,
-    allocates_writes: bool,
-    hands_down: bool,
-    tags: TagArray,
-    /// Per place: who brought its line in; nothing before the first line.
-    owners: Vec<Source>,
-    victims: Option<VictimCache>,
-    policies: PolicyChain,
-    prefetches: Prefetches,
-    /// Whether a policy or prefetcher is told what happens.
-    is_watched: bool,
-    mshrs: MshrFile,
-    passing: PassTable,
-    /// Hits on their way up, in order, with the cycle in which they leave.
-    hits: VecDeque<(Cycle, MemResponse)>,
-    hits_max: usize,
-    /// Turn of the hit accepted last.
-    last_hit: Cycle,
-    /// Per bank: the first cycle in which it is free.
-    bank_free: Vec<Cycle>,
-    /// Requests on their way down, in order, with the cycle in which they leave. Up to
-    /// `miss_queue_entries` from accepted requests; a fill may add the copy-back of its victim
-    /// beyond that, so that fills never wait: at most one per MSHR before the queue moves. Those of a
-    /// copy-back buffer are beyond that too.
-    misses: VecDeque<(Cycle, MemRequest)>,
-    copy_backs: Option<CopyBackBuffer>,
-    /// What came from below and is not fully answered, in order of arrival.
-    replies: VecDeque<Reply>,
-    /// What happened so far after the look-up of a cycle that may make room, or leave a blocked request
-    /// another reason to wait: messages sent, waiters answered, prefetches, wishes of policies.
-    moves: u64,
-    /// What keeps the request at the head waiting; derived from the state, and none itself.
-    refusal: Refusal,
-    /// Whether refusals end with one event; see [`refusal`].
-    refuses_simply: bool,
-    stats: CacheStats,
+    head: Head,
+    controller: Controller,
+    control: Control,
+    policy_ports: PolicyPorts,
     up: MemSlave,
     down: MemMaster,
-    control: CacheControlSlave,
-    locality: OutPort<CacheEvent>,
-    published: Published<PublishedValues>,
-    peers: Vec<Observed<PublishedValues>>,
 }
 
-/// Why a request is not for this cache: a neighbour broke the protocol.
-const LONGER_LINE: &str = "touches words outside one line: lines above must not be longer, unless `above_line_bytes` says so";
+/// The effect of an evaluation on what it finds at the ports.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Whether the last look-up accepted a request.
+    accepted: bool,
+    /// Whether a command was carried out, or a part of it.
+    commanded: bool,
+    /// Whether something happened after the look-ups that may make room, or leave a blocked request
+    /// another reason to wait: a message sent, a waiter answered, a prefetch, an action of a policy.
+    moved: bool,
+}
 
 /// Adds the policies that come with the cache, of all its roles.
 pub fn register_policies(registry: &mut Registry) {
@@ -311,7 +272,7 @@ pub fn register_policies(registry: &mut Registry) {
     replacement::register_policies(registry);
 }
 
-/// The earlier of two cycles, as far as there are two.
+/// The earlier of two optional cycles.
 #[inline]
 fn earlier(one: Option<Cycle>, other: Option<Cycle>) -> Option<Cycle> {
     match (one, other) {
@@ -320,22 +281,77 @@ fn earlier(one: Option<Cycle>, other: Option<Cycle>) -> Option<Cycle> {
     }
 }
 
-/// Whether the request brings words to be stored.
-#[inline]
-fn stores(kind: RequestKind) -> bool {
-    matches!(kind, RequestKind::Write | RequestKind::CopyBack)
-}
+impl Cache {
+    /// Accepts the request at the head of the input if it can. Returns whether it did.
+    fn accept(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
+        self.head.accept(
+            &mut self.up.request,
+            &self.control,
+            &mut self.controller,
+            ctx,
+            now,
+        )
+    }
 
-/// Whether a line served here is dirty afterwards.
-#[inline]
-fn modifies(kind: RequestKind) -> bool {
-    kind == RequestKind::Atomic || stores(kind)
-}
+    /// Sends up what is due, oldest turn first. Returns when to try again, if time decides.
+    fn respond(&mut self, ctx: &mut Context<'_>, now: Cycle, moved: &mut bool) -> Option<Cycle> {
+        let mut left = self.spec.responses_per_cycle;
+        loop {
+            let (turn, responder) = self.controller.next_response()?;
+            if turn > now || left == 0 {
+                return Some(turn.max(now + 1));
+            }
+            if !self.up.response.can_send(ctx) {
+                return None;
+            }
+            *moved = true;
+            if let Some(mut response) = self.controller.take_response(responder, now) {
+                self.head.rejoin(&mut response);
+                self.up.response.send(ctx, response);
+                left -= 1;
+            }
+        }
+    }
 
-/// Whether the request brings data that memory has too.
-#[inline]
-fn is_clean(request: &MemRequest) -> bool {
-    request.kind == RequestKind::CopyBack && request.flags & flags::CLEAN != 0
+    /// Sends the oldest request down whose turn has come. Returns when to try again, if time
+    /// decides.
+    fn send_down(&mut self, ctx: &mut Context<'_>, now: Cycle, moved: &mut bool) -> Option<Cycle> {
+        let misses = &mut self.controller.store.misses;
+        let turn = misses.turn()?;
+        if turn > now {
+            return Some(turn);
+        }
+        if !self.down.request.can_send(ctx) {
+            return None;
+        }
+        self.down.request.send(ctx, misses.pop()?);
+        *moved = true;
+        Some(misses.turn()?.max(now + 1))
+    }
+
+    /// Tells whether the next cycle has work that no message, credit or time announces.
+    fn has_work(&mut self, ctx: &Context<'_>, progress: Progress, now: Cycle) -> bool {
+        let Progress {
+            accepted,
+            commanded,
+            moved,
+        } = progress;
+        let Controller { replies, store, .. } = &self.controller;
+        if self.down.response.peek(ctx).is_some() || replies.has_released(store) {
+            return true;
+        }
+        let pending = self.control.is_pending(ctx);
+        if commanded && pending {
+            return true;
+        }
+        match self.up.request.peek(ctx) {
+            Some(_) if accepted || commanded => true,
+            Some(request) if moved && !pending => {
+                self.head.is_affected(request, &self.controller, now)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Bundle for Cache {
@@ -343,72 +359,70 @@ impl Bundle for Cache {
         ports.bundle("up", &mut self.up);
         ports.bundle("down", &mut self.down);
         let control = &mut self.control;
-        let name_control = |ports: &mut Ports<'_>| ports.bundle("control", control);
+        let name_control = |ports: &mut Ports<'_>| control.ports(ports);
         if self.spec.level == CacheLevel::L1 {
             ports.advisable("its lines stay when a kernel ends", name_control);
         } else {
             ports.optional(name_control);
         }
-        ports.optional(|ports| {
-            ports.output("locality", &mut self.locality);
-            ports.published("published", &mut self.published);
-        });
-        ports.advisable("the values of a peer are not added up", |ports| {
-            for (number, peer) in self.peers.iter_mut().enumerate() {
-                ports.observed(&format!("peers[{number}]"), peer);
-            }
-        });
+        self.policy_ports.ports(ports);
     }
 }
 
 impl Component for Cache {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
-        if !self.policies.is_empty() {
-            self.hear_peers(ctx);
+        let has_policies = self.controller.store.hooks.has_policies();
+        if has_policies {
+            let policies = &mut self.controller.store.hooks.policies;
+            self.policy_ports.hear_peers(policies, ctx);
         }
-        if self.copy_backs.is_some() {
-            self.finish_leaving(now);
+        let came = self.down.response.pop(ctx);
+        if let Err(response) = self.controller.take_reply(came, now) {
+            ctx.fail(format!(
+                "cache received a response that answers no request of its: {response:?}"
+            ));
         }
-        self.take_reply(ctx, now);
-        let accepted = match self.spec.banks {
-            None => self.accept(ctx, now),
-            Some(banks) => (0..banks.requests_per_cycle).all(|_| self.accept(ctx, now)),
+        let banks = self.controller.store.banks.as_ref();
+        let mut progress = Progress {
+            accepted: match banks.map(BankSet::requests_per_cycle) {
+                None => self.accept(ctx, now),
+                Some(requests) => (0..requests).all(|_| self.accept(ctx, now)),
+            },
+            ..Progress::default()
         };
-        let moves = self.moves;
-        let prefetches = !self.prefetches.is_empty();
-        if prefetches {
-            self.prefetch(ctx, now);
+        let prefetches = self.controller.store.hooks.has_prefetchers();
+        if prefetches && !self.control.is_pending(ctx) {
+            progress.moved |= self.controller.prefetch(now);
         }
         // Answering first: the last answer of a line that was not installed may cause a copy-back.
-        let up = self.respond(ctx, now);
-        if !self.policies.is_empty() {
-            self.send_policies_copy_backs(now);
+        let up = self.respond(ctx, now, &mut progress.moved);
+        if has_policies {
+            progress.moved |= self.controller.store.send_wanted_copy_backs(now);
         }
-        let down = self.send_down(ctx, now);
-        let commanded = self.obey(ctx);
-        if !self.policies.is_empty() {
-            self.publish_and_tell(ctx);
+        let down = self.send_down(ctx, now, &mut progress.moved);
+        progress.commanded = self.control.obey(&mut self.controller, ctx);
+        if has_policies {
+            let policies = &mut self.controller.store.hooks.policies;
+            progress.moved |= self.policy_ports.publish_and_tell(policies, ctx);
         }
-        if let Some(broken) = self.tags.broken() {
+        if let Some(broken) = self.controller.store.lookup.tags().broken() {
             ctx.fail(format!("the replacement policy {broken}"));
         }
-        let moved = moves != self.moves;
-        if self.has_work(ctx, accepted, commanded, moved, now) {
+        if self.has_work(ctx, progress, now) {
             return Next::Busy;
         }
-        let ahead = if prefetches {
-            self.next_prefetch(ctx, now)
+        let ahead = if prefetches && !self.control.is_pending(ctx) {
+            self.controller.next_prefetch(now)
         } else {
             None
         };
-        match earlier(earlier(down, up), earlier(self.bank_turn(ctx), ahead)) {
+        let bank = self.head.bank_turn(&self.up.request, &self.controller, ctx);
+        match earlier(earlier(down, up), earlier(bank, ahead)) {
             Some(cycle) => Next::Until(cycle),
-            None if !self.policies.outbox.events.is_empty() => Next::Credit,
-            None if self.is_drained() => Next::Idle,
-            None if self.misses.is_empty() && self.hits.is_empty() && self.replies.is_empty() => {
-                Next::Message
-            }
+            None if self.controller.store.hooks.has_events() => Next::Credit,
+            None if self.controller.is_drained() => Next::Idle,
+            None if self.controller.has_nothing_to_send() => Next::Message,
             None => Next::Credit,
         }
     }
@@ -436,7 +450,7 @@ impl Component for Cache {
         if port == "up.request" {
             self.slices.learn(facts);
             let (field, parts) = match self.spec.above_line_bytes {
-                Some(_) => ("above_line_bytes", self.parts_above()),
+                Some(_) => ("above_line_bytes", self.head.part_bytes()),
                 None => ("line_bytes", None),
             };
             agree_on_lines(facts, field, self.spec.above_line(), parts)?;
@@ -444,7 +458,8 @@ impl Component for Cache {
         if port == "control.command"
             && let Some(sizes) = facts.get::<CacheSizes>()
         {
-            self.agree_on_sizes(sizes, facts.stated::<CacheSizes>())?;
+            self.control
+                .agree_on_sizes(sizes, facts.stated::<CacheSizes>())?;
         }
         Ok(())
     }
@@ -457,7 +472,8 @@ impl Component for Cache {
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.slices.fit(self.spec.interleave)?;
-        self.policies.outbox.is_wired = self.locality.is_connected();
+        let outbox = &mut self.controller.store.hooks.policies.outbox;
+        outbox.is_wired = self.policy_ports.is_heard();
         Ok(())
     }
 
@@ -468,11 +484,18 @@ impl Component for Cache {
         onward: &mut Onward,
     ) -> Result<(), String> {
         if let Some(request) = message.downcast_ref::<MemRequest>() {
-            return self.functional_request(request, onward);
+            let parts = self.head.parts(request);
+            let parts = parts.ok_or_else(|| format!("{request:?} {LONGER_LINE}"))?;
+            return parts
+                .iter()
+                .try_for_each(|part| self.controller.functional_access(part, onward));
         }
         match message.downcast_ref() {
-            Some(CacheCommand::Invalidate) => self.functional_invalidation(),
-            Some(&CacheCommand::Resize { bytes }) => self.functional_resize(bytes, onward)?,
+            Some(CacheCommand::Invalidate) => self.controller.functional_invalidation(),
+            Some(&CacheCommand::Resize { bytes }) => {
+                let ways = self.control.ways_of(bytes)?;
+                self.controller.functional_resize(ways, onward);
+            }
             None => return Err(untimed_stranger(port)),
         }
         Ok(())
@@ -484,35 +507,34 @@ impl Component for Cache {
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
-        self.mshrs.show(contents, !self.offset_mask);
-        self.passing.show(contents);
-        contents.level("mshrs", u64::from(self.mshrs.len()));
-        contents.level("passing", self.passing.len() as u64);
-        contents.level("miss_queue", self.misses.len() as u64);
-        if let Some(buffer) = &self.copy_backs {
+        let (lookup, misses) = (&self.controller.store.lookup, &self.controller.store.misses);
+        lookup.show(contents);
+        contents.level("mshrs", u64::from(lookup.mshrs().len()));
+        contents.level("passing", lookup.passing().len() as u64);
+        contents.level("miss_queue", misses.len() as u64);
+        if let Some(buffer) = misses.copy_backs() {
             contents.level("copy_backs", buffer.len() as u64);
         }
-        contents.blocked(self.stats.blocked.reason().map(Blocked::words));
+        contents.blocked(self.head.blocked().reason().map(Blocked::words));
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
-        let mshrs = self.mshrs.len() as usize;
+        let lookup = &self.controller.store.lookup;
+        let mshrs = lookup.mshrs().len() as usize;
         if mshrs > 0 {
             waits.on_port("down.response", format!("{mshrs} MSHRs wait for fills"));
         }
-        let passing = self.passing.len();
+        let passing = lookup.passing().len();
         if passing > 0 {
             waits.on_port(
                 "down.response",
                 format!("{passing} passing requests wait for their answer"),
             );
         }
-        if let Some(buffer) = &self.copy_backs
-            && !buffer.held.is_empty()
-        {
+        if self.controller.replies.holds_fills() {
             waits.inside("fills wait for room in the copy-back buffer");
         }
-        if let Some(reason) = self.stats.blocked.reason() {
+        if let Some(reason) = self.head.blocked().reason() {
             waits.inside(reason.words());
         }
     }
@@ -520,40 +542,14 @@ impl Component for Cache {
 
 impl Stateful for Cache {
     fn state(&mut self, state: &mut State<'_>) {
-        self.refusal = Refusal::Unknown;
-        state.part("tags", |state| self.tags.state_fields(state));
-        self.make_owners();
-        state.array("owners", &mut self.owners);
-        if let Some(victims) = &mut self.victims {
-            state.part("victims", |state| victims.state_fields(state));
-        }
-        state.part("policies", |state| self.policies.state(state));
-        state.part("prefetches", |state| self.prefetches.state(state));
-        if let Some(buffer) = &mut self.copy_backs {
-            state.fitting("copy_backs", buffer, CopyBackBuffer::is_like);
-        }
-        state.fitting("mshrs", &mut self.mshrs, MshrFile::is_like);
-        state.fitting("passing", &mut self.passing, PassTable::is_like);
-        state.field("hits", &mut self.hits);
-        state.field("last_hit", &mut self.last_hit);
-        state.fitting("bank_free", &mut self.bank_free, |found, built| {
-            as_many("banks", found.len(), built.len())
-        });
-        if let Some(above) = &mut self.above {
-            state.field("taken", &mut above.taken);
-        }
-        state.field("misses", &mut self.misses);
-        state.field("replies", &mut self.replies);
-        state.field("stats", &mut self.stats);
-        self.check_state(state);
+        self.controller.state(state);
+        state.part("head", |state| self.head.state(state));
     }
 }
 
 impl Instrumented for Cache {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.stats.report(&self.spec, statistics);
-        self.policies.statistics(statistics);
-        self.prefetches.statistics(statistics);
-        self.tags.statistics(statistics);
+        self.controller
+            .statistics(&self.spec, self.head.blocked(), statistics);
     }
 }

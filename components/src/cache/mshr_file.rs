@@ -245,10 +245,10 @@ impl MshrFile {
         self.entries.len() as u32
     }
 
-    /// Shows the entries in use, of lines whose addresses are in `mask`.
-    pub(super) fn show(&self, contents: &mut Contents<'_>, mask: u64) {
+    /// Shows the entries in use; `address` is that of an entry's line.
+    pub(super) fn show(&self, contents: &mut Contents<'_>, address: impl Fn(u64) -> u64) {
         for (id, entry) in self.entries.iter() {
-            let line = entry.line & mask;
+            let line = address(entry.line);
             contents
                 .thing("miss", id.place() as u64)
                 .flow(Some(transaction(line, &entry.source)))
@@ -264,6 +264,11 @@ impl MshrFile {
     /// Whether no entry is in use.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Entries that are not in use.
+    pub(super) fn free(&self) -> u32 {
+        (self.waiters.len() - self.entries.len()) as u32
     }
 
     /// Whether every entry is in use.

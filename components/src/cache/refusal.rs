@@ -15,15 +15,18 @@
 //! Policies, prefetchers, banks, copy-back buffers and victim caches break these rules; a cache with
 //! one of them decides every time.
 
-use warpweave_framework::{Cycle, Id};
+use warpweave_framework::Id;
 
-use super::request::Access;
-use super::statistics::Blocked;
+use super::access::{Access, is_clean};
+use super::blocked::Blocked;
+use super::controller::Controller;
+use super::lookup::Found;
+use super::mshr_file::Entry;
+use super::spec::CacheSpec;
 use super::tag_array::Slot;
-use super::{Cache, Entry, is_clean, stores};
 use crate::memory::MemRequest;
 
-/// What must change before the request at the head can be accepted or waits for something else.
+/// The event after which the request at the head may be accepted, or wait for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// Anything may: it is to be decided.
@@ -43,102 +46,92 @@ pub(super) enum Refusal {
     },
 }
 
-impl Cache {
-    /// Whether the request at the head is refused for the reason for which it was refused before.
-    #[inline]
-    pub(super) fn is_still_refused(&self, request: &MemRequest, now: Cycle) -> bool {
-        let still = self.refusal_lasts();
-        debug_assert!(
-            !still || self.reason_to_wait(request, now) == self.stats.blocked.reason(),
-            "{:?} hides that {request:?} waits for {:?}",
-            self.refusal,
-            self.reason_to_wait(request, now)
-        );
-        still
+impl Refusal {
+    /// Tells whether refusals of a cache end with one event.
+    pub(super) fn are_simple(spec: &CacheSpec) -> bool {
+        spec.policies.is_empty()
+            && spec.prefetchers.is_empty()
+            && spec.banks.is_none()
+            && spec.copy_back_entries.is_none()
+            && spec.victim_cache.is_none()
     }
 
-    /// Why the request cannot be accepted, if it cannot.
-    pub(super) fn reason_to_wait(&self, request: &MemRequest, now: Cycle) -> Option<Blocked> {
-        let mut part = None;
-        let request = self.head(request, &mut part)?;
-        let access = self.access(request)?;
-        self.decide(request, access, now).err()
-    }
-
+    /// Tells whether the request would be refused for the same reason again.
     #[inline]
-    fn refusal_lasts(&self) -> bool {
-        match self.refusal {
-            Refusal::Unknown => false,
-            Refusal::Mshrs => self.mshrs.is_full(),
-            Refusal::Merges(mshr) => {
-                let entry = self.mshrs.get(mshr);
-                entry.is_some_and(Entry::is_open) && !self.mshrs.can_join(mshr)
+    pub(super) fn lasts(&self, controller: &Controller) -> bool {
+        let (lookup, misses) = (&controller.store.lookup, &controller.store.misses);
+        match *self {
+            Self::Unknown => false,
+            Self::Mshrs => lookup.mshrs().is_full(),
+            Self::Merges(mshr) => {
+                let entry = lookup.mshrs().get(mshr);
+                entry.is_some_and(Entry::is_open) && !lookup.mshrs().can_join(mshr)
             }
-            Refusal::Ways { set, misses } => {
-                self.tags.is_locked(set) && self.misses.len() <= misses
-            }
-            Refusal::MissQueue {
+            Self::Ways {
+                set,
+                misses: queued,
+            } => lookup.tags().is_locked(set) && misses.len() <= queued,
+            Self::MissQueue {
                 places,
                 set,
                 victim,
             } => {
-                let entries = self.spec.miss_queue_entries as usize;
-                self.misses.len() + places as usize > entries
+                misses.overflows_with(places)
                     && victim.is_none_or(|(slot, dirty)| {
-                        self.tags.victim_in(set) == Some(slot)
-                            && self.tags.state(slot).dirty == dirty
+                        lookup.tags().victim_in(set) == Some(slot)
+                            && lookup.tags().state(slot).dirty == dirty
                     })
             }
         }
     }
 
-    /// What has to change now that the request is refused for `reason`.
-    pub(super) fn refuse(&self, request: &MemRequest, access: Access, reason: Blocked) -> Refusal {
-        if !self.refuses_simply {
-            return Refusal::Unknown;
-        }
-        let slot = self.tags.find_in(access.set, access.line);
-        let entry = match slot {
-            Some(slot) => self.tags.state(slot).mshr(),
-            None => self.mshrs.find(access.line),
-        };
-        let is_absent = slot.is_none() && entry.is_none();
-        match (reason, entry) {
-            (Blocked::Merges, Some(mshr)) => Refusal::Merges(mshr),
-            (Blocked::Mshrs, _) if is_absent => Refusal::Mshrs,
-            (Blocked::Ways, _) if is_absent && self.tags.is_locked(access.set) => Refusal::Ways {
+    /// The event that a request refused for `reason` waits for, in a cache of simple refusals.
+    pub(super) fn of(
+        controller: &Controller,
+        request: &MemRequest,
+        access: Access,
+        reason: Blocked,
+    ) -> Self {
+        let lookup = &controller.store.lookup;
+        let Found { slot, mshr } = lookup.find(access);
+        let is_absent = slot.is_none() && mshr.is_none();
+        match (reason, mshr) {
+            (Blocked::Merges, Some(mshr)) => Self::Merges(mshr),
+            (Blocked::Mshrs, _) if is_absent => Self::Mshrs,
+            (Blocked::Ways, _) if is_absent && lookup.tags().is_locked(access.set) => Self::Ways {
                 set: access.set,
-                misses: self.misses.len(),
+                misses: controller.store.misses.len(),
             },
-            (Blocked::MissQueue, _) if is_absent => self.refuse_for_queue(request, access),
-            _ => Refusal::Unknown,
+            (Blocked::MissQueue, _) if is_absent => Self::of_queue(controller, request, access),
+            _ => Self::Unknown,
         }
     }
 
-    /// Of a request for a line that is not here, which the miss queue has no room for.
-    fn refuse_for_queue(&self, request: &MemRequest, access: Access) -> Refusal {
-        let set = access.set;
-        let wanted = self.wanted(request.kind, access.words, 0);
-        let goes_down = self.passes(request) || self.goes_through && stores(request.kind);
+    /// The event for a line that is not here, when the miss queue has no room for the request.
+    fn of_queue(controller: &Controller, request: &MemRequest, access: Access) -> Self {
+        let (lookup, misses) = (&controller.store.lookup, &controller.store.misses);
+        let (rules, set) = (controller.rules(), access.set);
+        let wanted = rules.wanted(lookup.layout(), request.kind, access.words, 0);
+        let goes_down = rules.passes(request, || true) || rules.goes_through(request);
         let requests = match (goes_down, wanted) {
             // One at least.
             (true, _) => 1,
-            (false, _) if is_clean(request) => return Refusal::Unknown,
-            (false, wanted) => self.pieces(wanted),
+            (false, _) if is_clean(request) => return Self::Unknown,
+            (false, wanted) => misses.pieces(wanted),
         };
-        if goes_down || requests > 0 && self.queue_room(requests, 0).is_err() {
-            return Refusal::MissQueue {
+        if goes_down || requests > 0 && misses.room(requests, 0).is_err() {
+            return Self::MissQueue {
                 places: requests,
                 set,
                 victim: None,
             };
         }
-        let Some(slot) = self.tags.victim_in(set) else {
-            return Refusal::Unknown;
+        let Some(slot) = lookup.tags().victim_in(set) else {
+            return Self::Unknown;
         };
-        let dirty = self.tags.state(slot).dirty;
-        Refusal::MissQueue {
-            places: requests + self.pieces(dirty),
+        let dirty = lookup.tags().state(slot).dirty;
+        Self::MissQueue {
+            places: requests + misses.pieces(dirty),
             set,
             victim: Some((slot, dirty)),
         }

@@ -1,379 +1,378 @@
-//! What comes from below, and the answers it allows.
+//! Replies: what comes from the level below, and the answers that it allows.
+//!
+//! ```text
+//!   down.response ─► (held: no room for a victim) ─► fill, acknowledgement ─► queue ─► answers
+//! ```
+//!
+//! Fills that would cause a copy-back wait here while every entry of the copy-back buffer is taken,
+//! with all that came after them. They do not wait on their wire: the level below may be unable to
+//! take a copy-back until its answers are taken.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle, Id};
+use warpweave_framework::{Cycle, Histogram, Id, State};
 
-use super::copy_back_buffer::CopyBackBuffer;
+use super::access::stores;
+use super::blocked::WaitTime;
 use super::downstream_ids::IdOwner;
-use super::mshr_file::{Entry, FillProgress};
-use super::policy::Fill;
-use super::tag_array::Slot;
-use super::{Cache, stores};
-use crate::memory::{MemResponse, RequestKind};
+use super::line_store::LineStore;
+use super::lookup::{Acknowledged, Lookup};
+use super::mshr_file::FillProgress;
+use super::spec::CacheSpec;
+use crate::memory::{Level, MemResponse, RequestKind};
 
-/// Something from below that allows answers.
+/// A reply from the level below that allows answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Reply {
-    /// Waiters of this MSHR, as far as what had come by then allows.
+enum Reply {
+    /// Answers to waiters of this MSHR, as far as what had come by then allows.
     Fill {
         mshr: Id,
         /// The first answer leaves no earlier.
         ready: Cycle,
-        came: FillProgress,
+        progress: FillProgress,
     },
-    /// This request of the table.
+    /// The answer to this request of the pass table.
     Ack(Id),
 }
 
-impl Cache {
-    /// Takes one fill or acknowledgement.
-    pub(super) fn take_reply(&mut self, ctx: &mut Context<'_>, now: Cycle) {
-        let came = self.down.response.pop(ctx);
-        let next = if self.copy_backs.is_some() {
-            self.next_held(came, now)
+/// Replies that wait for room in the copy-back buffer.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct HeldReplies {
+    /// Replies in order of arrival; the oldest waits for room.
+    replies: VecDeque<MemResponse>,
+    /// MSHRs of lines without a slot that have everything but room for their dirty words.
+    leaving: VecDeque<Id>,
+    stalls: WaitTime,
+}
+
+/// Replies that are not fully answered, in order of arrival.
+pub(super) struct ReplyQueue {
+    queue: VecDeque<Reply>,
+    /// Present beside a copy-back buffer.
+    held: Option<HeldReplies>,
+    level: Level,
+    fill_latency: Cycle,
+    /// Latency of an atomic executed here.
+    atomic_latency: Cycle,
+    read_miss_latency: Histogram,
+}
+
+impl ReplyQueue {
+    pub(super) fn new(spec: &CacheSpec) -> Self {
+        Self {
+            queue: VecDeque::with_capacity((spec.mshr_entries + spec.pass_entries) as usize),
+            held: spec.copy_back_entries.map(|_| HeldReplies::default()),
+            level: (&spec.level).into(),
+            fill_latency: Cycle::from(spec.fill_latency_cycles),
+            atomic_latency: Cycle::from(spec.atomic_latency_cycles()),
+            read_miss_latency: Histogram::default(),
+        }
+    }
+
+    /// Tells whether every reply is fully answered.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Tells whether fills wait for room in the copy-back buffer.
+    pub(super) fn holds_fills(&self) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|held| !held.replies.is_empty())
+    }
+
+    /// Cycles in which the oldest fill waited for room in the copy-back buffer.
+    pub(super) fn stall_cycles(&self, now: Cycle) -> u64 {
+        self.held.as_ref().map_or(0, |held| held.stalls.cycles(now))
+    }
+
+    /// Latency of the reads that missed, from acceptance to answer.
+    pub(super) fn read_miss_latency(&self) -> &Histogram {
+        &self.read_miss_latency
+    }
+
+    /// Takes what came in a cycle, or what was held and has room now.
+    ///
+    /// # Errors
+    /// A response that answers no request of this cache.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        store: &mut LineStore,
+        came: Option<MemResponse>,
+        now: Cycle,
+    ) -> Result<(), MemResponse> {
+        let next = if self.held.is_some() {
+            self.finish_leaving(store, now);
+            self.next_held(store, came, now)
         } else {
             came
         };
         let Some(response) = next else {
-            return;
+            return Ok(());
         };
-        let taken = match self.downstream_ids.owner(response.id) {
-            IdOwner::Mshr(mshr, unit) => self.fill(mshr, unit, &response, now),
-            IdOwner::Passing(passing) => self.acknowledge(passing, &response, now),
+        let expected = match store.misses.owner(response.id) {
+            IdOwner::Mshr(mshr, unit) => self.fill(store, mshr, unit, &response, now),
+            IdOwner::Passing(passing) => self.acknowledge(store, passing, &response, now),
         };
-        if !taken {
-            ctx.fail(format!(
-                "cache received a response that answers no request of its: {response:?}"
-            ));
-        }
+        if expected { Ok(()) } else { Err(response) }
     }
 
-    /// What came first and waits for nothing, of what came from below until now.
+    /// Takes the oldest reply that has room for the line that it displaces.
     #[inline(never)]
-    fn next_held(&mut self, came: Option<MemResponse>, now: Cycle) -> Option<MemResponse> {
-        let buffer = self.copy_backs.as_mut()?;
-        buffer.held.extend(came);
-        let held = buffer.held.front().copied();
-        let waits = held.is_some_and(|held| !self.may_take(&held));
-        self.stats.fill_stalls.set(now, waits);
+    fn next_held(
+        &mut self,
+        store: &LineStore,
+        came: Option<MemResponse>,
+        now: Cycle,
+    ) -> Option<MemResponse> {
+        let held = self.held.as_mut()?;
+        held.replies.extend(came);
+        let oldest = held.replies.front();
+        let waits = oldest.is_some_and(|oldest| !has_room(store, oldest));
+        held.stalls.set(now, waits);
         if waits {
             return None;
         }
-        self.copy_backs.as_mut()?.held.pop_front()
+        held.replies.pop_front()
     }
 
-    /// Whether what came from below waits for no room in the copy-back buffer.
-    pub(super) fn may_take(&self, response: &MemResponse) -> bool {
-        let has_room = |buffer: &CopyBackBuffer| buffer.has_room();
-        self.copy_backs.as_ref().is_none_or(has_room) || !self.displaces(response)
-    }
-
-    /// Whether a fill takes the place of a line that would be copied back.
-    fn displaces(&self, response: &MemResponse) -> bool {
-        let IdOwner::Mshr(mshr, _) = self.downstream_ids.owner(response.id) else {
-            return false;
-        };
-        let Some(entry) = self.mshrs.get(mshr) else {
-            return false;
-        };
-        if entry.slot.is_some() || !entry.is_open() || !entry.keep {
-            return false;
-        }
-        let victim = self.tags.victim_in(self.tags.set_of(entry.line));
-        victim.is_some_and(|slot| {
-            let leaves = self.hands_down && self.tags.line(slot).is_some();
-            leaves || self.tags.state(slot).dirty != 0
+    /// Tells whether something that was held can go on.
+    pub(super) fn has_released(&self, store: &LineStore) -> bool {
+        self.held.as_ref().is_some_and(|held| {
+            !held.leaving.is_empty() && store.misses.takes_copy_back()
+                || held.replies.front().is_some_and(|r| has_room(store, r))
         })
     }
 
-    /// Gives back the MSHRs of lines without a place whose dirty words now have room.
+    /// Gives back the MSHRs of lines without a slot whose dirty words have room now.
     #[inline(never)]
-    pub(super) fn finish_leaving(&mut self, now: Cycle) {
-        while let Some(buffer) = &mut self.copy_backs
-            && buffer.has_room()
-            && let Some(mshr) = buffer.leaving.pop_front()
+    fn finish_leaving(&mut self, store: &mut LineStore, now: Cycle) {
+        while let Some(held) = &mut self.held
+            && store.misses.takes_copy_back()
+            && let Some(mshr) = held.leaving.pop_front()
         {
-            if self.mshrs.get(mshr).is_some() {
-                self.finish(mshr, now);
+            if store.lookup.mshrs().get(mshr).is_some() {
+                self.finish(store, mshr, now);
             }
         }
     }
 
-    /// The line of an MSHR, or a part of it, has come. False when it was not asked for.
-    fn fill(&mut self, mshr: Id, unit: u32, response: &MemResponse, now: Cycle) -> bool {
-        let address = response.line & !self.offset_mask;
-        let words = response.words << ((response.line - address) / 4);
-        let Some(&entry) = self.mshrs.get(mshr) else {
+    /// Brings words to the line of an MSHR. False when they were not requested.
+    fn fill(
+        &mut self,
+        store: &mut LineStore,
+        mshr: Id,
+        unit: u32,
+        response: &MemResponse,
+        now: Cycle,
+    ) -> bool {
+        let layout = store.lookup.layout();
+        let address = layout.address(response.line);
+        let words = layout.words_from(response.line, response.words);
+        let Some(&entry) = store.lookup.mshrs().get(mshr) else {
             return false;
         };
         let missing = entry.requested & !entry.progress.words;
         let came = words & missing;
-        if entry.line & !self.offset_mask != address
-            || came == 0
-            || came.trailing_zeros() / self.unit_words != unit
-            || self.whole && !self.in_parts && came != missing
+        if layout.address(entry.line) != address
+            || !store.misses.cutter().is_reply(unit, came, missing)
         {
             return false;
         }
-        self.stats.fills += 1;
-        if self.spec.banks.is_some() {
-            self.occupy_bank(self.tags.set_of(entry.line), now);
+        store.counts.fills += 1;
+        if store.banks.is_some() {
+            let set = store.lookup.tags().set_of(entry.line);
+            store.occupy_bank(set, now);
         }
-        let slot = self.place_for(mshr, &entry, response.flags, came, now);
-        let entry = self.mshrs.entry_mut(mshr);
-        entry.slot = slot;
-        entry.progress.words |= came;
-        entry.progress.filled_by = Some(response.level);
-        entry.progress.write_sequence = entry.progress.write_sequence.max(response.write_sequence);
-        if let Some(slot) = slot {
-            let state = self.tags.state_mut(slot);
-            state.valid |= came | entry.stored;
-            state.dirty |= entry.dirty;
-            let sequence = entry.write_sequence.max(entry.progress.write_sequence);
-            state.write_sequence = state.write_sequence.max(sequence);
-        } else {
-            self.stats.fills_not_installed += 1;
-        }
-        self.queue_fill_reply(mshr, now + Cycle::from(self.spec.fill_latency_cycles));
-        self.finish(mshr, now);
+        let slot = store.place_fill(mshr, &entry, came, response, now);
+        store.lookup.fill(mshr, slot, came, response);
+        store.counts.fills_not_installed += u64::from(slot.is_none());
+        self.queue_fill(&mut store.lookup, mshr, now + self.fill_latency);
+        self.finish(store, mshr, now);
         true
     }
 
-    /// The place of a line that came: reserved, taken now, or none.
-    fn place_for(
+    /// Answers a request that was handed down, or a piece of it. False when it was not outstanding.
+    fn acknowledge(
         &mut self,
-        mshr: Id,
-        entry: &Entry,
-        flags: u16,
-        came: u32,
+        store: &mut LineStore,
+        id: Id,
+        response: &MemResponse,
         now: Cycle,
-    ) -> Option<Slot> {
-        let mut slot = entry.slot;
-        if slot.is_none() && entry.is_open() && entry.keep {
-            slot = self.tags.victim_in(self.tags.set_of(entry.line));
-        }
-        if self.is_watched {
-            let set = self.tags.set_of(entry.line);
-            let mut event = Fill {
-                prefetched: entry.prefetched,
-                set,
-                global_set: self.site.global_set(entry.line, set),
-                line: entry.line,
-                words: came,
-                first: entry.progress.words == 0
-                    && entry
-                        .slot
-                        .is_none_or(|slot| self.tags.state(slot).valid == 0),
-                source: entry.source,
-                flags,
-                slot,
-                victim: match (entry.slot, slot) {
-                    (None, Some(slot)) => self.tags.line(slot),
-                    _ => None,
-                },
-            };
-            let dirty = entry
-                .slot
-                .is_some_and(|slot| self.tags.state(slot).dirty != 0);
-            let bound = dirty || entry.has_stores();
-            if slot.is_some() && !bound && !self.policies.keeps(&event) {
-                self.mshrs.entry_mut(mshr).keep = false;
-                if let Some(slot) = entry.slot {
-                    self.tags.clear(slot);
-                }
-                slot = None;
-                event.slot = None;
+    ) -> bool {
+        let ready = now + self.fill_latency;
+        match store.lookup.acknowledge(id, response, ready) {
+            Acknowledged::Unexpected => return false,
+            Acknowledged::Partly => {}
+            Acknowledged::Passed => self.queue.push_back(Reply::Ack(id)),
+            Acknowledged::Joined(mshr) => {
+                self.queue_fill(&mut store.lookup, mshr, ready);
+                self.finish(store, mshr, now);
             }
-            self.take_place(mshr, entry, slot, now);
-            self.policies.on_fill(&event, now);
-            if !self.prefetches.is_empty() {
-                self.prefetches.on_fill(&self.site, &event, now);
-            }
-            return slot;
-        }
-        self.take_place(mshr, entry, slot, now);
-        slot
-    }
-
-    /// Puts a line into its place unless it has it already.
-    fn take_place(&mut self, mshr: Id, entry: &Entry, slot: Option<Slot>, now: Cycle) {
-        if let (None, Some(slot)) = (entry.slot, slot) {
-            self.evict(slot, now);
-            self.occupy(slot, entry.line, entry.source);
-            self.tags.lock(slot, mshr);
-        }
-    }
-
-    /// A request that was handed down, or a piece of it, is answered. False when it was not asked.
-    fn acknowledge(&mut self, id: Id, response: &MemResponse, now: Cycle) -> bool {
-        let ready = now + Cycle::from(self.spec.fill_latency_cycles);
-        let address = response.line & !self.offset_mask;
-        let words = response.words << ((response.line - address) / 4);
-        let Some(passed) = self.passing.get_mut(id).filter(|passed| {
-            passed.answer.is_none()
-                && passed.request.line & !self.offset_mask == address
-                && words & !passed.awaited == 0
-        }) else {
-            return false;
-        };
-        passed.awaited &= !words;
-        passed.write_sequence = passed.write_sequence.max(response.write_sequence);
-        if passed.awaited != 0 {
-            return true;
-        }
-        passed.ready = passed.ready.max(ready);
-        passed.answer = Some(MemResponse {
-            write_sequence: passed.write_sequence,
-            ..passed.request.answer(response.level)
-        });
-        if let Some(mshr) = passed.joined {
-            self.passing.remove(id);
-            let entry = self.mshrs.entry_mut(mshr);
-            entry.progress.acks += 1;
-            entry.progress.acked_by = Some(response.level);
-            self.queue_fill_reply(mshr, ready);
-            self.finish(mshr, now);
-        } else {
-            self.replies.push_back(Reply::Ack(id));
         }
         true
     }
 
-    /// Queues a return that allows the answers of an MSHR as far as everything came by now, if it
-    /// allows any.
-    pub(super) fn queue_fill_reply(&mut self, mshr: Id, ready: Cycle) {
-        let came = self.mshrs.entry_mut(mshr).progress;
-        let front = self.mshrs.front(mshr);
-        if front.is_some_and(|waiter| waiter.is_ready(&came)) {
-            self.mshrs.entry_mut(mshr).replies += 1;
-            self.replies.push_back(Reply::Fill { mshr, ready, came });
+    /// Queues a reply for the waiters of an MSHR, as far as what came by now allows answers.
+    pub(super) fn queue_fill(&mut self, lookup: &mut Lookup, mshr: Id, ready: Cycle) {
+        if let Some(progress) = lookup.enter_reply(mshr) {
+            self.queue.push_back(Reply::Fill {
+                mshr,
+                ready,
+                progress,
+            });
         }
     }
 
-    /// Sends up what is due, oldest turn first. Returns when to try again, if time decides.
-    pub(super) fn respond(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Option<Cycle> {
-        let mut left = self.spec.responses_per_cycle;
-        loop {
-            let hit = self.hits.front().map(|&(turn, _)| turn);
-            let returned = self.reply_turn();
-            let turn = match (hit, returned) {
-                (Some(hit), Some(returned)) => hit.min(returned),
-                (hit, returned) => hit.or(returned)?,
-            };
-            if turn > now || left == 0 {
-                return Some(turn.max(now + 1));
-            }
-            if !self.up.response.can_send(ctx) {
-                return None;
-            }
-            self.moves += 1;
-            if hit == Some(turn) {
-                let (_, mut response) = self.hits.pop_front().expect("its turn was just seen");
-                self.name_above(&mut response);
-                self.up.response.send(ctx, response);
-                left -= 1;
-            } else if let Some(mut response) = self.take_answer(now) {
-                self.name_above(&mut response);
-                self.up.response.send(ctx, response);
-                left -= 1;
-            }
-        }
-    }
-
-    /// When the oldest return allows its next answer.
+    /// The cycle in which the oldest reply allows its next answer.
     #[inline]
-    fn reply_turn(&self) -> Option<Cycle> {
-        match *self.replies.front()? {
-            Reply::Ack(id) => self.passing.get(id).map(|passed| passed.ready),
+    pub(super) fn turn(&self, lookup: &Lookup) -> Option<Cycle> {
+        match *self.queue.front()? {
+            Reply::Ack(id) => lookup.passing().get(id).map(|passed| passed.ready),
             Reply::Fill { mshr, ready, .. } => {
-                let front = self.mshrs.front(mshr);
+                let front = lookup.mshrs().front(mshr);
                 let atomic = front.is_some_and(|w| w.request.kind == RequestKind::Atomic);
-                let extra = if atomic {
-                    self.spec.atomic_latency_cycles()
-                } else {
-                    0
-                };
-                // Hits may have come between this return and the request that it answers.
-                let ready = self.mshrs.get(mshr).map_or(ready, |e| ready.max(e.ready));
-                Some(ready + Cycle::from(extra))
+                let extra = if atomic { self.atomic_latency } else { 0 };
+                // Hits may have come between this reply and the request that it answers.
+                let entry = lookup.mshrs().get(mshr);
+                Some(entry.map_or(ready, |e| ready.max(e.ready)) + extra)
             }
         }
     }
 
-    /// Takes the next answer of the oldest return; none if that was a copy-back from above.
-    fn take_answer(&mut self, now: Cycle) -> Option<MemResponse> {
-        let (mshr, came) = match *self.replies.front()? {
-            Reply::Fill { mshr, came, .. } => (mshr, came),
+    /// Takes the next answer of the oldest reply; none if that was a copy-back from above.
+    pub(super) fn pop(&mut self, store: &mut LineStore, now: Cycle) -> Option<MemResponse> {
+        let (mshr, progress) = match *self.queue.front()? {
+            Reply::Fill { mshr, progress, .. } => (mshr, progress),
             Reply::Ack(id) => {
-                self.replies.pop_front();
-                self.settle(now);
-                return self.passing.remove(id)?.answer;
+                self.queue.pop_front();
+                self.settle(store, now);
+                return store.lookup.take_passed(id);
             }
         };
-        let waiter = self.mshrs.pop_front(mshr)?;
+        let waiter = store.lookup.take_waiter(mshr)?;
         let request = &waiter.request;
         if waiter.primary && request.kind == RequestKind::Read {
-            self.stats.read_miss_latency.record(now - waiter.accepted);
+            self.read_miss_latency.record(now - waiter.accepted);
         }
         let level = if stores(request.kind) {
-            came.acked_by.filter(|_| waiter.needs_ack != 0)
+            progress.acked_by.filter(|_| waiter.needs_ack != 0)
         } else {
-            came.filled_by
+            progress.filled_by
         };
-        if !self.policies.is_empty() {
-            self.policies.on_response(request, now);
+        if store.hooks.has_policies() {
+            store.hooks.policies.on_response(request, now);
         }
-        self.settle(now);
+        self.settle(store, now);
         request.kind.wants_response().then(|| MemResponse {
-            write_sequence: waiter.write_sequence.max(came.write_sequence),
+            write_sequence: waiter.write_sequence.max(progress.write_sequence),
             ..request.answer(level.unwrap_or(self.level))
         })
     }
 
-    /// Removes the oldest returns as long as they allow no answer.
-    fn settle(&mut self, now: Cycle) {
-        while let Some(&Reply::Fill { mshr, came, .. }) = self.replies.front() {
-            let front = self.mshrs.front(mshr);
-            if front.is_some_and(|waiter| waiter.is_ready(&came)) {
+    /// Removes the oldest replies as long as they allow no answer.
+    fn settle(&mut self, store: &mut LineStore, now: Cycle) {
+        while let Some(&Reply::Fill { mshr, progress, .. }) = self.queue.front() {
+            let front = store.lookup.mshrs().front(mshr);
+            if front.is_some_and(|waiter| waiter.is_ready(&progress)) {
                 return;
             }
-            self.replies.pop_front();
-            let entry = self.mshrs.entry_mut(mshr);
-            entry.replies -= 1;
-            if entry.replies == 0 {
+            self.queue.pop_front();
+            if store.lookup.leave_reply(mshr) {
                 // More may have come while nobody waited for it.
-                self.queue_fill_reply(mshr, now);
+                self.queue_fill(&mut store.lookup, mshr, now);
             }
-            self.finish(mshr, now);
+            self.finish(store, mshr, now);
         }
     }
 
     /// Gives back an MSHR when nothing more is to come or to be answered.
-    fn finish(&mut self, mshr: Id, now: Cycle) {
-        if !self.mshrs.is_finished(mshr) {
+    fn finish(&mut self, store: &mut LineStore, mshr: Id, now: Cycle) {
+        if !store.lookup.mshrs().is_finished(mshr) {
             return;
         }
-        let entry = *self.mshrs.entry_mut(mshr);
+        let entry = *store.lookup.entry(mshr);
         if entry.slot.is_none()
             && entry.dirty != 0
-            && let Some(buffer) = &mut self.copy_backs
-            && !buffer.has_room()
+            && let Some(held) = &mut self.held
+            && !store.misses.takes_copy_back()
         {
-            if !buffer.leaving.contains(&mshr) {
-                buffer.leaving.push_back(mshr);
+            if !held.leaving.contains(&mshr) {
+                held.leaving.push_back(mshr);
             }
             return;
         }
         if entry.prefetched {
-            self.prefetches.is_over(entry.slot);
+            store.hooks.prefetches.is_over(entry.slot);
         }
-        self.mshrs.release(mshr);
-        self.stats.mshrs.sub(now, 1);
-        if let Some(slot) = entry.slot {
-            self.tags.unlock(slot);
-        } else {
+        store.lookup.release(mshr, entry.slot, now);
+        if entry.slot.is_none() {
             let sequence = entry.write_sequence.max(entry.progress.write_sequence);
-            self.copy_back(entry.line, entry.dirty, sequence, entry.source, now);
+            store.copy_back(entry.line, entry.dirty, sequence, entry.source, now);
         }
     }
+
+    /// Names the state for checkpoints.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("queue", &mut self.queue);
+        if let Some(held) = &mut self.held {
+            state.field("held", held);
+        }
+        state.field("read_miss_latency", &mut self.read_miss_latency);
+    }
+
+    /// Checks loaded replies against the MSHRs and passing requests that they are for.
+    pub(super) fn check(&self, lookup: &Lookup) -> Result<(), String> {
+        let entries = lookup.mshrs().entries();
+        let mut replies = vec![0_u32; entries.map(|(id, _)| id.place() + 1).max().unwrap_or(0)];
+        for (number, waiting) in self.queue.iter().enumerate() {
+            match waiting {
+                Reply::Fill { mshr, progress, .. } => {
+                    lookup.check_mshr(*mshr)?;
+                    replies[mshr.place()] += 1;
+                    // The oldest is taken back when it allows nothing.
+                    let front = lookup.mshrs().front(*mshr);
+                    if number == 0 && front.is_none_or(|waiter| !waiter.is_ready(progress)) {
+                        return Err("the first one allows no answer".to_owned());
+                    }
+                }
+                Reply::Ack(id) => {
+                    let passed = lookup.passing().get(*id);
+                    if passed.is_none_or(|passed| passed.answer.is_none()) {
+                        return Err(format!("request {}, which was not answered", id.place()));
+                    }
+                }
+            }
+        }
+        let mut entries = lookup.mshrs().entries();
+        if let Some((id, _)) = entries.find(|(id, e)| replies[id.place()] != e.replies) {
+            return Err(format!("MSHR {} has another number of them", id.place()));
+        }
+        let held = self.held.iter().flat_map(|held| &held.leaving);
+        held.into_iter()
+            .try_for_each(|mshr| lookup.check_mshr(*mshr))
+    }
+}
+
+/// Tells whether a reply needs no room in the copy-back buffer, or has it.
+fn has_room(store: &LineStore, response: &MemResponse) -> bool {
+    store.misses.takes_copy_back() || !displaces(store, response)
+}
+
+/// Tells whether a fill takes the slot of a line that would be copied back.
+fn displaces(store: &LineStore, response: &MemResponse) -> bool {
+    let IdOwner::Mshr(mshr, _) = store.misses.owner(response.id) else {
+        return false;
+    };
+    let Some(entry) = store.lookup.mshrs().get(mshr) else {
+        return false;
+    };
+    if entry.slot.is_some() || !entry.is_open() || !entry.keep {
+        return false;
+    }
+    let victim = store.lookup.victim_for(entry.line);
+    victim.is_some_and(|slot| store.copy_back_pieces(slot) != 0)
 }

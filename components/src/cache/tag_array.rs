@@ -211,7 +211,8 @@ impl TagArray {
         }
     }
 
-    fn lines(&self) -> usize {
+    /// Places for lines.
+    pub(super) fn lines(&self) -> usize {
         self.content.sets.len() * self.geometry.ways as usize
     }
 

@@ -5,6 +5,7 @@ use warpweave_framework::State;
 
 use super::replacement::{AnyReplacement, Lru};
 use super::set_index::SetHash;
+use super::spec::VictimCacheSpec;
 use super::tag_array::{Geometry, LineState, Slot, TagArray};
 use crate::memory::Source;
 
@@ -14,6 +15,7 @@ pub struct VictimCache {
     /// Per place: flags with which the line is sent down when it leaves, if it is, and who brought it
     /// in.
     kept: Vec<(Option<u16>, Source)>,
+    latency_cycles: u32,
 }
 
 /// A line with what was in it.
@@ -30,8 +32,9 @@ pub struct Victim {
 }
 
 impl VictimCache {
-    /// An empty one for so many lines.
-    pub fn new(lines: u32) -> Self {
+    /// An empty victim cache.
+    pub fn new(spec: &VictimCacheSpec) -> Self {
+        let lines = spec.lines;
         let geometry = Geometry {
             sets: 1,
             ways: lines,
@@ -43,7 +46,13 @@ impl VictimCache {
         Self {
             tags: TagArray::new(geometry, AnyReplacement::Lru(Lru::new(&geometry.site()))),
             kept: vec![(None, Source::default()); lines as usize],
+            latency_cycles: spec.latency_cycles,
         }
+    }
+
+    /// Cycles that a hit here takes beyond a hit in the cache itself.
+    pub(super) fn latency_cycles(&self) -> u32 {
+        self.latency_cycles
     }
 
     /// Whether the line is here.
@@ -116,7 +125,10 @@ mod tests {
 
     #[test]
     fn the_line_that_came_first_leaves_first_and_a_line_taken_makes_room() {
-        let mut victims = VictimCache::new(2);
+        let mut victims = VictimCache::new(&VictimCacheSpec {
+            lines: 2,
+            latency_cycles: 0,
+        });
         assert_eq!(victims.insert(victim(128)), None);
         assert_eq!(victims.insert(victim(256)), None);
         assert_eq!(victims.take(128), Some(victim(128)));

@@ -18,6 +18,7 @@ use warpweave_framework::{Link, Outcome as RunOutcome, Policy, Sink, Source, Tes
 use super::replacement::Lru;
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
+use crate::memory::{Level, MemResponse, RequestKind, flags};
 
 /// 2 sets of 2 ways, 128-byte lines.
 pub(crate) fn l1() -> CacheSpec {

@@ -12,6 +12,7 @@ use crate::cache::replacement::tests::{Opened, all, fits};
 use crate::cache::replacement::{Fifo, Lru, Replacement};
 use crate::cache::tests::l1;
 use crate::cache::*;
+use crate::memory::{RequestKind, flags};
 
 /// A whole random case.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::cases::{Case, is_flushed, keeps_no_dirty_lines};
 use super::{Observed, place};
 use crate::cache::*;
+use crate::memory::{MemResponse, RequestKind, flags};
 
 /// What an answer must look like.
 #[derive(Clone, Copy, Debug)]

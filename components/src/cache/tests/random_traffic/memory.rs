@@ -8,6 +8,7 @@ use warpweave_random::CounterRng;
 
 use super::place;
 use crate::cache::*;
+use crate::memory::{Level, MemResponse, RequestKind};
 
 /// What a line looks like below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -23,6 +23,7 @@ use self::memory::{Memory, Record};
 use self::renewed::Renewed;
 use crate::cache::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
+use crate::memory::MemResponse;
 
 /// Everything that must not depend on how the engine works.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,185 @@
+//! The controller: decides about each request, carries that out, and answers.
+//!
+//! ```text
+//!   decide.rs       a request, the core and the room in every stage ─► an action, or what it lacks
+//!   perform.rs      an action ─► changes of the core and the stages
+//!   prefetch.rs     fetches of what prefetchers want
+//!   functional.rs   functional accesses: the same decisions, carried out in zero time
+//! ```
+
+mod action;
+mod decide;
+mod functional;
+mod perform;
+mod prefetch;
+mod rules;
+
+use warpweave_framework::{Cycle, State, Statistics};
+
+use self::rules::Rules;
+use super::blocked::BlockedTime;
+use super::downstream_ids::IdOwner;
+use super::hit_pipeline::HitPipeline;
+use super::line_store::LineStore;
+use super::replies::ReplyQueue;
+use super::spec::CacheSpec;
+use super::statistics::RequestCounts;
+use crate::memory::MemResponse;
+
+/// Core and stages of a cache, between its ports.
+pub(super) struct Controller {
+    pub(super) store: LineStore,
+    pub(super) hits: HitPipeline,
+    pub(super) replies: ReplyQueue,
+    pub(super) counts: RequestCounts,
+    rules: Rules,
+}
+
+/// The stage that holds the response which leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Responder {
+    Hits,
+    Replies,
+}
+
+impl Controller {
+    pub(super) fn new(spec: &CacheSpec, store: LineStore) -> Self {
+        Self {
+            store,
+            hits: HitPipeline::new(spec),
+            replies: ReplyQueue::new(spec),
+            counts: RequestCounts::default(),
+            rules: Rules::new(spec),
+        }
+    }
+
+    #[inline]
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Tells whether nothing is in flight, neither up nor down.
+    pub(super) fn is_drained(&self) -> bool {
+        self.hits.is_empty()
+            && self.store.misses.is_empty()
+            && self.store.lookup.is_drained()
+            && self.replies.is_empty()
+    }
+
+    /// Tells whether no response and no request waits to leave.
+    #[inline]
+    pub(super) fn has_nothing_to_send(&self) -> bool {
+        self.store.misses.is_empty() && self.hits.is_empty() && self.replies.is_empty()
+    }
+
+    /// Takes what came from below in a cycle.
+    ///
+    /// # Errors
+    /// A response that answers no request of this cache.
+    #[inline]
+    pub(super) fn take_reply(
+        &mut self,
+        came: Option<MemResponse>,
+        now: Cycle,
+    ) -> Result<(), MemResponse> {
+        self.replies.take(&mut self.store, came, now)
+    }
+
+    /// The response whose turn comes first: hits before replies.
+    #[inline]
+    pub(super) fn next_response(&self) -> Option<(Cycle, Responder)> {
+        let hit = self.hits.turn();
+        let reply = self.replies.turn(&self.store.lookup);
+        match (hit, reply) {
+            (Some(hit), Some(reply)) if hit > reply => Some((reply, Responder::Replies)),
+            (Some(hit), _) => Some((hit, Responder::Hits)),
+            (None, reply) => Some((reply?, Responder::Replies)),
+        }
+    }
+
+    /// Takes the response that leaves next; none if the oldest waiter wants no answer.
+    #[inline]
+    pub(super) fn take_response(&mut self, from: Responder, now: Cycle) -> Option<MemResponse> {
+        match from {
+            Responder::Hits => self.hits.pop(),
+            Responder::Replies => self.replies.pop(&mut self.store, now),
+        }
+    }
+
+    /// Reports everything that a cache of this specification counts.
+    pub(super) fn statistics(
+        &self,
+        spec: &CacheSpec,
+        blocked: &BlockedTime,
+        out: &mut Statistics<'_>,
+    ) {
+        let LineStore {
+            lookup,
+            hooks,
+            counts: lines,
+            ..
+        } = &self.store;
+        self.counts.report(out);
+        lines.report(self.counts.partial_misses, out);
+        if spec.victim_cache.is_some() {
+            let meaning = "misses whose line came back from the victim cache; counted as hits too";
+            out.counter("victim_hits", "requests", meaning, lines.victim_hits);
+        }
+        if spec.copy_back_entries.is_some() {
+            let meaning = "cycles in which the oldest fill waited for room in the copy-back buffer";
+            let cycles = self.replies.stall_cycles(out.cycle());
+            out.counter("fill_stall_cycles", "cycles", meaning, cycles);
+        }
+        if spec.sector_bytes.is_some() {
+            let meaning =
+                "requests that joined a line in flight and asked for further sectors of it";
+            let requests = self.counts.further_sectors;
+            out.counter("further_sectors", "requests", meaning, requests);
+        }
+        if hooks.has_policies() {
+            let meaning = "lines missed that a policy did not let in";
+            out.counter("bypassed", "lines", meaning, self.counts.bypassed);
+            let meaning = "clean victims sent down";
+            out.counter("handed_down", "lines", meaning, lines.handed_down);
+        }
+        blocked.report(spec, out);
+        lookup.statistics(out);
+        out.histogram(
+            "read_miss_latency",
+            "cycles",
+            "from acceptance to answer of the reads that missed",
+            self.replies.read_miss_latency(),
+        );
+        hooks.statistics(out);
+        lookup.tags().statistics(out);
+    }
+
+    /// Names the state for checkpoints.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        self.store.state(state);
+        state.part("hits", |state| self.hits.state(state));
+        state.part("replies", |state| self.replies.state(state));
+        state.field("request_counts", &mut self.counts);
+        state.check("replies", || self.replies.check(&self.store.lookup));
+        state.check("misses", || self.misses_fit());
+    }
+
+    /// Checks that replies to what goes down are expected.
+    fn misses_fit(&self) -> Result<(), String> {
+        let lookup = &self.store.lookup;
+        let misses = &self.store.misses;
+        for request in misses.requests() {
+            if request.kind.wants_response() {
+                match misses.owner(request.id) {
+                    IdOwner::Mshr(mshr, _) => lookup.check_mshr(mshr)?,
+                    IdOwner::Passing(id) => {
+                        if lookup.passing().get(id).is_none() {
+                            return Err(format!("request {}, which does not pass", id.place()));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
