@@ -20,14 +20,21 @@ use super::spec::AtomicLanes;
 use crate::memory::RequestKind;
 
 /// Wavefronts and everything that executes their instructions.
+#[derive(State)]
 pub(crate) struct Datapath {
+    #[state(skip)]
     pub(crate) config: UnitConfig,
+    #[state(part)]
     pub(crate) wavefronts: WavefrontTable,
+    #[state(flatten)]
     pub(crate) fetch: InstructionFetch,
+    #[state(part)]
     pub(crate) pipes: Pipes,
+    #[state(part)]
     pub(crate) memory: MemoryPath,
     pub(crate) counts: IssueCounts,
     /// An error of the trace or of a neighbour, to be reported at the end of the evaluation.
+    #[state(skip)]
     failure: Option<String>,
 }
 
@@ -70,14 +77,6 @@ impl Datapath {
     #[inline]
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.part("wavefronts", |state| self.wavefronts.state(state));
-        self.fetch.state(state);
-        state.part("pipes", |state| self.pipes.state(state));
-        state.part("memory", |state| self.memory.state(state));
-        state.field("counts", &mut self.counts);
     }
 
     /// The next instruction of a wavefront, which is known.

@@ -121,7 +121,7 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use warpweave_framework::{
     Bundle, Claims, Component, Contents, Context, Environment, Facts, Instrumented, Kind, Next,
-    Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit, Waits,
+    Onward, PortName, Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 use warpweave_params::Node;
 use warpweave_trace::Program;
@@ -160,18 +160,35 @@ use crate::occupancy::SchedulerFacts;
 use crate::reuse_monitor::ReuseMonitor;
 
 /// A compute unit: its stages, which know nothing of each other but for what they are handed in a cycle.
+#[derive(State)]
 pub struct ComputeUnit {
     /// What the program asks of the unit, if that is known beforehand.
+    #[state(skip)]
     demands: Option<Arc<Demands>>,
+    #[state(skip)]
     variant: IssueVariant,
+    #[state(flatten)]
     dispatch: DispatchPort,
+    #[state(part)]
     groups: WorkGroupTable,
+    #[state(flatten)]
     caches: CacheControl,
+    #[state(part)]
     launches: LaunchQueue,
+    #[state(flatten)]
     schedulers: Schedulers,
+    #[state(flatten)]
     datapath: Datapath,
+    #[state(with = visit_monitor)]
     reuse_monitor: Option<ReuseMonitor>,
+    #[state(part)]
     accounting: Accounting,
+}
+
+fn visit_monitor(monitor: &mut Option<ReuseMonitor>, name: &str, state: &mut State<'_>) {
+    if let Some(monitor) = monitor {
+        state.part(name, |state| monitor.state(state));
+    }
 }
 
 impl Kind for ComputeUnit {
@@ -333,7 +350,7 @@ impl Component for ComputeUnit {
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
         let spec = &self.datapath.config.spec;
-        self.schedulers.check_wires(spec.scheduler.name())?;
+        self.schedulers.check_wires()?;
         if self.schedulers.hears_cache() {
             self.variant = self.variant.limited();
         }
@@ -411,22 +428,6 @@ impl Component for ComputeUnit {
     }
 }
 
-impl Stateful for ComputeUnit {
-    fn state(&mut self, state: &mut State<'_>) {
-        let policy = self.datapath.config.spec.scheduler.name();
-        self.schedulers.state(policy, state);
-        state.part("groups", |state| self.groups.state(state));
-        self.dispatch.state(state);
-        self.caches.state(state);
-        state.part("launches", |state| self.launches.state(state));
-        self.datapath.state(state);
-        if let Some(monitor) = &mut self.reuse_monitor {
-            state.part("reuse_monitor", |state| monitor.state(state));
-        }
-        state.part("accounting", |state| self.accounting.state(state));
-    }
-}
-
 impl Instrumented for ComputeUnit {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         let Datapath {
@@ -449,12 +450,12 @@ impl Instrumented for ComputeUnit {
             .report(&absent, &counts.issued_slots(), statistics);
         self.groups
             .report_occupancy(config.spec.wavefront_slots, statistics);
-        memory.report(statistics);
-        pipes.local_memory.report(statistics);
+        memory.statistics(statistics);
+        pipes.local_memory.statistics(statistics);
         self.groups.report_barriers(statistics);
-        fetch.report(statistics);
+        fetch.statistics(statistics);
         memory.readonly.report(statistics);
-        self.caches.report(statistics);
+        self.caches.statistics(statistics);
         if let Some(monitor) = &self.reuse_monitor {
             monitor.report(statistics);
         }

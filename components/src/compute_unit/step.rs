@@ -131,7 +131,7 @@ impl ComputeUnit {
         }
     }
 
-    /// Whether a dispatch is there that waits for nothing.
+    /// Returns true if a dispatch is there that waits for nothing.
     #[inline]
     fn can_take_dispatch(&self, ctx: &Context<'_>) -> bool {
         !self.caches.is_invalidating()
@@ -139,7 +139,7 @@ impl ComputeUnit {
             && !self.caches.is_resizing()
     }
 
-    /// What the unit waits for when nothing happens by time alone.
+    /// Names the event that the unit waits for when nothing happens by time alone.
     fn next_message<V: Variant>(&self) -> Next {
         let datapath = &self.datapath;
         let load_store = datapath.memory.load_store();

@@ -149,12 +149,17 @@ const NAMES: [(&str, &str, &str); 12] = [
 /// same however long the unit slept.
 ///
 /// A scheduler is charged by the stretch: cycles in a row with one reason are counted when another one begins.
+#[derive(State)]
 pub(crate) struct Accounting {
     /// By scheduler, for as many as there are.
+    #[state(tally)]
     charges: [Charges; SCHEDULERS_MAX],
+    #[state(skip)]
     schedulers: usize,
     /// The unit was evaluated in the cycle before this one, and in none after it.
+    #[state(tally)]
     evaluated_to: Cycle,
+    #[state(tally)]
     settled: Settled,
 }
 
@@ -273,13 +278,6 @@ impl Accounting {
     fn unsettled_without_wavefront(&mut self, scheduler: usize, now: Cycle) -> u64 {
         let lost = self.charges[scheduler].of(IssueSlot::NoWavefront, now);
         lost - std::mem::replace(&mut self.settled.no_wavefront[scheduler], lost)
-    }
-
-    /// Names the counts.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.tally("charges", &mut self.charges);
-        state.tally("evaluated_to", &mut self.evaluated_to);
-        state.tally("settled", &mut self.settled);
     }
 
     /// The cycle after the last evaluation.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Context, Cycle, Facts, Id, IdTable, Ports, State, Statistics, Unfit, Waits,
+    Context, Cycle, Facts, Id, IdTable, Ports, State, Stateful, Statistics, Unfit, Waits,
 };
 
 use crate::compute_unit::scheduler::next_in_turn;
@@ -52,29 +52,51 @@ enum Supply {
     Cache(IdTable<Fetched>),
 }
 
+impl Stateful for Supply {
+    fn state(&mut self, state: &mut State<'_>) {
+        match self {
+            Self::FixedLatency(pipeline) => state.field("pipeline", pipeline),
+            Self::Cache(requests) => state.field("requests", requests),
+        }
+    }
+}
+
 /// The fetch stage with its port, which is there without the stage as well.
+#[derive(Ports, State, Statistics)]
 pub(crate) struct InstructionFetch {
+    #[port(optional, rename = "instructions")]
     port: MemMaster,
     /// None: instructions are there when they are needed.
+    #[state(part, rename = "fetch")]
+    #[statistic(flatten)]
     stage: Option<Box<FetchStage>>,
 }
 
 /// The fetch stage of a unit.
+#[derive(State, Statistics)]
+#[state(restore = FetchStage::note_all_coming)]
 struct FetchStage {
+    #[state(skip)]
     spec: FetchSpec,
     /// By kernel, where its code lies and how many instructions it has.
+    #[state(skip)]
     codes: Box<[(u64, u32)]>,
     /// By wavefront slot.
+    #[state(array)]
     buffers: Vec<Buffer>,
     /// Wavefronts for which something is on its way.
     under_way: u64,
     /// Wavefronts that want something and have room for it; derived from the buffers.
+    #[state(skip)]
     wanting: u64,
     /// Bit of the wavefront that fetched last.
     last: u64,
+    #[state(flatten)]
     supply: Supply,
     /// The wire took nothing in the cycle under way.
     is_blocked: bool,
+    /// fetches of instructions, for one wavefront each
+    #[statistic(unit = "requests")]
     fetches: u64,
 }
 
@@ -217,8 +239,8 @@ impl FetchStage {
         Ok(self.take(fetched))
     }
 
-    /// Of these wavefronts, whose next instruction is known, those that would fetch: nothing is on its way for them,
-    /// and what they would fetch has room.
+    /// Returns those of the wavefronts `known` that would fetch: nothing is on its way for them,
+    /// and their buffer has room.
     #[inline]
     fn fetching(&self, known: u64) -> u64 {
         known & self.wanting & !self.under_way
@@ -244,16 +266,7 @@ impl FetchStage {
         )
     }
 
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("buffers", &mut self.buffers);
-        state.field("under_way", &mut self.under_way);
-        state.field("last", &mut self.last);
-        match &mut self.supply {
-            Supply::FixedLatency(pipeline) => state.field("pipeline", pipeline),
-            Supply::Cache(requests) => state.field("requests", requests),
-        }
-        state.field("is_blocked", &mut self.is_blocked);
-        state.field("fetches", &mut self.fetches);
+    fn note_all_coming(&mut self) {
         (0..self.buffers.len()).for_each(|slot| self.note_coming(slot));
     }
 }
@@ -267,10 +280,6 @@ impl InstructionFetch {
             port: MemMaster::default(),
             stage,
         }
-    }
-
-    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.optional(|ports| ports.bundle("instructions", &mut self.port));
     }
 
     pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
@@ -354,7 +363,7 @@ impl InstructionFetch {
         }
     }
 
-    /// Whether one of these wavefronts, whose next instruction is known, would fetch.
+    /// Returns true if one of the wavefronts `known` would fetch.
     #[inline]
     pub(crate) fn wants(&mut self, known: u64) -> bool {
         let Some(stage) = &mut self.stage else {
@@ -423,19 +432,6 @@ impl InstructionFetch {
     pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
         if self.awaits_answers() {
             waits.on_port("instructions.response", "fetches wait for instructions");
-        }
-    }
-
-    pub(crate) fn report(&self, s: &mut Statistics<'_>) {
-        if let Some(stage) = &self.stage {
-            let meaning = "fetches of instructions, for one wavefront each";
-            s.counter("fetches", "requests", meaning, stage.fetches);
-        }
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        if let Some(stage) = &mut self.stage {
-            state.part("fetch", |state| stage.state(state));
         }
     }
 }

@@ -141,13 +141,13 @@ impl Wavefront {
         self.stores == 0
     }
 
-    /// Whether a store or atomic is not answered.
+    /// Returns true if a store or atomic is not answered.
     #[inline]
     pub(crate) fn has_stores(&self) -> bool {
         self.stores > 0
     }
 
-    /// Whether an access is under way.
+    /// Returns true if an access is under way.
     #[inline]
     pub(crate) fn has_accesses(&self) -> bool {
         self.in_flight > 0
@@ -159,7 +159,7 @@ impl Wavefront {
         self.last_result
     }
 
-    /// Whether the next record, of a memory instruction, goes to a memory.
+    /// Returns true if the next record, of a memory instruction, goes to a memory.
     #[inline]
     pub(crate) fn touches_memory(&self) -> bool {
         touches_memory(&self.record, &self.lanes)

@@ -101,8 +101,8 @@ impl Masks {
         }
     }
 
-    /// Why a wavefront cannot issue, by what is known of it alone. One that competes for a scheduler
-    /// or a pipe waits for nothing of its own.
+    /// Names the reason for which a wavefront cannot issue by itself. One that competes for a
+    /// scheduler or a pipe waits for nothing of its own.
     pub(crate) fn wait_reason(&self, slot: u32) -> Option<&'static str> {
         let reasons = [
             (self.ended, "drains"),
@@ -120,10 +120,12 @@ impl Masks {
 }
 
 /// The wavefront slots of a unit.
+#[derive(State)]
 pub(crate) struct WavefrontTable {
     /// Grows to the slots that were ever taken.
     slots: Vec<Wavefront>,
     masks: Masks,
+    #[state(part)]
     ages: AgeMatrix,
 }
 
@@ -280,7 +282,7 @@ impl WavefrontTable {
         self.masks.starved = self.masks.starved & !(1 << slot) | u64::from(!is_there) << slot;
     }
 
-    /// Whether a wavefront that issues, given by its bit, accesses local memory.
+    /// Returns true if the wavefront of `bit`, which issues, accesses local memory.
     #[inline(always)]
     pub(crate) fn takes_local_memory(&mut self, bit: u64) -> bool {
         let takes = self.masks.next_local & bit != 0;
@@ -288,7 +290,7 @@ impl WavefrontTable {
         takes
     }
 
-    /// Whether a wavefront that issues, given by its bit, accesses the load/store queue.
+    /// Returns true if the wavefront of `bit`, which issues, goes to the load/store queue.
     #[inline(always)]
     pub(crate) fn takes_load_store(&mut self, bit: u64) -> bool {
         let takes = self.masks.next_load_store & bit != 0;
@@ -355,7 +357,7 @@ impl WavefrontTable {
         goes_on
     }
 
-    /// What a scheduler's policy may know of the wavefronts, for a cycle that is under way or about to come.
+    /// Shows the wavefronts to a scheduler's policy, in a cycle that is under way or about to come.
     pub(crate) fn view(
         &self,
         now: Cycle,
@@ -378,12 +380,5 @@ impl WavefrontTable {
             instructions,
             ages: &self.ages,
         }
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field("slots", &mut self.slots);
-        state.field("masks", &mut self.masks);
-        state.part("ages", |state| self.ages.state(state));
-        state.check("ages", || self.ages.check());
     }
 }

@@ -5,7 +5,7 @@
 mod open_policies;
 mod structural_hazards;
 
-use warpweave_framework::{Context, Cycle, Ports, State, Statistics, Unfit, Waits};
+use warpweave_framework::{Context, Cycle, Ports, State, Stateful, Statistics, Unfit, Waits};
 
 use self::open_policies::OpenPolicies;
 use self::structural_hazards::StructuralHazards;
@@ -22,8 +22,10 @@ struct IssueUnit {
 }
 
 /// The schedulers of a unit.
+#[derive(Ports)]
 pub(crate) struct Schedulers {
     units: Box<[IssueUnit]>,
+    #[port(flatten)]
     open: OpenPolicies,
     /// In the last evaluation no wavefront was open, and why is charged: that goes on until something changes.
     is_settled: bool,
@@ -51,13 +53,9 @@ impl Schedulers {
         };
         Self {
             units: (0..spec.schedulers).map(unit).collect(),
-            open: OpenPolicies::new(open),
+            open: OpenPolicies::new(spec.scheduler.name(), open),
             is_settled: false,
         }
-    }
-
-    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        self.open.ports(ports);
     }
 
     /// Whether the first-level cache tells events.
@@ -66,7 +64,7 @@ impl Schedulers {
         self.open.hears_cache()
     }
 
-    /// Whether policies can hold wavefronts back, as those of any crate can.
+    /// Returns true if policies can throttle wavefronts, as those of any crate can.
     pub(crate) fn can_hold_back(&self) -> bool {
         self.open.are_there()
     }
@@ -93,7 +91,7 @@ impl Schedulers {
         }
     }
 
-    /// Whether no wavefront is open and the reasons are charged.
+    /// Returns true if no wavefront is open and the reasons are charged.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.is_settled
@@ -147,7 +145,7 @@ impl Schedulers {
         Some(unit.built_in.pick(ready, datapath.wavefronts.ages()))
     }
 
-    /// Why a scheduler with a built-in policy issues nothing.
+    /// Returns the reason for which a scheduler with a built-in policy issues nothing.
     pub(crate) fn stall_built_in<V: Variant>(
         &self,
         scheduler: usize,
@@ -216,8 +214,8 @@ impl Schedulers {
         slot
     }
 
-    /// Whether a wavefront that has issued instructions for the kinds of unit `units` in this cycle issues another.
-    /// That is chosen then.
+    /// Returns true if a wavefront issues another instruction in this cycle, after those for the
+    /// kinds of unit `units`. That one is chosen then.
     pub(crate) fn choose_more<V: Variant>(
         &mut self,
         slot: usize,
@@ -265,8 +263,8 @@ impl Schedulers {
         }
     }
 
-    /// Why a scheduler issues nothing: `candidates` are those of its `eligible` wavefronts that are open, of which
-    /// each has one of the `hazards`; see [`IssueSlot`].
+    /// Returns the reason for which a scheduler issues nothing, see [`IssueSlot`]. Its `candidates`
+    /// are `eligible` and open, and each has one of the `hazards`.
     #[inline]
     fn stall<V: Variant>(
         &self,
@@ -334,7 +332,7 @@ impl Schedulers {
             }
         }
         if V::OPEN
-            && let Some(cycle) = self.open.held_back_changes(datapath, now)
+            && let Some(cycle) = self.open.throttle_changes(datapath, now)
         {
             wake = wake.min(cycle);
         }
@@ -395,9 +393,9 @@ impl Schedulers {
         self.open.take_cache_events(ctx, datapath);
     }
 
-    /// Fails where a policy called `name` needs events of the first-level cache and gets none.
-    pub(crate) fn check_wires(&self, name: &str) -> Result<(), Unfit> {
-        self.open.check_wires(name)
+    /// Fails where a policy needs events of the first-level cache and gets none.
+    pub(crate) fn check_wires(&self) -> Result<(), Unfit> {
+        self.open.check_wires()
     }
 
     pub(crate) fn report(&self, statistics: &mut Statistics<'_>) {
@@ -421,13 +419,14 @@ impl Schedulers {
             }
         }
     }
+}
 
-    /// Names who issued last, busy pipes, and the state of policies, which are called `name`.
-    pub(crate) fn state(&mut self, name: &str, state: &mut State<'_>) {
+impl Stateful for Schedulers {
+    fn state(&mut self, state: &mut State<'_>) {
         for (number, unit) in self.units.iter_mut().enumerate() {
             state.part(&format!("schedulers[{number}]"), |state| {
                 unit.built_in.state(state);
-                self.open.state(number, name, state);
+                self.open.state_of(number, state);
             });
         }
         self.is_settled = false;

@@ -19,31 +19,33 @@ struct OpenScheduler {
 
 /// The policies of all schedulers, none in a unit whose policies are built in, and the wire by which the
 /// first-level cache tells them events.
+#[derive(Ports)]
 pub(crate) struct OpenPolicies {
+    /// Name of the policy.
+    name: String,
     schedulers: Vec<OpenScheduler>,
+    #[port(optional)]
     locality: InPort<CacheEvent>,
 }
 
 impl OpenPolicies {
-    pub(crate) fn new(policies: Vec<Box<dyn WavefrontScheduler>>) -> Self {
+    /// Policies of this name.
+    pub(crate) fn new(name: &str, policies: Vec<Box<dyn WavefrontScheduler>>) -> Self {
         let open = |policy| OpenScheduler { policy, told: None };
         Self {
+            name: name.to_owned(),
             schedulers: policies.into_iter().map(open).collect(),
             locality: InPort::new(),
         }
     }
 
-    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.optional(|ports| ports.input("locality", &mut self.locality));
-    }
-
-    /// Whether the first-level cache tells events.
+    /// Returns true if the first-level cache tells events.
     #[inline]
     pub(crate) fn hears_cache(&self) -> bool {
         self.locality.is_connected()
     }
 
-    /// Whether the policies are not built in.
+    /// Returns true if the policies are not built in.
     #[inline]
     pub(crate) fn are_there(&self) -> bool {
         !self.schedulers.is_empty()
@@ -132,7 +134,7 @@ impl OpenPolicies {
         }
     }
 
-    /// Whether the policy does not know that nothing issues because of `why`.
+    /// Returns true if the policy does not know that nothing issues because of `why`.
     pub(crate) fn is_news(&self, scheduler: usize, why: IssueSlot) -> bool {
         self.schedulers[scheduler].told != Some(why)
     }
@@ -142,7 +144,7 @@ impl OpenPolicies {
     ///
     /// Cycles in which a policy only might have changed its mind are passed over. A unit that is kept
     /// awake could tell them from the others, and would account for its time differently.
-    pub(crate) fn held_back_changes(&self, datapath: &Datapath, now: Cycle) -> Option<Cycle> {
+    pub(crate) fn throttle_changes(&self, datapath: &Datapath, now: Cycle) -> Option<Cycle> {
         let changes = |scheduler: usize| {
             let held = self.throttled(scheduler, datapath, now);
             let mut cycle = now;
@@ -159,15 +161,16 @@ impl OpenPolicies {
         (0..self.schedulers.len()).filter_map(changes).min()
     }
 
-    /// Fails where a policy called `name` needs events of the first-level cache and gets none.
-    pub(crate) fn check_wires(&self, name: &str) -> Result<(), Unfit> {
+    /// Fails where a policy needs events of the first-level cache and gets none.
+    pub(crate) fn check_wires(&self) -> Result<(), Unfit> {
         let needs = |scheduler: &OpenScheduler| scheduler.policy.needs_cache_events();
         if self.locality.is_connected() || !self.schedulers.iter().any(needs) {
             return Ok(());
         }
         let message = format!(
-            "{name} goes by what the first-level cache tells, but the port `locality` is not connected; \
-             wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`"
+            "{} goes by what the first-level cache tells, but the port `locality` is not connected; \
+             wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`",
+            self.name
         );
         Err(Unfit::at("scheduler", message))
     }
@@ -186,11 +189,11 @@ impl OpenPolicies {
         }
     }
 
-    /// Names the state of one scheduler's policy, which is called `name`.
-    pub(crate) fn state(&mut self, scheduler: usize, name: &str, state: &mut State<'_>) {
+    /// Names the state of one scheduler's policy.
+    pub(crate) fn state_of(&mut self, scheduler: usize, state: &mut State<'_>) {
         if let Some(OpenScheduler { policy, told }) = self.schedulers.get_mut(scheduler) {
             state.field("told", told);
-            state.part(name, |state| policy.state(state));
+            state.part(&self.name, |state| policy.state(state));
         }
     }
 }

@@ -50,7 +50,7 @@ impl StructuralHazards {
         hazards
     }
 
-    /// As [`StructuralHazards::of`], of `candidates` of which there may be none.
+    /// Finds the hazards of `candidates` like [`StructuralHazards::of`]; there may be none of them.
     #[inline(always)]
     pub(crate) fn of_any<V: Variant>(
         scheduler: usize,

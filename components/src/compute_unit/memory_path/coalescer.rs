@@ -15,7 +15,7 @@ pub(crate) struct Transaction {
     pub(crate) words: u32,
 }
 
-/// How the lane addresses of an access become transactions.
+/// Rule by which the lane addresses of an access become transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coalescing {
     /// One for each line, see [`coalesce`].

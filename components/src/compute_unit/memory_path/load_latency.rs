@@ -8,9 +8,12 @@ use crate::memory::Level;
 use crate::roles;
 
 /// Cycles from issue to the last response.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize, Statistics)]
 pub(crate) struct LoadLatency {
+    /// cycles from issue of a load or atomic to its last response; without loads of constants
+    #[statistic(name = "load_latency", unit = "cycles")]
     all: Histogram,
+    #[statistic(with = report_levels)]
     by_level: ByLevel<LevelLatency>,
 }
 
@@ -30,21 +33,19 @@ impl LoadLatency {
         of.loads += 1;
         of.cycles += cycles;
     }
+}
 
-    pub(crate) fn report(&self, s: &mut Statistics<'_>) {
-        let meaning = "cycles from issue of a load or atomic to its last response; without loads of constants";
-        s.histogram("load_latency", "cycles", meaning, &self.all);
-        s.under("load_latency", |s| {
-            for (level, of) in self.by_level.iter() {
-                s.role(roles::LOAD_LATENCY).mean(
-                    level.name(),
-                    "cycles",
-                    "loads",
-                    "cycles from issue of a load or atomic to its last response, where the level in \
-                     the name supplied that",
-                    (of.cycles, of.loads),
-                );
-            }
-        });
-    }
+fn report_levels(by_level: &ByLevel<LevelLatency>, s: &mut Statistics<'_>) {
+    s.under("load_latency", |s| {
+        for (level, of) in by_level.iter() {
+            s.role(roles::LOAD_LATENCY).mean(
+                level.name(),
+                "cycles",
+                "loads",
+                "cycles from issue of a load or atomic to its last response, where the level in \
+                 the name supplied that",
+                (of.cycles, of.loads),
+            );
+        }
+    });
 }

@@ -9,7 +9,7 @@
 //! served, and its place is taken until its last bank conflict is.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Contents, Context, Cycle, Id, IdTable, State};
+use warpweave_framework::{Contents, Context, Cycle, Id, IdTable, State, Stateful, Statistics};
 
 use crate::compute_unit::memory_path::coalescer::Transaction;
 use crate::compute_unit::spec::LoadStoreSpec;
@@ -61,16 +61,33 @@ struct Queued {
 }
 
 /// Counters of the unit.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, Statistics)]
 pub(crate) struct LoadStoreCounts {
+    /// memory requests sent to read
+    #[statistic(name = "read_requests", unit = "requests")]
     pub(crate) reads: u64,
-    pub(crate) writes: u64,
-    pub(crate) atomics: u64,
-    pub(crate) prefetches: u64,
+    /// memory requests sent to write
+    #[statistic(name = "write_requests", unit = "requests")]
+    writes: u64,
+    /// memory requests sent for atomics
+    #[statistic(name = "atomic_requests", unit = "requests")]
+    atomics: u64,
+    /// memory requests sent to fetch ahead, for prefetch instructions
+    #[statistic(name = "prefetch_requests", unit = "requests")]
+    prefetches: u64,
+    /// memory requests sent per access of a wavefront to global or private memory
+    #[statistic(
+        name = "requests_per_access",
+        ratio,
+        value = self.reads + self.writes + self.atomics + self.prefetches,
+        whole = self.accesses,
+        of = "accesses"
+    )]
     pub(crate) accesses: u64,
 }
 
 /// The load/store unit.
+#[derive(Statistics)]
 pub(crate) struct LoadStoreUnit {
     queue: Box<[Queued]>,
     head: usize,
@@ -87,6 +104,7 @@ pub(crate) struct LoadStoreUnit {
     holds_place: bool,
     /// The wire took no more in the cycle under way.
     pub(crate) is_blocked: bool,
+    #[statistic(flatten)]
     pub(crate) counts: LoadStoreCounts,
 }
 
@@ -115,18 +133,6 @@ impl LoadStoreUnit {
             is_blocked: false,
             counts: LoadStoreCounts::default(),
         }
-    }
-
-    /// Names what is queued and under way.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field_as("queue", self, Self::save_queue, Self::load_queue);
-        state.field("accesses", &mut self.accesses);
-        state.field("requests", &mut self.requests);
-        state.field("write_sequence", &mut self.write_sequence);
-        state.field("local_until", &mut self.local_until);
-        state.field("holds_place", &mut self.holds_place);
-        state.field("is_blocked", &mut self.is_blocked);
-        state.field("counts", &mut self.counts);
     }
 
     /// What is queued, oldest first: places left over hold nothing.
@@ -378,5 +384,18 @@ impl LoadStoreUnit {
             return None;
         }
         Some(queued.ready_at.max(self.local_until).max(now + 1))
+    }
+}
+
+impl Stateful for LoadStoreUnit {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field_as("queue", self, Self::save_queue, Self::load_queue);
+        state.field("accesses", &mut self.accesses);
+        state.field("requests", &mut self.requests);
+        state.field("write_sequence", &mut self.write_sequence);
+        state.field("local_until", &mut self.local_until);
+        state.field("holds_place", &mut self.holds_place);
+        state.field("is_blocked", &mut self.is_blocked);
+        state.field("counts", &mut self.counts);
     }
 }

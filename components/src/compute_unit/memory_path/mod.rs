@@ -22,15 +22,24 @@ use crate::compute_unit::spec::{ComputeUnitSpec, MemoryPipe};
 use crate::memory::{Level, MemMaster, MemRequest};
 
 /// The wire to the first-level cache with the load/store unit, and the ports to read-only caches.
+#[derive(Ports, State, Statistics)]
 pub(crate) struct MemoryPath {
+    #[port(rename = "memory")]
     port: MemMaster,
+    #[state(part)]
+    #[statistic(flatten)]
     load_store: LoadStoreUnit,
+    #[state(skip)]
     line_bytes: u32,
     /// Accesses to local memory queue up with others.
+    #[state(skip)]
     queues_local: bool,
+    #[state(flatten)]
     pub(crate) readonly: ReadonlyPorts,
     /// None: any number of accesses issue in a cycle.
+    #[state(flatten)]
     issue_limit: Option<IssueLimit>,
+    #[statistic(flatten)]
     pub(crate) load_latency: LoadLatency,
 }
 
@@ -43,7 +52,9 @@ pub(crate) struct Completed {
 }
 
 /// Accesses that issue in a cycle.
+#[derive(State)]
 struct IssueLimit {
+    #[state(skip)]
     per_cycle: u32,
     issued: Issued,
 }
@@ -72,11 +83,7 @@ impl MemoryPath {
         }
     }
 
-    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("memory", &mut self.port);
-    }
-
-    /// Whether accesses to local memory queue up with others.
+    /// Returns true if accesses to local memory queue up with others.
     #[inline]
     pub(crate) fn queues_local(&self) -> bool {
         self.queues_local
@@ -92,7 +99,7 @@ impl MemoryPath {
         self.load_store.is_full()
     }
 
-    /// Whether no access to a memory may issue any more in cycle `now`, of those that the limit counts.
+    /// Returns true if the limit keeps every further access from issuing in cycle `now`.
     #[inline]
     pub(crate) fn is_at_issue_limit(&self, now: Cycle) -> bool {
         self.issue_limit.as_ref().is_some_and(|limit| {
@@ -100,7 +107,7 @@ impl MemoryPath {
         })
     }
 
-    /// Whether the accesses that issue in a cycle are limited.
+    /// Returns true if the accesses that issue in a cycle are limited.
     #[inline]
     pub(crate) fn limits_issue(&self) -> bool {
         self.issue_limit.is_some()
@@ -143,7 +150,7 @@ impl MemoryPath {
         self.load_store.enqueue_local(access, ready_at, cycles);
     }
 
-    /// Whether sending may do something.
+    /// Returns true if sending may do something.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         self.load_store.has_work()
@@ -160,7 +167,7 @@ impl MemoryPath {
         self.load_store.send(ctx, &mut self.port, watch)
     }
 
-    /// Whether a response can be taken.
+    /// Returns true if a response can be taken.
     #[inline(always)]
     pub(crate) fn has_response(&self, ctx: &Context<'_>) -> bool {
         self.port.response.peek(ctx).is_some()
@@ -210,37 +217,5 @@ impl MemoryPath {
             waits.inside(what);
         }
         self.readonly.waits(waits);
-    }
-
-    /// Reports requests and latencies at `memory`.
-    pub(crate) fn report(&self, s: &mut Statistics<'_>) {
-        let unit = &self.load_store.counts;
-        let meaning = "memory requests sent to read";
-        s.counter("read_requests", "requests", meaning, unit.reads);
-        let meaning = "memory requests sent to write";
-        s.counter("write_requests", "requests", meaning, unit.writes);
-        let meaning = "memory requests sent for atomics";
-        s.counter("atomic_requests", "requests", meaning, unit.atomics);
-        let meaning = "memory requests sent to fetch ahead, for prefetch instructions";
-        s.counter("prefetch_requests", "requests", meaning, unit.prefetches);
-        let meaning = "memory requests sent per access of a wavefront to global or private memory";
-        let requests = unit.reads + unit.writes + unit.atomics + unit.prefetches;
-        s.ratio(
-            "requests_per_access",
-            "accesses",
-            meaning,
-            requests,
-            unit.accesses,
-        );
-        self.load_latency.report(s);
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.part("load_store", |state| self.load_store.state(state));
-        self.readonly.state(state);
-        if let Some(limit) = &mut self.issue_limit {
-            state.field("issued", &mut limit.issued);
-        }
-        state.field("load_latency", &mut self.load_latency);
     }
 }

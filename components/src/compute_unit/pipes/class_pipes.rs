@@ -4,10 +4,13 @@ use warpweave_framework::{Cycle, State};
 use warpweave_trace::Class;
 
 /// The pipes behind one scheduler, by instruction class.
-#[derive(Clone)]
+#[derive(Clone, State)]
+#[state(restore = ClassPipes::note_used)]
 pub(crate) struct ClassPipes {
     /// Pipes that may be busy, and the first cycle in which each takes an instruction again.
+    #[state(skip)]
     busy: u32,
+    #[state(array)]
     free_at: [Cycle; Class::COUNT],
 }
 
@@ -79,12 +82,10 @@ impl ClassPipes {
         self.free_at.iter().copied().max().unwrap_or(0)
     }
 
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.array("free_at", &mut self.free_at);
-        // Which pipes may be busy is brought up to date by evaluations: the superset of those
-        // ever used serves as well.
+    /// Takes every pipe that was ever used for one that may be busy.
+    fn note_used(&mut self) {
         let used = self.free_at.iter().enumerate().filter(|(_, at)| **at > 0);
-        self.busy |= used.fold(0, |busy, (pipe, _)| busy | 1 << pipe);
+        self.busy = used.fold(0, |busy, (pipe, _)| busy | 1 << pipe);
     }
 }
 

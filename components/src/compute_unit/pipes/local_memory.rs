@@ -7,17 +7,24 @@ use warpweave_trace::Lanes;
 use super::bank_conflicts::BankConflicts;
 
 /// The local memory of a unit.
+#[derive(State, Statistics)]
 pub(crate) struct LocalMemory {
+    #[state(skip)]
     conflicts: BankConflicts,
     /// Takes the next access in this cycle.
     free_at: Cycle,
+    #[statistic(flatten)]
     counts: LocalMemoryCounts,
 }
 
 /// Counters of the local memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Statistics)]
 struct LocalMemoryCounts {
+    /// accesses of wavefronts to local memory
+    #[statistic(name = "local_accesses", unit = "accesses")]
     accesses: u64,
+    /// cycles of local memory lost to bank conflicts
+    #[statistic(name = "local_conflict_cycles", unit = "cycles")]
     conflict_cycles: u64,
 }
 
@@ -51,7 +58,7 @@ impl LocalMemory {
         self.free_at = until;
     }
 
-    /// Whether an access cannot begin in cycle `now`.
+    /// Returns true if no access can begin in cycle `now`.
     #[inline]
     pub(crate) fn is_busy(&self, now: Cycle) -> bool {
         self.free_at > now
@@ -60,23 +67,6 @@ impl LocalMemory {
     #[inline]
     pub(crate) fn free_at(&self) -> Cycle {
         self.free_at
-    }
-
-    pub(crate) fn report(&self, s: &mut Statistics<'_>) {
-        let meaning = "accesses of wavefronts to local memory";
-        s.counter("local_accesses", "accesses", meaning, self.counts.accesses);
-        let meaning = "cycles of local memory lost to bank conflicts";
-        s.counter(
-            "local_conflict_cycles",
-            "cycles",
-            meaning,
-            self.counts.conflict_cycles,
-        );
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field("free_at", &mut self.free_at);
-        state.field("counts", &mut self.counts);
     }
 }
 

@@ -17,12 +17,17 @@ use crate::compute_unit::decoded::DecodedProgram;
 use crate::compute_unit::spec::ComputeUnitSpec;
 
 /// The pipes of a unit.
+#[derive(State)]
 pub(crate) struct Pipes {
+    #[state(flatten)]
     pub(crate) wheel: Wheel,
     /// By scheduler.
+    #[state(parts)]
     pub(crate) classes: Box<[ClassPipes]>,
+    #[state(part)]
     pub(crate) local_memory: LocalMemory,
     /// None: as many operands are read and results written as there are.
+    #[state(part)]
     pub(crate) register_file: Option<Box<RegisterFile>>,
 }
 
@@ -34,17 +39,6 @@ impl Pipes {
             classes: vec![ClassPipes::new(); spec.schedulers as usize].into(),
             local_memory: LocalMemory::new(spec.local_memory.banks),
             register_file: RegisterFile::of(spec, decoded.sources_max, horizon),
-        }
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        self.wheel.state(state);
-        for (number, pipes) in self.classes.iter_mut().enumerate() {
-            state.part(&format!("classes[{number}]"), |state| pipes.state(state));
-        }
-        state.part("local_memory", |state| self.local_memory.state(state));
-        if let Some(file) = &mut self.register_file {
-            state.part("register_file", |state| file.state(state));
         }
     }
 }

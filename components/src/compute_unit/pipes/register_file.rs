@@ -13,7 +13,7 @@
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State, as_many, at_most};
+use warpweave_framework::{Cycle, State};
 use warpweave_trace::RegisterSet;
 
 use crate::compute_unit::spec::{BANKS_MAX, ComputeUnitSpec};
@@ -22,12 +22,15 @@ use crate::compute_unit::spec::{BANKS_MAX, ComputeUnitSpec};
 const MOST: usize = RegisterSet::FIRST_PREDICATE as usize;
 
 /// What of the register file is limited, none in a unit without limits.
+#[derive(State)]
 pub(crate) struct RegisterFile {
+    #[state(flatten)]
     banks: Option<Banks>,
+    #[state(flatten)]
     results: Option<Results>,
 }
 
-/// What an instruction asks of the register file.
+/// Registers and result of an instruction, for the register file.
 pub(crate) struct Operands<'a> {
     /// Registers that it reads.
     pub(crate) sources: &'a [u8],
@@ -35,13 +38,19 @@ pub(crate) struct Operands<'a> {
     pub(crate) result_latency: Option<u32>,
 }
 
+#[derive(State)]
+#[state(restore = Banks::find_collectors)]
 struct Banks {
+    #[state(skip)]
     layout: Layout,
     /// By bank, the first step in which it reads for somebody else. Those of a part lie together.
+    #[state(array, rename = "bank_free_at")]
     free_at: Vec<u64>,
     /// By collector, the first cycle in which it takes an instruction again. Those of a part lie together.
+    #[state(array)]
     collectors: Vec<Cycle>,
     /// By part, the first cycle in which one of its collectors does; derived from those above.
+    #[state(skip)]
     collector_at: Vec<Cycle>,
 }
 
@@ -61,11 +70,16 @@ struct Layout {
     wait_max: u64,
 }
 
+#[derive(State)]
+#[state(restore = Results::find_last_full)]
 struct Results {
+    #[state(skip)]
     per_cycle: u32,
     /// A ring of cycles, longer than any result takes: a cycle, and how many results come in it.
+    #[state(array, rename = "results")]
     due: Vec<Due>,
     /// The last cycle in which as many come as may; derived from those above.
+    #[state(skip)]
     last_full: Cycle,
 }
 
@@ -175,8 +189,8 @@ impl RegisterFile {
         written.max(*read.unwrap_or(&0))
     }
 
-    /// Whether the register file may keep an instruction of this scheduler back in cycle `now` or later, by what has
-    /// issued; `have_results` says whether one that it is asked about has a result.
+    /// Returns true if the register file may keep an instruction of this scheduler back in cycle
+    /// `now` or later, by what has issued; `have_results` tells if one has a result.
     #[inline]
     pub(crate) fn may_block(
         &self,
@@ -221,29 +235,13 @@ impl RegisterFile {
         }
         blocked
     }
+}
 
-    /// Names what is being read and what comes.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        if let Some(banks) = &mut self.banks {
-            state.array("bank_free_at", &mut banks.free_at);
-            state.array("collectors", &mut banks.collectors);
-            for part in 0..banks.layout.parts {
-                banks.find_collector(part);
-            }
-        }
-        if let Some(results) = &mut self.results {
-            let most = results.per_cycle as usize;
-            state.fitting("results", &mut results.due, |found, built| {
-                as_many("cycles", found.len(), built.len())?;
-                let mut counts = found.iter().map(|due| due.results as usize);
-                counts.try_for_each(|count| at_most("results of a cycle", count, most))
-            });
-            let full = results
-                .due
-                .iter()
-                .filter(|due| due.results as usize >= most);
-            results.last_full = full.map(|due| due.cycle).max().unwrap_or(0);
-        }
+impl Results {
+    fn find_last_full(&mut self) {
+        let most = self.per_cycle;
+        let full = self.due.iter().filter(|due| due.results >= most);
+        self.last_full = full.map(|due| due.cycle).max().unwrap_or(0);
     }
 }
 
@@ -255,6 +253,10 @@ impl Banks {
         let free = own.find(|at| **at <= now);
         *free.expect("no instruction issues without a collector") = end;
         self.find_collector(part);
+    }
+
+    fn find_collectors(&mut self) {
+        (0..self.layout.parts).for_each(|part| self.find_collector(part));
     }
 
     fn find_collector(&mut self, part: usize) {

@@ -8,7 +8,7 @@
 //! are bits, whoever wrote it.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State};
+use warpweave_framework::{Cycle, State, Stateful};
 
 use crate::memory::Level;
 
@@ -252,12 +252,6 @@ impl Wheel {
         None
     }
 
-    /// Names what is to come.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field_as("events", self, Self::save, Self::load);
-        state.field("last_event", &mut self.last);
-    }
-
     fn save(&self) -> Vec<Saved> {
         let is_occupied = |slot: &usize| self.occupied[slot / 64] >> (slot % 64) & 1 != 0;
         let occupied = (0..self.slots.len()).filter(is_occupied);
@@ -295,6 +289,13 @@ impl Wheel {
             }
         }
         Ok(())
+    }
+}
+
+impl Stateful for Wheel {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field_as("events", self, Self::save, Self::load);
+        state.field("last_event", &mut self.last);
     }
 }
 

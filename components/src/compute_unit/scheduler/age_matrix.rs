@@ -1,6 +1,6 @@
 //! Who has been resident for longer.
 
-use warpweave_framework::State;
+use warpweave_framework::{State, Stateful};
 
 use crate::compute_unit::limits::WAVEFRONT_SLOTS_MAX;
 
@@ -38,13 +38,8 @@ impl AgeMatrix {
         self.older[slot]
     }
 
-    /// Names the order.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.array("older", &mut self.older);
-    }
-
     /// Whether somebody is oldest among any: nobody is older than itself, over whatever others.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         let mut left = u64::MAX;
         loop {
             let oldest = (0..u64::BITS as usize)
@@ -71,6 +66,14 @@ impl AgeMatrix {
             }
             slot = older.trailing_zeros() as usize;
         }
+    }
+}
+
+impl Stateful for AgeMatrix {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("older", &mut self.older);
+        // Without an oldest one `oldest` does not end.
+        state.check("older", || self.check());
     }
 }
 

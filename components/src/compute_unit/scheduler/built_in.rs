@@ -17,8 +17,9 @@ pub enum BuiltIn {
 }
 
 /// A scheduler with a built-in policy. Schedulers with other policies have one that nobody asks.
-#[derive(Default)]
+#[derive(Default, State)]
 pub(crate) struct BuiltInScheduler {
+    #[state(skip)]
     policy: BuiltIn,
     /// Bit of the slot that issued last; 0 before the first issue.
     last: u64,
@@ -57,11 +58,6 @@ impl BuiltInScheduler {
         if self.policy != BuiltIn::Lrr {
             self.last &= !slots;
         }
-    }
-
-    /// Names who issued last.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field("last", &mut self.last);
     }
 }
 

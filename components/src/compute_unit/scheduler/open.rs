@@ -42,7 +42,7 @@ pub trait WavefrontScheduler: Send {
         Throttled::default()
     }
 
-    /// The next cycle after `view.now` in which the answer of [`throttled`](Self::held_back) may be
+    /// The next cycle after `view.now` in which the answer of [`throttled`](Self::throttled) may be
     /// another for a wavefront that is open, without anything being told and with the same masks.
     /// Too early a cycle does no harm but takes host time; too late a one lets the unit sleep
     /// through its turn.

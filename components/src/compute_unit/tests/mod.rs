@@ -22,7 +22,7 @@ mod work_groups;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use warpweave_framework::{Cycle, Policy, Sink, Source as BenchSource, TestBench, Value};
+use warpweave_framework::{Cycle, Policy, Sink, Source as BenchSource, Stateful, TestBench, Value};
 use warpweave_trace::{
     Class, Code, FrontEnd, Instruction, KernelTrace, KernelWriter, LANES, RegisterSet, Space,
     StreamWriter,

@@ -45,10 +45,18 @@ struct Invalidation {
 }
 
 /// The wire to the data cache, and the commands under way.
+#[derive(Ports, State, Statistics)]
 pub(crate) struct CacheControl {
+    #[port(
+        optional,
+        without = "the lines of the first-level cache stay when a kernel ends",
+        rename = "cache_control"
+    )]
     port: CacheControlMaster,
     invalidation: Option<Invalidation>,
     /// None: the first-level cache has its size.
+    #[state(part)]
+    #[statistic(flatten)]
     split: Option<Box<CacheSplit>>,
 }
 
@@ -59,13 +67,6 @@ impl CacheControl {
             invalidation: None,
             split: CacheSplit::of(local).map(Box::new),
         }
-    }
-
-    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        let without = "the lines of the first-level cache stay when a kernel ends";
-        ports.advisable(without, |ports| {
-            ports.bundle("cache_control", &mut self.port);
-        });
     }
 
     pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
@@ -144,14 +145,14 @@ impl CacheControl {
             .map(|(cache, _)| cache.command)
     }
 
-    /// Whether a dispatch waits for another size of the cache.
+    /// Returns true if a dispatch waits for another size of the cache.
     #[inline]
     pub(crate) fn is_resizing(&self) -> bool {
         let split = self.split.as_ref();
         split.is_some_and(|split| split.is_under_way())
     }
 
-    /// Whether the oldest dispatch, which is there, waits for another size of the cache, which is asked for.
+    /// Asks for the size of the cache that the oldest dispatch needs; true if that waits.
     pub(crate) fn resize_for(
         &mut self,
         dispatch: Option<&Dispatch>,
@@ -206,19 +207,6 @@ impl CacheControl {
                 "cache_control.done",
                 "the first-level cache is to have another size",
             );
-        }
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field("invalidation", &mut self.invalidation);
-        if let Some(split) = &mut self.split {
-            state.part("split", |state| split.state(state));
-        }
-    }
-
-    pub(crate) fn report(&self, statistics: &mut Statistics<'_>) {
-        if let Some(split) = &self.split {
-            split.report(statistics);
         }
     }
 }

@@ -10,7 +10,7 @@
 //! is resident, so no order of dispatches and no launch from the device can stop it for good.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Facts, State, Statistics, TimeWeighted, Unfit, at_most};
+use warpweave_framework::{Cycle, Facts, State, Statistics, TimeWeighted, Unfit};
 
 use super::WorkGroupTable;
 use crate::compute_unit::config::UnitConfig;
@@ -30,17 +30,26 @@ enum Change {
 }
 
 /// The split there is, and a change of it.
+#[derive(State, Statistics)]
+#[statistics(after = CacheSplit::report_wait)]
 pub(crate) struct CacheSplit {
+    #[state(skip)]
     spec: SharedMemorySpec,
     /// What is known of the machine; of elaboration only.
+    #[state(skip)]
     scheduler: SchedulerFacts,
+    #[state(skip)]
     cache_can: bool,
     /// Number of the split there is, or that the cache is told.
     at: usize,
     change: Change,
+    /// bytes of the memory shared with local memory that the first-level cache has, mean over all cycles
+    #[statistic(name = "cache_bytes_mean", unit = "bytes")]
+    cache_bytes: TimeWeighted,
+    /// changes of the size of the first-level cache
+    #[statistic(name = "split_changes", unit = "changes")]
     changes: u64,
     wait_cycles: u64,
-    cache_bytes: TimeWeighted,
 }
 
 impl CacheSplit {
@@ -130,7 +139,7 @@ impl CacheSplit {
         self.change != Change::None
     }
 
-    /// Whether the cache has been told and has not answered.
+    /// Returns true if the cache has been told and has not answered.
     pub(crate) fn is_commanded(&self) -> bool {
         matches!(self.change, Change::Commanded(_))
     }
@@ -210,21 +219,7 @@ impl CacheSplit {
         self.spec.holding(together.max(taken))
     }
 
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field("at", &mut self.at);
-        state.field("change", &mut self.change);
-        state.field("changes", &mut self.changes);
-        state.field("wait_cycles", &mut self.wait_cycles);
-        state.field("cache_bytes", &mut self.cache_bytes);
-        let last = self.spec.splits.len() - 1;
-        state.check("at", || at_most("splits", self.at, last));
-    }
-
-    pub(crate) fn report(&self, s: &mut Statistics<'_>) {
-        let meaning = "bytes of the memory shared with local memory that the first-level cache has, mean over all cycles";
-        s.level("cache_bytes_mean", "bytes", meaning, &self.cache_bytes);
-        let meaning = "changes of the size of the first-level cache";
-        s.counter("split_changes", "changes", meaning, self.changes);
+    fn report_wait(&self, s: &mut Statistics<'_>) {
         let open = self
             .waits_since()
             .map_or(0, |since| s.cycle().saturating_sub(since));

@@ -19,7 +19,9 @@ pub(crate) struct PendingLaunch {
 }
 
 /// Launches that wait for the wire, oldest first.
+#[derive(Ports, State)]
 pub(crate) struct LaunchQueue {
+    #[port(optional, rename = "launches")]
     port: OutPort<DeviceLaunch>,
     queue: VecDeque<PendingLaunch>,
 }
@@ -30,10 +32,6 @@ impl LaunchQueue {
             port: OutPort::new(),
             queue: VecDeque::new(),
         }
-    }
-
-    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.optional(|ports| ports.output("launches", &mut self.port));
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -64,9 +62,5 @@ impl LaunchQueue {
             let what = format!("{count} launches from the device wait to be sent");
             waits.on_port("launches", what);
         }
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field("queue", &mut self.queue);
     }
 }

@@ -7,7 +7,9 @@ use warpweave_framework::{Context, Ports, State, Waits};
 use crate::launch::{Completion, Dispatch, DispatchSlave};
 
 /// Dispatches that come and completions that leave.
+#[derive(Ports, State)]
 pub(crate) struct DispatchPort {
+    #[port(rename = "dispatch")]
     port: DispatchSlave,
     completions: VecDeque<Completion>,
 }
@@ -19,10 +21,6 @@ impl DispatchPort {
             port: DispatchSlave::default(),
             completions: VecDeque::with_capacity(slots as usize + 1),
         }
-    }
-
-    pub(crate) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("dispatch", &mut self.port);
     }
 
     /// The oldest dispatch, left where it is.
@@ -40,7 +38,7 @@ impl DispatchPort {
         self.completions.push_back(completion);
     }
 
-    /// Whether a completion waits.
+    /// Returns true if a completion waits.
     #[inline]
     pub(crate) fn has_completions(&self) -> bool {
         !self.completions.is_empty()
@@ -63,9 +61,5 @@ impl DispatchPort {
                 self.completions.len()
             ));
         }
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.field("completions", &mut self.completions);
     }
 }

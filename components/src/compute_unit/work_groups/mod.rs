@@ -51,7 +51,9 @@ pub(crate) struct Finished {
 }
 
 /// The work-group slots of a unit, and what their work-groups take of it.
+#[derive(State)]
 pub(crate) struct WorkGroupTable {
+    #[state(array)]
     slots: Box<[WorkGroup]>,
     registers_used: u32,
     local_bytes_used: u64,
@@ -318,13 +320,6 @@ impl WorkGroupTable {
         let counts = &self.counts;
         let meaning = "barriers that every wavefront of a work-group reached";
         s.counter("barriers", "barriers", meaning, counts.barriers);
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.array("slots", &mut self.slots);
-        state.field("registers_used", &mut self.registers_used);
-        state.field("local_bytes_used", &mut self.local_bytes_used);
-        state.field("counts", &mut self.counts);
     }
 }
 

@@ -11,7 +11,9 @@ mod fit;
 mod queue;
 mod reorder_queue;
 
-use warpweave_framework::{Contents, Context, Cycle, Facts, Ports, State, Statistics, Waits};
+use warpweave_framework::{
+    Contents, Context, Cycle, Facts, Ports, State, Stateful, Statistics, Waits,
+};
 use warpweave_trace::{Lanes, Program, Record, Space};
 
 use self::queue::ReadonlyQueue;
@@ -319,8 +321,10 @@ impl ReadonlyPorts {
             s.histogram(name, "cycles", meaning, &queue.latency);
         }
     }
+}
 
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+impl Stateful for ReadonlyPorts {
+    fn state(&mut self, state: &mut State<'_>) {
         for port in &mut self.0 {
             if let Some(queue) = &mut port.queue {
                 state.part(port.names.path, |state| queue.state(state));

@@ -18,16 +18,21 @@ use crate::compute_unit::spec::readonly_ports::{
 };
 use crate::memory::{MemMaster, MemResponse, RequestKind};
 
-/// The queue of a path.
+/// The queue of a read-only port.
+#[derive(State)]
 pub(crate) struct ReadonlyQueue {
+    #[state(flatten)]
     pub(crate) unit: LoadStoreUnit,
     /// Wavefronts whose next record needs a place.
     pub(crate) next: u64,
+    #[state(skip)]
     pub(crate) spec: QueueSpec,
+    #[state(skip)]
     takes: Takes,
     /// None: answers go on as they come.
-    pub(crate) reorder: Option<ReorderQueue>,
+    reorder: Option<ReorderQueue>,
     /// Cycles from issue of a load to its last answer.
+    #[state(tally)]
     pub(crate) latency: Histogram,
 }
 
@@ -100,15 +105,6 @@ impl ReadonlyQueue {
             reorder,
             latency: Histogram::default(),
         }
-    }
-
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        self.unit.state(state);
-        state.field("next", &mut self.next);
-        if let Some(reorder) = &mut self.reorder {
-            state.field("reorder", reorder);
-        }
-        state.tally("latency", &mut self.latency);
     }
 
     /// Whether an access of an instruction to a space takes this path.
