@@ -5,10 +5,12 @@ use warpweave_framework::{Cycle, State};
 use super::spec::Banks;
 
 /// The banks of a cache that has bank conflicts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(super) struct BankSet {
+    #[state(skip)]
     spec: Banks,
     /// Per bank: the first cycle in which it is free.
+    #[state(array)]
     free: Vec<Cycle>,
 }
 
@@ -37,11 +39,6 @@ impl BankSet {
     pub(super) fn occupy(&mut self, set: u32, now: Cycle) {
         let free = &mut self.free[(set % self.spec.count) as usize];
         *free = now.max(*free) + Cycle::from(self.spec.busy_cycles);
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.array("free", &mut self.free);
     }
 }
 

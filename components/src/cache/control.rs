@@ -1,15 +1,18 @@
 //! Commands of the compute unit: invalidation, and another number of ways.
 
-use warpweave_framework::{Context, Cycle, Ports, Stated, Unfit};
+use warpweave_framework::{Bundle, Context, Cycle, Ports, Stated, Unfit};
 
 use super::controller::Controller;
 use super::policy::CacheSite;
 use super::tag_array::{LineState, Slot};
 use crate::launch::{CacheCommand, CacheCommandDone, CacheControlSlave, CacheSizes};
+use crate::memory::Level;
 
 /// The stage that carries out commands when nothing is in flight.
 pub(super) struct Control {
     slave: CacheControlSlave,
+    /// Whether lines that stay when a kernel ends are worth a warning.
+    is_first_level: bool,
     /// Ways of each set, in use or not.
     ways: u32,
     /// Bytes of one way of all sets.
@@ -20,14 +23,10 @@ impl Control {
     pub(super) fn new(site: &CacheSite) -> Self {
         Self {
             slave: CacheControlSlave::default(),
+            is_first_level: site.level == Level::L1,
             ways: site.ways,
             way_bytes: site.sets * site.line_bytes,
         }
-    }
-
-    /// Names the ports.
-    pub(super) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("control", &mut self.slave);
     }
 
     /// Tells whether a command is being carried out.
@@ -100,6 +99,18 @@ impl Control {
         self.slave.command.pop(ctx);
         self.slave.done.send(ctx, CacheCommandDone);
         true
+    }
+}
+
+impl Bundle for Control {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        let slave = &mut self.slave;
+        let name = |ports: &mut Ports<'_>| ports.bundle("control", slave);
+        if self.is_first_level {
+            ports.advisable("its lines stay when a kernel ends", name);
+        } else {
+            ports.optional(name);
+        }
     }
 }
 

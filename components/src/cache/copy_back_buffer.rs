@@ -14,12 +14,12 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-use warpweave_framework::{as_many, at_most};
+use warpweave_framework::State;
 
 /// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, State)]
 pub(super) struct CopyBackBuffer {
+    #[state(skip)]
     entries: usize,
     /// Numbers of the first request and of the one after the last of each line here, counted from
     /// the first request that this cache ever sent down.
@@ -38,38 +38,6 @@ impl CopyBackBuffer {
             lines: VecDeque::with_capacity(entries as usize),
             requests: 0,
             sent: 0,
-        }
-    }
-
-    /// Whether what a checkpoint holds is of a buffer as this one was built.
-    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("entries", self.entries, built.entries)?;
-        at_most("lines", self.lines.len(), self.entries)
-    }
-
-    /// Whether the lines fit a miss queue of so many requests.
-    pub(super) fn check(&self, queued: usize) -> Result<(), String> {
-        let end = self.sent.checked_add(queued as u64);
-        let mut from = self.sent;
-        let mut requests = 0;
-        for (number, &(first, past)) in self.lines.iter().enumerate() {
-            // Of the first line some requests may have left.
-            let first = if number == 0 { first.max(from) } else { first };
-            if first < from || past <= first || end.is_none_or(|end| past > end) {
-                return Err(format!(
-                    "the requests of line {number} are not in the queue"
-                ));
-            }
-            requests += (past - first) as usize;
-            from = past;
-        }
-        if requests == self.requests {
-            Ok(())
-        } else {
-            Err(format!(
-                "{} requests of lines with {requests}",
-                self.requests
-            ))
         }
     }
 

@@ -12,12 +12,17 @@ use super::spec::CacheSpec;
 use crate::memory::{MemRequest, MemResponse};
 
 /// State of the input stage.
+#[derive(State)]
+#[state(restore = Self::forget_refusal)]
 pub(super) struct Head {
     /// Present where lines above are longer.
+    #[state(part)]
     splitter: Option<LineSplitter>,
     /// The event that the head request waits for; derived from the state, and none itself.
+    #[state(skip)]
     refusal: Refusal,
     /// Whether refusals end with one event.
+    #[state(skip)]
     refuses_simply: bool,
     blocked: BlockedTime,
 }
@@ -31,6 +36,10 @@ impl Head {
             refuses_simply: Refusal::are_simple(spec),
             blocked: BlockedTime::default(),
         }
+    }
+
+    fn forget_refusal(&mut self) {
+        self.refusal = Refusal::Unknown;
     }
 
     /// Bytes of the parts in which longer requests are answered.
@@ -215,14 +224,5 @@ impl Head {
         if let Some(splitter) = &self.splitter {
             splitter.rejoin(response);
         }
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.refusal = Refusal::Unknown;
-        if let Some(splitter) = &mut self.splitter {
-            state.field("taken", &mut splitter.taken);
-        }
-        state.field("blocked", &mut self.blocked);
     }
 }

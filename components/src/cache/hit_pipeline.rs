@@ -8,13 +8,16 @@ use super::spec::CacheSpec;
 use crate::memory::{MemResponse, RequestKind};
 
 /// Responses in order, each with the cycle in which its turn comes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(super) struct HitPipeline {
     responses: VecDeque<(Cycle, MemResponse)>,
     /// Most responses that it holds.
+    #[state(skip)]
     capacity: usize,
+    #[state(skip)]
     latency: u32,
     /// Latency of an atomic executed here, beyond that of a hit.
+    #[state(skip)]
     atomic_latency: u32,
     /// Turn of the hit accepted last.
     last_turn: Cycle,
@@ -85,12 +88,6 @@ impl HitPipeline {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<MemResponse> {
         self.responses.pop_front().map(|(_, response)| response)
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("responses", &mut self.responses);
-        state.field("last_turn", &mut self.last_turn);
     }
 }
 

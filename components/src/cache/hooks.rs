@@ -9,13 +9,21 @@ use super::tag_array::{LineState, Slot};
 use crate::memory::{MemRequest, Source};
 
 /// Policies and prefetchers, and the cache as they see it.
+#[derive(State, Statistics)]
 pub(super) struct Hooks {
+    #[state(skip)]
     site: CacheSite,
+    #[state(part)]
+    #[statistic(flatten)]
     pub(super) policies: PolicyChain,
+    #[state(part)]
+    #[statistic(flatten)]
     pub(super) prefetches: Prefetches,
     /// Whether there is a policy or prefetcher.
+    #[state(skip)]
     any: bool,
     /// Whether a policy may send clean victims down.
+    #[state(skip)]
     hands_down: bool,
 }
 
@@ -137,17 +145,5 @@ impl Hooks {
     pub(super) fn on_evict(&mut self, eviction: &Eviction, now: Cycle) {
         self.policies.on_evict(eviction, now);
         self.prefetches.on_evict(&self.site, eviction, now);
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.part("policies", |state| self.policies.state(state));
-        state.part("prefetches", |state| self.prefetches.state(state));
-    }
-
-    /// Reports what policies and prefetchers counted.
-    pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.policies.statistics(statistics);
-        self.prefetches.statistics(statistics);
     }
 }

@@ -3,16 +3,20 @@
 //! A request is taken apart when it is accepted, one line of this cache after the other, and each
 //! part is answered by itself.
 
+use warpweave_framework::State;
+
 use crate::memory::{MemRequest, MemResponse, full_line};
 
 /// The parts of longer requests, and how far the one at the head of the input has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(super) struct LineSplitter {
     /// Bytes of a line of the level above, and of one here.
+    #[state(skip)]
     line_bytes: u32,
+    #[state(skip)]
     part_bytes: u32,
     /// Words of the request at the head of the input whose parts were accepted.
-    pub(super) taken: u32,
+    taken: u32,
 }
 
 impl LineSplitter {

@@ -20,11 +20,17 @@ use super::victim_cache::{Victim, VictimCache};
 use crate::memory::{MemRequest, MemResponse, RequestKind, Source, flags};
 
 /// The core and the stages around it.
+#[derive(State)]
 pub(super) struct LineStore {
+    #[state(flatten)]
     pub(super) lookup: Lookup,
+    #[state(flatten)]
     pub(super) hooks: Hooks,
+    #[state(part)]
     pub(super) victims: Option<VictimCache>,
+    #[state(part)]
     pub(super) banks: Option<BankSet>,
+    #[state(part)]
     pub(super) misses: MissQueue,
     pub(super) counts: LineCounts,
 }
@@ -364,19 +370,5 @@ impl LineStore {
             self.hand_line_down(line, &state, owner, more_flags, now);
         }
         true
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.lookup.state(state);
-        if let Some(victims) = &mut self.victims {
-            state.part("victims", |state| victims.state_fields(state));
-        }
-        if let Some(banks) = &mut self.banks {
-            state.part("banks", |state| banks.state(state));
-        }
-        state.part("hooks", |state| self.hooks.state(state));
-        state.part("misses", |state| self.misses.state(state));
-        state.field("line_counts", &mut self.counts);
     }
 }

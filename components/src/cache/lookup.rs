@@ -15,16 +15,41 @@ use super::tag_array::{LineState, Slot, TagArray};
 use crate::memory::{MemRequest, MemResponse, Source};
 
 /// Tags with owners, MSHRs and pass table.
+#[derive(State, Statistics)]
+#[state(prepare = Self::make_owners)]
 pub(super) struct Lookup {
+    #[state(skip)]
     layout: LineLayout,
+    #[state(part)]
     tags: TagArray,
     /// Per slot: who brought its line in; empty until the first line comes.
+    #[state(array)]
     owners: Vec<Source>,
+    #[state(part)]
     mshrs: MshrFile,
+    #[state(part)]
     passing: PassTable,
-    /// MSHRs in use.
+    #[statistic(
+        name = "mshr_cycles",
+        unit = "MSHR cycles",
+        meaning = "MSHRs in use, added up over all cycles",
+        value = self.occupancy.integral(statistics.cycle())
+    )]
+    #[statistic(
+        name = "mshrs_mean",
+        unit = "MSHRs",
+        meaning = "MSHRs in use, mean over all cycles"
+    )]
+    #[statistic(
+        name = "mshrs_max",
+        unit = "MSHRs",
+        meaning = "most MSHRs in use at once",
+        maximum,
+        value = self.occupancy.max()
+    )]
     occupancy: TimeWeighted,
     /// Whether a request waits for all that was requested of its line.
+    #[state(skip)]
     waits_for_lines: bool,
 }
 
@@ -495,92 +520,9 @@ impl Lookup {
         }
     }
 
-    /// Reports the MSHRs in use.
-    pub(super) fn statistics(&self, out: &mut Statistics<'_>) {
-        let busy = self.occupancy.integral(out.cycle());
-        out.counter(
-            "mshr_cycles",
-            "MSHR cycles",
-            "MSHRs in use, added up over all cycles",
-            busy,
-        );
-        out.level(
-            "mshrs_mean",
-            "MSHRs",
-            "MSHRs in use, mean over all cycles",
-            &self.occupancy,
-        );
-        out.maximum(
-            "mshrs_max",
-            "MSHRs",
-            "most MSHRs in use at once",
-            self.occupancy.max(),
-        );
-    }
-
     /// Shows lines in flight and passing requests.
     pub(super) fn show(&self, contents: &mut Contents<'_>) {
         self.mshrs.show(contents, |line| self.layout.address(line));
         self.passing.show(contents);
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.part("tags", |state| self.tags.state_fields(state));
-        self.make_owners();
-        state.array("owners", &mut self.owners);
-        state.fitting("mshrs", &mut self.mshrs, MshrFile::is_like);
-        state.fitting("passing", &mut self.passing, PassTable::is_like);
-        state.field("occupancy", &mut self.occupancy);
-        state.check("mshrs", || self.mshrs_fit());
-        state.check("tags.content", || self.locks_fit());
-        state.check("passing", || self.passing_fit());
-    }
-
-    /// Checks that a loaded MSHR is in use.
-    pub(super) fn check_mshr(&self, id: Id) -> Result<(), String> {
-        match self.mshrs.get(id) {
-            Some(_) => Ok(()),
-            None => Err(format!("MSHR {}, which is not in use", id.place())),
-        }
-    }
-
-    fn mshrs_fit(&self) -> Result<(), String> {
-        self.mshrs.check(self.layout.full())?;
-        for (id, entry) in self.mshrs.entries() {
-            let here = |problem: String| format!("MSHR {}: {problem}", id.place());
-            self.tags.check_line(entry.line).map_err(here)?;
-            let Some(slot) = entry.slot else { continue };
-            self.tags.check_slot(slot).map_err(here)?;
-            let locked = self.tags.state(slot).mshr() == Some(id);
-            if !locked || self.tags.line(slot) != Some(entry.line) {
-                return Err(here(format!("slot {} holds another line", slot.index())));
-            }
-        }
-        Ok(())
-    }
-
-    fn locks_fit(&self) -> Result<(), String> {
-        self.tags.check(self.layout.full())?;
-        for (slot, mshr) in self.tags.locked() {
-            let entry = self.mshrs.get(mshr);
-            if entry.and_then(|entry| entry.slot) != Some(slot) {
-                let place = mshr.place();
-                return Err(format!("MSHR {place} has not slot {}", Slot::index(slot)));
-            }
-        }
-        Ok(())
-    }
-
-    fn passing_fit(&self) -> Result<(), String> {
-        for passed in self.passing.requests() {
-            if passed.awaited & !self.layout.full() != 0 {
-                return Err(format!("words {:#x} of one line", passed.awaited));
-            }
-            if let Some(mshr) = passed.joined {
-                self.check_mshr(mshr)?;
-            }
-        }
-        Ok(())
     }
 }

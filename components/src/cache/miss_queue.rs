@@ -17,13 +17,18 @@ use super::spec::CacheSpec;
 use crate::memory::MemRequest;
 
 /// Requests in order, each with the cycle in which its turn comes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(super) struct MissQueue {
     requests: VecDeque<(Cycle, MemRequest)>,
+    #[state(skip)]
     entries: usize,
+    #[state(skip)]
     latency: Cycle,
+    #[state(skip)]
     cutter: LineCutter,
+    #[state(skip)]
     ids: DownstreamIds,
+    #[state(part)]
     copy_backs: Option<CopyBackBuffer>,
 }
 
@@ -174,20 +179,6 @@ impl MissQueue {
         }
         Some(request)
     }
-
-    /// The requests in the queue, the oldest first.
-    pub(super) fn requests(&self) -> impl Iterator<Item = &MemRequest> {
-        self.requests.iter().map(|(_, request)| request)
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("requests", &mut self.requests);
-        if let Some(buffer) = &mut self.copy_backs {
-            state.fitting("copy_backs", buffer, CopyBackBuffer::is_like);
-            state.check("copy_backs", || buffer.check(self.requests.len()));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -226,7 +217,11 @@ mod tests {
             now: 20,
         };
         queue.pass(&accepted, 256, Some(id));
-        let owners: Vec<_> = queue.requests().map(|r| queue.owner(r.id)).collect();
+        let owners: Vec<_> = queue
+            .requests
+            .iter()
+            .map(|(_, r)| queue.owner(r.id))
+            .collect();
         assert_eq!(owners, [IdOwner::Passing(id); 2]);
     }
 

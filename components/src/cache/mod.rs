@@ -213,8 +213,8 @@ mod victim_cache;
 use std::any::Any;
 
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Facts, Instrumented, Next, Onward, PortName,
-    Ports, Registry, State, Stateful, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Facts, Instrumented, Next, Onward, PortName, Ports,
+    Registry, State, Statistics, Unfit, Waits,
 };
 
 use self::access::LONGER_LINE;
@@ -241,16 +241,25 @@ use crate::memory::{
 };
 
 /// A cache; see the module.
+#[derive(Ports, State)]
 pub struct Cache {
+    #[port]
+    up: MemSlave,
+    #[port]
+    down: MemMaster,
+    #[port(flatten)]
+    control: Control,
+    #[port(flatten)]
+    policy_ports: PolicyPorts,
+    #[state(skip)]
     spec: CacheSpec,
     /// Facts of the wire above; of elaboration only.
+    #[state(skip)]
     slices: Slices,
+    #[state(part)]
     head: Head,
+    #[state(flatten)]
     controller: Controller,
-    control: Control,
-    policy_ports: PolicyPorts,
-    up: MemSlave,
-    down: MemMaster,
 }
 
 /// The effect of an evaluation on what it finds at the ports.
@@ -351,21 +360,6 @@ impl Cache {
             }
             _ => false,
         }
-    }
-}
-
-impl Bundle for Cache {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("up", &mut self.up);
-        ports.bundle("down", &mut self.down);
-        let control = &mut self.control;
-        let name_control = |ports: &mut Ports<'_>| control.ports(ports);
-        if self.spec.level == CacheLevel::L1 {
-            ports.advisable("its lines stay when a kernel ends", name_control);
-        } else {
-            ports.optional(name_control);
-        }
-        self.policy_ports.ports(ports);
     }
 }
 
@@ -537,13 +531,6 @@ impl Component for Cache {
         if let Some(reason) = self.head.blocked().reason() {
             waits.inside(reason.words());
         }
-    }
-}
-
-impl Stateful for Cache {
-    fn state(&mut self, state: &mut State<'_>) {
-        self.controller.state(state);
-        state.part("head", |state| self.head.state(state));
     }
 }
 

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Contents, Cycle, Id, IdTable, as_many, at_most, below};
+use warpweave_framework::{Contents, Cycle, Id, IdTable, State};
 use warpweave_random::GAMMA;
 
 use super::tag_array::Slot;
@@ -90,19 +90,25 @@ pub struct Entry {
     pub ready: Cycle,
     open: bool,
     /// Next entry of the chain.
+    #[serde(skip)]
     next: Option<Id>,
 }
 
 /// The registers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, State)]
+#[state(restore = Self::restore_chains)]
 pub struct MshrFile {
     entries: IdTable<Entry>,
     /// Requests that wait for each entry, by its place.
+    #[state(array)]
     waiters: Vec<VecDeque<Waiter>>,
+    #[state(skip)]
     merges: u32,
     closed: u32,
     /// First open entry per hash of the line.
+    #[state(skip)]
     chains: Vec<Option<Id>>,
+    #[state(skip)]
     chain_shift: u32,
 }
 
@@ -174,70 +180,15 @@ impl MshrFile {
         }
     }
 
-    /// Whether what a checkpoint holds is of a file as this one was built.
-    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("entries", self.waiters.len(), built.waiters.len())?;
-        as_many("chains", self.chains.len(), built.chains.len())?;
-        if (self.merges, self.chain_shift) != (built.merges, built.chain_shift) {
-            return Err("its merges or chains are those of another file".to_owned());
+    /// Chains the open entries anew.
+    fn restore_chains(&mut self) {
+        self.chains.fill(None);
+        let open = self.entries.iter().filter(|(_, entry)| entry.open);
+        let open: Vec<_> = open.map(|(id, entry)| (id, entry.line)).collect();
+        for (id, line) in open {
+            let chain = self.chain(line);
+            self.entries[id].next = self.chains[chain].replace(id);
         }
-        let entries = self.waiters.len() as u64;
-        for (id, _) in self.entries.iter() {
-            below("entry", id.place() as u64, entries)?;
-        }
-        Ok(())
-    }
-
-    /// Whether the entries fit their chains and their waiters, words among `full`.
-    pub(super) fn check(&self, full: u32) -> Result<(), String> {
-        let mut in_chains = 0;
-        for (chain, first) in self.chains.iter().enumerate() {
-            let mut at = *first;
-            while let Some(id) = at {
-                let entry = self.entries.get(id);
-                let Some(entry) = entry.filter(|e| e.open && self.chain(e.line) == chain) else {
-                    return Err(format!("chain {chain} leads to entry {}", id.place()));
-                };
-                in_chains += 1;
-                if in_chains > self.entries.len() {
-                    return Err(format!("chain {chain} has no end"));
-                }
-                at = entry.next;
-            }
-        }
-        let open = self.entries.values().filter(|entry| entry.open).count();
-        let closed = self.entries.len() - open;
-        if in_chains != open || closed != self.closed as usize {
-            return Err("entries are in no chain, or in several".to_owned());
-        }
-        let mut used = vec![false; self.waiters.len()];
-        for (id, entry) in self.entries.iter() {
-            let place = id.place();
-            used[place] = true;
-            at_most("waiters", self.waiters[place].len(), self.merges as usize)?;
-            let words = [entry.requested, entry.stored, entry.dirty];
-            let came = entry.progress;
-            if words.iter().any(|words| words & !full != 0)
-                || came.words & !entry.requested != 0
-                || came.acks > entry.acks_expected
-                || entry.acks_expected > u32::MAX / 2
-            {
-                return Err(format!("entry {place} holds words that its line has not"));
-            }
-        }
-        let free = used
-            .iter()
-            .zip(&self.waiters)
-            .position(|(u, w)| !u && !w.is_empty());
-        match free {
-            Some(place) => Err(format!("somebody waits for entry {place}, which is free")),
-            None => Ok(()),
-        }
-    }
-
-    /// The entries in use.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (Id, &Entry)> {
-        self.entries.iter()
     }
 
     /// Entries in use.

@@ -1,7 +1,7 @@
 //! Requests that only pass through a cache: as they came from above, by the id they have here.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Contents, Cycle, Id, IdTable, as_many, at_most, below};
+use warpweave_framework::{Contents, Cycle, Id, IdTable, State};
 
 use crate::memory::{MemRequest, MemResponse, transaction};
 
@@ -23,10 +23,11 @@ pub struct Passed {
 }
 
 /// A bounded table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, State)]
 pub struct PassTable {
     requests: IdTable<Passed>,
     /// Requests for which there is room.
+    #[state(skip)]
     entries: usize,
 }
 
@@ -37,25 +38,6 @@ impl PassTable {
             requests: IdTable::default(),
             entries: entries as usize,
         }
-    }
-
-    /// Whether what a checkpoint holds is of a table as this one was built.
-    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("entries", self.entries, built.entries)?;
-        at_most("requests", self.requests.len(), self.entries)?;
-        match self
-            .requests
-            .iter()
-            .find(|(id, _)| id.place() >= self.entries)
-        {
-            Some((id, _)) => below("entry", id.place() as u64, self.entries as u64),
-            None => Ok(()),
-        }
-    }
-
-    /// The requests in the table.
-    pub(super) fn requests(&self) -> impl Iterator<Item = &Passed> {
-        self.requests.values()
     }
 
     /// Requests in the table.

@@ -6,9 +6,13 @@ use super::policy::{PolicyChain, PublishedValues};
 use crate::memory::CacheEvent;
 
 /// The wires by which policies talk to others.
+#[derive(Ports)]
 pub(super) struct PolicyPorts {
+    #[port(optional)]
     locality: OutPort<CacheEvent>,
+    #[port(optional)]
     published: Published<PublishedValues>,
+    #[port(optional, without = "the values of a peer are not added up")]
     peers: Vec<Observed<PublishedValues>>,
 }
 
@@ -19,19 +23,6 @@ impl PolicyPorts {
             published: Published::new(PublishedValues::default()),
             peers: (0..peers).map(|_| Observed::new()).collect(),
         }
-    }
-
-    /// Names the ports.
-    pub(super) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.optional(|ports| {
-            ports.output("locality", &mut self.locality);
-            ports.published("published", &mut self.published);
-        });
-        ports.advisable("the values of a peer are not added up", |ports| {
-            for (number, peer) in self.peers.iter_mut().enumerate() {
-                ports.observed(&format!("peers[{number}]"), peer);
-            }
-        });
     }
 
     /// Tells whether somebody hears the events of policies.

@@ -37,7 +37,7 @@ enum Reply {
 }
 
 /// Replies that wait for room in the copy-back buffer.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, State)]
 struct HeldReplies {
     /// Replies in order of arrival; the oldest waits for room.
     replies: VecDeque<MemResponse>,
@@ -47,13 +47,18 @@ struct HeldReplies {
 }
 
 /// Replies that are not fully answered, in order of arrival.
+#[derive(State)]
 pub(super) struct ReplyQueue {
     queue: VecDeque<Reply>,
     /// Present beside a copy-back buffer.
+    #[state(part)]
     held: Option<HeldReplies>,
+    #[state(skip)]
     level: Level,
+    #[state(skip)]
     fill_latency: Cycle,
     /// Latency of an atomic executed here.
+    #[state(skip)]
     atomic_latency: Cycle,
     read_miss_latency: Histogram,
 }
@@ -253,7 +258,10 @@ impl ReplyQueue {
                 return store.lookup.take_passed(id);
             }
         };
-        let waiter = store.lookup.take_waiter(mshr)?;
+        let Some(waiter) = store.lookup.take_waiter(mshr) else {
+            self.settle(store, now);
+            return None;
+        };
         let request = &waiter.request;
         if waiter.primary && request.kind == RequestKind::Read {
             self.read_miss_latency.record(now - waiter.accepted);
@@ -313,47 +321,6 @@ impl ReplyQueue {
             let sequence = entry.write_sequence.max(entry.progress.write_sequence);
             store.copy_back(entry.line, entry.dirty, sequence, entry.source, now);
         }
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("queue", &mut self.queue);
-        if let Some(held) = &mut self.held {
-            state.field("held", held);
-        }
-        state.field("read_miss_latency", &mut self.read_miss_latency);
-    }
-
-    /// Checks loaded replies against the MSHRs and passing requests that they are for.
-    pub(super) fn check(&self, lookup: &Lookup) -> Result<(), String> {
-        let entries = lookup.mshrs().entries();
-        let mut replies = vec![0_u32; entries.map(|(id, _)| id.place() + 1).max().unwrap_or(0)];
-        for (number, waiting) in self.queue.iter().enumerate() {
-            match waiting {
-                Reply::Fill { mshr, progress, .. } => {
-                    lookup.check_mshr(*mshr)?;
-                    replies[mshr.place()] += 1;
-                    // The oldest is taken back when it allows nothing.
-                    let front = lookup.mshrs().front(*mshr);
-                    if number == 0 && front.is_none_or(|waiter| !waiter.is_ready(progress)) {
-                        return Err("the first one allows no answer".to_owned());
-                    }
-                }
-                Reply::Ack(id) => {
-                    let passed = lookup.passing().get(*id);
-                    if passed.is_none_or(|passed| passed.answer.is_none()) {
-                        return Err(format!("request {}, which was not answered", id.place()));
-                    }
-                }
-            }
-        }
-        let mut entries = lookup.mshrs().entries();
-        if let Some((id, _)) = entries.find(|(id, e)| replies[id.place()] != e.replies) {
-            return Err(format!("MSHR {} has another number of them", id.place()));
-        }
-        let held = self.held.iter().flat_map(|held| &held.leaving);
-        held.into_iter()
-            .try_for_each(|mshr| lookup.check_mshr(*mshr))
     }
 }
 

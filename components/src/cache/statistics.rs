@@ -67,39 +67,14 @@ const READS: [Row; 3] = [
     ),
 ];
 
-const LINES: [Row; 8] = [
-    (
-        "partial_misses",
-        "requests",
-        "misses on a line present without the words",
-    ),
-    ("fills", "lines", "lines received from below"),
-    (
-        "fills_not_installed",
-        "lines",
-        "lines received but not kept",
-    ),
-    ("evictions", "lines", "lines replaced by another"),
-    (
-        "write_evictions",
-        "lines",
-        "lines dropped because a request for them was handed down",
-    ),
-    ("copy_backs", "requests", "dirty lines sent down"),
-    ("invalidations", "commands", "invalidations carried out"),
-    (
-        "lines_invalidated",
-        "lines",
-        "lines that left because of invalidations or with the ways that a change of the size took",
-    ),
-];
-
 /// Counters of accepted requests.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Statistics)]
 pub(super) struct RequestCounts {
     /// Accepted requests by kind and outcome.
-    outcomes: [[u64; 4]; RequestKind::ALL.len()],
-    /// Misses on a line that is present without the words.
+    #[statistic(with = report_outcomes)]
+    outcomes: Outcomes,
+    /// Misses on a line present without the words.
+    #[statistic(unit = "requests")]
     pub(super) partial_misses: u64,
     /// Requests that joined a line in flight and asked for further sectors of it.
     pub(super) further_sectors: u64,
@@ -107,22 +82,32 @@ pub(super) struct RequestCounts {
     pub(super) bypassed: u64,
 }
 
+/// Accepted requests by kind and outcome.
+type Outcomes = [[u64; 4]; RequestKind::ALL.len()];
+
 /// Counters of lines that come and go.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Statistics)]
 pub(super) struct LineCounts {
-    /// Fills, also those of a part of a line.
+    /// Lines received from below.
+    #[statistic(unit = "lines")]
     pub(super) fills: u64,
-    /// Fills whose line was not kept.
+    /// Lines received but not kept.
+    #[statistic(unit = "lines")]
     pub(super) fills_not_installed: u64,
     /// Lines replaced by another.
+    #[statistic(unit = "lines")]
     pub(super) evictions: u64,
     /// Lines dropped because a request for them was handed down.
+    #[statistic(unit = "lines")]
     pub(super) write_evictions: u64,
     /// Dirty lines sent down.
+    #[statistic(unit = "requests")]
     pub(super) copy_backs: u64,
     /// Invalidations carried out.
+    #[statistic(unit = "commands")]
     pub(super) invalidations: u64,
-    /// Lines that left because of commands.
+    /// Lines that left because of invalidations or with the ways that a change of the size took.
+    #[statistic(unit = "lines")]
     pub(super) lines_invalidated: u64,
     /// Misses whose line came back from the victim cache.
     pub(super) victim_hits: u64,
@@ -135,58 +120,35 @@ impl RequestCounts {
     pub(super) fn count(&mut self, kind: RequestKind, outcome: Outcome) {
         self.outcomes[kind as usize][outcome as usize] += 1;
     }
-
-    fn by_kind(&self, kind: RequestKind) -> u64 {
-        self.outcomes[kind as usize].iter().sum()
-    }
-
-    fn by_outcome(&self, outcome: Outcome) -> u64 {
-        self.outcomes.iter().map(|o| o[outcome as usize]).sum()
-    }
-
-    /// Reports requests by kind and outcome.
-    pub(super) fn report(&self, out: &mut Statistics<'_>) {
-        let kinds = [
-            RequestKind::Read,
-            RequestKind::Write,
-            RequestKind::Atomic,
-            RequestKind::Prefetch,
-            RequestKind::CopyBack,
-        ];
-        out.counters(&KINDS, &kinds.map(|kind| self.by_kind(kind)));
-        let outcomes = [
-            Outcome::Hit,
-            Outcome::HitReserved,
-            Outcome::Miss,
-            Outcome::Passed,
-        ];
-        out.counters(&OUTCOMES, &outcomes.map(|outcome| self.by_outcome(outcome)));
-        let read = |outcome| self.outcomes[RequestKind::Read as usize][outcome as usize];
-        let reads = [Outcome::Hit, Outcome::HitReserved, Outcome::Miss].map(read);
-        out.counters(&READS, &reads);
-        out.role(roles::HIT_RATE).ratio(
-            "read_hit_rate",
-            "reads",
-            "reads whose words were present, of those looked up",
-            read(Outcome::Hit),
-            reads.iter().sum(),
-        );
-    }
 }
 
-impl LineCounts {
-    /// Reports lines; `partial_misses` comes first, where reports have always had it.
-    pub(super) fn report(&self, partial_misses: u64, out: &mut Statistics<'_>) {
-        let lines = [
-            partial_misses,
-            self.fills,
-            self.fills_not_installed,
-            self.evictions,
-            self.write_evictions,
-            self.copy_backs,
-            self.invalidations,
-            self.lines_invalidated,
-        ];
-        out.counters(&LINES, &lines);
-    }
+/// Reports requests by kind and by outcome.
+fn report_outcomes(counts: &Outcomes, out: &mut Statistics<'_>) {
+    let by_kind = |kind: RequestKind| counts[kind as usize].iter().sum();
+    let by_outcome = |outcome: Outcome| counts.iter().map(|o| o[outcome as usize]).sum();
+    let kinds = [
+        RequestKind::Read,
+        RequestKind::Write,
+        RequestKind::Atomic,
+        RequestKind::Prefetch,
+        RequestKind::CopyBack,
+    ];
+    out.counters(&KINDS, &kinds.map(by_kind));
+    let outcomes = [
+        Outcome::Hit,
+        Outcome::HitReserved,
+        Outcome::Miss,
+        Outcome::Passed,
+    ];
+    out.counters(&OUTCOMES, &outcomes.map(by_outcome));
+    let read = |outcome| counts[RequestKind::Read as usize][outcome as usize];
+    let reads = [Outcome::Hit, Outcome::HitReserved, Outcome::Miss].map(read);
+    out.counters(&READS, &reads);
+    out.role(roles::HIT_RATE).ratio(
+        "read_hit_rate",
+        "reads",
+        "reads whose words were present, of those looked up",
+        read(Outcome::Hit),
+        reads.iter().sum(),
+    );
 }

@@ -10,7 +10,7 @@
 //! so the same line in two parts is two lines to everybody who compares such addresses.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, State, Statistics, as_many, below};
+use warpweave_framework::{Id, State, Statistics};
 
 use super::replacement::{AnyReplacement, ReplacementSite};
 use super::set_index::{SetHash, SetIndex};
@@ -77,22 +77,33 @@ impl LineState {
 }
 
 /// Tags, replacement state and line states.
+#[derive(State, Statistics)]
+#[state(prepare = Self::make_places, restore = Self::restore_ways)]
 pub struct TagArray {
+    #[state(skip)]
     geometry: Geometry,
+    #[state(skip)]
     line_shift: u32,
+    #[state(skip)]
     index: SetIndex,
+    #[state(part)]
     content: Content,
+    #[state(part)]
+    #[statistic(flatten)]
     replacement: AnyReplacement,
 }
 
 /// What changes while a tag array is in use. Until the first line comes there are no tags and states:
 /// many caches of a large machine never get one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, State)]
 struct Content {
     /// Ways of each set in use, the first ones.
     ways: u32,
+    #[state(array)]
     tags: Vec<u64>,
+    #[state(array)]
     states: Vec<LineState>,
+    #[state(array)]
     sets: Vec<SetUse>,
 }
 
@@ -121,73 +132,9 @@ impl Content {
         self.tags.resize(lines, EMPTY);
         self.states.resize(lines, NO_LINE);
     }
-
-    /// Whether what a checkpoint holds has the shape that was built.
-    fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("tags", self.tags.len(), built.tags.len())?;
-        as_many("lines", self.states.len(), built.states.len())?;
-        as_many("sets", self.sets.len(), built.sets.len())?;
-        let ways = self.tags.len() / self.sets.len();
-        if self.ways == 0 || self.ways as usize > ways {
-            return Err(format!("{} of {ways} ways in use", self.ways));
-        }
-        let lines = self.tags.chunks(ways).zip(self.states.chunks(ways));
-        let unused = ways - self.ways as usize;
-        for (set, (used, (tags, states))) in self.sets.iter().zip(lines).enumerate() {
-            let occupied = tags.iter().filter(|tag| **tag != EMPTY).count();
-            let locked = states.iter().filter(|state| state.mshr.is_some()).count();
-            let found = (occupied + unused, locked + unused);
-            if found != (used.occupied as usize, used.locked as usize) {
-                return Err(format!("set {set} was counted otherwise"));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl TagArray {
-    /// Whether lines fit their sets, their words among `full`; for what a checkpoint held.
-    pub(super) fn check(&self, full: u32) -> Result<(), String> {
-        let ways = self.geometry.ways;
-        let lines = self.content.tags.iter().zip(&self.content.states);
-        for (slot, (tag, state)) in lines.enumerate() {
-            if *tag == EMPTY {
-                if state.valid != 0 || state.mshr.is_some() {
-                    return Err(format!("slot {slot} is empty and holds words"));
-                }
-                continue;
-            }
-            self.check_line(*tag)?;
-            if slot as u32 % ways >= self.content.ways {
-                return Err(format!("slot {slot} is out of use and holds a line"));
-            }
-            if self.set_of(*tag) != slot as u32 / ways {
-                return Err(format!("slot {slot} holds a line of another set"));
-            }
-            if state.valid & !full != 0 || state.dirty & !state.valid != 0 {
-                return Err(format!("slot {slot} holds words that its line has not"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether an address is that of a line of some part.
-    pub(super) fn check_line(&self, line: u64) -> Result<(), String> {
-        let part = line & u64::from(self.geometry.line_bytes - 1);
-        below("part", part, self.geometry.partitions)
-    }
-
-    /// Whether a slot is one of the array.
-    pub(super) fn check_slot(&self, slot: Slot) -> Result<(), String> {
-        below("slot", slot.0, self.lines() as u64)
-    }
-
-    /// The slots that are locked, and by which MSHR.
-    pub(super) fn locked(&self) -> impl Iterator<Item = (Slot, Id)> {
-        let states = self.content.states.iter().enumerate();
-        states.filter_map(|(slot, state)| Some((Slot(slot as u32), state.mshr?)))
-    }
-
     /// An empty array. Sets, ways, parts and line bytes must not be zero, the hash must be able to
     /// deal with them, and the policy must have been built for the [site](Geometry::site).
     pub fn new(geometry: Geometry, replacement: AnyReplacement) -> Self {
@@ -211,6 +158,15 @@ impl TagArray {
         }
     }
 
+    #[cold]
+    fn make_places(&mut self) {
+        self.content.make_places(self.lines());
+    }
+
+    fn restore_ways(&mut self) {
+        self.replacement.use_ways(self.content.ways as usize);
+    }
+
     /// Places for lines.
     pub(super) fn lines(&self) -> usize {
         self.content.sets.len() * self.geometry.ways as usize
@@ -219,14 +175,6 @@ impl TagArray {
     /// Its shape.
     pub fn geometry(&self) -> Geometry {
         self.geometry
-    }
-
-    /// Names the state for checkpoints.
-    pub fn state_fields(&mut self, state: &mut State<'_>) {
-        self.content.make_places(self.lines());
-        state.fitting("content", &mut self.content, Content::is_like);
-        state.part("replacement", |state| self.replacement.state(state));
-        self.replacement.use_ways(self.content.ways as usize);
     }
 
     /// Lines in ways from `first` on, with their places and states.
@@ -254,11 +202,6 @@ impl TagArray {
         }
         content.ways = ways;
         self.replacement.use_ways(ways as usize);
-    }
-
-    /// Reports what the replacement policy counted, if it is an open one.
-    pub fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.replacement.statistics(statistics);
     }
 
     /// The answer of the replacement policy that was against its promise, if one was: the run is to
@@ -361,7 +304,7 @@ impl TagArray {
         let at = slot.index();
         let (set, way) = self.place(slot);
         if self.content.tags.is_empty() {
-            self.content.make_places(self.lines());
+            self.make_places();
         }
         let content = &mut self.content;
         if content.tags[at] == EMPTY {

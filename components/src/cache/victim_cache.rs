@@ -10,11 +10,15 @@ use super::tag_array::{Geometry, LineState, Slot, TagArray};
 use crate::memory::Source;
 
 /// See the module.
+#[derive(State)]
 pub struct VictimCache {
+    #[state(part)]
     tags: TagArray,
     /// Per place: flags with which the line is sent down when it leaves, if it is, and who brought it
     /// in.
+    #[state(array)]
     kept: Vec<(Option<u16>, Source)>,
+    #[state(skip)]
     latency_cycles: u32,
 }
 
@@ -98,12 +102,6 @@ impl VictimCache {
         let mut dropped = 0;
         self.tags.drop_clean(|_, _, _| dropped += 1);
         dropped
-    }
-
-    /// Names the state for checkpoints.
-    pub fn state_fields(&mut self, state: &mut State<'_>) {
-        state.part("tags", |state| self.tags.state_fields(state));
-        state.array("kept", &mut self.kept);
     }
 }
 

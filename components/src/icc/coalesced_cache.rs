@@ -1,7 +1,7 @@
 //! Coalesced cache: a few lines that several units of the cluster have requested.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{State, Statistics};
+use warpweave_framework::{Instrumented, State, Stateful, Statistics};
 
 use crate::cache::replacement::AnyReplacement;
 

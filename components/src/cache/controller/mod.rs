@@ -14,11 +14,10 @@ mod perform;
 mod prefetch;
 mod rules;
 
-use warpweave_framework::{Cycle, State, Statistics};
+use warpweave_framework::{Cycle, Instrumented, State, Statistics};
 
 use self::rules::Rules;
 use super::blocked::BlockedTime;
-use super::downstream_ids::IdOwner;
 use super::hit_pipeline::HitPipeline;
 use super::line_store::LineStore;
 use super::replies::ReplyQueue;
@@ -27,11 +26,16 @@ use super::statistics::RequestCounts;
 use crate::memory::MemResponse;
 
 /// Core and stages of a cache, between its ports.
+#[derive(State)]
 pub(super) struct Controller {
+    #[state(flatten)]
     pub(super) store: LineStore,
+    #[state(part)]
     pub(super) hits: HitPipeline,
+    #[state(part)]
     pub(super) replies: ReplyQueue,
     pub(super) counts: RequestCounts,
+    #[state(skip)]
     rules: Rules,
 }
 
@@ -119,8 +123,8 @@ impl Controller {
             counts: lines,
             ..
         } = &self.store;
-        self.counts.report(out);
-        lines.report(self.counts.partial_misses, out);
+        self.counts.statistics(out);
+        lines.statistics(out);
         if spec.victim_cache.is_some() {
             let meaning = "misses whose line came back from the victim cache; counted as hits too";
             out.counter("victim_hits", "requests", meaning, lines.victim_hits);
@@ -152,34 +156,5 @@ impl Controller {
         );
         hooks.statistics(out);
         lookup.tags().statistics(out);
-    }
-
-    /// Names the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.store.state(state);
-        state.part("hits", |state| self.hits.state(state));
-        state.part("replies", |state| self.replies.state(state));
-        state.field("request_counts", &mut self.counts);
-        state.check("replies", || self.replies.check(&self.store.lookup));
-        state.check("misses", || self.misses_fit());
-    }
-
-    /// Checks that replies to what goes down are expected.
-    fn misses_fit(&self) -> Result<(), String> {
-        let lookup = &self.store.lookup;
-        let misses = &self.store.misses;
-        for request in misses.requests() {
-            if request.kind.wants_response() {
-                match misses.owner(request.id) {
-                    IdOwner::Mshr(mshr, _) => lookup.check_mshr(mshr)?,
-                    IdOwner::Passing(id) => {
-                        if lookup.passing().get(id).is_none() {
-                            return Err(format!("request {}, which does not pass", id.place()));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }

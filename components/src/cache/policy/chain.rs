@@ -1,6 +1,6 @@
 //! The chain of a cache's policies.
 
-use warpweave_framework::{Cycle, SpecError, State, Statistics};
+use warpweave_framework::{Cycle, Instrumented, SpecError, State, Stateful, Statistics};
 
 use super::decisions::FIELDS;
 use super::moment::{Outbox, PUBLISHERS_MAX, PublishedValues};
@@ -177,8 +177,10 @@ impl PolicyChain {
         }
         any
     }
+}
 
-    pub(in crate::cache) fn state(&mut self, state: &mut State<'_>) {
+impl Stateful for PolicyChain {
+    fn state(&mut self, state: &mut State<'_>) {
         if self.is_empty() {
             return;
         }
@@ -192,8 +194,10 @@ impl PolicyChain {
             state.part(&i.to_string(), |state| policy.state(state));
         }
     }
+}
 
-    pub(in crate::cache) fn statistics(&self, statistics: &mut Statistics<'_>) {
+impl Instrumented for PolicyChain {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
         if self.is_empty() {
             return;
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State, Statistics};
+use warpweave_framework::{Cycle, Instrumented, State, Stateful, Statistics};
 
 use super::{PrefetchSpec, Prefetcher};
 use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
@@ -61,13 +61,25 @@ pub(in crate::cache) struct Trigger {
     pub(in crate::cache) source: Source,
 }
 
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, Statistics)]
 struct Counts {
+    /// Lines prefetched.
+    #[statistic(name = "prefetches_issued", unit = "lines")]
     issued: u64,
+    /// Lines prefetched and then used, once each.
+    #[statistic(name = "prefetches_useful", unit = "lines")]
     useful: u64,
+    /// Lines prefetched that a request wanted while they were under way.
+    #[statistic(name = "prefetches_late", unit = "lines")]
     late: u64,
+    /// Lines prefetched that left without being used, or found no place.
+    #[statistic(name = "prefetches_unused", unit = "lines")]
     unused: u64,
+    /// Lines wanted by a prefetcher that were here, under way or wanted already.
+    #[statistic(name = "prefetches_redundant", unit = "lines")]
     redundant: u64,
+    /// Lines wanted by a prefetcher when too many waited, or of another slice.
+    #[statistic(name = "prefetches_dropped", unit = "lines")]
     dropped: u64,
 }
 
@@ -222,8 +234,10 @@ impl Prefetches {
             prefetcher.on_evict(eviction, wanted);
         });
     }
+}
 
-    pub(in crate::cache) fn state(&mut self, state: &mut State<'_>) {
+impl Stateful for Prefetches {
+    fn state(&mut self, state: &mut State<'_>) {
         if self.is_empty() {
             return;
         }
@@ -235,52 +249,16 @@ impl Prefetches {
             state.part(&i.to_string(), |state| prefetcher.state(state));
         }
     }
+}
 
-    pub(in crate::cache) fn statistics(&self, statistics: &mut Statistics<'_>) {
+impl Instrumented for Prefetches {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
         if self.is_empty() {
             return;
         }
-        let Counts {
-            issued,
-            useful,
-            late,
-            unused,
-            redundant,
-            dropped,
-        } = self.counts;
-        let rows = [
-            ("prefetches_issued", "lines prefetched", issued),
-            (
-                "prefetches_useful",
-                "lines prefetched and then used, once each",
-                useful,
-            ),
-            (
-                "prefetches_late",
-                "lines prefetched that a request wanted while they were under way",
-                late,
-            ),
-            (
-                "prefetches_unused",
-                "lines prefetched that left without being used, or found no place",
-                unused,
-            ),
-            (
-                "prefetches_redundant",
-                "lines wanted by a prefetcher that were here, under way or wanted already",
-                redundant,
-            ),
-            (
-                "prefetches_dropped",
-                "lines wanted by a prefetcher when too many waited, or of another slice",
-                dropped,
-            ),
-        ];
-        for (name, meaning, count) in rows {
-            statistics.counter(name, "lines", meaning, count);
+        self.counts.statistics(statistics);
+        for prefetcher in &self.prefetchers {
+            prefetcher.statistics(statistics);
         }
-        self.prefetchers
-            .iter()
-            .for_each(|p| p.statistics(statistics));
     }
 }

@@ -1,6 +1,6 @@
 //! A replacement policy once it is built.
 
-use warpweave_framework::{PolicyContext, PolicyKind, State, Statistics};
+use warpweave_framework::{Instrumented, PolicyContext, PolicyKind, State, Statistics};
 
 use super::{
     BitPlru, Fifo, Lfu, Lru, OpenReplacement, Order, PseudoLru, Random, Replacement,
@@ -8,6 +8,7 @@ use super::{
 };
 
 /// A replacement policy once it is built.
+#[derive(State)]
 pub enum AnyReplacement {
     /// See [`Lru`].
     Lru(Lru),
@@ -82,24 +83,20 @@ impl AnyReplacement {
         with!(self, policy => policy.victim(set, may_leave))
     }
 
-    /// Names the state for checkpoints.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        with!(self, policy => policy.state(state));
-    }
-
-    /// Reports what an open policy counted.
-    pub(crate) fn statistics(&self, statistics: &mut Statistics<'_>) {
-        if let Self::Open(policy) = self {
-            policy.statistics(statistics);
-        }
-    }
-
     /// What the policy did against its promise, for which the run is to end.
     #[inline]
     pub(crate) fn broken(&self) -> Option<&str> {
         match self {
             Self::Open(policy) => policy.broken(),
             _ => None,
+        }
+    }
+}
+
+impl Instrumented for AnyReplacement {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        if let Self::Open(policy) = self {
+            policy.statistics(statistics);
         }
     }
 }

@@ -11,9 +11,12 @@ const WAYS_MAX: u32 = 64;
 /// One bit per way marks recent use; the lowest unmarked way leaves, and a use that would mark all
 /// clears the others. Up to 64 ways. Source: the MRU approximation of Al-Zoubi et al., "Performance
 /// Evaluation of Cache Replacement Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
+#[derive(State)]
 pub struct BitPlru {
     /// In use.
+    #[state(skip)]
     ways: usize,
+    #[state(array)]
     marks: Vec<u64>,
 }
 
@@ -70,9 +73,5 @@ impl Order for BitPlru {
         let mut free = (0..self.ways).filter(|&way| may_leave(way));
         let any = free.clone().next();
         free.find(unmarked).or(any)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("marks", &mut self.marks);
     }
 }

@@ -6,10 +6,13 @@ use super::lru::oldest;
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
 /// The line that was installed first leaves, however often it was used.
+#[derive(State)]
 pub struct Fifo {
+    #[state(skip)]
     ways: usize,
     clock: u64,
     /// Time of installation.
+    #[state(array)]
     stamps: Vec<u64>,
 }
 
@@ -50,10 +53,5 @@ impl Order for Fifo {
     #[inline]
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         oldest(&self.stamps[set * self.ways..][..self.ways], may_leave)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("clock", &mut self.clock);
-        state.array("stamps", &mut self.stamps);
     }
 }

@@ -6,8 +6,11 @@ use super::lru::oldest;
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
 /// The line used least often since it was installed leaves; of equals, the lowest way.
+#[derive(State)]
 pub struct Lfu {
+    #[state(skip)]
     ways: usize,
+    #[state(array)]
     counts: Vec<u64>,
 }
 
@@ -49,9 +52,5 @@ impl Order for Lfu {
     #[inline]
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         oldest(&self.counts[set * self.ways..][..self.ways], may_leave)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("counts", &mut self.counts);
     }
 }

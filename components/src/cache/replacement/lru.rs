@@ -6,11 +6,16 @@ use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
 /// The line whose last use is longest ago leaves. Source: the usual policy of the studies of GPUs
 /// followed here, and of GPGPU-Sim.
+#[derive(State)]
+#[state(prepare = Self::make_stamps)]
 pub struct Lru {
+    #[state(skip)]
     ways: usize,
+    #[state(skip)]
     lines: usize,
     clock: u64,
     /// Time of last use, set by set; nothing until the first.
+    #[state(array)]
     stamps: Vec<u64>,
 }
 
@@ -62,12 +67,6 @@ impl Order for Lru {
     #[inline]
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         oldest(&self.stamps[set * self.ways..][..self.ways], may_leave)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        self.make_stamps();
-        state.field("clock", &mut self.clock);
-        state.array("stamps", &mut self.stamps);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The replacement policy as a trait: what a policy of any crate is told and asked.
 
-use warpweave_framework::{State, Statistics};
+use warpweave_framework::{State, Stateful, Statistics};
 
 use super::Order;
 use crate::policy_contract::PolicyContract;
@@ -104,7 +104,9 @@ impl Order for OpenReplacement {
         }
         right
     }
+}
 
+impl Stateful for OpenReplacement {
     fn state(&mut self, state: &mut State<'_>) {
         self.policy.state(state);
     }

@@ -1,7 +1,5 @@
 //! What a cache asks of a replacement policy, known or not.
 
-use warpweave_framework::State;
-
 /// The order in which the lines of each set leave.
 pub(super) trait Order {
     /// The line in this way was used.
@@ -18,7 +16,4 @@ pub(super) trait Order {
 
     /// The way whose line leaves next among those that may, if any may.
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize>;
-
-    /// Names the state.
-    fn state(&mut self, state: &mut State<'_>);
 }

@@ -12,9 +12,12 @@ const WAYS_MAX: u32 = 64;
 /// A binary tree of bits per set points away from the last uses; the number of ways is a power of two
 /// up to 64. Source: the tree of Al-Zoubi et al., "Performance Evaluation of Cache Replacement
 /// Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
+#[derive(State)]
 pub struct PseudoLru {
+    #[state(skip)]
     ways: usize,
     /// Bit `n` of a set's word belongs to node `n`.
+    #[state(array)]
     trees: Vec<u64>,
 }
 
@@ -85,9 +88,5 @@ impl Order for PseudoLru {
             first += usize::from(upper) * width;
         }
         may_leave(first).then_some(first)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("trees", &mut self.trees);
     }
 }

@@ -18,9 +18,12 @@ pub struct RandomSpec {
 
 /// Any line leaves, by a sequence of random numbers: a function of the seed, the set and the number of
 /// lines installed so far.
+#[derive(State)]
 pub struct Random {
     /// In use.
+    #[state(skip)]
     ways: usize,
+    #[state(skip)]
     seed: u64,
     installed: u64,
 }
@@ -76,9 +79,5 @@ impl Order for Random {
         let free = (0..self.ways).filter(|&way| may_leave(way)).count();
         let chosen = at(free as u64);
         (0..self.ways).filter(|&way| may_leave(way)).nth(chosen)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("installed", &mut self.installed);
     }
 }

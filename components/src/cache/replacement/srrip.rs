@@ -10,8 +10,11 @@ use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
 /// Static re-reference interval prediction with two bits per line and hit priority: lines enter with
 /// a long predicted interval, a use makes it short. Source: Jaleel et al., ISCA 2010.
+#[derive(State)]
 pub struct Srrip {
+    #[state(skip)]
     ways: usize,
+    #[state(array)]
     intervals: Vec<u8>,
 }
 
@@ -74,9 +77,5 @@ impl Order for Srrip {
             }
         }
         chosen
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("intervals", &mut self.intervals);
     }
 }

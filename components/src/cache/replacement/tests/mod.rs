@@ -4,7 +4,7 @@ mod slow;
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    Environment, Id, NoFields, Policy, PolicyContext, PolicyKind, SpecError, State,
+    Environment, Id, NoFields, Policy, PolicyContext, PolicyKind, SpecError, State, Stateful,
 };
 
 use super::super::tag_array::TagArray;
@@ -215,7 +215,7 @@ proptest! {
             prop_assert_eq!(known.victim_in(set), open.victim_in(set));
         }
         prop_assert_eq!(open.broken(), None);
-        let saved = |tags: &mut TagArray| State::save(|state| tags.state_fields(state)).unwrap();
+        let saved = |tags: &mut TagArray| State::save(|state| Stateful::state(tags, state)).unwrap();
         prop_assert_eq!(saved(&mut known), saved(&mut open));
     }
 }
@@ -253,7 +253,8 @@ fn an_answer_against_the_promise_is_kept_for_the_end_of_the_run() {
 #[test]
 fn a_policy_that_does_not_name_its_state_cannot_be_saved() {
     let mut tags = opened(&array(1, 4, &Policy::plain::<Lru>()), Stubborn(None));
-    let refused = State::save(|state| tags.state_fields(state)).expect_err("it is refused");
+    let refused =
+        State::save(|state| Stateful::state(&mut tags, state)).expect_err("it is refused");
     assert_eq!(
         refused.to_string(),
         "cannot be saved: replacement: the policy does not name its state"

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use warpweave_framework::{Bundle, Stateful};
 use warpweave_random::CounterRng;
 
 use super::place;

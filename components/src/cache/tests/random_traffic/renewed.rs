@@ -1,5 +1,7 @@
 //! A cache that goes on from its own checkpoint.
 
+use warpweave_framework::{Bundle, Stateful};
+
 use crate::cache::*;
 
 /// A cache that is replaced, in the middle of everything, by a fresh one that its state was loaded
