@@ -34,8 +34,9 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Facts, InPort, Kind, Message, Next, Onward, OutPort,
-    PortName, Ports, SpecError, State, Statistics, TimeWeighted, Waits,
+    Component, Context, Cycle, Environment, Facts, Functional, InPort, Inspect, Kind, Message,
+    Negotiate, Next, Onward, OutPort, PortId, Ports, SpecError, State, Statistics, TimeWeighted,
+    Waits,
 };
 
 use crate::building_blocks::DelayLine;
@@ -171,19 +172,37 @@ impl Component for ClockCrossing {
         }
     }
 
-    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
-        is_request(port).then_some(0)
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
     }
 
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for ClockCrossing {
+    fn passage(&self, port: PortId, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then_some(0)
+    }
+}
+
+impl Functional for ClockCrossing {
     fn untimed(
         &mut self,
-        port: PortName<'_>,
+        port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
-        hand_on_untimed(port, message, ("down.request", 0), onward)
+        hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
     }
+}
 
+impl Inspect for ClockCrossing {
     fn waits(&self, waits: &mut Waits<'_>) {
         for (what, inside) in [
             ("requests", self.requests.line.len()),

@@ -9,7 +9,7 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports};
+use warpweave_framework::{InPort, Message, OutPort, Ports};
 
 use crate::reuse_monitor::Relation;
 
@@ -241,36 +241,27 @@ macro_rules! bundle_pair {
     ($(#[$up:meta])* $master:ident, $(#[$down:meta])* $slave:ident,
      $request:ident: $request_type:ty, $response:ident: $response_type:ty) => {
         $(#[$up])*
-        #[derive(Default)]
+        #[derive(Default, Ports)]
         pub struct $master {
             /// Outgoing messages, to the slave end of the bundle.
+            #[port]
             pub $request: OutPort<$request_type>,
             /// Incoming messages, from the slave end of the bundle.
+            #[port]
             pub $response: InPort<$response_type>,
         }
 
-        impl Bundle for $master {
-            fn ports(&mut self, ports: &mut Ports<'_>) {
-                ports.output(stringify!($request), &mut self.$request);
-                ports.input(stringify!($response), &mut self.$response);
-            }
-        }
-
         $(#[$down])*
-        #[derive(Default)]
+        #[derive(Default, Ports)]
         pub struct $slave {
             /// Incoming messages, from the master end of the bundle.
+            #[port]
             pub $request: InPort<$request_type>,
             /// Outgoing messages, to the master end of the bundle.
+            #[port]
             pub $response: OutPort<$response_type>,
         }
 
-        impl Bundle for $slave {
-            fn ports(&mut self, ports: &mut Ports<'_>) {
-                ports.input(stringify!($request), &mut self.$request);
-                ports.output(stringify!($response), &mut self.$response);
-            }
-        }
     };
 }
 

@@ -151,14 +151,16 @@ pub mod verify;
 mod world;
 
 pub use channel::{
-    Bundle, Credit, Direction, InPort, Link, Message, Observed, OutPort, Port, PortField,
-    PortState, Ports, Published, Tap, Transit, Width,
+    Bundle, Credit, Direction, InPort, Link, Message, Observed, OutPort, Port, PortField, PortId,
+    PortName, PortState, Ports, Published, Tap, Transit, Width,
 };
 pub use checkpoint::{
     Checkpoint, CheckpointError, Description, Difference, Divergence, DivergencePoint, FileError,
     StateHasher, Subject,
 };
-pub use component::{Claims, Component, Facts, Onward, Origin, PortName, Stated, Unfit};
+pub use component::{
+    Claims, Component, Facts, Functional, Inspect, Negotiate, Onward, Origin, Stated, Unfit,
+};
 pub use engine::{
     DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Outcome,
     PortAddress, PortDoc, PortList, RelatedOrigin, RunLimits, RunStep, Simulation, SystemBuilder,

@@ -48,7 +48,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Context, Cycle, Next, Ports, SpecError, State, Stateful, Statistics, Waits,
+    Component, Context, Cycle, Inspect, Next, Ports, SpecError, State, Stateful, Statistics, Waits,
 };
 use warpweave_random::CounterRng;
 
@@ -88,8 +88,9 @@ impl EchoMemorySpec {
 }
 
 /// Memory with a fixed latency and optional random stalls, for test benches.
-#[derive(Statistics)]
+#[derive(Statistics, Ports)]
 pub struct EchoMemory {
+    #[port]
     up: MemSlave,
     spec: EchoMemorySpec,
     dice: CounterRng,
@@ -183,12 +184,6 @@ impl EchoMemory {
     }
 }
 
-impl Bundle for EchoMemory {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("up", &mut self.up);
-    }
-}
-
 impl Component for EchoMemory {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let refused = self.answer(ctx);
@@ -204,6 +199,12 @@ impl Component for EchoMemory {
         }
     }
 
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Inspect for EchoMemory {
     fn waits(&self, waits: &mut Waits<'_>) {
         if !self.answers.is_empty() {
             waits.inside(format!("{} answers wait", self.answers.len()));

@@ -198,6 +198,7 @@ mod mshr_file;
 mod pass_table;
 pub mod policy;
 mod policy_ports;
+mod port_ids;
 pub mod prefetcher;
 mod refusal;
 pub mod replacement;
@@ -213,8 +214,8 @@ mod victim_cache;
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Facts, Instrumented, Next, Onward, PortName, Ports,
-    Registry, State, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Facts, Functional, Inspect, Instrumented, Negotiate, Next,
+    Onward, PortId, Ports, Registry, State, Statistics, Unfit, Waits,
 };
 
 use self::access::LONGER_LINE;
@@ -421,8 +422,27 @@ impl Component for Cache {
         }
     }
 
-    fn facts(&self, port: &str, facts: &mut Facts) {
-        if port == "down.request" {
+    fn evaluation_cost(&self) -> u64 {
+        // About 700 instructions.
+        7
+    }
+
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for Cache {
+    fn facts(&self, port: PortId, facts: &mut Facts) {
+        if port == port_ids::DOWN {
             let cut = self.spec.below_line_bytes.is_some() && self.spec.cut == Cut::Here;
             let field = if cut {
                 "below_line_bytes"
@@ -435,13 +455,13 @@ impl Component for Cache {
                 facts.publish_from("below_line_bytes", PartBytes(bytes));
             }
         }
-        if port == "control.command" {
+        if port == port_ids::CONTROL {
             facts.publish(Resizable);
         }
     }
 
-    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
-        if port == "up.request" {
+    fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
+        if port == port_ids::UP {
             self.slices.learn(facts);
             let (field, parts) = match self.spec.above_line_bytes {
                 Some(_) => ("above_line_bytes", self.head.part_bytes()),
@@ -449,7 +469,7 @@ impl Component for Cache {
             };
             agree_on_lines(facts, field, self.spec.above_line(), parts)?;
         }
-        if port == "control.command"
+        if port == port_ids::CONTROL
             && let Some(sizes) = facts.get::<CacheSizes>()
         {
             self.control
@@ -458,7 +478,7 @@ impl Component for Cache {
         Ok(())
     }
 
-    fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
+    fn passage(&self, port: PortId, facts: &mut Facts) -> Option<u32> {
         facts.withdraw::<LineBytes>();
         facts.withdraw::<PartBytes>();
         is_request(port).then_some(0)
@@ -470,10 +490,12 @@ impl Component for Cache {
         outbox.is_wired = self.policy_ports.is_heard();
         Ok(())
     }
+}
 
+impl Functional for Cache {
     fn untimed(
         &mut self,
-        port: PortName<'_>,
+        port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
@@ -494,12 +516,9 @@ impl Component for Cache {
         }
         Ok(())
     }
+}
 
-    fn evaluation_cost(&self) -> u64 {
-        // About 700 instructions.
-        7
-    }
-
+impl Inspect for Cache {
     fn contents(&self, contents: &mut Contents<'_>) {
         let (lookup, misses) = (&self.controller.store.lookup, &self.controller.store.misses);
         lookup.show(contents);

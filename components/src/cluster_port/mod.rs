@@ -41,9 +41,9 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Environment, Facts, Id, IdTable, Instrumented,
-    Kind, Message, Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics,
-    TimeWeighted, Waits, as_many, at_most, below,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, Id, IdTable, Inspect,
+    Instrumented, Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
+    Stateful, Statistics, TimeWeighted, Waits, as_many, at_most, below,
 };
 
 use crate::building_blocks::DelayLine;
@@ -117,9 +117,12 @@ struct Counters {
 }
 
 /// Port through which the compute units of a cluster share the network.
+#[derive(Ports)]
 pub struct ClusterPort {
     spec: ClusterPortSpec,
+    #[port]
     up: Vec<MemSlave>,
+    #[port]
     down: MemMaster,
     injection: DelayLine<MemRequest>,
     responses: DelayLine<MemResponse>,
@@ -169,13 +172,6 @@ impl Kind for ClusterPort {
     }
 }
 
-impl Bundle for ClusterPort {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundles("up", &mut self.up);
-        ports.bundle("down", &mut self.down);
-    }
-}
-
 impl Component for ClusterPort {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         // Responses first: their departure frees entries that requests can take.
@@ -187,24 +183,42 @@ impl Component for ClusterPort {
         self.next(ctx, took_request, request_blocked, response_blocked)
     }
 
-    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
-        is_request(port).then_some(0)
-    }
-
-    fn untimed(
-        &mut self,
-        port: PortName<'_>,
-        message: &mut dyn Any,
-        onward: &mut Onward,
-    ) -> Result<(), String> {
-        hand_on_untimed(port, message, ("down.request", 0), onward)
-    }
-
     fn evaluation_cost(&self) -> u64 {
         // About 470 instructions.
         5
     }
 
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for ClusterPort {
+    fn passage(&self, port: PortId, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then_some(0)
+    }
+}
+
+impl Functional for ClusterPort {
+    fn untimed(
+        &mut self,
+        port: PortId,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
+    }
+}
+
+impl Inspect for ClusterPort {
     fn contents(&self, contents: &mut Contents<'_>) {
         contents.level("requests", self.injection.len() as u64);
         contents.level("responses", self.responses.len() as u64);
@@ -227,7 +241,7 @@ impl Component for ClusterPort {
         if !self.entries.is_empty() {
             let waiting = self.entries.len();
             waits.on_port(
-                "down.response",
+                Self::DOWN.member(MemMaster::RESPONSE),
                 format!("{waiting} requests wait for their responses"),
             );
         }

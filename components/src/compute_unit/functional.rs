@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::mem::take;
 
-use warpweave_framework::Onward;
+use warpweave_framework::{Onward, PortId};
 use warpweave_trace::{Cursor, Lanes, Record, Space};
 
 use super::config::UnitConfig;
@@ -13,6 +13,7 @@ use super::decoded::MemoryAccess;
 use super::front::wavefront::{Placement, touches_memory};
 use super::memory_path::coalescer::{Coalescing, Transaction};
 use super::memory_path::readonly_ports::{Load, ReadonlyPorts};
+use crate::compute_unit::port_ids;
 use crate::launch::Completion;
 use crate::memory::MemRequest;
 
@@ -82,7 +83,7 @@ impl FunctionalWorkGroup {
                 work_group,
                 slot: 0,
             };
-            onward.send("dispatch.completion", 0, completed);
+            onward.send(port_ids::COMPLETION, completed);
         } else {
             onward.again(self);
         }
@@ -132,7 +133,7 @@ impl FunctionalWavefront<'_> {
                     flags: access.flags,
                     ..MemRequest::read(0, line, words)
                 };
-                onward.send(port, 0, request);
+                onward.send(port, request);
             }
             return true;
         }
@@ -146,7 +147,7 @@ impl FunctionalWavefront<'_> {
         record: &Record,
         lanes: &Lanes,
         out: &mut Vec<Transaction>,
-    ) -> Option<&'static str> {
+    ) -> Option<PortId> {
         let spec = &self.config.spec;
         let bytes = u32::from(access.bytes);
         let load = Load {
@@ -166,6 +167,6 @@ impl FunctionalWavefront<'_> {
             _ => return None,
         };
         coalescing.transactions(lanes, record.mask, bytes, spec.load_store.line_bytes, out);
-        Some("memory.request")
+        Some(port_ids::MEMORY)
     }
 }

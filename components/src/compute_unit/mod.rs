@@ -107,6 +107,7 @@ mod lane_mask;
 mod limits;
 mod memory_path;
 mod pipes;
+mod port_ids;
 mod registers;
 mod retire;
 mod scheduler;
@@ -120,8 +121,9 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use warpweave_framework::{
-    Bundle, Claims, Component, Contents, Context, Environment, Facts, Instrumented, Kind, Next,
-    Onward, PortName, Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
+    Bundle, Claims, Component, Contents, Context, Environment, Facts, Functional, Inspect,
+    Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
+    Statistics, Unfit, Waits,
 };
 use warpweave_params::Node;
 use warpweave_trace::Program;
@@ -312,13 +314,32 @@ impl Component for ComputeUnit {
         }
     }
 
-    fn facts(&self, port: &str, facts: &mut Facts) {
+    fn evaluation_cost(&self) -> u64 {
+        // About 700 instructions.
+        7
+    }
+
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for ComputeUnit {
+    fn facts(&self, port: PortId, facts: &mut Facts) {
         let spec = &self.datapath.config.spec;
-        if port == "dispatch.dispatch" {
+        if port == port_ids::DISPATCH {
             facts.publish(spec.facts());
             facts.publish_from("index", UnitNumber(spec.index));
         }
-        if port == "memory.request" {
+        if port == port_ids::MEMORY {
             let bytes = spec.load_store.line_bytes;
             facts.publish_from("load_store.line_bytes", LineBytes(bytes));
             facts.publish_from("private_memory.base", PrivateFrom(spec.private_memory.base));
@@ -328,17 +349,17 @@ impl Component for ComputeUnit {
         self.caches.facts(port, facts);
     }
 
-    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+    fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
         self.caches.learn(port, facts);
         Ok(())
     }
 
     /// By which port of a network requests leave is told to the work-group scheduler.
-    fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
+    fn passage(&self, port: PortId, facts: &mut Facts) -> Option<u32> {
         facts.withdraw::<PrivateFrom>();
         facts.withdraw::<LineBytes>();
         facts.withdraw::<SchedulerFacts>();
-        matches!(port, "memory.request" | "dispatch.dispatch").then_some(0)
+        matches!(port, port_ids::MEMORY | port_ids::DISPATCH).then_some(0)
     }
 
     fn claims(&self, claims: &mut Claims) {
@@ -363,10 +384,12 @@ impl Component for ComputeUnit {
             demands.fit(offered, &spec.private_range())
         })
     }
+}
 
+impl Functional for ComputeUnit {
     fn untimed(
         &mut self,
-        port: PortName<'_>,
+        port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
@@ -384,25 +407,22 @@ impl Component for ComputeUnit {
                 let group = FunctionalWorkGroup::new(kernel, work_group, config)?;
                 let resize = self.caches.resize_at_once(kernel, &self.groups, config);
                 if let Some((port, command)) = resize {
-                    onward.send(port, 0, command);
+                    onward.send(port, command);
                 }
                 group.advance(config, readonly, onward);
             }
             Dispatch::Invalidate { .. } => {
                 for port in self.caches.connected_ports(readonly.controls()) {
-                    onward.send(port, 0, CacheCommand::Invalidate);
+                    onward.send(port, CacheCommand::Invalidate);
                 }
             }
             Dispatch::ParentEnded { .. } => {}
         }
         Ok(())
     }
+}
 
-    fn evaluation_cost(&self) -> u64 {
-        // About 700 instructions.
-        7
-    }
-
+impl Inspect for ComputeUnit {
     fn contents(&self, contents: &mut Contents<'_>) {
         let Datapath {
             wavefronts, memory, ..

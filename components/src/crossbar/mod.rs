@@ -72,8 +72,9 @@ mod traffic;
 use std::any::Any;
 
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Environment, Facts, Instrumented, Kind, Message,
-    Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, Inspect, Instrumented,
+    Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Stateful,
+    Statistics, Unfit, Waits,
 };
 
 use crate::memory::{
@@ -97,9 +98,12 @@ pub use switch::{Switch, SwitchSpec};
 pub use traffic::PacketInfo;
 
 /// Crossbar between clusters and memory partitions, with separate request and reply networks.
+#[derive(Ports)]
 pub struct Crossbar {
     spec: CrossbarSpec,
+    #[port]
     up: Vec<MemSlave>,
+    #[port]
     down: Vec<MemMaster>,
     request: LazyNetwork<MemRequest>,
     reply: LazyNetwork<MemResponse>,
@@ -148,13 +152,6 @@ impl Kind for Crossbar {
     }
 }
 
-impl Bundle for Crossbar {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundles("up", &mut self.up);
-        ports.bundles("down", &mut self.down);
-    }
-}
-
 impl Component for Crossbar {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.evaluations += 1;
@@ -174,46 +171,6 @@ impl Component for Crossbar {
         self.next(ctx, freed_up, freed_down)
     }
 
-    fn facts(&self, port: &str, facts: &mut Facts) {
-        let number = |prefix: &str| {
-            let rest = port.strip_prefix(prefix)?.strip_suffix("].request")?;
-            rest.parse().ok()
-        };
-        if let Some(number) = number("down[") {
-            let interleave = self.spec.interleave;
-            facts.publish_from("interleave", Slice { interleave, number });
-        }
-        if let Some(number) = number("up[") {
-            facts.publish_from("up_ports", NetworkPort(number));
-        }
-    }
-
-    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
-        if port.starts_with("up[") {
-            hold_whole_lines(facts, self.spec.interleave)?;
-        }
-        Ok(())
-    }
-
-    fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
-        facts.withdraw::<Slice>();
-        facts.withdraw::<NetworkPort>();
-        is_request(port).then_some(0)
-    }
-
-    fn untimed(
-        &mut self,
-        port: PortName<'_>,
-        message: &mut dyn Any,
-        onward: &mut Onward,
-    ) -> Result<(), String> {
-        let slice = match message.downcast_ref::<MemRequest>() {
-            Some(request) => self.spec.interleave.slice(request.line),
-            None => 0,
-        };
-        hand_on_untimed(port, message, ("down.request", slice), onward)
-    }
-
     fn evaluation_cost(&self) -> u64 {
         // 900 instructions and 1000 for each flit that leaves; a guess before the first.
         let flits = self.request.flits_delivered().iter();
@@ -223,6 +180,67 @@ impl Component for Crossbar {
         9 + load.unwrap_or(4 * ports)
     }
 
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for Crossbar {
+    fn facts(&self, port: PortId, facts: &mut Facts) {
+        let Some(number) = port.number.filter(|_| is_request(port)) else {
+            return;
+        };
+        if port.name == Self::DOWN {
+            let interleave = self.spec.interleave;
+            facts.publish_from("interleave", Slice { interleave, number });
+        } else {
+            facts.publish_from("up_ports", NetworkPort(number));
+        }
+    }
+
+    fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
+        if port.name == Self::UP {
+            hold_whole_lines(facts, self.spec.interleave)?;
+        }
+        Ok(())
+    }
+
+    fn passage(&self, port: PortId, facts: &mut Facts) -> Option<u32> {
+        facts.withdraw::<Slice>();
+        facts.withdraw::<NetworkPort>();
+        is_request(port).then_some(0)
+    }
+}
+
+impl Functional for Crossbar {
+    fn untimed(
+        &mut self,
+        port: PortId,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        let slice = match message.downcast_ref::<MemRequest>() {
+            Some(request) => self.spec.interleave.slice(request.line),
+            None => 0,
+        };
+        hand_on_untimed(
+            port,
+            message,
+            Self::DOWN.at(slice).member(MemMaster::REQUEST),
+            onward,
+        )
+    }
+}
+
+impl Inspect for Crossbar {
     fn contents(&self, contents: &mut Contents<'_>) {
         contents.level("request_packets", self.request.packets_inside() as u64);
         contents.level("reply_packets", self.reply.packets_inside() as u64);
@@ -240,7 +258,7 @@ impl Component for Crossbar {
         let per_slice = self.outstanding.per_slice(self.down.len());
         for (slice, waiting) in per_slice.iter().enumerate().filter(|(_, n)| **n > 0) {
             waits.on_port(
-                format!("down[{slice}].response"),
+                Self::DOWN.at(slice as u32).member(MemMaster::RESPONSE),
                 format!("{waiting} requests wait for their responses"),
             );
         }

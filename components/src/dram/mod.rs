@@ -142,9 +142,9 @@ use std::any::Any;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Environment, Facts, Histogram, Id, Instrumented,
-    Kind, Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit,
-    Waits, below,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, Histogram, Id, Inspect,
+    Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Stateful,
+    Statistics, Unfit, Waits, below,
 };
 
 use crate::interleave::Interleave;
@@ -184,7 +184,9 @@ struct GddrStats {
 }
 
 /// Memory controller component with one or more channels.
+#[derive(Ports)]
 pub struct GddrController {
+    #[port]
     up: Vec<MemSlave>,
     channels: Vec<Controller>,
     mapping: Mapping,
@@ -279,12 +281,6 @@ impl Kind for GddrController {
     }
 }
 
-impl Bundle for GddrController {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundles("up", &mut self.up);
-    }
-}
-
 impl Component for GddrController {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
@@ -318,7 +314,26 @@ impl Component for GddrController {
         next
     }
 
-    fn learn(&mut self, _port: &str, facts: &Facts) -> Result<(), Unfit> {
+    fn evaluation_cost(&self) -> u64 {
+        // About 1100 instructions.
+        11
+    }
+
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for GddrController {
+    fn learn(&mut self, _port: PortId, facts: &Facts) -> Result<(), Unfit> {
         self.slices.learn(facts);
         match self.interleave {
             Some(interleave) => hold_whole_lines(facts, interleave),
@@ -329,17 +344,16 @@ impl Component for GddrController {
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.slices.fit(self.interleave)
     }
+}
 
+impl Functional for GddrController {
     /// Functional accesses end here, because memory contents are not kept.
-    fn untimed(&mut self, _: PortName<'_>, _: &mut dyn Any, _: &mut Onward) -> Result<(), String> {
+    fn untimed(&mut self, _: PortId, _: &mut dyn Any, _: &mut Onward) -> Result<(), String> {
         Ok(())
     }
+}
 
-    fn evaluation_cost(&self) -> u64 {
-        // About 1100 instructions.
-        11
-    }
-
+impl Inspect for GddrController {
     fn contents(&self, contents: &mut Contents<'_>) {
         for (id, t) in self.transactions.open_reads() {
             contents

@@ -75,8 +75,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, InPort,
-    Instrumented, Kind, Next, Onward, PortName, Ports, Preset, Registry, SpecError, State,
+    Component, Contents, Context, Cycle, Environment, Functional, Histogram, Id, IdTable, InPort,
+    Inspect, Instrumented, Kind, Next, Onward, PortId, Ports, Preset, Registry, SpecError, State,
     Stateful, Statistics, TimeWeighted, Waits, at_most,
 };
 
@@ -113,9 +113,13 @@ struct WorkQueue {
 }
 
 /// Grid management unit: queues kernels and runs one per stream; see the [module](self).
+#[derive(Ports)]
 pub struct Gmu {
+    #[port]
     host: LaunchSlave,
+    #[port(optional)]
     device: InPort<KernelLaunch>,
+    #[port]
     scheduler: ReadyMaster,
     spec: GmuSpec,
     order: Box<dyn OrderPolicy>,
@@ -219,14 +223,6 @@ impl Gmu {
     }
 }
 
-impl Bundle for Gmu {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("host", &mut self.host);
-        ports.optional(|ports| ports.input("device", &mut self.device));
-        ports.bundle("scheduler", &mut self.scheduler);
-    }
-}
-
 impl Component for Gmu {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let completed = self.completed;
@@ -241,18 +237,33 @@ impl Component for Gmu {
         }
     }
 
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Functional for Gmu {
     fn untimed(
         &mut self,
-        port: PortName<'_>,
+        port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
         let launch = message.downcast_ref::<KernelLaunch>();
         let launch = *launch.ok_or_else(|| untimed_stranger(port))?;
-        onward.send("scheduler.ready", 0, KernelReady::from(launch));
+        onward.send(
+            Self::SCHEDULER.member(ReadyMaster::READY),
+            KernelReady::from(launch),
+        );
         Ok(())
     }
+}
 
+impl Inspect for Gmu {
     fn contents(&self, contents: &mut Contents<'_>) {
         let queued = self.queues.iter().flat_map(|queue| {
             let places = queue.kernels.iter().enumerate();

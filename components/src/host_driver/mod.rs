@@ -45,7 +45,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Environment, Instrumented, Kind, Next, Ports,
+    Component, Contents, Context, Cycle, Environment, Inspect, Instrumented, Kind, Next, Ports,
     Preset, SpecError, State, Stateful, Statistics, TimeWeighted, Waits, at_most, below,
 };
 use warpweave_trace::{HostCommand, Program};
@@ -126,7 +126,9 @@ struct Counts {
 }
 
 /// Host driver: processes the commands of the program; see the [module](self).
+#[derive(Ports)]
 pub struct HostDriver {
+    #[port]
     gmu: LaunchMaster,
     spec: HostDriverSpec,
     program: Arc<Program>,
@@ -214,12 +216,6 @@ fn launched_once(program: &Program) -> Result<(), SpecError> {
     Ok(())
 }
 
-impl Bundle for HostDriver {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("gmu", &mut self.gmu);
-    }
-}
-
 impl Component for HostDriver {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         if !self.started {
@@ -262,6 +258,12 @@ impl Component for HostDriver {
         }
     }
 
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Inspect for HostDriver {
     fn contents(&self, contents: &mut Contents<'_>) {
         for kernel in &self.in_flight {
             contents.thing("kernel", u64::from(*kernel));

@@ -38,12 +38,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Context, Environment, Facts, Instrumented, Kind, Next, Ports, SpecError,
-    State, Stateful, Statistics, Waits,
+    Component, Context, Environment, Facts, Inspect, Instrumented, Kind, Negotiate, Next, PortId,
+    Ports, SpecError, State, Stateful, Statistics, Waits,
 };
 
 use crate::building_blocks::pass;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags, is_request};
 
 /// Specification of a checker around a coalescing unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,11 +57,16 @@ pub struct CoalescingCheckerSpec {
 }
 
 /// Checker between a coalescing unit and its neighbours.
+#[derive(Ports)]
 pub struct CoalescingChecker {
     spec: CoalescingCheckerSpec,
+    #[port]
     up: Vec<MemSlave>,
+    #[port]
     unit_up: Vec<MemMaster>,
+    #[port]
     unit_down: MemSlave,
+    #[port]
     down: MemMaster,
     rules: Rules,
 }
@@ -225,24 +230,7 @@ impl Kind for CoalescingChecker {
     }
 }
 
-impl Bundle for CoalescingChecker {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundles("up", &mut self.up);
-        ports.bundles("unit_up", &mut self.unit_up);
-        ports.bundle("unit_down", &mut self.unit_down);
-        ports.bundle("down", &mut self.down);
-    }
-}
-
 impl Component for CoalescingChecker {
-    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
-        let port = port.strip_suffix(".request")?;
-        match port.split_once('[') {
-            Some((_, number)) => number.strip_suffix(']')?.parse().ok(),
-            None => Some(u32::MAX),
-        }
-    }
-
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let (rules, fresh) = (&mut self.rules, self.spec.freshness);
         let mut verdict = Ok(());
@@ -279,6 +267,22 @@ impl Component for CoalescingChecker {
         if waits { Next::Credit } else { Next::Message }
     }
 
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for CoalescingChecker {
+    fn passage(&self, port: PortId, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then(|| port.number.unwrap_or(u32::MAX))
+    }
+}
+
+impl Inspect for CoalescingChecker {
     fn waits(&self, waits: &mut Waits<'_>) {
         if !self.rules.open.is_empty() {
             let count = self.rules.open.len();

@@ -72,9 +72,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Environment, Facts, IdTable, Instrumented, Kind,
-    Next, Onward, PortName, Ports, Preset, SpecError, State, Stateful, Statistics, Unfit, Waits,
-    at_most, below,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, IdTable, Inspect,
+    Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Stateful,
+    Statistics, Unfit, Waits, at_most, below,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -94,11 +94,16 @@ use crate::memory::{
 };
 
 /// Intra-cluster coalescing unit between first-level caches and cluster port.
+#[derive(Ports)]
 pub struct IccUnit {
     spec: IccSpec,
+    #[port]
     up: Vec<MemSlave>,
+    #[port]
     down: MemMaster,
+    #[port(optional, without = "reads of the next kernel join those that are under way when one ends", required_if = Self::drops_lines_at_kernel_end)]
     control_up: Vec<CacheControlSlave>,
+    #[port(optional, without = "reads of the next kernel join those that are under way when one ends", required_if = Self::drops_lines_at_kernel_end)]
     control_down: Vec<CacheControlMaster>,
     table: MergeTable,
     cache: Option<CoalescedCache>,
@@ -183,59 +188,7 @@ impl Kind for IccUnit {
     }
 }
 
-impl Bundle for IccUnit {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundles("up", &mut self.up);
-        ports.bundle("down", &mut self.down);
-        let must = self.drops_lines_at_kernel_end();
-        let (up, down) = (&mut self.control_up, &mut self.control_down);
-        let mut name_them = |ports: &mut Ports<'_>| {
-            ports.bundles("control_up", up);
-            ports.bundles("control_down", down);
-        };
-        if must {
-            name_them(ports);
-        } else {
-            let without = "reads of the next kernel join those that are under way when one ends";
-            ports.advisable(without, name_them);
-        }
-    }
-}
-
 impl Component for IccUnit {
-    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
-        if port.starts_with("up[") {
-            agree_on_lines(facts, "line_bytes", self.spec.line_bytes, None)?;
-            leave_private_memory(facts, self.spec.global_end)?;
-        }
-        Ok(())
-    }
-
-    /// Commands of a unit are forwarded only to its own cache.
-    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
-        let commands = ["control_up[", "control_down["];
-        let rest = commands
-            .iter()
-            .find_map(|control| port.strip_prefix(control));
-        let unit = rest.and_then(|rest| rest.strip_suffix("].command")?.parse::<u32>().ok());
-        unit.map(|unit| unit + 1)
-            .or_else(|| is_request(port).then_some(0))
-    }
-
-    fn elaborated(&mut self) -> Result<(), Unfit> {
-        let pairs = self.control_up.iter().zip(&self.control_down);
-        let half = pairs.enumerate().find(|(_, (above, below))| {
-            above.command.is_connected() != below.command.is_connected()
-        });
-        match half {
-            Some((unit, _)) => Err(Unfit::at(
-                "",
-                format!("of `control_up[{unit}]` and `control_down[{unit}]` only one has a wire"),
-            )),
-            None => Ok(()),
-        }
-    }
-
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.pass_commands(ctx);
         // Taking comes first: a write taken in the cycle of a response keeps its line from being
@@ -253,14 +206,62 @@ impl Component for IccUnit {
         self.next(ctx, bus, lookup)
     }
 
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for IccUnit {
+    fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
+        if port.name == Self::UP {
+            agree_on_lines(facts, "line_bytes", self.spec.line_bytes, None)?;
+            leave_private_memory(facts, self.spec.global_end)?;
+        }
+        Ok(())
+    }
+
+    /// Commands of a unit are forwarded only to its own cache.
+    fn passage(&self, port: PortId, _facts: &mut Facts) -> Option<u32> {
+        match port.name {
+            Self::CONTROL_UP | Self::CONTROL_DOWN => {
+                (port.member == CacheControlMaster::COMMAND).then(|| port.index() + 1)
+            }
+            _ => is_request(port).then_some(0),
+        }
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        let pairs = self.control_up.iter().zip(&self.control_down);
+        let half = pairs.enumerate().find(|(_, (above, below))| {
+            above.command.is_connected() != below.command.is_connected()
+        });
+        match half {
+            Some((unit, _)) => Err(Unfit::at(
+                "",
+                format!("of `control_up[{unit}]` and `control_down[{unit}]` only one has a wire"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Functional for IccUnit {
     fn untimed(
         &mut self,
-        port: PortName<'_>,
+        port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
         let Some(command) = message.downcast_ref::<CacheCommand>() else {
-            return hand_on_untimed(port, message, ("down.request", 0), onward);
+            return hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward);
         };
         if *command == CacheCommand::Invalidate
             && self.drops_lines_at_kernel_end()
@@ -268,10 +269,13 @@ impl Component for IccUnit {
         {
             cache.clear();
         }
-        onward.send("control_down.command", port.number, *command);
+        let below = Self::CONTROL_DOWN.at(port.index());
+        onward.send(below.member(CacheControlMaster::COMMAND), *command);
         Ok(())
     }
+}
 
+impl Inspect for IccUnit {
     fn contents(&self, contents: &mut Contents<'_>) {
         contents.level("requests", self.requests.len() as u64);
         contents.level("responses", self.replies.len() as u64);
@@ -293,7 +297,7 @@ impl Component for IccUnit {
         let waiting = self.slots.len();
         if waiting > 0 {
             waits.on_port(
-                "down.response",
+                Self::DOWN.member(MemMaster::RESPONSE),
                 format!(
                     "{waiting} requests wait for responses, for reads of {} lines",
                     self.table.len()

@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Cycle, Environment, Histogram, InPort, Instrumented,
+    Component, Contents, Context, Cycle, Environment, Histogram, InPort, Inspect, Instrumented,
     Kind, Next, OutPort, Ports, Preset, SpecError, State, Stateful, Statistics, TimeWeighted,
     Waits, at_most,
 };
@@ -81,8 +81,11 @@ pub struct LaunchUnitSpec {
 }
 
 /// Launch unit: delays device-side launches; see the [module](self).
+#[derive(Ports)]
 pub struct LaunchUnit {
+    #[port]
     units: Vec<InPort<DeviceLaunch>>,
+    #[port]
     gmu: OutPort<KernelLaunch>,
     spec: LaunchUnitSpec,
     graph: LaunchGraph,
@@ -133,13 +136,6 @@ impl Kind for LaunchUnit {
     }
 }
 
-impl Bundle for LaunchUnit {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.inputs("units", &mut self.units);
-        ports.output("gmu", &mut self.gmu);
-    }
-}
-
 impl Component for LaunchUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.take(ctx);
@@ -161,6 +157,12 @@ impl Component for LaunchUnit {
         Next::Busy
     }
 
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Inspect for LaunchUnit {
     fn contents(&self, contents: &mut Contents<'_>) {
         for launch in self.under_way.values() {
             let thing = contents

@@ -1,8 +1,9 @@
 //! Facts that components publish along memory wires, so that inconsistent numbers in different
 //! descriptions are detected.
 
-use warpweave_framework::{Facts, Stated, Unfit};
+use warpweave_framework::{Facts, PortId, Stated, Unfit};
 
+use super::MemMaster;
 use crate::interleave::Interleave;
 
 /// Line size in bytes of the requests on this wire. Published by components that originate
@@ -192,8 +193,8 @@ impl Slices {
 }
 
 /// True if the port carries memory requests.
-pub(crate) fn is_request(port: &str) -> bool {
-    port.ends_with(".request")
+pub(crate) fn is_request(port: PortId) -> bool {
+    port.member == MemMaster::REQUEST
 }
 
 #[cfg(test)]

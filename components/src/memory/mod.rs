@@ -22,7 +22,7 @@ mod tests;
 use std::any::Any;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Bundle, InPort, Message, Onward, OutPort, PortName, Ports, SpecError};
+use warpweave_framework::{InPort, Message, Onward, OutPort, PortId, Ports, SpecError};
 use warpweave_random::GAMMA;
 
 pub use self::event::CacheEvent;
@@ -275,59 +275,46 @@ impl Message for MemResponse {
 }
 
 /// Requesting end of a memory wire: sends requests, receives responses.
-#[derive(Default)]
+#[derive(Default, Ports)]
 pub struct MemMaster {
     /// Port that sends requests to the next level.
+    #[port]
     pub request: OutPort<MemRequest>,
     /// Port that receives responses from the next level.
+    #[port]
     pub response: InPort<MemResponse>,
 }
 
-impl Bundle for MemMaster {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.output("request", &mut self.request);
-        ports.input("response", &mut self.response);
-    }
-}
-
 /// Answering end of a memory wire: receives requests, sends responses.
-#[derive(Default)]
+#[derive(Default, Ports)]
 pub struct MemSlave {
     /// Port that receives requests from the upper level.
+    #[port]
     pub request: InPort<MemRequest>,
     /// Port that sends responses to the upper level.
+    #[port]
     pub response: OutPort<MemResponse>,
 }
 
-impl Bundle for MemSlave {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.input("request", &mut self.request);
-        ports.output("response", &mut self.response);
-    }
-}
-
-/// Forwards a functional request by port `number` of this name; for components that keep no state.
+/// Forwards a functional request through port `onto`; for components that keep no state.
 ///
 /// # Errors
 /// Fails if the message is not a request.
 pub fn hand_on_untimed(
-    port: PortName<'_>,
+    port: PortId,
     message: &mut dyn Any,
-    (name, number): (&'static str, u32),
+    onto: PortId,
     onward: &mut Onward,
 ) -> Result<(), String> {
     let request = message.downcast_ref::<MemRequest>();
     let request = request.ok_or_else(|| untimed_stranger(port))?;
-    onward.send(name, number, *request);
+    onward.send(onto, *request);
     Ok(())
 }
 
 /// Returns the error text for a functional message that a component does not support.
-pub(crate) fn untimed_stranger(port: PortName<'_>) -> String {
-    format!(
-        "a message came to `{}` that it does not take without time",
-        port.name
-    )
+pub(crate) fn untimed_stranger(port: PortId) -> String {
+    format!("a message came to `{port}` that it does not take without time")
 }
 
 /// Returns the mask of the words of a line that bytes `offset .. offset + bytes` touch.

@@ -103,9 +103,9 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Environment, Facts, Id, Instrumented, Kind, Next, Onward,
-    PortName, Ports, Preset, SpecError, State, Stateful, Statistics, TimeWeighted, Unfit, Waits,
-    as_many, below,
+    Bundle, Component, Contents, Context, Environment, Facts, Functional, Id, Inspect,
+    Instrumented, Kind, Negotiate, Next, Onward, PortId, PortName, Ports, Preset, SpecError, State,
+    Stateful, Statistics, TimeWeighted, Unfit, Waits, as_many, below,
 };
 use warpweave_trace::Program;
 
@@ -231,10 +231,15 @@ impl Kind for WorkGroupScheduler {
     }
 }
 
+impl WorkGroupScheduler {
+    /// Name of the ports to the units.
+    pub(crate) const UNITS: PortName = PortName::new("units");
+}
+
 impl Bundle for WorkGroupScheduler {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("gmu", &mut self.gmu);
-        ports.bundles("units", &mut self.ports);
+        ports.bundles(Self::UNITS, &mut self.ports);
         ports.optional(|ports| ports.bundle("memory", &mut self.memory));
         if let Some(second_level) = &mut self.second_level {
             second_level.ports(ports);
@@ -243,37 +248,6 @@ impl Bundle for WorkGroupScheduler {
 }
 
 impl Component for WorkGroupScheduler {
-    fn facts(&self, port: &str, facts: &mut Facts) {
-        if port.starts_with("units[") {
-            facts.publish_from("unit", self.spec.facts());
-        }
-    }
-
-    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
-        self.said.learn(port, facts)
-    }
-
-    fn elaborated(&mut self) -> Result<(), Unfit> {
-        let said = self.said.agree(&self.spec.unit)?;
-        let limits = self.spec.unit.complete(said)?;
-        self.said.check_clusters(self.machine.site())?;
-        self.policy
-            .fits(&limits)
-            .map_err(|problem| Unfit::at("policy", problem))?;
-        if self.policy.needs_memory() && !self.memory.request.is_connected() {
-            return Err(Unfit::at(
-                "policy",
-                format!(
-                    "{} takes work-groups from memory, but the port `memory` is not connected; wire \
-                     it to that of a memory, such as `scheduler.memory <-> l2.up`",
-                    self.spec.policy.name()
-                ),
-            ));
-        }
-        self.machine.equip(limits);
-        Ok(())
-    }
-
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.served.clear();
         self.access_sent = false;
@@ -309,26 +283,75 @@ impl Component for WorkGroupScheduler {
         }
     }
 
+    fn evaluation_cost(&self) -> u64 {
+        // About 5000 instructions.
+        50
+    }
+
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Negotiate for WorkGroupScheduler {
+    fn facts(&self, port: PortId, facts: &mut Facts) {
+        if port.name == Self::UNITS {
+            facts.publish_from("unit", self.spec.facts());
+        }
+    }
+
+    fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
+        self.said.learn(port, facts)
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        let said = self.said.agree(&self.spec.unit)?;
+        let limits = self.spec.unit.complete(said)?;
+        self.said.check_clusters(self.machine.site())?;
+        self.policy
+            .fits(&limits)
+            .map_err(|problem| Unfit::at("policy", problem))?;
+        if self.policy.needs_memory() && !self.memory.request.is_connected() {
+            return Err(Unfit::at(
+                "policy",
+                format!(
+                    "{} takes work-groups from memory, but the port `memory` is not connected; wire \
+                     it to that of a memory, such as `scheduler.memory <-> l2.up`",
+                    self.spec.policy.name()
+                ),
+            ));
+        }
+        self.machine.equip(limits);
+        Ok(())
+    }
+}
+
+impl Functional for WorkGroupScheduler {
     fn untimed(
         &mut self,
-        port: PortName<'_>,
+        port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
         if let Some(Completion::WorkGroup { .. }) = message.downcast_ref() {
-            self.go_on_replaying(port.number, onward);
+            self.go_on_replaying(port.index(), onward);
             return Ok(());
         }
         let ready = message.downcast_ref::<KernelReady>();
         let ready = *ready.ok_or_else(|| untimed_stranger(port))?;
         self.replay(ready, onward)
     }
+}
 
-    fn evaluation_cost(&self) -> u64 {
-        // About 5000 instructions.
-        50
-    }
-
+impl Inspect for WorkGroupScheduler {
     fn contents(&self, contents: &mut Contents<'_>) {
         for kernel in self.machine.kernels().values() {
             contents
@@ -345,7 +368,7 @@ impl Component for WorkGroupScheduler {
             let resident = self.machine.resident(number);
             if resident > 0 {
                 waits.on_port(
-                    format!("units[{number}].completion"),
+                    Self::UNITS.at(number).member(DispatchMaster::COMPLETION),
                     format!("{resident} work-groups have not completed"),
                 );
             }
@@ -354,7 +377,9 @@ impl Component for WorkGroupScheduler {
             let kernel = self.machine.kernels()[invalidation.kernel].ready.kernel;
             for unit in invalidation.unanswered.ones() {
                 waits.on_port(
-                    format!("units[{unit}].completion"),
+                    Self::UNITS
+                        .at(unit as u32)
+                        .member(DispatchMaster::COMPLETION),
                     format!("first-level lines of kernel {kernel} are not reported as dropped"),
                 );
             }

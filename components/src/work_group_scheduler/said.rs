@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_framework::{Facts, Stated, Unfit};
+use warpweave_framework::{Facts, PortId, Stated, Unfit};
 
-use super::{PlacementSite, StatedLimits};
+use super::{PlacementSite, StatedLimits, WorkGroupScheduler};
 use crate::launch::UnitNumber;
 use crate::memory::NetworkPort;
 use crate::occupancy::UnitFacts;
@@ -41,11 +41,11 @@ pub(super) struct ReportedLimits {
 
 impl ReportedLimits {
     /// Records the facts published at this port.
-    pub(super) fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+    pub(super) fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
         let unit = port
-            .strip_prefix("units[")
-            .and_then(|rest| rest.split_once(']'));
-        let Some(unit) = unit.and_then(|(number, _)| number.parse().ok()) else {
+            .number
+            .filter(|_| port.name == WorkGroupScheduler::UNITS);
+        let Some(unit) = unit else {
             return Ok(());
         };
         if let (Some(&network), Some(stated)) =

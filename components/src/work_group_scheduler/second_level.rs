@@ -10,8 +10,10 @@ use super::{InvalidateAt, SecondLevelSpec};
 use crate::launch::{CacheCommand, CacheCommandDone, CacheControlMaster};
 
 /// Second-level slices, and the kernels whose ends invalidate them.
+#[derive(Ports)]
 pub(super) struct SecondLevel {
     invalidate_at: InvalidateAt,
+    #[port]
     caches: Vec<CacheControlMaster>,
     /// Kernels whose first-level lines are being invalidated.
     ended: Vec<Id>,
@@ -42,10 +44,6 @@ impl SecondLevel {
             waiting: VecDeque::new(),
             dropping: None,
         }
-    }
-
-    pub(super) fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundles("caches", &mut self.caches);
     }
 
     /// Notes that all work-groups of a kernel have completed.

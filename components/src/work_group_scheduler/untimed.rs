@@ -3,8 +3,8 @@
 
 use warpweave_framework::Onward;
 
-use super::WorkGroupScheduler;
-use crate::launch::{CacheCommand, Dispatch, KernelReady};
+use super::{SecondLevel, WorkGroupScheduler};
+use crate::launch::{CacheCommand, CacheControlMaster, Dispatch, DispatchMaster, KernelReady};
 
 /// A kernel with incomplete work-groups in functional execution.
 pub(super) struct Replaying {
@@ -48,8 +48,7 @@ impl WorkGroupScheduler {
         let drops = self.spec.invalidate_at.drops(ended);
         for unit in (0..self.ports.len() as u32).filter(|_| drops) {
             onward.send(
-                "units.dispatch",
-                unit,
+                Self::UNITS.at(unit).member(DispatchMaster::DISPATCH),
                 Dispatch::Invalidate { kernel, ran: 0 },
             );
         }
@@ -57,7 +56,11 @@ impl WorkGroupScheduler {
             && second_level.invalidate_at.drops(ended)
         {
             for slice in 0..second_level.slices {
-                onward.send("caches.command", slice, CacheCommand::Invalidate);
+                let cache = SecondLevel::CACHES.at(slice);
+                onward.send(
+                    cache.member(CacheControlMaster::COMMAND),
+                    CacheCommand::Invalidate,
+                );
             }
         }
     }
@@ -73,7 +76,8 @@ impl WorkGroupScheduler {
                 hint: replaying.ready.hint,
             };
             replaying.next += 1;
-            onward.send("units.dispatch", unit, start);
+            let port = Self::UNITS.at(unit).member(DispatchMaster::DISPATCH);
+            onward.send(port, start);
         }
     }
 }

@@ -24,8 +24,9 @@
 //!
 //! # `Ports`
 //!
-//! Implements `Bundle`. A port field is an `InPort`, `OutPort`, `Published`, `Observed`, a bundle, or
-//! a `Vec`, array or `Option` of these.
+//! Implements `Bundle` and declares one constant of type `PortName` for each port field, in upper
+//! case: `RateLimiter::INPUT`. A port field is an `InPort`, `OutPort`, `Published`, `Observed`, a
+//! bundle, or a `Vec`, array or `Option` of these.
 //!
 //! | attribute | effect |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! The derive of `Ports`.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, Field, LitStr, Path, Result};
 
 use crate::attributes::{framework, has, implement, members, name_of, read};
@@ -46,7 +46,7 @@ impl PortField {
     }
 }
 
-/// Generates the impl of `Bundle`.
+/// Generates the impl of `Bundle`, and a constant for each port.
 ///
 /// # Errors
 /// What is no struct, and attributes that are not known.
@@ -55,7 +55,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         return Err(syn::Error::new_spanned(input, "`Ports` is for structs"));
     };
     let framework = framework();
-    let mut named = Vec::new();
+    let (mut named, mut constants) = (Vec::new(), Vec::new());
     for (member, field) in members(&data.fields) {
         if !has(&field.attrs, "port") {
             continue;
@@ -66,7 +66,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             continue;
         }
         let name = name_of(field, port.rename.as_ref())?;
-        let name_it = quote!(ports.port(#name, &mut self.#member));
+        let constant = format_ident!("{}", name.to_uppercase());
+        let (visible, doc) = (&input.vis, format!("Name of the port `{name}`."));
+        constants.push(quote! {
+            #[doc = #doc]
+            #[allow(dead_code, reason = "a component need not mention all of its ports")]
+            #visible const #constant: #framework::PortName = #framework::PortName::new(#name);
+        });
+        let name_it = quote!(ports.port(Self::#constant, &mut self.#member));
         let named_so = match (&port.optional, &port.without) {
             (false, _) => quote!(#name_it;),
             (true, None) => quote!(ports.optional(|ports| #name_it);),
@@ -83,6 +90,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #(#named)*
         }
     };
-    let bundle = quote!(#framework::Bundle);
-    Ok(implement(input, &bundle, Vec::new(), &body))
+    let bundle = implement(input, &quote!(#framework::Bundle), Vec::new(), &body);
+    let name = &input.ident;
+    let (impl_generics, type_generics, clause) = input.generics.split_for_impl();
+    Ok(quote! {
+        #bundle
+        #[automatically_derived]
+        impl #impl_generics #name #type_generics #clause {
+            #(#constants)*
+        }
+    })
 }

@@ -6,6 +6,7 @@ use crate::channel::any_port::{AnyPort, Direction, PortState};
 use crate::channel::in_port::InPort;
 use crate::channel::message::Message;
 use crate::channel::out_port::OutPort;
+use crate::channel::port_id::{PortId, PortName};
 use crate::channel::published::{Observed, Published};
 
 /// A group of ports: those of a component, or some that are wired as one, such as the request and
@@ -22,61 +23,61 @@ pub trait Bundle {
 /// A field that holds ports: one, a bundle, or a list of these.
 pub trait PortField {
     /// Names the ports in it, which begin with `name`.
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>);
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>);
 }
 
 impl<T: Message> PortField for InPort<T> {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         ports.input(name, self);
     }
 }
 
 impl<T: Message> PortField for OutPort<T> {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         ports.output(name, self);
     }
 }
 
 impl<T: Message + Clone + PartialEq> PortField for Published<T> {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         ports.published(name, self);
     }
 }
 
 impl<T: Message + Clone + PartialEq> PortField for Observed<T> {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         ports.observed(name, self);
     }
 }
 
 impl<B: Bundle> PortField for B {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         ports.bundle(name, self);
     }
 }
 
 impl<P: PortField> PortField for [P] {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         for (i, port) in self.iter_mut().enumerate() {
-            ports.numbered(name, i, |ports| port.name("", ports));
+            ports.numbered(name, i, |ports| port.name("".into(), ports));
         }
     }
 }
 
 impl<P: PortField> PortField for Vec<P> {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         self.as_mut_slice().name(name, ports);
     }
 }
 
 impl<P: PortField, const N: usize> PortField for [P; N] {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         self.as_mut_slice().name(name, ports);
     }
 }
 
 impl<P: PortField> PortField for Option<P> {
-    fn name(&mut self, name: &str, ports: &mut Ports<'_>) {
+    fn name(&mut self, name: PortName, ports: &mut Ports<'_>) {
         if let Some(port) = self {
             port.name(name, ports);
         }
@@ -85,6 +86,8 @@ impl<P: PortField> PortField for Option<P> {
 
 /// One named port, handed to a visitor.
 pub struct Port<'a> {
+    /// Identity within the component.
+    pub id: PortId,
     /// Name within the component, such as `up[2].request`.
     pub name: &'a str,
     /// True if the component also works without this port.
@@ -123,6 +126,8 @@ const USUAL_NAME_BYTES: usize = 64;
 pub struct Ports<'a> {
     /// Prefix of the names; `None` if no names are needed.
     prefix: Option<String>,
+    /// Identity that corresponds to the prefix.
+    id: PortId,
     optional: bool,
     unwired: Option<&'static str>,
     visit: &'a mut dyn FnMut(Port<'_>),
@@ -132,6 +137,7 @@ impl<'a> Ports<'a> {
     pub(crate) fn new(visit: &'a mut dyn FnMut(Port<'_>)) -> Self {
         Self {
             prefix: Some(String::with_capacity(USUAL_NAME_BYTES)),
+            id: PortId::ROOT,
             optional: false,
             unwired: None,
             visit,
@@ -142,6 +148,7 @@ impl<'a> Ports<'a> {
     pub(crate) fn nameless(visit: &'a mut dyn FnMut(Port<'_>)) -> Self {
         Self {
             prefix: None,
+            id: PortId::ROOT,
             optional: false,
             unwired: None,
             visit,
@@ -149,63 +156,62 @@ impl<'a> Ports<'a> {
     }
 
     /// Names a port, a bundle, or a list of these: `name[0]`, `name[1]`, …
-    pub fn port<P: PortField + ?Sized>(&mut self, name: &str, port: &mut P) {
-        port.name(name, self);
+    pub fn port<P: PortField + ?Sized>(&mut self, name: impl Into<PortName>, port: &mut P) {
+        port.name(name.into(), self);
     }
 
     /// Names an input port of the component.
-    pub fn input<T: Message>(&mut self, name: &str, port: &mut InPort<T>) {
-        self.leaf(name, port);
+    pub fn input<T: Message>(&mut self, name: impl Into<PortName>, port: &mut InPort<T>) {
+        self.leaf(name.into(), port);
     }
 
     /// Names an output port of the component.
-    pub fn output<T: Message>(&mut self, name: &str, port: &mut OutPort<T>) {
-        self.leaf(name, port);
+    pub fn output<T: Message>(&mut self, name: impl Into<PortName>, port: &mut OutPort<T>) {
+        self.leaf(name.into(), port);
     }
 
     /// Names a published value of this component.
     pub fn published<T: Message + Clone + PartialEq>(
         &mut self,
-        name: &str,
+        name: impl Into<PortName>,
         port: &mut Published<T>,
     ) {
-        self.leaf(name, port);
+        self.leaf(name.into(), port);
     }
 
     /// Names a published value of another component.
-    pub fn observed<T: Message + Clone + PartialEq>(&mut self, name: &str, port: &mut Observed<T>) {
-        self.leaf(name, port);
+    pub fn observed<T: Message + Clone + PartialEq>(
+        &mut self,
+        name: impl Into<PortName>,
+        port: &mut Observed<T>,
+    ) {
+        self.leaf(name.into(), port);
     }
 
     /// Names a list of inputs `name[0]`, `name[1]`, and so on.
-    pub fn inputs<T: Message>(&mut self, name: &str, ports: &mut [InPort<T>]) {
-        for (i, port) in ports.iter_mut().enumerate() {
-            self.numbered(name, i, |ports| ports.leaf("", port));
-        }
+    pub fn inputs<T: Message>(&mut self, name: impl Into<PortName>, ports: &mut [InPort<T>]) {
+        ports.name(name.into(), self);
     }
 
     /// Names a list of outputs `name[0]`, `name[1]`, and so on.
-    pub fn outputs<T: Message>(&mut self, name: &str, ports: &mut [OutPort<T>]) {
-        for (i, port) in ports.iter_mut().enumerate() {
-            self.numbered(name, i, |ports| ports.leaf("", port));
-        }
+    pub fn outputs<T: Message>(&mut self, name: impl Into<PortName>, ports: &mut [OutPort<T>]) {
+        ports.name(name.into(), self);
     }
 
     /// Names a group of ports, which become `name.part`.
-    pub fn bundle(&mut self, name: &str, bundle: &mut dyn Bundle) {
-        let length = self.begin(|prefix| {
-            prefix.push_str(name);
+    pub fn bundle(&mut self, name: impl Into<PortName>, bundle: &mut dyn Bundle) {
+        let name = name.into();
+        let before = self.begin(self.id.extended(name), |prefix| {
+            prefix.push_str(name.text());
             prefix.push('.');
         });
         bundle.ports(self);
-        self.end(length);
+        self.end(before);
     }
 
     /// Names a list of groups `name[0]`, `name[1]`, and so on.
-    pub fn bundles<B: Bundle>(&mut self, name: &str, bundles: &mut [B]) {
-        for (i, bundle) in bundles.iter_mut().enumerate() {
-            self.numbered(name, i, |ports| ports.bundle("", bundle));
-        }
+    pub fn bundles<B: Bundle>(&mut self, name: impl Into<PortName>, bundles: &mut [B]) {
+        bundles.name(name.into(), self);
     }
 
     /// Names ports that may stay unconnected.
@@ -225,9 +231,13 @@ impl<'a> Ports<'a> {
     }
 
     /// Prefixes the names given by `name_it` with `name[number]`.
-    fn numbered(&mut self, name: &str, number: usize, name_it: impl FnOnce(&mut Self)) {
-        let length = self.begin(|prefix| {
-            prefix.push_str(name);
+    fn numbered(&mut self, name: PortName, number: usize, name_it: impl FnOnce(&mut Self)) {
+        let id = PortId {
+            number: Some(number as u32),
+            ..self.id.extended(name)
+        };
+        let before = self.begin(id, |prefix| {
+            prefix.push_str(name.text());
             prefix.push('[');
             match u8::try_from(number) {
                 // Most are: these need no formatting.
@@ -239,33 +249,39 @@ impl<'a> Ports<'a> {
             prefix.push(']');
         });
         name_it(self);
-        self.end(length);
+        self.end(before);
     }
 
-    fn leaf(&mut self, name: &str, port: &mut dyn AnyPort) {
-        let length = self.begin(|prefix| prefix.push_str(name));
+    fn leaf(&mut self, name: PortName, port: &mut dyn AnyPort) {
+        let before = self.begin(self.id.extended(name), |prefix| {
+            prefix.push_str(name.text())
+        });
         (self.visit)(Port {
+            id: self.id,
             name: self.prefix.as_deref().unwrap_or_default(),
             optional: self.optional,
             unwired: self.unwired,
             port,
         });
-        self.end(length);
+        self.end(before);
     }
 
-    /// Extends the name prefix and returns its previous length.
+    /// Extends the name prefix; returns its previous length and identity.
     #[inline]
-    fn begin(&mut self, add: impl FnOnce(&mut String)) -> usize {
-        self.prefix.as_mut().map_or(0, |prefix| {
+    fn begin(&mut self, id: PortId, add: impl FnOnce(&mut String)) -> (usize, PortId) {
+        let before = std::mem::replace(&mut self.id, id);
+        let length = self.prefix.as_mut().map_or(0, |prefix| {
             let length = prefix.len();
             add(prefix);
             length
-        })
+        });
+        (length, before)
     }
 
-    /// Restores the name prefix to its previous length.
+    /// Restores the name prefix to its previous length and identity.
     #[inline]
-    fn end(&mut self, length: usize) {
+    fn end(&mut self, (length, id): (usize, PortId)) {
+        self.id = id;
         if let Some(prefix) = &mut self.prefix {
             prefix.truncate(length);
         }

@@ -30,7 +30,7 @@ impl<T: Any + Send + Sync + PartialEq> Fact for T {
 /// is the number of work-groups a compute unit holds. There is at most one fact per type.
 ///
 /// A fact is communicated once, at elaboration, so it depends on the specification only. Components
-/// may pass it on to others ([`Component::passage`](super::Component::passage)).
+/// may pass it on to others ([`Negotiate::passage`](super::Negotiate::passage)).
 #[derive(Clone, Default)]
 pub struct Facts {
     /// Facts with their type and the specification field that states them; few. Clones share the

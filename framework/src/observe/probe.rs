@@ -95,7 +95,7 @@ pub trait ProbeSink: Send {
     /// Records one event of component number `component` at `tick`.
     fn record(&mut self, tick: Tick, component: u32, probe: &Probe);
 
-    /// True if the sink needs the contents of this component ([`crate::Component::contents`]).
+    /// True if the sink needs the contents of this component ([`crate::Inspect::contents`]).
     fn wants_contents(&self, _component: u32) -> bool {
         true
     }

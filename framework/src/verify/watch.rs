@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::channel::{Bundle, Ports};
-use crate::component::Component;
+use crate::component::{Component, Inspect};
 use crate::evaluation::{Context, Next};
-use crate::observe::{Contents, Instrumented, Reason, Statistics, Waits};
+use crate::observe::{Instrumented, Reason, Statistics};
 use crate::state::{State, Stateful};
 
 /// Evaluation counts collected by the wrapper.
@@ -98,12 +98,8 @@ impl<C: Component> Component for Watch<C> {
         next
     }
 
-    fn contents(&self, contents: &mut Contents<'_>) {
-        self.inner.contents(contents);
-    }
-
-    fn waits(&self, waits: &mut Waits<'_>) {
-        self.inner.waits(waits);
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        self.inner.inspection()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 use warpweave_framework::{
-    Bundle, Component, Context, Facts, Frequency, InPort, Link, Next, OutPort, Ports, Stateful,
-    Statistics, SystemBuilder, Unfit, Width,
+    Bundle, Component, Context, Facts, Frequency, InPort, Link, Negotiate, Next, OutPort, PortId,
+    PortName, Ports, Stateful, Statistics, SystemBuilder, Unfit, Width,
 };
 
 use crate::parts::{Drain, Flood, Refuser, Scripted, one_clock};
@@ -280,14 +280,20 @@ impl Component for Talker {
         Next::Idle
     }
 
-    fn facts(&self, port: &str, facts: &mut Facts) {
-        if let Some(takes) = self.takes.filter(|_| port == "input") {
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+}
+
+impl Negotiate for Talker {
+    fn facts(&self, port: PortId, facts: &mut Facts) {
+        if let Some(takes) = self.takes.filter(|_| port == PortName::new("input").into()) {
             facts.publish(takes);
         }
     }
 
-    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
-        assert_eq!(port, "output");
+    fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
+        assert_eq!(port, PortName::new("output").into());
         let Some(&Takes(count)) = facts.get() else {
             return Ok(());
         };

@@ -1,8 +1,8 @@
 //! Tests that facts reach the components concerned, with their origin.
 
 use warpweave_framework::{
-    Bundle, Claims, Component, Context, ElaborationErrors, Facts, InPort, Link, Next, Origin,
-    OutPort, Ports, Stateful, Statistics, SystemBuilder, Unfit,
+    Bundle, Claims, Component, Context, ElaborationErrors, Facts, InPort, Link, Negotiate, Next,
+    Origin, OutPort, PortId, PortName, Ports, Stateful, Statistics, SystemBuilder, Unfit,
 };
 
 use crate::parts::one_clock;
@@ -40,9 +40,15 @@ impl Component for Relay {
         Next::Idle
     }
 
-    fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+}
+
+impl Negotiate for Relay {
+    fn passage(&self, port: PortId, facts: &mut Facts) -> Option<u32> {
         facts.withdraw::<Kept>();
-        (port != "aside").then_some(0)
+        (port.name != PortName::new("aside")).then_some(0)
     }
 }
 
@@ -71,17 +77,23 @@ impl Component for Speaker {
         Next::Idle
     }
 
-    fn facts(&self, _: &str, facts: &mut Facts) {
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+}
+
+impl Negotiate for Speaker {
+    fn facts(&self, _: PortId, facts: &mut Facts) {
         facts.publish_from("number", self.number);
         facts.publish(Kept);
     }
 
-    fn claims(&self, claims: &mut Claims) {
-        claims.own("door", self.own..self.own + 2, "own");
+    fn learn(&mut self, port: PortId, _: &Facts) -> Result<(), Unfit> {
+        panic!("what one speaker says does not come to another at {port}");
     }
 
-    fn learn(&mut self, port: &str, _: &Facts) -> Result<(), Unfit> {
-        panic!("what one speaker says does not come to another at {port}");
+    fn claims(&self, claims: &mut Claims) {
+        claims.own("door", self.own..self.own + 2, "own");
     }
 }
 
@@ -104,7 +116,13 @@ impl Component for Listener {
         Next::Idle
     }
 
-    fn learn(&mut self, _: &str, facts: &Facts) -> Result<(), Unfit> {
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+}
+
+impl Negotiate for Listener {
+    fn learn(&mut self, _: PortId, facts: &Facts) -> Result<(), Unfit> {
         assert!(facts.get::<Kept>().is_none());
         let number = *facts.get::<u64>().expect("it has passed two relays");
         let stated = facts.stated::<u64>().expect("a speaker did");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use warpweave_framework::{
-    Bundle, Component, Context, Cycle, Frequency, InPort, Message, Next, OutPort, Ports, Stateful,
-    Statistics, SystemBuilder, Waits,
+    Bundle, Component, Context, Cycle, Frequency, InPort, Inspect, Message, Next, OutPort, Ports,
+    Stateful, Statistics, SystemBuilder, Waits,
 };
 
 /// Log of events with their places, readable by the test while the component runs.
@@ -221,6 +221,12 @@ impl Component for Refuser {
         Next::Message
     }
 
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Inspect for Refuser {
     fn waits(&self, waits: &mut Waits<'_>) {
         waits.inside("a door that never opens");
     }

@@ -186,9 +186,7 @@ impl Bundle for Node {
         ports.inputs("in", &mut self.inputs);
         ports.outputs("out", &mut self.outputs);
         ports.optional(|ports| ports.published("mode", &mut self.mode));
-        for (i, mode) in self.modes.iter_mut().enumerate() {
-            ports.observed(&format!("modes[{i}]"), mode);
-        }
+        ports.port("modes", &mut self.modes);
     }
 }
 

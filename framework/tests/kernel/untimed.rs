@@ -3,17 +3,19 @@
 use std::any::Any;
 
 use warpweave_framework::{
-    Bundle, Component, Context, InPort, Link, Next, Onward, OutPort, PortName, Ports, Simulation,
-    Stateful, Statistics, UntimedWires,
+    Component, Context, Functional, InPort, Link, Next, Onward, OutPort, PortId, PortName, Ports,
+    Simulation, Stateful, Statistics, UntimedWires,
 };
 
 use crate::parts::{Log, one_clock};
 
 /// Forwards every functional access to both outputs, then processes it in as many pieces as it
 /// requests.
-#[derive(Statistics)]
+#[derive(Statistics, Ports)]
 struct Splitter {
+    #[port]
     input: InPort<u64>,
+    #[port]
     outputs: Vec<OutPort<u64>>,
     log: Log<String>,
 }
@@ -23,31 +25,30 @@ struct Piece {
     left: u64,
 }
 
-impl Bundle for Splitter {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.input("input", &mut self.input);
-        ports.outputs("outputs", &mut self.outputs);
-    }
-}
-
 impl Component for Splitter {
     fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
         Next::Idle
     }
 
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+}
+
+impl Functional for Splitter {
     fn untimed(
         &mut self,
-        port: PortName<'_>,
+        port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), String> {
-        assert_eq!(port, PortName::only("input"));
+        assert_eq!(port, Self::INPUT.into());
         let (of, left) = if let Some(piece) = message.downcast_ref::<Piece>() {
             (piece.of, piece.left)
         } else {
             let number = *message.downcast_ref::<u64>().unwrap();
-            onward.send("outputs", 0, number);
-            onward.send("outputs", 1, number + 1);
+            onward.send(Self::OUTPUTS.at(0), number);
+            onward.send(Self::OUTPUTS.at(1), number + 1);
             (number, number)
         };
         self.log.push(format!("piece {left} of {of}"));
@@ -62,17 +63,12 @@ impl Component for Splitter {
 impl Stateful for Splitter {}
 
 /// Takes every access, or rejects all.
-#[derive(Statistics)]
+#[derive(Statistics, Ports)]
 struct End {
+    #[port]
     input: InPort<u64>,
     name: &'static str,
     log: Option<Log<String>>,
-}
-
-impl Bundle for End {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.input("input", &mut self.input);
-    }
 }
 
 impl Component for End {
@@ -80,12 +76,13 @@ impl Component for End {
         Next::Idle
     }
 
-    fn untimed(
-        &mut self,
-        _: PortName<'_>,
-        message: &mut dyn Any,
-        _: &mut Onward,
-    ) -> Result<(), String> {
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+}
+
+impl Functional for End {
+    fn untimed(&mut self, _: PortId, message: &mut dyn Any, _: &mut Onward) -> Result<(), String> {
         let number = message.downcast_ref::<u64>().unwrap();
         match &self.log {
             Some(log) => log.push(format!("{} {number}", self.name)),
@@ -98,15 +95,10 @@ impl Component for End {
 impl Stateful for End {}
 
 /// Component that only sends functional accesses.
-#[derive(Default, Statistics)]
+#[derive(Default, Statistics, Ports)]
 struct Start {
+    #[port]
     output: OutPort<u64>,
-}
-
-impl Bundle for Start {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.output("output", &mut self.output);
-    }
 }
 
 impl Component for Start {
@@ -142,9 +134,9 @@ fn system(log: &Log<String>, takes: bool) -> Simulation {
 fn what_follows_from_a_message_happens_before_the_next_and_pieces_come_last() {
     let log = Log::default();
     let mut simulation = system(&log, true);
-    let mut wires = UntimedWires::of(&simulation);
+    let mut wires = UntimedWires::of(&mut simulation);
     wires
-        .send(&mut simulation, 0, ("output", 0), 3_u64)
+        .send(&mut simulation, 0, Start::OUTPUT, 3_u64)
         .unwrap();
     let expected = ["piece 3 of 3", "a 3", "b 4", "piece 2 of 3", "piece 1 of 3"];
     assert_eq!(log.all(), expected);
@@ -155,15 +147,15 @@ fn what_follows_from_a_message_happens_before_the_next_and_pieces_come_last() {
 fn a_component_that_takes_no_such_message_is_named() {
     let log = Log::default();
     let mut simulation = system(&log, false);
-    let mut wires = UntimedWires::of(&simulation);
-    let error = wires.send(&mut simulation, 0, ("output", 0), 1_u64);
+    let mut wires = UntimedWires::of(&mut simulation);
+    let error = wires.send(&mut simulation, 0, Start::OUTPUT, 1_u64);
     let error = error.unwrap_err().to_string();
     assert!(
         error.starts_with("b (") && error.ends_with("port `input`: it takes nothing"),
         "{error}"
     );
     // What was under way is forgotten.
-    let nowhere = wires.send(&mut simulation, 0, ("elsewhere", 0), 1_u64);
+    let nowhere = wires.send(&mut simulation, 0, PortName::new("elsewhere"), 1_u64);
     let nowhere = nowhere.unwrap_err().to_string();
     assert!(
         nowhere.ends_with("port `elsewhere`: no wire begins there"),

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use decode::{Event, decode, slices};
 use warpweave_framework::{
-    About, Bundle, Component, Contents, Context, Frequency, InPort, Link, Next, OutPort, Ports,
-    Probe, RunLimits, Simulation, Stateful, Statistics, SystemBuilder, Tick,
+    About, Bundle, Component, Contents, Context, Frequency, InPort, Inspect, Link, Next, OutPort,
+    Ports, Probe, RunLimits, Simulation, Stateful, Statistics, SystemBuilder, Tick,
 };
 use warpweave_waves::{Format, Names, Selection, record_to};
 
@@ -360,6 +360,12 @@ impl Component for Safe {
         }
     }
 
+    fn inspection(&self) -> Option<&dyn Inspect> {
+        Some(self)
+    }
+}
+
+impl Inspect for Safe {
     fn contents(&self, contents: &mut Contents<'_>) {
         if let Some((number, locked)) = self.inside {
             contents

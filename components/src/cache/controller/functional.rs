@@ -10,12 +10,10 @@ use warpweave_framework::{Cycle, Onward};
 use super::Controller;
 use super::action::{Action, PassEffect, Plan, Through};
 use crate::cache::access::{Accepted, Access, LONGER_LINE, is_clean, modifies};
+use crate::cache::port_ids;
 use crate::cache::tag_array::Slot;
 use crate::cache::victim_cache::{Victim, VictimCache};
 use crate::memory::{MemRequest, RequestKind, flags};
-
-/// Name of the port by which requests go on.
-const DOWN: &str = "down.request";
 
 impl Controller {
     /// Carries out a functional access to one line.
@@ -262,7 +260,7 @@ impl Controller {
         };
         self.store.misses.cutter().cut(&whole, |_, piece| {
             if piece.words != 0 {
-                onward.send(DOWN, 0, piece);
+                onward.send(port_ids::DOWN, piece);
             }
         });
     }

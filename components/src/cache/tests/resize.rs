@@ -165,12 +165,12 @@ fn a_part_of_a_way_ends_the_run() {
 fn a_cache_says_that_it_can_change_its_size_and_refuses_sizes_that_it_cannot_have() {
     let mut cache = Cache::new(l1()).unwrap();
     let mut said = Facts::new();
-    cache.facts("control.command", &mut said);
+    cache.facts(port_ids::CONTROL, &mut said);
     assert!(said.get::<Resizable>().is_some());
     let mut refusal = |sizes: &[u32]| {
         let mut facts = Facts::new();
         facts.publish(CacheSizes(sizes.to_vec()));
-        let unfit = cache.learn("control.command", &facts).err();
+        let unfit = cache.learn(port_ids::CONTROL, &facts).err();
         unfit.map(|unfit| format!("{}: {}", unfit.field, unfit.message))
     };
     assert_eq!(refusal(&[512, 256]), None);

@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Context, Cycle, Facts, Id, IdTable, Ports, State, Stateful, Statistics, Unfit, Waits,
+    Context, Cycle, Facts, Id, IdTable, PortId, Ports, State, Stateful, Statistics, Unfit, Waits,
 };
 
+use crate::compute_unit::port_ids;
 use crate::compute_unit::scheduler::next_in_turn;
 use crate::compute_unit::spec::FetchSpec;
 use crate::memory::{LineBytes, MemMaster, MemRequest, MemResponse, Source, word_mask};
@@ -282,8 +283,8 @@ impl InstructionFetch {
         }
     }
 
-    pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
-        if port == "instructions.request"
+    pub(crate) fn facts(&self, port: PortId, facts: &mut Facts) {
+        if port == port_ids::INSTRUCTIONS
             && let Some(stage) = &self.stage
         {
             facts.publish_from("fetch.line_bytes", LineBytes(stage.spec.line_bytes));

@@ -34,10 +34,10 @@ impl Sharing {
         let mut unit = build(sharing(), kernels);
         let mut facts = Facts::new();
         facts.publish(by_scheduler);
-        unit.learn("dispatch.dispatch", &facts).unwrap();
+        unit.learn(port_ids::DISPATCH, &facts).unwrap();
         let mut facts = Facts::new();
         facts.publish(Resizable);
-        unit.learn("cache_control.command", &facts).unwrap();
+        unit.learn(port_ids::CACHE_COMMAND, &facts).unwrap();
         let mut bench = Bench::around(unit);
         let command = bench.bench.sink("cu.cache_control.command");
         let done = bench.bench.source("cu.cache_control.done");
@@ -255,7 +255,7 @@ fn the_cache_is_told_what_it_may_be_commanded() {
     let told = |spec: ComputeUnitSpec| {
         let unit = build(spec, vec![short(1, 0)]);
         let mut facts = Facts::new();
-        unit.facts("cache_control.command", &mut facts);
+        unit.facts(port_ids::CACHE_COMMAND, &mut facts);
         facts.get::<CacheSizes>().cloned()
     };
     let sizes = [8192, 7168, 6144, 4096].to_vec();

@@ -157,7 +157,7 @@ fn the_unit_tells_its_scheduler_what_it_offers_and_nobody_else() {
         unit.facts(port, &mut facts);
         facts.get::<UnitFacts>().copied()
     };
-    let facts = told("dispatch.dispatch").expect("a unit states its limits");
+    let facts = told(port_ids::DISPATCH).expect("a unit states its limits");
     assert_eq!(facts.register_partitions, None);
     let limits = UnitLimits {
         wavefront_slots: 8,
@@ -168,5 +168,5 @@ fn the_unit_tells_its_scheduler_what_it_offers_and_nobody_else() {
         local_memory_bytes: 4096,
     };
     assert_eq!(facts.limits(), limits);
-    assert_eq!(told("memory.request"), None);
+    assert_eq!(told(port_ids::MEMORY), None);
 }

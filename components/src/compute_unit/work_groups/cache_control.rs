@@ -1,36 +1,35 @@
 //! Commands to the first-level caches: to drop their lines when a kernel ends, and to have another size.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Facts, Ports, State, Statistics, Unfit, Waits};
+use warpweave_framework::{
+    Context, Facts, PortId, PortName, Ports, State, Statistics, Unfit, Waits,
+};
 
 use super::WorkGroupTable;
 use super::cache_split::CacheSplit;
 use crate::compute_unit::config::UnitConfig;
+use crate::compute_unit::port_ids;
 use crate::compute_unit::spec::LocalMemorySpec;
 use crate::launch::{CacheCommand, CacheCommandDone, CacheControlMaster, Dispatch};
 
-/// Ports to a cache, and its name.
+/// Bundle of ports to a cache, and its name.
 struct ControlledCache {
-    command: &'static str,
-    done: &'static str,
+    control: PortName,
     name: &'static str,
 }
 
 /// The caches of a unit: for data, constants and textures.
 const CACHES: [ControlledCache; 3] = [
     ControlledCache {
-        command: "cache_control.command",
-        done: "cache_control.done",
+        control: PortName::new("cache_control"),
         name: "first-level cache",
     },
     ControlledCache {
-        command: "constants_control.command",
-        done: "constants_control.done",
+        control: PortName::new("constants_control"),
         name: "cache for constants",
     },
     ControlledCache {
-        command: "textures_control.command",
-        done: "textures_control.done",
+        control: PortName::new("textures_control"),
         name: "cache for textures",
     },
 ];
@@ -69,15 +68,15 @@ impl CacheControl {
         }
     }
 
-    pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
-        if port == "cache_control.command"
+    pub(crate) fn facts(&self, port: PortId, facts: &mut Facts) {
+        if port == port_ids::CACHE_COMMAND
             && let Some(split) = &self.split
         {
             split.tell(facts);
         }
     }
 
-    pub(crate) fn learn(&mut self, port: &str, facts: &Facts) {
+    pub(crate) fn learn(&mut self, port: PortId, facts: &Facts) {
         if let Some(split) = &mut self.split {
             split.learn(port, facts);
         }
@@ -132,17 +131,17 @@ impl CacheControl {
         is_done.then_some(invalidation.kernel)
     }
 
-    /// Names of the connected command ports; `others` are the wires to the caches for constants and
+    /// Connected command ports; `others` are the wires to the caches for constants and
     /// textures.
     pub(crate) fn connected_ports<'a>(
         &'a self,
         others: impl Iterator<Item = &'a CacheControlMaster>,
-    ) -> impl Iterator<Item = &'static str> {
+    ) -> impl Iterator<Item = PortId> {
         let controls = std::iter::once(&self.port).chain(others);
         let known = CACHES.iter().zip(controls);
         known
             .filter(|(_, control)| control.command.is_connected())
-            .map(|(cache, _)| cache.command)
+            .map(|(cache, _)| cache.control.member(CacheControlMaster::COMMAND))
     }
 
     /// Returns true if a dispatch waits for another size of the cache.
@@ -185,11 +184,11 @@ impl CacheControl {
         kernel: u32,
         groups: &WorkGroupTable,
         config: &UnitConfig,
-    ) -> Option<(&'static str, CacheCommand)> {
+    ) -> Option<(PortId, CacheCommand)> {
         let split = self.split.as_mut()?;
         let wanted = split.wanted(kernel, groups, config);
         let command = split.change_at_once(wanted)?;
-        Some((CACHES[0].command, command))
+        Some((port_ids::CACHE_COMMAND, command))
     }
 
     /// Names the caches that have not answered.
@@ -198,7 +197,7 @@ impl CacheControl {
             for (number, cache) in CACHES.iter().enumerate() {
                 if (told & !done) >> number & 1 != 0 {
                     let what = format!("the {} is to drop its lines", cache.name);
-                    waits.on_port(cache.done, what);
+                    waits.on_port(cache.control.member(CacheControlMaster::DONE), what);
                 }
             }
         }

@@ -10,10 +10,11 @@
 //! is resident, so no order of dispatches and no launch from the device can stop it for good.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Facts, State, Statistics, TimeWeighted, Unfit};
+use warpweave_framework::{Cycle, Facts, PortId, State, Statistics, TimeWeighted, Unfit};
 
 use super::WorkGroupTable;
 use crate::compute_unit::config::UnitConfig;
+use crate::compute_unit::port_ids;
 use crate::compute_unit::spec::{LocalMemorySpec, SHARED_WITH_CACHE, SharedMemorySpec};
 use crate::launch::{CacheCommand, CacheSizes, Resizable};
 use crate::occupancy::{SchedulerFacts, UnitLimits, WorkGroupNeeds};
@@ -92,11 +93,11 @@ impl CacheSplit {
         facts.publish_from(SHARED_WITH_CACHE, CacheSizes(sizes));
     }
 
-    pub(crate) fn learn(&mut self, port: &str, facts: &Facts) {
-        if let ("dispatch.dispatch", Some(facts)) = (port, facts.get()) {
+    pub(crate) fn learn(&mut self, port: PortId, facts: &Facts) {
+        if let (port_ids::DISPATCH, Some(facts)) = (port, facts.get()) {
             self.scheduler = *facts;
         }
-        self.cache_can |= port == "cache_control.command" && facts.get::<Resizable>().is_some();
+        self.cache_can |= port == port_ids::CACHE_COMMAND && facts.get::<Resizable>().is_some();
     }
 
     /// Fails where the cache cannot be told, or cannot do what it is told.

@@ -1,5 +1,7 @@
 //! Replacement of a unit by one restored from its own checkpoint.
 
+use warpweave_framework::Bundle;
+
 use super::*;
 
 /// Unit that is saved and replaced by a new one loaded from the checkpoint, at every `every`-th

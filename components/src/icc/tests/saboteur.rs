@@ -2,6 +2,8 @@
 
 use warpweave_random::CounterRng;
 
+use warpweave_framework::Bundle;
+
 use super::*;
 
 /// Injected fault, applied to some of the eligible messages.

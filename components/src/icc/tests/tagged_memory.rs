@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use warpweave_random::CounterRng;
 
+use warpweave_framework::Bundle;
+
 use super::*;
 
 /// Memory that orders requests as they arrive and answers in any order. It numbers lines by the

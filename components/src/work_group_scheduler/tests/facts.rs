@@ -22,7 +22,13 @@ impl Component for Talker {
         Next::Message
     }
 
-    fn facts(&self, _: &str, facts: &mut Facts) {
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+}
+
+impl Negotiate for Talker {
+    fn facts(&self, _: PortId, facts: &mut Facts) {
         if let Some(said) = self.facts {
             facts.publish(said);
         }

@@ -457,7 +457,9 @@ impl Elaboration {
             }));
         }
         for i in 0..self.instances.len() {
-            if let Err(problem) = self.instances[i].component.elaborated() {
+            if let Some(component) = self.instances[i].component.negotiation()
+                && let Err(problem) = component.elaborated()
+            {
                 self.unfit(i, problem);
             }
         }

@@ -1,6 +1,7 @@
 //! Delivery of facts along wires, and checks of exclusive claims.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use crate::channel::Direction;
 use crate::component::{Beside, Claim, Claims, Facts, Unfit};
@@ -77,11 +78,15 @@ impl Elaboration {
             if listeners.of(self.number(speaker)).is_empty() {
                 continue;
             }
+            let port = self.port(speaker).id;
             let NewInstance {
                 path, component, ..
-            } = &self.instances[speaker.0];
+            } = &mut self.instances[speaker.0];
+            let Some(component) = component.negotiation() else {
+                continue;
+            };
             let mut facts = Facts::new();
-            component.facts(&self.port(speaker).name, &mut facts);
+            component.facts(port, &mut facts);
             if facts.is_empty() {
                 continue;
             }
@@ -134,29 +139,33 @@ impl Elaboration {
         let NewInstance {
             component, ports, ..
         } = &mut self.instances[listener.0];
-        let learnt = component.learn(&ports.ports[listener.1].name, facts);
-        if let Err(problem) = learnt {
+        if let Some(component) = component.negotiation()
+            && let Err(problem) = component.learn(ports.ports[listener.1].id, facts)
+        {
             self.unfit(listener.0, problem);
         }
     }
 
     /// Forwards facts that have arrived at `listener` through the ports of its passage.
     fn pass_on(
-        &self,
+        &mut self,
         listener: PortAt,
         facts: &Facts,
         passed: &mut BTreeMap<Passage, Vec<Facts>>,
         under_way: &mut VecDeque<(PortAt, Facts)>,
     ) {
-        let component = &self.instances[listener.0].component;
         let arrived = self.port(listener);
+        let (id, direction) = (arrived.id, arrived.direction);
         // Most let nothing pass. Where facts go depends on the port alone.
         let mut nothing = Facts::new();
         let mut facts = facts.clone();
-        let Some(passage) = component.passage(&arrived.name, &mut facts) else {
+        let Some(component) = self.instances[listener.0].component.negotiation() else {
             return;
         };
-        let with_messages = arrived.direction == Direction::Input;
+        let Some(passage) = component.passage(id, &mut facts) else {
+            return;
+        };
+        let with_messages = direction == Direction::Input;
         let seen = (listener.0, passage, with_messages);
         let seen = passed.entry(seen).or_default();
         facts.withdraw_known(seen);
@@ -164,10 +173,13 @@ impl Elaboration {
             return;
         }
         seen.push(facts.clone());
-        let ports = &self.instances[listener.0].ports.ports;
-        for (number, port) in ports.iter().enumerate() {
-            let onward = port.direction != arrived.direction && self.is_wired((listener.0, number));
-            if onward && component.passage(&port.name, &mut nothing) == Some(passage) {
+        let ports = Arc::clone(&self.instances[listener.0].ports);
+        for (number, port) in ports.ports.iter().enumerate() {
+            if port.direction == direction || !self.is_wired((listener.0, number)) {
+                continue;
+            }
+            let component = self.instances[listener.0].component.negotiation();
+            if component.and_then(|c| c.passage(port.id, &mut nothing)) == Some(passage) {
                 under_way.push_back(((listener.0, number), facts.clone()));
             }
         }
@@ -176,9 +188,11 @@ impl Elaboration {
     /// Reports instances with conflicting exclusive claims, once for each pair.
     pub(super) fn check_claims(&mut self) {
         let mut spaces: BTreeMap<&str, Vec<(usize, Claim)>> = BTreeMap::new();
-        for (number, instance) in self.instances.iter().enumerate() {
+        for (number, instance) in self.instances.iter_mut().enumerate() {
             let mut claims = Claims::default();
-            instance.component.claims(&mut claims);
+            if let Some(component) = instance.component.negotiation() {
+                component.claims(&mut claims);
+            }
             for claim in claims.list {
                 spaces.entry(claim.space).or_default().push((number, claim));
             }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::channel::{Direction, Port, Ports};
+use crate::channel::{Direction, Port, PortId, Ports};
 use crate::component::Component;
 
 /// One port of a component, independent of the instance it belongs to.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PortShape {
+    pub(crate) id: PortId,
     pub(crate) name: Arc<str>,
     pub(crate) direction: Direction,
     pub(crate) message: (TypeId, &'static str),
@@ -23,6 +24,7 @@ pub(crate) struct PortShape {
 impl PortShape {
     fn of(port: &Port<'_>) -> Self {
         Self {
+            id: port.id,
             name: port.name.into(),
             direction: port.port.direction(),
             message: port.port.message_type(),

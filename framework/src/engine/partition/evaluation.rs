@@ -15,7 +15,11 @@ pub(super) fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32
     let blocked = slot.shown.as_mut().map_or(Blocked::AsBefore, |shown| {
         shown.update(
             changed,
-            |contents| component.contents(contents),
+            |contents| {
+                if let Some(component) = component.inspection() {
+                    component.contents(contents);
+                }
+            },
             |probe| sink.record(at, probe),
         )
     });

@@ -84,9 +84,9 @@ impl DeadlockReport {
                 edges.push((number, peer(number, &port), Some(port), what));
             }
             let mut lines = Vec::new();
-            simulation
-                .component(number)
-                .waits(&mut Waits { lines: &mut lines });
+            if let Some(component) = simulation.component(number).inspection() {
+                component.waits(&mut Waits { lines: &mut lines });
+            }
             for wait in lines {
                 let whom = wait.port.as_deref().and_then(|p| peer(number, p));
                 edges.push((number, whom, wait.port, wait.what));

@@ -37,7 +37,11 @@ impl Simulation {
     /// [`crate::Contents::level`].
     pub fn levels(&self, number: u32) -> Vec<(&'static str, u64)> {
         let slot = self.slot(number as usize);
-        levels(|contents| slot.component.contents(contents))
+        levels(|contents| {
+            if let Some(component) = slot.component.inspection() {
+                component.contents(contents);
+            }
+        })
     }
 
     /// Returns every signal and FIFO of the event world that has a waveform.

@@ -1,12 +1,15 @@
 //! Functional accesses along the wires of a system, see
-//! [`Component::untimed`](crate::Component::untimed).
+//! [`Functional::untimed`](crate::Functional::untimed).
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::component::{Onward, Parcel, PortName};
+use crate::channel::{PortId, PortName};
+use crate::component::{Onward, Parcel};
 use crate::engine::simulation::Simulation;
 
 /// A functional access reached a component that does not support it, or no component.
@@ -27,17 +30,16 @@ pub struct UntimedError {
 #[derive(Clone, Copy)]
 struct End {
     instance: u32,
-    /// Index of the port's name in [`UntimedWires::names`].
-    name: u32,
-    number: u32,
+    port: PortId,
 }
+
+/// Wires that begin at a field of ports, by the number of the entry.
+type Field = (PortName, PortName, Vec<Option<End>>);
 
 /// The wires of a system by sending port, and the functional accesses in transit over them.
 pub struct UntimedWires {
-    /// Names of ports, without their numbers in brackets.
-    names: Vec<String>,
-    /// Wires by instance, by name of the sending port and by its number.
-    wires: Vec<Vec<(u32, Vec<Option<End>>)>>,
+    /// Wires by instance and by field of the sending port.
+    wires: Vec<Vec<Field>>,
     /// Messages to be delivered; the last element is next.
     waiting: Vec<(End, Parcel)>,
     /// Messages to be delivered once `waiting` is empty; the first element is next.
@@ -46,33 +48,39 @@ pub struct UntimedWires {
 
 impl UntimedWires {
     /// Collects the wires of this system.
-    pub fn of(simulation: &Simulation) -> Self {
-        let mut wires = Self {
-            names: Vec::new(),
-            wires: vec![Vec::new(); simulation.instances.len()],
-            waiting: Vec::new(),
-            later: VecDeque::new(),
-        };
-        for channel in &simulation.channels {
-            let (from, from_number) = wires.place_of(&channel.from.1);
-            let (name, number) = wires.place_of(&channel.to.1);
-            let ports = &mut wires.wires[channel.from.0 as usize];
-            let at = ports.iter().position(|(known, _)| *known == from);
-            let at = at.unwrap_or_else(|| {
-                ports.push((from, Vec::new()));
-                ports.len() - 1
-            });
-            let ends = &mut ports[at].1;
-            if ends.len() <= from_number as usize {
-                ends.resize(from_number as usize + 1, None);
-            }
-            ends[from_number as usize] = Some(End {
-                instance: channel.to.0,
-                name,
-                number,
+    pub fn of(simulation: &mut Simulation) -> Self {
+        let mut ids = FxHashMap::default();
+        for instance in 0..simulation.instances.len() {
+            simulation.visit_ports(instance, &mut |port| {
+                ids.insert((instance as u32, Arc::<str>::from(port.name)), port.id);
             });
         }
-        wires
+        let mut wires: Vec<Vec<Field>> = vec![Vec::new(); simulation.instances.len()];
+        for channel in &simulation.channels {
+            let ends = (ids.get(&channel.from), ids.get(&channel.to));
+            let (Some(from), Some(&port)) = ends else {
+                continue;
+            };
+            let fields = &mut wires[channel.from.0 as usize];
+            let at = fields
+                .iter()
+                .position(|(name, member, _)| from.is(*name, *member));
+            let at = at.unwrap_or_else(|| {
+                fields.push((from.name, from.member, Vec::new()));
+                fields.len() - 1
+            });
+            let (ends, number) = (&mut fields[at].2, from.index() as usize);
+            if ends.len() <= number {
+                ends.resize(number + 1, None);
+            }
+            let instance = channel.to.0;
+            ends[number] = Some(End { instance, port });
+        }
+        Self {
+            wires,
+            waiting: Vec::new(),
+            later: VecDeque::new(),
+        }
     }
 
     /// Sends a message from instance `from` through a port, and delivers all messages that follow
@@ -85,21 +93,20 @@ impl UntimedWires {
         &mut self,
         simulation: &mut Simulation,
         from: usize,
-        (name, number): (&'static str, u32),
+        port: impl Into<PortId>,
         message: T,
     ) -> Result<(), UntimedError> {
         let mut onward = Onward::default();
-        onward.send(name, number, message);
+        onward.send(port, message);
         self.deliver_later(simulation, from as u32, &mut onward)?;
         while let Some((to, mut parcel)) = self.waiting.pop().or_else(|| self.later.pop_front()) {
-            let port = PortName {
-                name: &self.names[to.name as usize],
-                number: to.number,
-            };
             let component = simulation.component_mut(to.instance as usize);
-            let taken = component.untimed(port, &mut *parcel, &mut onward);
+            let taken = match component.functional() {
+                Some(component) => component.untimed(to.port, &mut *parcel, &mut onward),
+                None => Err("its kind does not support functional accesses".to_owned()),
+            };
             if let Err(problem) = taken {
-                let refused = error(simulation, to.instance, port.name, problem);
+                let refused = error(simulation, to.instance, to.port, problem);
                 self.forget();
                 return Err(refused);
             }
@@ -118,17 +125,14 @@ impl UntimedWires {
         from: u32,
         onward: &mut Onward,
     ) -> Result<(), UntimedError> {
-        for (name, number, parcel) in onward.sent.drain(..).rev() {
-            let name = onward.names[name as usize];
-            let ports = self.wires[from as usize].iter();
-            let mut ports = ports.filter(|(known, _)| self.names[*known as usize] == name);
-            let end = ports
-                .next()
-                .and_then(|(_, ends)| ends.get(number as usize).copied().flatten());
+        for (port, parcel) in onward.sent.drain(..).rev() {
+            let mut fields = self.wires[from as usize].iter();
+            let field = fields.find(|(name, member, _)| port.is(*name, *member));
+            let end = field.and_then(|(.., ends)| *ends.get(port.index() as usize)?);
             let Some(end) = end else {
                 self.forget();
                 let problem = "no wire begins there".to_owned();
-                return Err(error(simulation, from, name, problem));
+                return Err(error(simulation, from, port, problem));
             };
             self.waiting.push((end, parcel));
         }
@@ -139,25 +143,14 @@ impl UntimedWires {
         self.waiting.clear();
         self.later.clear();
     }
-
-    /// Returns the index of a port's name and the number of the port.
-    fn place_of(&mut self, full: &str) -> (u32, u32) {
-        let (name, number) = PortName::split(full);
-        let place = self.names.iter().position(|known| *known == name);
-        let place = place.unwrap_or_else(|| {
-            self.names.push(name);
-            self.names.len() - 1
-        });
-        (place as u32, number)
-    }
 }
 
-fn error(simulation: &Simulation, instance: u32, port: &str, problem: String) -> UntimedError {
+fn error(simulation: &Simulation, instance: u32, port: PortId, problem: String) -> UntimedError {
     let instance = &simulation.instances[instance as usize];
     UntimedError {
         instance: instance.path.to_string(),
         kind: instance.kind.to_string(),
-        port: port.to_owned(),
+        port: port.to_string(),
         problem,
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::host_driver::HostDriver;
-use warpweave_components::launch::KernelLaunch;
+use warpweave_components::launch::{KernelLaunch, LaunchMaster};
 use warpweave_components::launch_plan::{LaunchMode, LaunchPlan};
 use warpweave_framework::{Kind as _, Simulation, Tick, UntimedError, UntimedWires};
 use warpweave_params::Diagnostic;
@@ -158,7 +158,12 @@ impl RegionRun {
         for launch in self.plan.waiting() {
             for kernel in self.choice.family_of(launch.kernel) {
                 let launch = KernelLaunch { kernel, ..launch };
-                wires.send(simulation, *host, ("gmu.launch", 0), launch)?;
+                wires.send(
+                    simulation,
+                    *host,
+                    HostDriver::GMU.member(LaunchMaster::LAUNCH),
+                    launch,
+                )?;
             }
         }
         self.plan.replayed();

@@ -12,7 +12,7 @@ mod queue;
 mod reorder_queue;
 
 use warpweave_framework::{
-    Contents, Context, Cycle, Facts, Ports, State, Stateful, Statistics, Waits,
+    Contents, Context, Cycle, Facts, PortId, PortName, Ports, State, Stateful, Statistics, Waits,
 };
 use warpweave_trace::{Lanes, Program, Record, Space};
 
@@ -60,8 +60,8 @@ pub(crate) struct CompletedLoad {
 struct Names {
     /// The port, and the field of the specification.
     path: &'static str,
-    request: &'static str,
-    response: &'static str,
+    request: PortId,
+    response: PortId,
     control: &'static str,
     line_bytes: &'static str,
     /// Loads that take it.
@@ -76,8 +76,8 @@ struct Names {
 
 const CONSTANTS: Names = Names {
     path: "constants",
-    request: "constants.request",
-    response: "constants.response",
+    request: PortName::new("constants").member(MemMaster::REQUEST),
+    response: PortName::new("constants").member(MemMaster::RESPONSE),
     control: "constants_control",
     line_bytes: "constants.line_bytes",
     loads: "loads from constant and argument memory",
@@ -103,8 +103,8 @@ const CONSTANTS: Names = Names {
 
 const TEXTURES: Names = Names {
     path: "textures",
-    request: "textures.request",
-    response: "textures.response",
+    request: PortName::new("textures").member(MemMaster::REQUEST),
+    response: PortName::new("textures").member(MemMaster::RESPONSE),
     control: "textures_control",
     line_bytes: "textures.line_bytes",
     loads: "reads of textures",
@@ -169,7 +169,7 @@ impl ReadonlyPorts {
         }
     }
 
-    pub(crate) fn facts(&self, port: &str, facts: &mut Facts) {
+    pub(crate) fn facts(&self, port: PortId, facts: &mut Facts) {
         for own in &self.0 {
             if port == own.names.request
                 && let Some(queue) = &own.queue
@@ -273,7 +273,7 @@ impl ReadonlyPorts {
         access: MemoryAccess,
         load: Load<'_>,
         out: &mut Vec<Transaction>,
-    ) -> Option<&'static str> {
+    ) -> Option<PortId> {
         let space = load.record.space;
         let taken = self.0.iter().find_map(|port| {
             let queue = port.queue.as_deref()?;

@@ -1,0 +1,50 @@
+//! Functional accesses, which change the contents of a system without any cycle passing.
+
+use std::any::Any;
+
+use crate::channel::PortId;
+
+/// A component that supports functional accesses.
+///
+/// [`Component::functional`](super::Component::functional) offers it to the engine.
+pub trait Functional {
+    /// Receives a functional-access message from the wire at `port`. Between two cycles, contents
+    /// change as if the message and all its consequences had happened, such as accesses that bring
+    /// lines into a cache. Statistics do not count it and there is no reply. Messages for other
+    /// components are sent with `onward`.
+    ///
+    /// # Errors
+    /// Returns an error if the component accepts no such messages.
+    fn untimed(
+        &mut self,
+        port: PortId,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String>;
+}
+
+/// An owned message in transit, of any type.
+pub(crate) type Parcel = Box<dyn Any + Send>;
+
+/// Messages that a component sends on when it receives a functional access
+/// ([`Functional::untimed`](Functional::untimed)). All consequences of one message are
+/// complete before the next is delivered.
+#[derive(Default)]
+pub struct Onward {
+    /// Ports and messages, in the order of sending.
+    pub(crate) sent: Vec<(PortId, Parcel)>,
+    pub(crate) again: Option<Parcel>,
+}
+
+impl Onward {
+    /// Sends a message through a port.
+    pub fn send<T: Any + Send>(&mut self, port: impl Into<PortId>, message: T) {
+        self.sent.push((port.into(), Box::new(message)));
+    }
+
+    /// Delivers the message again to the component at the same port, once nothing else is left to
+    /// deliver. Several such messages are delivered in turn. For work in interleaved pieces.
+    pub fn again<T: Any + Send>(&mut self, message: T) {
+        self.again = Some(Box::new(message));
+    }
+}
