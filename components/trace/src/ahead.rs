@@ -10,46 +10,18 @@
 //! while too many bytes of streams are unread. It continues if the simulation waits for a missing
 //! stream, which avoids a deadlock.
 
-use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::encoding::PADDING;
-use crate::spill::{SpilledStream, unreadable};
-use crate::window::Windows;
-use crate::{KernelTrace, WavefrontCounts};
+use crate::arrivals::{Arrivals, FlowControl};
+use crate::kernel::{Data, Launch};
+use crate::{Code, KernelTrace, TraceError};
 
 /// Coordinates the emulation of a program that runs ahead of its simulation.
 #[derive(Debug)]
 pub struct Ahead {
-    state: Mutex<State>,
-    changed: Condvar,
-    /// Maximum number of stream bytes kept in memory.
-    window: u64,
-}
-
-/// Maximum lead of the emulation, as a multiple of the bytes kept in memory.
-const FURTHEST: u64 = 8;
-
-#[derive(Debug, Default)]
-struct State {
-    /// True once the program has more stream bytes than the window, so that the simulation begins.
-    begun: bool,
-    /// True once no more streams will arrive.
-    ended: bool,
-    /// True once the simulation reads no more streams.
-    released: bool,
-    /// Stream bytes of the launches that ended before the simulation began.
-    kept: u64,
+    flow: Arc<FlowControl>,
     /// Launches whose emulation ended before the simulation began.
-    finished: Vec<Arc<KernelTrace>>,
-    /// Number of stream bytes held in memory.
-    held: u64,
-    /// Number of stream bytes that no reader has begun.
-    unread: u64,
-    /// True while the emulation is paused because too many bytes are unread.
-    is_full: bool,
-    /// Number of missing streams that readers are waiting for.
-    wanted: u32,
+    finished: Mutex<Vec<Arc<KernelTrace>>>,
 }
 
 impl Ahead {
@@ -57,259 +29,58 @@ impl Ahead {
     /// eight times that. A program that fits in memory is emulated to its end first.
     pub fn of(window: u64) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            window,
+            flow: Arc::new(FlowControl::new(window)),
+            finished: Mutex::default(),
         })
+    }
+
+    /// Creates a launch whose streams arrive while others are being simulated.
+    ///
+    /// # Errors
+    /// Same as [`KernelWriter::new`](crate::KernelWriter::new).
+    pub fn launch(
+        &self,
+        code: Arc<Code>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_local_bytes: u32,
+        arguments: Vec<u8>,
+    ) -> Result<KernelTrace, TraceError> {
+        let launch = Launch::new(code, grid, block, dynamic_local_bytes, arguments)?;
+        let streams = usize::try_from(launch.wavefronts()).unwrap_or(usize::MAX);
+        let arrivals = Arc::new(Arrivals::new(&self.flow, streams));
+        Ok(launch.with_data(Vec::new(), Data::Arriving(arrivals)))
     }
 
     /// Waits until the simulation can begin and returns the launches emulated before. Returns
     /// `None` if the emulation has ended.
     pub fn begun(&self) -> Option<Vec<Arc<KernelTrace>>> {
-        let mut state = self.locked();
+        let mut state = self.flow.locked();
         while !state.begun && !state.ended {
-            state = self.wait(state);
+            state = self.flow.wait(state);
         }
-        state.begun.then(|| state.finished.clone())
+        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        state.begun.then(|| finished.clone())
     }
 
     /// Records that the emulation of a launch has ended.
     pub fn finished(&self, launch: &Arc<KernelTrace>) {
-        let mut state = self.locked();
+        let mut state = self.flow.locked();
         if !state.begun {
             state.kept += launch.stream_bytes();
-            state.finished.push(Arc::clone(launch));
+            let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+            finished.push(Arc::clone(launch));
         }
     }
 
     /// Records that the emulation has ended, successfully or not. Missing streams will not arrive.
     pub fn end(&self) {
-        self.locked().ended = true;
-        self.changed.notify_all();
+        self.flow.announce(|state| state.ended = true);
     }
 
     /// Records that no more streams are read. The emulation continues to its end without keeping
     /// any.
     pub fn release(&self) {
-        self.locked().released = true;
-        self.changed.notify_all();
-    }
-
-    /// True if streams must be handed over, given the stream bytes of the launch being emulated.
-    pub(crate) fn has_begun(&self, bytes: u64) -> bool {
-        let mut state = self.locked();
-        if !state.begun && state.kept + bytes > self.window {
-            state.begun = true;
-            self.changed.notify_all();
-        }
-        state.begun
-    }
-
-    fn locked(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        let state = self.changed.wait(state);
-        state.unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Storage of a stream that has arrived.
-#[derive(Debug)]
-pub(crate) enum StreamStorage {
-    /// In memory, including the padding after the end.
-    Memory(Vec<u8>),
-    /// In a temporary file, read through a window.
-    Spilled(SpilledStream, Windows),
-}
-
-/// State of a stream that arrives while others are simulated.
-#[derive(Debug, Default)]
-pub(crate) enum Arrival {
-    /// The stream has not arrived yet.
-    #[default]
-    Expected,
-    /// The stream has not arrived, and a reader waits for it.
-    Wanted,
-    /// The stream has arrived and can be read.
-    Here {
-        bytes: StreamStorage,
-        length: u64,
-        counts: WavefrontCounts,
-        /// True once a reader has begun the stream.
-        begun: bool,
-    },
-    /// The stream was read to its end, or is not needed.
-    Gone {
-        length: u64,
-        counts: WavefrontCounts,
-    },
-}
-
-/// Streams of a launch that is simulated while it is emulated, indexed by number.
-#[derive(Debug)]
-pub(crate) struct Arrivals {
-    ahead: Arc<Ahead>,
-    streams: usize,
-    slots: OnceLock<Box<[Mutex<Arrival>]>>,
-    totals: Mutex<Totals>,
-    /// Reason why a stream could not be read.
-    failure: OnceLock<String>,
-}
-
-/// Totals over the streams that have arrived.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) streams: usize,
-    pub(crate) bytes: u64,
-    pub(crate) counts: WavefrontCounts,
-}
-
-impl Arrivals {
-    pub(crate) fn new(ahead: &Arc<Ahead>, streams: usize) -> Self {
-        Self {
-            ahead: Arc::clone(ahead),
-            streams,
-            slots: OnceLock::new(),
-            totals: Mutex::default(),
-            failure: OnceLock::new(),
-        }
-    }
-
-    pub(crate) fn ahead(&self) -> &Ahead {
-        &self.ahead
-    }
-
-    /// Locks a stream. The holder must not take another lock of this launch.
-    pub(crate) fn slot(&self, stream: u32) -> MutexGuard<'_, Arrival> {
-        let slots = self
-            .slots
-            .get_or_init(|| (0..self.streams).map(|_| Mutex::default()).collect());
-        let slot = slots[stream as usize].lock();
-        slot.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn totals(&self) -> Totals {
-        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until a stream of `length` bytes may be handed over. Returns true if it may stay in
-    /// memory.
-    pub(crate) fn has_room(&self, length: u64) -> bool {
-        let mut state = self.ahead.locked();
-        while !state.released && state.wanted == 0 && state.is_full {
-            state = self.ahead.wait(state);
-        }
-        state.released || state.held + length <= self.ahead.window
-    }
-
-    /// Hands over a stream. Returns true if it had not arrived before.
-    pub(crate) fn arrive(
-        &self,
-        stream: u32,
-        counts: WavefrontCounts,
-        (bytes, length): (StreamStorage, u64),
-    ) -> bool {
-        let mut state = self.ahead.locked();
-        let mut slot = self.slot(stream);
-        let wanted = match *slot {
-            Arrival::Expected => false,
-            Arrival::Wanted => true,
-            Arrival::Here { .. } | Arrival::Gone { .. } => return false,
-        };
-        if state.released || length == 0 {
-            // A later reader finds an empty stream.
-            *slot = Arrival::Gone { length: 0, counts };
-        } else {
-            if matches!(bytes, StreamStorage::Memory(_)) {
-                state.held += length;
-            }
-            state.unread += length;
-            *slot = Arrival::Here {
-                bytes,
-                length,
-                counts,
-                begun: false,
-            };
-        }
-        drop(slot);
-        state.is_full |= state.unread >= self.ahead.window.saturating_mul(FURTHEST);
-        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        totals.streams += 1;
-        totals.bytes += length;
-        totals.counts += counts;
-        drop(totals);
-        if wanted {
-            state.wanted -= 1;
-            self.ahead.changed.notify_all();
-        }
-        true
-    }
-
-    /// Records that this number of bytes in memory was dropped.
-    pub(crate) fn dropped(&self, bytes: u64) {
-        self.ahead.locked().held -= bytes;
-    }
-
-    /// Records that a stream could not be read from the temporary file.
-    pub(crate) fn failed(&self, error: &io::Error) {
-        self.failure.get_or_init(|| unreadable(error));
-    }
-
-    /// Returns the reason why a stream was cut short.
-    pub(crate) fn failure(&self) -> Option<&str> {
-        self.failure.get().map(String::as_str)
-    }
-
-    /// Waits until a stream has arrived and marks it as begun. Returns at once if it will never
-    /// arrive.
-    ///
-    /// # Panics
-    /// Panics if the stream was already read to its end.
-    pub(crate) fn begin(&self, stream: u32) {
-        let mut state = self.ahead.locked();
-        loop {
-            let mut slot = self.slot(stream);
-            match &mut *slot {
-                Arrival::Here { begun: true, .. } | Arrival::Gone { length: 0, .. } => return,
-                Arrival::Here { begun, length, .. } => {
-                    *begun = true;
-                    state.unread -= *length;
-                    // Not at once, or the emulation would begin and stop again with every stream.
-                    if state.is_full && state.unread <= self.ahead.window * (FURTHEST / 2) {
-                        state.is_full = false;
-                        self.ahead.changed.notify_all();
-                    }
-                    return;
-                }
-                Arrival::Gone { .. } => read_again(stream),
-                Arrival::Expected | Arrival::Wanted if state.ended || state.released => return,
-                Arrival::Expected => {
-                    *slot = Arrival::Wanted;
-                    state.wanted += 1;
-                    self.ahead.changed.notify_all();
-                }
-                Arrival::Wanted => {}
-            }
-            drop(slot);
-            state = self.ahead.wait(state);
-        }
-    }
-}
-
-/// Panics, because a plain run does not keep streams that were already simulated.
-#[cold]
-pub(crate) fn read_again(stream: u32) -> ! {
-    panic!("stream {stream} of a launch was read to its end and dropped, and is read again")
-}
-
-impl StreamStorage {
-    /// Pads the bytes of a stream and keeps them in memory.
-    pub(crate) fn padded(mut bytes: Vec<u8>) -> Self {
-        bytes.reserve_exact(PADDING);
-        bytes.extend_from_slice(&[0; PADDING]);
-        bytes.shrink_to_fit();
-        Self::Memory(bytes)
+        self.flow.announce(|state| state.released = true);
     }
 }

@@ -2,15 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ahead::{Arrival, StreamStorage, read_again};
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
     SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, unzigzag,
 };
-use crate::kernel::Data;
 use crate::shape::active;
-use crate::window::{Window, Windows};
-use crate::{KernelTrace, LANES, Lanes, Record, Shape, Space};
+use crate::{LANES, Lanes, Record, Shape, Space};
 
 /// Read position in one wavefront's stream: 64 bytes, cheap to copy for look-ahead and stored in
 /// snapshots.
@@ -23,7 +20,7 @@ pub struct Cursor {
     /// Byte offset of the next token in the stream.
     pub(crate) position: u64,
     /// Linear number of the wavefront in the launch.
-    stream: u32,
+    pub(crate) stream: u32,
     /// Index of the instruction after the last record's.
     pub(crate) pc: u32,
     /// Number of records left in the current run.
@@ -58,52 +55,15 @@ impl Cursor {
         }
     }
 
-    /// Returns the wavefront's next record, or `None` after the last. Lane addresses of a memory
-    /// record go to `lanes`. Other records set its shape to [`Shape::None`].
+    /// Returns the same state at another byte offset.
     #[inline]
-    pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
-        if self.run == 0 {
-            return self.next_in_stream(kernel, lanes);
-        }
-        self.run -= 1;
-        Some(self.plain(lanes))
-    }
-
-    /// Like [`Cursor::next`], but reads into an existing record with its lanes, overwriting it.
-    /// Returns false after the last record. `kernel` is called only when needed, because most
-    /// records need no kernel lookup.
-    #[inline(always)]
-    pub fn advance<'a>(
-        &mut self,
-        kernel: impl FnOnce() -> &'a KernelTrace,
-        record: &mut Record,
-        lanes: &mut Lanes,
-    ) -> bool {
-        if self.run == 0 {
-            let next = self.next_in_stream(kernel(), lanes);
-            return next.map(|next| *record = next).is_some();
-        }
-        self.run -= 1;
-        *record = self.plain(lanes);
-        true
-    }
-
-    /// Reads the next record from the stream.
-    #[inline(never)]
-    fn next_in_stream(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
-        match kernel.data() {
-            Data::Memory(data) => {
-                let (start, length) = kernel.extent(self.stream)?;
-                let data = data.get(start as usize..)?;
-                self.next_token(data, length, lanes)
-            }
-            _ => self.next_elsewhere(kernel, lanes),
-        }
+    pub(crate) fn moved_to(self, position: u64) -> Self {
+        Self { position, ..self }
     }
 
     /// Returns the record of a non-memory instruction at the next pc.
     #[inline(always)]
-    fn plain(&mut self, lanes: &mut Lanes) -> Record {
+    pub(crate) fn plain(&mut self, lanes: &mut Lanes) -> Record {
         let pc = self.pc;
         self.pc = pc.wrapping_add(1);
         lanes.shape = Shape::None;
@@ -142,97 +102,6 @@ impl Cursor {
             }
             if self.control(window) {
                 return Some(self.plain(lanes));
-            }
-        }
-        None
-    }
-
-    /// Like [`Self::next_token`], for a stream that is not stored in one block with the others.
-    #[cold]
-    #[inline(never)]
-    fn next_elsewhere(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
-        let stream = self.stream;
-        match kernel.data() {
-            Data::Memory(_) => None,
-            Data::StoredStreams(filed) => {
-                let extent = kernel.extent(stream)?;
-                let load = |position| filed.load(stream, extent, position);
-                self.next_within(&mut filed.of(stream), extent.1, load, lanes)
-            }
-            Data::Arriving(arrivals) => {
-                let mut slot = arrivals.slot(stream);
-                match &mut *slot {
-                    // The emulation failed, or the streams are no longer needed.
-                    Arrival::Expected | Arrival::Wanted => None,
-                    Arrival::Gone { length, .. } if self.position >= *length => None,
-                    Arrival::Gone { .. } => read_again(stream),
-                    Arrival::Here {
-                        bytes,
-                        length,
-                        counts,
-                        ..
-                    } => {
-                        let (length, counts) = (*length, *counts);
-                        let in_memory = matches!(bytes, StreamStorage::Memory(_));
-                        let record = match bytes {
-                            StreamStorage::Memory(bytes) => self.next_token(bytes, length, lanes),
-                            StreamStorage::Spilled(stream, windows) => {
-                                let load = |position| {
-                                    let window = stream.window(position);
-                                    window.inspect_err(|error| arrivals.failed(error)).ok()
-                                };
-                                self.next_within(windows, length, load, lanes)
-                            }
-                        };
-                        if self.position >= length {
-                            *slot = Arrival::Gone { length, counts };
-                            drop(slot);
-                            if in_memory {
-                                arrivals.dropped(length);
-                            }
-                        }
-                        record
-                    }
-                }
-            }
-        }
-    }
-
-    /// Like [`Self::next_token`], for a stream of `length` bytes that is read through a window.
-    fn next_within(
-        &mut self,
-        windows: &mut Windows,
-        length: u64,
-        load: impl Fn(u64) -> Option<Window> + Copy,
-        lanes: &mut Lanes,
-    ) -> Option<Record> {
-        while self.position < length {
-            let Some(window) = windows.at(self.position, load) else {
-                return self.fail();
-            };
-            let Window {
-                first,
-                end,
-                bytes,
-                from,
-            } = window;
-            let mut here = Self {
-                position: self.position - *first,
-                ..*self
-            };
-            let record = here.next_token(&bytes[*from..], *end - *first, lanes);
-            if here.position == u64::MAX {
-                return self.fail();
-            }
-            *self = Self {
-                position: *first + here.position,
-                ..here
-            };
-            if self.position >= length {
-                windows.leave(self.position);
-            }
-            if record.is_some() {
-                return record;
             }
         }
         None
@@ -415,7 +284,7 @@ impl Cursor {
 
     /// Ends a malformed stream. Checked traces contain none; see [`Self::is_malformed`].
     #[cold]
-    fn fail(&mut self) -> Option<Record> {
+    pub(crate) fn fail(&mut self) -> Option<Record> {
         self.run = 0;
         self.position = u64::MAX;
         None

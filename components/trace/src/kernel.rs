@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ahead::{Ahead, Arrival, Arrivals};
-use crate::window::{Source, StoredStreams};
-use crate::{Code, Cursor, LANES, StreamWriter, TraceError, check, encoding};
+use crate::arrivals::{Arrival, Arrivals};
+use crate::stored_streams::{Source, StoredStreams};
+use crate::{Code, Cursor, LANES, StreamWriter, TraceError, WavefrontCounts, check, encoding};
 
 /// Everything one launch of a kernel executed, independent of timing. Immutable and shared by
 /// [`Arc`].
@@ -64,22 +64,6 @@ impl StreamEntry {
 
     pub(crate) fn counts(&self) -> WavefrontCounts {
         self.counts
-    }
-}
-
-/// Number of instructions executed by one wavefront, work-group or kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WavefrontCounts {
-    /// Wavefront instructions. The parts of a split access count once.
-    pub instructions: u64,
-    /// Sum of active lanes over all instructions.
-    pub thread_instructions: u64,
-}
-
-impl std::ops::AddAssign for WavefrontCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.instructions += other.instructions;
-        self.thread_instructions += other.thread_instructions;
     }
 }
 
@@ -159,7 +143,7 @@ impl KernelTrace {
     }
 
     /// Returns the counts of one wavefront, or zero for a stream that has not arrived yet
-    /// ([`Ahead`]).
+    /// ([`Ahead`](crate::Ahead)).
     ///
     /// # Panics
     /// Panics if the launch has no such work-group or wavefront.
@@ -226,24 +210,6 @@ impl KernelTrace {
             Data::Arriving(arrivals) => arrivals.failure(),
             Data::Memory(_) => None,
         }
-    }
-
-    /// Creates a launch whose streams arrive while others are being simulated.
-    ///
-    /// # Errors
-    /// Same as [`KernelWriter::new`](crate::KernelWriter::new).
-    pub fn arriving(
-        code: Arc<Code>,
-        grid: [u32; 3],
-        block: [u32; 3],
-        dynamic_local_bytes: u32,
-        arguments: Vec<u8>,
-        ahead: &Arc<Ahead>,
-    ) -> Result<Self, TraceError> {
-        let launch = Launch::new(code, grid, block, dynamic_local_bytes, arguments)?;
-        let streams = usize::try_from(launch.wavefronts()).unwrap_or(usize::MAX);
-        let arrivals = Arc::new(Arrivals::new(ahead, streams));
-        Ok(launch.with_data(Vec::new(), Data::Arriving(arrivals)))
     }
 
     /// Returns the offset of a stream in its storage and its length in bytes.

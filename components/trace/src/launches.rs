@@ -1,6 +1,6 @@
 //! Look-up of device-side kernel launches by the record that launched them.
 
-use crate::{KernelTrace, Parent, Program};
+use crate::{KernelTrace, Parent};
 
 /// A child kernel launched by one lane of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct LaunchGraph {
 
 impl LaunchGraph {
     /// Builds the graph from the parents of all kernels, in order of launch number. A parent with a
-    /// number not below its kernel's is ignored for the depth, and [`Program::check`] rejects it.
+    /// number not below its kernel's is ignored for the depth, and [`Program::check`](crate::Program::check) rejects it.
     pub fn of(parents: impl IntoIterator<Item = Option<Parent>>) -> Self {
         let mut graph = Self::default();
         for (kernel, parent) in (0..).zip(parents) {
@@ -108,13 +108,6 @@ impl LaunchGraph {
             .children
             .partition_point(|child| order(&child.parent).is_le());
         &self.children[first..end]
-    }
-}
-
-impl Program {
-    /// Builds the graph of its device-side launches.
-    pub fn launch_graph(&self) -> LaunchGraph {
-        LaunchGraph::of(self.kernels.iter().map(|kernel| kernel.parent))
     }
 }
 

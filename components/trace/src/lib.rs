@@ -44,8 +44,10 @@
 //! ```
 
 mod ahead;
+mod arrivals;
 mod check;
 mod code;
+mod counts;
 mod cursor;
 mod encoding;
 mod error;
@@ -57,8 +59,10 @@ mod list;
 mod program;
 mod record;
 mod recorded;
+mod replay;
 mod shape;
 mod spill;
+mod stored_streams;
 mod stream;
 mod summary;
 mod vectors;
@@ -69,10 +73,11 @@ pub use ahead::Ahead;
 pub use code::{
     CacheOperator, Class, Code, Hints, Instruction, Operand, ReadPath, RegisterSet, Space,
 };
+pub use counts::WavefrontCounts;
 pub use cursor::Cursor;
 pub use error::TraceError;
 pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
-pub use kernel::{Attribute, KernelTrace, Parent, WavefrontCounts};
+pub use kernel::{Attribute, KernelTrace, Parent};
 pub use launches::{Child, LaunchGraph};
 pub use list::Places;
 pub use program::{

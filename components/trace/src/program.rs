@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::launches::check_parents;
+use crate::launches::{LaunchGraph, check_parents};
 use crate::{KernelTrace, TraceError};
 
 /// Trace of a program's host commands and kernels.
@@ -134,6 +134,11 @@ impl Program {
             commands: self.commands.clone(),
             front_end: self.front_end.clone(),
         }
+    }
+
+    /// Builds the graph of its device-side launches.
+    pub fn launch_graph(&self) -> LaunchGraph {
+        LaunchGraph::of(self.kernels.iter().map(|kernel| kernel.parent))
     }
 }
 

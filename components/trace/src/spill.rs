@@ -14,13 +14,10 @@ use warpweave_files::OutputError;
 
 use crate::TraceError;
 use crate::encoding::PADDING;
-use crate::window::Window;
+use crate::window::{TOKEN_MAX, Window};
 
 /// Total stream bytes at which a launch starts spilling.
 pub(crate) const SPILLS_FROM: u64 = 256 << 20;
-
-/// Bytes at the end of a window in which no token begins. The longest token is shorter.
-pub(crate) const TOKEN_MAX: u64 = 512;
 
 /// Bytes read from the file at a time.
 const BLOCK: u64 = 2 << 10;

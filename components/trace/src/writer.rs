@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use warpweave_files::{Charge, Ledger};
 
-use crate::ahead::{Arrivals, StreamStorage};
+use crate::arrivals::{Arrivals, StreamStorage};
 use crate::encoding::PADDING;
 use crate::kernel::{Data, Launch, StreamEntry};
 use crate::spill::{Part, SPILLS_FROM, SpillWriter};
-use crate::window::{Source, Windows};
+use crate::stored_streams::Source;
+use crate::window::Windows;
 use crate::{Attribute, Code, KernelTrace, Parent, StreamWriter, TraceError, WavefrontCounts};
 
 /// Memory overhead of a stream in addition to its records, in bytes.
@@ -93,7 +94,7 @@ impl KernelWriter {
         self
     }
 
-    /// Connects this launch to one created by [`KernelTrace::arriving`], to which its streams are
+    /// Connects this launch to one created by [`Ahead::launch`](crate::Ahead::launch), to which its streams are
     /// handed over. This happens only if the program has so many streams that its simulation begins
     /// before its emulation ends.
     pub fn ahead_as(mut self, foreseen: &KernelTrace) -> Self {
@@ -229,7 +230,7 @@ impl KernelWriter {
         let Some(arrivals) = &self.arrivals else {
             return Ok(false);
         };
-        if !arrivals.ahead().has_begun(self.bytes) {
+        if !arrivals.flow().has_begun(self.bytes) {
             return Ok(false);
         }
         let data = std::mem::take(&mut self.data);

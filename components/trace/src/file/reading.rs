@@ -12,7 +12,7 @@ use crate::kernel::{Data, Launch, StreamEntry};
 use crate::launches::check_parent;
 use crate::program::{ProgramHead, check_commands};
 use crate::recorded::{Recorded, RecordedFile};
-use crate::window::Source;
+use crate::stored_streams::Source;
 use crate::{Code, ContentHash, KernelTrace, Parent, Program, TraceError, WavefrontCounts, check};
 
 /// Maximum total size of streams, in bytes, for a file to be held in memory.

@@ -11,7 +11,9 @@ use crate::model::{Plain, code, read, stream};
 /// Creates a launch of one-wavefront work-groups whose streams are not written yet.
 fn foreseen(work_groups: usize, ahead: &Arc<Ahead>) -> KernelTrace {
     let grid = [work_groups as u32, 1, 1];
-    KernelTrace::arriving(code(), grid, [32, 1, 1], 0, Vec::new(), ahead).unwrap()
+    ahead
+        .launch(code(), grid, [32, 1, 1], 0, Vec::new())
+        .unwrap()
 }
 
 /// Writes the streams in this order, and spills parts of those larger than `spilling_from`.

@@ -213,7 +213,7 @@ pub fn foresee(
     kernel: &str,
     config: LaunchConfig<'_>,
     options: &EmulationOptions,
-    ahead: &Arc<Ahead>,
+    ahead: &Ahead,
 ) -> Result<KernelTrace, EmulationError> {
     let kernel = module.kernel(kernel)?;
     let arguments = arguments(kernel, config.args)?;
@@ -221,9 +221,7 @@ pub fn foresee(
     let code = Arc::clone(kernel.code());
     let local = config.dynamic_local_bytes;
     let (grid, block) = (config.grid, config.block);
-    Ok(KernelTrace::arriving(
-        code, grid, block, local, arguments, ahead,
-    )?)
+    Ok(ahead.launch(code, grid, block, local, arguments)?)
 }
 
 /// Executes a kernel like [`launch`], together with its child kernels, numbered from `numbers` on.
