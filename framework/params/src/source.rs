@@ -1,10 +1,7 @@
 //! Source texts, positions and spans in them.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
-
-use crate::{Diagnostic, Files};
 
 /// Longest text accepted, in bytes: a description file is written by hand.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
@@ -66,15 +63,6 @@ impl Source {
             source.quoted = at;
         }
         source
-    }
-
-    /// Reads a file into a source text.
-    ///
-    /// # Errors
-    /// Returns an error if it is not a regular file, cannot be read, is not UTF-8, or is too long.
-    /// The message names the path.
-    pub fn read(path: &Path) -> Result<Arc<Self>, Diagnostic> {
-        Files::default().description(path, &[])
     }
 
     /// Returns the name that messages show for this source.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use warpweave_framework::SpecError;
-use warpweave_params::{Diagnostics, Node, Source, from_named, from_node, parse};
+use warpweave_params::{Diagnostics, Files, Node, Source, from_named, from_node, parse};
 
 use crate::StandaloneError;
 
@@ -19,7 +19,8 @@ impl Description {
     /// # Errors
     /// Returns an error if it cannot be read or is not a description.
     pub(crate) fn read(path: &Path) -> Result<Self, StandaloneError> {
-        Self::of(&Source::read(path).map_err(Diagnostics::from)?)
+        let source = Files::default().description(path, &[]);
+        Self::of(&source.map_err(Diagnostics::from)?)
     }
 
     /// Parses a description from text.

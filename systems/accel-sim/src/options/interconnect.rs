@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use warpweave_params::{Diagnostic, Source, name_hint};
+use warpweave_params::{Diagnostic, Files, Source, name_hint};
 
 use super::fragment::Fragment;
 use super::option_values::OptionValues;
@@ -125,7 +125,7 @@ impl Router {
             }
             return Ok((Self::fermi(flit_bytes), false));
         };
-        let described = Described::read(&Source::read(&path)?)?;
+        let described = Described::read(&Files::default().description(&path, &[])?)?;
         let other = described.otherwise();
         notes.extend(
             other.map(|field| format!("{FILE} {}: {field} is not modelled", name.in_a_line())),

@@ -28,7 +28,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use warpweave_params::{Diagnostics, Source, printable};
+use warpweave_params::{Diagnostics, Files, printable};
 
 use machine::Machine;
 use option_values::OptionValues;
@@ -44,7 +44,7 @@ pub fn system_of(files: &[PathBuf]) -> Result<String, Diagnostics> {
     let mut problems = Diagnostics::new();
     let mut given = OptionValues::default();
     for file in files {
-        match Source::read(file) {
+        match Files::default().description(file, &[]) {
             Ok(source) => given.read(&source, &mut problems),
             Err(problem) => problems.push(problem),
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use warpweave_params::Source;
+use warpweave_params::Files;
 use warpweave_trace::HostCommand;
 
 use super::{execute, folder, read};
@@ -11,7 +11,9 @@ use crate::host_program::{
 };
 
 pub(super) fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
-    let source = Source::read(&folder().join(file)).unwrap();
+    let source = Files::default()
+        .description(&folder().join(file), &[])
+        .unwrap();
     read(&source, sets).unwrap_or_else(|problems| panic!("{problems}"))
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use warpweave_components::dram::{GddrSpec, Mapping};
 use warpweave_framework::SpecError;
-use warpweave_params::{Diagnostics, Source};
+use warpweave_params::{Diagnostics, Files, Source};
 
 use crate::table::shown;
 use crate::{Description, StandaloneError};
@@ -76,7 +76,9 @@ pub fn load(preset: &str) -> Result<Setup, StandaloneError> {
         (Source::new(format!("preset {name}"), *text), Some(*clock))
     } else if Path::new(preset).extension().is_some_and(|e| e == "ron") {
         (
-            Source::read(Path::new(preset)).map_err(Diagnostics::from)?,
+            Files::default()
+                .description(Path::new(preset), &[])
+                .map_err(Diagnostics::from)?,
             None,
         )
     } else {
