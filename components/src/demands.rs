@@ -39,8 +39,8 @@ pub struct BufferDemand {
 }
 
 impl Demands {
-    /// Fails if a unit does not provide the resources that are needed: so many bytes of private memory for
-    /// each thread, which lie at the addresses `private`.
+    /// Fails if a unit that offers `offered` bytes of private memory per thread, at the addresses
+    /// `private`, cannot meet the demands.
     pub(crate) fn fit(&self, offered: u32, private: &Range<u64>) -> Result<(), Unfit> {
         let neediest = self
             .kernels
