@@ -18,7 +18,6 @@ mod footprint;
 mod lines;
 mod ratio;
 mod relation;
-mod saved;
 mod stack;
 
 pub use self::analysis::{Analysis, Found, Linked, Options, Shares};

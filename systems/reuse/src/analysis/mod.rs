@@ -1,15 +1,17 @@
 //! Reuse analysis: takes accesses one by one and returns all reuse statistics.
 
+mod saved;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use warpweave_trace::Parent;
 
+use self::saved::Saved;
 use crate::chains::Links;
 use crate::distance::Distances;
 use crate::footprint::Footprint;
 use crate::ratio::{Member, compare_all};
 use crate::relation::Relation;
-use crate::saved::Saved;
 use crate::{Chains, Level, LruStack, Ratios, Unit};
 
 /// Parameters of a reuse analysis, such as the cache sizes it assumes.

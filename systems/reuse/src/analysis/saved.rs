@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use warpweave_trace::Parent;
 
-use crate::analysis::Analysis;
-use crate::{Distances, LruStack, Options, Unit};
+use super::{Analysis, Options};
+use crate::{Distances, LruStack, Unit};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Saved {
