@@ -143,7 +143,7 @@ fn machine(scenario: &Path, sets: &[&str]) -> Machine {
     let sets: Vec<_> = sets.iter().map(|s| (*s).to_owned()).collect();
     let scenario = Scenario::load(scenario, &sets).unwrap_or_else(|p| panic!("{p}"));
     let program = scenario.emulate().unwrap().program;
-    let machine = scenario.machine(&standard_registry(), &program);
+    let machine = Machine::of(&scenario, &standard_registry(), &program);
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use warpweave_framework::{EngineOptions, Order};
-use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
+use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
@@ -103,8 +103,7 @@ fn simulated(system: &str, workload: &str, sets: &[&str], options: EngineOptions
     let scenario = Scenario::load(Path::new(&bench.path("test.ron")), &sets)
         .unwrap_or_else(|problems| panic!("{problems}"));
     let program = scenario.emulate().unwrap().program;
-    let mut machine = scenario
-        .machine(&standard_registry(), &program)
+    let mut machine = Machine::of(&scenario, &standard_registry(), &program)
         .unwrap_or_else(|problems| panic!("{problems}"));
     machine.set_options(options);
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {})

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_framework::{EngineOptions, Order};
-use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
+use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
@@ -67,7 +67,7 @@ fn scenario(workload: &str, sets: &[&str]) -> Scenario {
 fn simulated(workload: &str, sets: &[&str], options: EngineOptions) -> Simulated {
     let scenario = scenario(workload, sets);
     let executed = scenario.emulate().unwrap();
-    let machine = scenario.machine(&standard_registry(), &executed.program);
+    let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     machine.set_options(options);
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {})
@@ -116,7 +116,7 @@ fn checkers_on_every_wire_find_nothing_wrong_with_launches_from_the_device() {
     let mut scenario = scenario("quicksort", POLICIES[4]);
     scenario.checks = true;
     let executed = scenario.emulate().unwrap();
-    let machine = scenario.machine(&standard_registry(), &executed.program);
+    let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     let run = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
     assert_eq!(run.status, Status::Done);

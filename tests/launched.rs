@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use warpweave_systems::{Scenario, Status, standard_registry};
+use warpweave_systems::{Machine, Scenario, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
@@ -180,7 +180,7 @@ fn quicksort_launches_24_deep_and_is_sorted() {
     assert_eq!(executed.refused_launches, 0);
     // The host's, and those of 24 launches below one another.
     assert_eq!(executed.program.launch_graph().widths().len(), 25);
-    let machine = scenario.machine(&standard_registry(), &executed.program);
+    let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
     assert_eq!(simulated.status, Status::Done);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
+use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
@@ -111,7 +111,7 @@ fn run(units: u32, steps: &[Step], sets: &[&str]) -> Simulated {
     let scenario = Scenario::load(&bench.path("program.ron"), &sets);
     let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
     let executed = scenario.emulate().unwrap();
-    let machine = scenario.machine(&standard_registry(), &executed.program);
+    let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     let run = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
     assert_eq!(run.status, Status::Done);

@@ -6,10 +6,13 @@
 //!                      └──────► machine ◄───────┘ ──► simulate ──► Simulated ──► report
 //! ```
 
+mod address;
 pub mod conform;
+mod digits;
 mod elaboration;
 pub mod energy;
 pub mod host_program;
+mod limits;
 pub mod profile;
 mod registry;
 pub mod report;
@@ -17,15 +20,14 @@ mod run;
 mod scenario;
 mod taps;
 
-pub use elaboration::address::any_index;
+pub use address::any_index;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
+pub use limits::Limits;
 pub use registry::standard_registry;
 pub use run::{
     EmulationAhead, Estimate, Interval, KernelResult, LazyMeasured, Machine,
     MachineCheckpointError, Measured, Part, Progress, ReadLog, ReadLogError, RegionResult,
     Simulated, StateLog, Status, Threads, empty_environment,
 };
-pub use scenario::{
-    AppliedOverride, Identity, Limits, Measure, Outside, Region, Scenario, Variation,
-};
+pub use scenario::{AppliedOverride, Identity, Measure, Outside, Region, Scenario, Variation};
 pub use taps::{StartLogError, TapSpec};

@@ -15,7 +15,7 @@ use warpweave_framework::{
     Stateful, Statistics, TimeWeighted,
 };
 use warpweave_systems::report::{Host, Report};
-use warpweave_systems::{Scenario, Simulated, Status, standard_registry};
+use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
 use warpweave_trace::Program;
 
 /// Compute unit that issues an instruction of the oldest work-group in every cycle, without memory
@@ -187,8 +187,7 @@ fn run(sets: &[&str]) -> Simulated {
     let mut registry = standard_registry();
     registry.register::<Sequencer>();
     let executed = scenario.emulate().expect("it can be emulated");
-    let mut machine = scenario
-        .machine(&registry, &executed.program)
+    let mut machine = Machine::of(&scenario, &registry, &executed.program)
         .unwrap_or_else(|problems| panic!("{problems}"));
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {})
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use warpweave_files::Budget;
 use warpweave_framework::{Registry, Simulation};
 use warpweave_params::printable;
-use warpweave_systems::Scenario;
+use warpweave_systems::{Machine, Scenario};
 
 use crate::outcome::{CommandResult, diagnostics_to_stderr, to_stdout};
 
@@ -38,7 +38,7 @@ pub(crate) fn check(
         quiet,
     } = options;
     let scenario = Scenario::load_within(path, sets, budget)?;
-    let mut machine = scenario.check(registry)?;
+    let mut machine = Machine::without_program(&scenario, registry)?;
     let system = machine.system();
     for warnings in [scenario.warnings(), &system.warnings] {
         if !warnings.is_empty() && !quiet {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use warpweave_files::Budget;
 
-use crate::cli::{ReportFormat, RunArguments};
+use crate::arguments::{ReportFormat, RunArguments};
 use crate::outcome::{CommandResult, Failure, diagnostics_to_stderr, to_stdout};
 use crate::progress::Bar;
 

@@ -156,7 +156,7 @@ impl Recorded {
             let problem = "the program is no longer the one that was run: its files have changed";
             return Err(bad(&self.folder, MANIFEST, &problem));
         }
-        Ok(scenario.machine(registry, &program)?)
+        Ok(Machine::of(&scenario, registry, &program)?)
     }
 
     /// Runs up to `cycle` and compares with the recorded hashes along the way.

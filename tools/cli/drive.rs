@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use warpweave_files::{OVER_BUDGET_HINT, numbered};
 use warpweave_systems::{Machine, MachineCheckpointError, StateLog, Status};
 
-use crate::cli::CheckpointArguments;
+use crate::arguments::CheckpointArguments;
 use crate::outcome::{Failure, to_stderr};
 
 /// Number of core cycles between two checks of signals and progress.

@@ -25,7 +25,7 @@ use warpweave_experiments::{
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
 
-use crate::cli::program_name;
+use crate::arguments::program_name;
 use crate::host::now;
 use crate::outcome::{CommandResult, Failure, INTERRUPTED, to_stderr, to_stdout};
 
@@ -165,8 +165,8 @@ pub(crate) fn experiment(
             named.map(|named| Published::read(&experiment.place_of(named), study, budget));
         let published = published.transpose()?;
         let report = report::write(study, &series, &provenance, published.as_ref());
-        folder.write_report(&report)?;
-        to_stdout(&study.to_text())?;
+        report.write_to(&folder)?;
+        to_stdout(&report::text(study))?;
     }
     let code = making.code(&runs);
     let as_expected = study.as_ref().is_none_or(Study::is_as_expected);

@@ -8,6 +8,7 @@
 
 mod accesses;
 mod analyze;
+mod arguments;
 mod bench;
 mod check;
 mod check_program;
@@ -19,6 +20,7 @@ mod diff;
 mod drive;
 mod emulation;
 mod experiment;
+mod fields;
 mod host;
 mod list;
 mod memory;

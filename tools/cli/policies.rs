@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use warpweave_framework::{PolicyEntry, Registry};
 use warpweave_params::{Diagnostic, name_hint};
 
-use crate::describe::{fields_in_words, indented};
+use crate::fields::{fields_in_words, indented};
 use crate::stub;
 
 /// Lists every role with its policies.

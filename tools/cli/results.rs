@@ -9,7 +9,7 @@ use warpweave_systems::report::{Host, Report, SCHEMA_VERSION};
 use warpweave_systems::{Machine, Scenario, StateLog};
 use warpweave_trace::Program;
 
-use crate::cli::program_name;
+use crate::arguments::program_name;
 use crate::outcome::Failure;
 
 /// File that marks a folder as holding finished results. It is written last.
@@ -189,7 +189,7 @@ mod tests {
         );
         let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
         let executed = scenario.emulate().unwrap();
-        let machine = scenario.machine(&standard_registry(), &executed.program);
+        let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
         let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
         let mut log = StateLog::new(500);
         let status = machine.advance(1000, &Arc::new(AtomicBool::new(false)));

@@ -17,8 +17,8 @@ use warpweave_systems::host_program::{EmulationProgress, Executed, HostProgram, 
 use warpweave_systems::report::{Host, Report, chooses_nothing};
 use warpweave_systems::{Machine, Scenario, StartLogError, Status, TapSpec};
 
+use crate::arguments::{ReportFormat, RunArguments};
 use crate::check_program::check_program;
-use crate::cli::{ReportFormat, RunArguments};
 use crate::drive::Drive;
 use crate::emulation::{Emulation, emulate};
 use crate::host::{Stopwatch, peak_rss_bytes};
@@ -117,7 +117,7 @@ impl Job<'_> {
             _ => Ok(()),
         };
         bar.phase("building the system");
-        let mut machine = match scenario.machine(registry, &program) {
+        let mut machine = match Machine::of(&scenario, registry, &program) {
             Ok(machine) => machine,
             // The program comes first, whichever fails earlier.
             Err(problems) => return emulation.finish(0.0).and(Err(problems.into())),

@@ -7,7 +7,7 @@ use warpweave_framework::{Environment, Registry};
 use warpweave_params::Diagnostic;
 use warpweave_standalone::{Own, StandaloneError, cache, dram, noc};
 
-use crate::cli::Format;
+use crate::arguments::Format;
 use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 
 /// Component to compare with reference data.

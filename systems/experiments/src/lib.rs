@@ -9,6 +9,7 @@
 //!
 //! `scale` measures the memory footprint of programs, from their traces, for the report.
 
+mod csv;
 pub mod file;
 pub mod judge;
 pub mod metric;
@@ -23,8 +24,10 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+pub use self::csv::csv_line;
+pub use self::model::{ClaimRow, FailureCounts, MetricValue};
 pub use self::plan::{MachineStatistics, Plan, PlannedRun};
 pub use self::read::{Baseline, Experiment, find, find_level, level_name};
-pub use self::run::{FailureCounts, MachineError, RunEvent, Runner};
-pub use self::store::{ClaimRow, Collection, Folder, MetricValue, SeriesError, csv_line};
+pub use self::run::{MachineError, RunEvent, Runner};
+pub use self::store::{Collection, Folder, SeriesError};
 pub use self::sweep::SweepAxis;

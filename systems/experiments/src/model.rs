@@ -95,6 +95,43 @@ pub enum Outcome {
 /// Outcomes of all runs of an experiment.
 pub type Runs = BTreeMap<RunId, Outcome>;
 
+/// Runs without a stored result, by index, with the reason.
+pub type FailureCounts = BTreeMap<usize, String>;
+
+/// Value of a metric; `None` if undefined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricValue {
+    pub metric: String,
+    /// Value of the metric; `None` if undefined.
+    pub value: Option<f64>,
+    pub unit: String,
+}
+
+/// Claim as stored in the database. Numbers that it does not have are `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClaimRow {
+    /// Name of the claim, written as a sentence.
+    pub name: String,
+    /// Kind of claim: `finding` or `identity`.
+    pub kind: String,
+    /// Verdict in the words of the report.
+    pub verdict: String,
+    /// Median of the paired differences, in the unit shown.
+    pub median: Option<f64>,
+    /// Lower end of the 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval.
+    pub high: Option<f64>,
+    /// Minimum effect for the claim to hold.
+    pub margin: Option<f64>,
+    /// Half-width of the interval of the baseline under perturbations alone.
+    pub resolution: Option<f64>,
+    /// Verdict on the claim for the control.
+    pub control_verdict: Option<String>,
+    /// Verdict recorded for earlier runs, if any.
+    pub expected: Option<String>,
+}
+
 /// Series of runs under one fixed state of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {

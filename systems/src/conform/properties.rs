@@ -106,7 +106,7 @@ impl<'a> TrialRun<'a> {
     }
 
     fn machine(&self, options: EngineOptions) -> Result<Machine, Diagnostics> {
-        let mut machine = self.scenario.machine(self.registry, &self.program)?;
+        let mut machine = Machine::of(&self.scenario, self.registry, &self.program)?;
         machine.set_options(options);
         Ok(machine)
     }

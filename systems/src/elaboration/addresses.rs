@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warpweave_framework::PortList;
 
-use super::address::Pattern;
+use crate::address::Pattern;
 
 /// Set of all addresses that a wire can name, in declaration order.
 #[derive(Default)]

@@ -6,12 +6,11 @@
 //!                                       overrides.rs            +--------wires.rs---> channels
 //! ```
 //!
-//! `address.rs` parses addresses of parts and ports, and `addresses.rs` lists those that exist.
+//! `addresses.rs` lists the addresses of parts and ports that exist.
 //! `presets.rs` applies presets, `repetition.rs` shares work between repetitions of a part, and
 //! `resolved.rs` describes the system as built. Errors of the framework, which knows no files, get
 //! their places in the file here.
 
-pub(crate) mod address;
 mod addresses;
 mod overrides;
 mod parts;
@@ -42,7 +41,7 @@ use self::resolved::ResolvedPart;
 pub use self::resolved::ResolvedSystem;
 use self::scope::{Names, ScopePath};
 use self::system_file::SystemFile;
-use crate::scenario::Limits;
+use crate::limits::Limits;
 
 /// Maximum number of problems reported for one location of a description.
 const PROBLEMS_AT_A_PLACE: usize = 2;

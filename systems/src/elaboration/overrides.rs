@@ -5,8 +5,8 @@ use std::sync::Arc;
 use warpweave_params::{Diagnostic, Diagnostics, MissingField, Node, Override, Span, nearest};
 
 use super::Elaborator;
-use super::address::field_path_of;
 use super::scope::Names;
+use crate::address::field_path_of;
 
 /// An override of one field of one or more instances.
 pub(crate) struct InstanceOverride {

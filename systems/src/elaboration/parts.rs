@@ -8,7 +8,6 @@ use warpweave_params::{
     nested_too_deep,
 };
 
-use super::address::{Pattern, field_path_of};
 use super::presets::as_struct;
 use super::repetition::{Description, PartMemory, Template};
 use super::resolved::ResolvedPart;
@@ -16,6 +15,7 @@ use super::scope::{Names, ScopePath};
 use super::sizes::repetitions;
 use super::system_file::{Scope, SystemFile};
 use super::{Elaborator, take_field};
+use crate::address::{Pattern, field_path_of};
 
 /// Names that overrides use for something other than an instance.
 const RESERVED: [&str; 10] = [

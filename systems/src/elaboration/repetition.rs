@@ -9,9 +9,9 @@ use std::sync::Arc;
 use warpweave_framework::{Built, Environment, Origin, PortList, Registry, Specification};
 use warpweave_params::{Diagnostics, Env, Field, Kind, Node, Struct, names_in};
 
-use super::address::Pattern;
 use super::scope::Names;
 use super::system_file::{Scope, WireSpec};
+use crate::address::Pattern;
 
 /// Cached state of a scope: of the system, or of a module across its instances.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_params::{Diagnostic, Env, NESTING_MAX, Node, Placed, eval_index};
 
 use super::Elaborator;
-use super::address::Pattern;
 use super::system_file::Scope;
+use crate::address::Pattern;
 
 /// Returns the number of repetitions for these index variables.
 pub(super) fn repetitions(used: &BTreeSet<String>, counts: &[(&str, i64)]) -> u64 {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use warpweave_framework::{Link, Origin};
 use warpweave_params::{Node, Placed, from_node, nearest};
 
-use super::address::{Pattern, is_within};
 use super::repetition::{ExpansionCache, WireMemory, WireTerms};
 use super::scope::{Names, ScopePath};
 use super::sizes::repetitions;
 use super::system_file::WireSpec;
 use super::{Elaborator, take_field};
+use crate::address::{Pattern, is_within};
 
 /// Bytes charged for a wire, besides its messages.
 const WIRE_BYTES: u64 = 1 << 10;

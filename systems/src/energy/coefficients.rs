@@ -10,7 +10,7 @@ use warpweave_params::{
 };
 
 use super::quantity::{Joules, Range, Watts};
-use crate::elaboration::address::{Pattern, any_index};
+use crate::address::{Pattern, any_index};
 
 /// Energy coefficients of a machine, from a coefficient file.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::elaboration::address::any_index;
+use crate::address::any_index;
 use crate::energy::EnergyReport;
 
 /// Writes the totals, then a line per component.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warpweave_components::roles;
 use warpweave_framework::{InstanceStatistics, Label, Statistic, Value};
 
-use crate::elaboration::address::any_index;
+use crate::address::any_index;
 
 /// Optional name prefix of issue-slot statistics.
 const SLOTS: &str = "slots_";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warpweave_framework::{Combination, InstanceStatistics, Statistic, Value};
 
-use crate::elaboration::address::any_index;
+use crate::address::any_index;
 
 /// Instances of one kind whose paths are equal except for their indices.
 pub(super) struct Group {

@@ -14,8 +14,6 @@ mod rows;
 mod select;
 mod text;
 
-pub(crate) use self::text::grouped;
-
 use serde::Serialize;
 
 pub use self::compare::{Comparison, Side};

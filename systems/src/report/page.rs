@@ -10,7 +10,8 @@ use super::evidence::{self, BarSegment, Shared, Slots, quotient};
 use super::limit::limit;
 use super::paint::{Colour, TextStyle, WIDTH, bar, columns, cut};
 use super::rows::{KernelRow, kernel_rows};
-use super::text::{grouped, seconds};
+use super::text::seconds;
+use crate::digits::grouped;
 use crate::run::{Part, RegionResult, Status};
 
 /// Width in columns of the names on the left.

@@ -10,6 +10,7 @@ use super::evidence::Slots;
 use super::groups::{Combined, Group, Total, group};
 use super::rows::kernel_rows;
 use super::{Host, Report};
+use crate::digits::grouped;
 use crate::run::KernelResult;
 
 impl Report {
@@ -256,19 +257,6 @@ pub(super) fn write_total(out: &mut String, total: &Total, several: bool) -> fmt
     }
 }
 
-/// Formats a number with digits grouped in threes.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 pub(super) fn seconds(s: f64) -> String {
     match s {
         s if s >= 1.0 => format!("{s:.6} s"),
@@ -280,13 +268,6 @@ pub(super) fn seconds(s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_come_in_groups_of_three() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1 234 567");
-    }
 
     #[test]
     fn times_are_written_in_a_fitting_unit() {

@@ -27,31 +27,29 @@ pub struct EmulationAhead {
     foreseen: StaticLaunches,
 }
 
-impl Scenario {
-    /// Returns the emulation of a program whose launches do not depend on values computed by
+impl EmulationAhead {
+    /// Returns the emulation of a scenario's program whose launches do not depend on values computed by
     /// kernels. Returns `None` for other programs and for traces. It is also `None` if all streams
     /// are needed before simulation: to choose a region, or to compute a reuse profile.
-    pub fn emulation_ahead(&self) -> Option<EmulationAhead> {
-        self.emulation_ahead_of(WINDOW)
+    pub fn of(scenario: &Scenario) -> Option<Self> {
+        Self::with_window(scenario, WINDOW)
     }
 
-    /// Like [`Scenario::emulation_ahead`], with a limit on the bytes of streams in memory.
-    fn emulation_ahead_of(&self, window: u64) -> Option<EmulationAhead> {
-        let Work::Workload(program) = &self.work else {
+    /// Like [`EmulationAhead::of`], with a limit on the bytes of streams in memory.
+    fn with_window(scenario: &Scenario, window: u64) -> Option<Self> {
+        let Work::Workload(program) = &scenario.work else {
             return None;
         };
-        if self.region.is_some() || self.profile.is_some() {
+        if scenario.region.is_some() || scenario.profile.is_some() {
             return None;
         }
-        Some(EmulationAhead {
+        Some(Self {
             program: Arc::clone(program),
-            emulation: self.emulation,
-            foreseen: program.foresee(&self.emulation, window)?,
+            emulation: scenario.emulation,
+            foreseen: program.foresee(&scenario.emulation, window)?,
         })
     }
-}
 
-impl EmulationAhead {
     /// Emulates the program, and waits for the simulation if it is too far ahead.
     ///
     /// # Errors

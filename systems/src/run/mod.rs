@@ -47,10 +47,9 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{
-    EmulationProgress, Examined, ExecuteError, Executed, HostProgram, Listener, ProgramDemands,
-};
-use crate::scenario::{Limits, Measure, Scenario};
+use crate::host_program::ProgramDemands;
+use crate::limits::Limits;
+use crate::scenario::{Measure, Scenario};
 use crate::taps::{StartLogError, TapSpec, Taps};
 
 /// Core cycles between two progress updates.
@@ -113,167 +112,6 @@ fn takes_launches(program: &Program, system: &ElaboratedSystem) -> Result<(), Di
     ))
 }
 
-impl Scenario {
-    /// Runs the program functionally, or reads a recorded trace.
-    ///
-    /// # Errors
-    /// Fails if the program cannot be run (bad accesses, endless loops, missing inputs), or if a
-    /// trace is damaged.
-    pub fn emulate(&self) -> Result<Executed, ExecuteError> {
-        self.emulate_watched(&EmulationProgress::default())
-    }
-
-    /// Like [`Scenario::emulate`], and also updates `progress` during the emulation.
-    ///
-    /// # Errors
-    /// Fails like [`Scenario::emulate`].
-    pub fn emulate_watched(&self, progress: &EmulationProgress) -> Result<Executed, ExecuteError> {
-        self.work.execute(&self.emulation, progress)
-    }
-
-    /// Runs the program functionally and checks the behaviour of its kernels.
-    ///
-    /// # Errors
-    /// Fails if the description asks for something impossible, or for a trace, which contains no
-    /// values.
-    pub fn examine(&self) -> Result<Examined, ExecuteError> {
-        self.work.examine(&self.emulation)
-    }
-
-    /// Returns the program that is emulated; `None` for a trace.
-    pub fn program(&self) -> Option<&HostProgram> {
-        self.work.program()
-    }
-
-    /// Emulates the program and reports every device action of the host to `listener`.
-    ///
-    /// # Errors
-    /// Fails like [`Scenario::emulate`], and for a trace, which contains no values.
-    pub fn emulate_told(&self, listener: Listener<'_>) -> Result<Executed, ExecuteError> {
-        self.work.execute_told(&self.emulation, listener)
-    }
-
-    /// Returns warnings about copies the program may have forgotten.
-    pub fn warnings(&self) -> &Diagnostics {
-        self.work.warnings()
-    }
-
-    /// Builds the system and loads `program` on it.
-    ///
-    /// # Errors
-    /// Returns every problem of the system, each with its location.
-    pub fn machine(
-        &self,
-        registry: &Registry,
-        program: &Arc<Program>,
-    ) -> Result<Machine, Diagnostics> {
-        self.machine_of(registry, program, || crate::profile::compute(program))
-    }
-
-    /// Like [`Scenario::machine`], for many runs of one program. `profile` supplies its reuse
-    /// profile if the scenario asks for a computed one.
-    ///
-    /// # Errors
-    /// Fails like [`Scenario::machine`].
-    pub fn machine_of(
-        &self,
-        registry: &Registry,
-        program: &Arc<Program>,
-        profile: impl FnOnce() -> ReuseProfile,
-    ) -> Result<Machine, Diagnostics> {
-        let mut artefacts = Artefacts::of(Arc::clone(program));
-        if let Some(known) = &self.profile {
-            known.add_to(&mut artefacts, program, profile);
-        }
-        self.machine_with(registry, program, artefacts)
-    }
-
-    /// Like [`Scenario::machine`], with artefacts of program analyses for the policies that request
-    /// them.
-    ///
-    /// # Errors
-    /// Fails like [`Scenario::machine`], and if a policy's artefact is missing or belongs to
-    /// another program.
-    pub fn machine_with(
-        &self,
-        registry: &Registry,
-        program: &Arc<Program>,
-        artefacts: Artefacts,
-    ) -> Result<Machine, Diagnostics> {
-        let kernel_times = Arc::new(KernelTimes::default());
-        let region = self
-            .region
-            .as_ref()
-            .filter(|_| !program.commands.is_empty());
-        let region = region.map(|region| RegionRun::new(region, program));
-        let region = region.transpose()?;
-        let ledger = Ledger::new(&self.ledger.budget());
-        let environment = environment(self.seed, program, artefacts, &kernel_times);
-        let mut environment = environment.charged_to(&ledger);
-        let ProgramDemands { demands, places } = self.work.demands(program, &self.emulation);
-        environment.provide(Arc::new(demands));
-        if let Some(region) = &region {
-            environment.provide(Arc::clone(&region.plan));
-        }
-        let system = elaborate(
-            &self.system,
-            registry,
-            &environment,
-            &self.overrides,
-            &self.limits,
-            places,
-        )?;
-        takes_launches(program, &system)?;
-        if let Some(energy) = &self.energy {
-            energy.check(&system.simulation.statistics())?;
-        }
-        let mut machine = Machine {
-            system,
-            program: Arc::clone(program),
-            kernel_times,
-            limits: self.limits,
-            seed: self.seed,
-            energy: self.energy.clone(),
-            checks: Checks::new(),
-            threads: None,
-            division: DivisionPlan::default(),
-            measure: self.measure.clone(),
-            measurement: Arc::default(),
-            taps: Taps::default(),
-            tap_specs: self.taps.clone(),
-            region,
-            resumed: false,
-            ledger,
-        };
-        let period = machine.core_period();
-        let simulation = &mut machine.system.simulation;
-        if let Some(region) = &machine.region {
-            region.plan.set_stop_delay(simulation.stop_delay());
-        }
-        machine.taps = Taps::attach(&self.taps, simulation, period, &machine.program)?;
-        if self.measure.kernels {
-            machine.kernel_times.pause_at_kernels();
-        }
-        if self.checks {
-            machine.check_protocols();
-        }
-        Ok(machine)
-    }
-
-    /// Builds the system without a program, to check that it can be built.
-    ///
-    /// # Errors
-    /// Fails like [`Scenario::machine`].
-    pub fn check(&self, registry: &Registry) -> Result<Machine, Diagnostics> {
-        let program = Arc::new(Program::default());
-        let mut artefacts = Artefacts::of(Arc::clone(&program));
-        if self.profile.is_some() {
-            artefacts.add(program.hash(), ReuseProfile::default());
-        }
-        self.machine_with(registry, &program, artefacts)
-    }
-}
-
 /// Returns an environment for building a component without a program, for inspection.
 pub fn empty_environment() -> Environment {
     let program = Arc::new(Program::default());
@@ -297,6 +135,124 @@ fn environment(
 }
 
 impl Machine {
+    /// Builds the system of a scenario and loads `program` on it.
+    ///
+    /// # Errors
+    /// Returns every problem of the system, each with its location.
+    pub fn of(
+        scenario: &Scenario,
+        registry: &Registry,
+        program: &Arc<Program>,
+    ) -> Result<Self, Diagnostics> {
+        Self::with_profile(scenario, registry, program, || {
+            crate::profile::compute(program)
+        })
+    }
+
+    /// Like [`Machine::of`], for many runs of one program. `profile` supplies its reuse
+    /// profile if the scenario asks for a computed one.
+    ///
+    /// # Errors
+    /// Fails like [`Machine::of`].
+    pub fn with_profile(
+        scenario: &Scenario,
+        registry: &Registry,
+        program: &Arc<Program>,
+        profile: impl FnOnce() -> ReuseProfile,
+    ) -> Result<Self, Diagnostics> {
+        let mut artefacts = Artefacts::of(Arc::clone(program));
+        if let Some(known) = &scenario.profile {
+            known.add_to(&mut artefacts, program, profile);
+        }
+        Self::with_artefacts(scenario, registry, program, artefacts)
+    }
+
+    /// Like [`Machine::of`], with artefacts of program analyses for the policies that request
+    /// them.
+    ///
+    /// # Errors
+    /// Fails like [`Machine::of`], and if a policy's artefact is missing or belongs to
+    /// another program.
+    pub fn with_artefacts(
+        scenario: &Scenario,
+        registry: &Registry,
+        program: &Arc<Program>,
+        artefacts: Artefacts,
+    ) -> Result<Self, Diagnostics> {
+        let kernel_times = Arc::new(KernelTimes::default());
+        let region = scenario
+            .region
+            .as_ref()
+            .filter(|_| !program.commands.is_empty());
+        let region = region.map(|region| RegionRun::new(region, program));
+        let region = region.transpose()?;
+        let ledger = Ledger::new(&scenario.ledger.budget());
+        let environment = environment(scenario.seed, program, artefacts, &kernel_times);
+        let mut environment = environment.charged_to(&ledger);
+        let ProgramDemands { demands, places } =
+            scenario.work.demands(program, &scenario.emulation);
+        environment.provide(Arc::new(demands));
+        if let Some(region) = &region {
+            environment.provide(Arc::clone(&region.plan));
+        }
+        let system = elaborate(
+            &scenario.system,
+            registry,
+            &environment,
+            &scenario.overrides,
+            &scenario.limits,
+            places,
+        )?;
+        takes_launches(program, &system)?;
+        if let Some(energy) = &scenario.energy {
+            energy.check(&system.simulation.statistics())?;
+        }
+        let mut machine = Self {
+            system,
+            program: Arc::clone(program),
+            kernel_times,
+            limits: scenario.limits,
+            seed: scenario.seed,
+            energy: scenario.energy.clone(),
+            checks: Checks::new(),
+            threads: None,
+            division: DivisionPlan::default(),
+            measure: scenario.measure.clone(),
+            measurement: Arc::default(),
+            taps: Taps::default(),
+            tap_specs: scenario.taps.clone(),
+            region,
+            resumed: false,
+            ledger,
+        };
+        let period = machine.core_period();
+        let simulation = &mut machine.system.simulation;
+        if let Some(region) = &machine.region {
+            region.plan.set_stop_delay(simulation.stop_delay());
+        }
+        machine.taps = Taps::attach(&scenario.taps, simulation, period, &machine.program)?;
+        if scenario.measure.kernels {
+            machine.kernel_times.pause_at_kernels();
+        }
+        if scenario.checks {
+            machine.check_protocols();
+        }
+        Ok(machine)
+    }
+
+    /// Builds the system without a program, to check that it can be built.
+    ///
+    /// # Errors
+    /// Fails like [`Machine::of`].
+    pub fn without_program(scenario: &Scenario, registry: &Registry) -> Result<Self, Diagnostics> {
+        let program = Arc::new(Program::default());
+        let mut artefacts = Artefacts::of(Arc::clone(&program));
+        if scenario.profile.is_some() {
+            artefacts.add(program.hash(), ReuseProfile::default());
+        }
+        Self::with_artefacts(scenario, registry, &program, artefacts)
+    }
+
     /// Returns the elaborated system of the machine.
     pub fn system(&self) -> &ElaboratedSystem {
         &self.system

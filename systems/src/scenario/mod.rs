@@ -31,6 +31,7 @@
 //! simulate, and `work.rs` the program to run.
 
 mod composition;
+mod emulation;
 mod files;
 mod identity;
 mod measure;
@@ -46,8 +47,8 @@ use serde::Deserialize;
 use warpweave_files::{Budget, Ledger};
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Entries, Files, Kind, Node, Placed, Source, Struct, from_named,
-    out_of_range, parse, to_node, to_ron,
+    Diagnostic, Diagnostics, Entries, Files, Kind, Node, Placed, Source, Struct, from_named, parse,
+    to_node, to_ron,
 };
 
 use self::composition::compose;
@@ -65,6 +66,7 @@ use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
 use crate::energy::EnergyModel;
 use crate::host_program::{EmulationSpec, HostProgram};
+use crate::limits::{Limits, StatedLimits};
 use crate::taps::TapSpec;
 
 /// Scenario with its files read and individually checked.
@@ -130,75 +132,6 @@ pub struct Variation {
     pub workload: Option<Placed<PathBuf>>,
     /// Overrides with distinct paths and their locations; they are applied after those of the file.
     pub overrides: Vec<(Placed<String>, Node)>,
-}
-
-/// Limits on the size of a system and the length of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Maximum core cycles of a run; no limit if absent.
-    pub cycles: Option<u64>,
-    /// Core cycles without any progress, at least 1, after which the run counts as stuck; see
-    /// [`RunLimits::silence`](warpweave_framework::RunLimits::silence).
-    pub silent_cycles: u64,
-    /// Maximum number of parts in a system, including modules.
-    pub instances: u32,
-    /// Maximum number of wires in a system.
-    pub wires: u32,
-}
-
-/// Form of [`Limits`] in a scenario file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StatedLimits {
-    #[serde(default)]
-    cycles: Option<u64>,
-    #[serde(default = "StatedLimits::default_silence")]
-    silent_cycles: Placed<u64>,
-    #[serde(default = "StatedLimits::default_instances")]
-    instances: u32,
-    #[serde(default = "StatedLimits::default_wires")]
-    wires: u32,
-}
-
-impl StatedLimits {
-    fn default_silence() -> Placed<u64> {
-        1_000_000.into()
-    }
-
-    fn check(&self) -> Result<Limits, Diagnostic> {
-        let silent_cycles = self.silent_cycles.value;
-        if let Some(problem) = out_of_range(&silent_cycles, &(1..)) {
-            let error = self
-                .silent_cycles
-                .error(format!("silent_cycles: {problem}"));
-            return Err(error.hint("leave it out for the default of 1000000 core cycles"));
-        }
-        Ok(Limits {
-            cycles: self.cycles,
-            silent_cycles,
-            instances: self.instances,
-            wires: self.wires,
-        })
-    }
-
-    fn default_instances() -> u32 {
-        1 << 16
-    }
-
-    fn default_wires() -> u32 {
-        1 << 20
-    }
-}
-
-impl Default for StatedLimits {
-    fn default() -> Self {
-        Self {
-            cycles: None,
-            silent_cycles: Self::default_silence(),
-            instances: Self::default_instances(),
-            wires: Self::default_wires(),
-        }
-    }
 }
 
 /// Fields of a scenario file, as written.

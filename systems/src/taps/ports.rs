@@ -8,7 +8,7 @@ use warpweave_framework::{Simulation, TapError};
 use warpweave_params::{Diagnostic, Placed, nearest};
 
 use super::{Event, Point, TapRecord};
-use crate::elaboration::address::{Pattern, any_index};
+use crate::address::{Pattern, any_index};
 
 /// Port bundle of the memory protocol that matches a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use warpweave_systems::{Scenario, standard_registry};
+use warpweave_systems::{Machine, Scenario, standard_registry};
 
 use super::shared_rows::covers;
 use super::tables::{any_index, names, parameters, policies, reported_names, statistics};
@@ -211,8 +211,7 @@ fn whatever_a_run_reports_is_on_a_page() {
         fs::write(&path, text).expect("a temporary folder can be written");
         let scenario = Scenario::load(&path, sets).unwrap_or_else(|problems| panic!("{problems}"));
         let executed = scenario.emulate().unwrap_or_else(|error| panic!("{error}"));
-        let mut machine = scenario
-            .machine(&standard_registry(), &executed.program)
+        let mut machine = Machine::of(&scenario, &standard_registry(), &executed.program)
             .unwrap_or_else(|problems| panic!("{problems}"));
         let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
         for instance in simulated.statistics.iter() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_framework::{EngineOptions, Order};
-use warpweave_systems::{Simulated, Status, standard_registry};
+use warpweave_systems::{Machine, Simulated, Status, standard_registry};
 use warpweave_trace::Program;
 
 use super::harness::{
@@ -124,7 +124,7 @@ fn a_scheduler_without_its_wire_is_refused() {
     let wire = "\"cu.locality <-> l1.locality\"";
     let without = both().replacen(&format!("{wire}: (latency: 1)"), "", 1);
     let scenario = scenario_of_text(&without, "vector_add.ron", &[]);
-    let refused = scenario.machine(&standard_registry(), &thrashing());
+    let refused = Machine::of(&scenario, &standard_registry(), &thrashing());
     let problems = refused.map(|_| "built").expect_err("the wire is missing");
     let problems = problems.to_string();
     assert!(

@@ -134,8 +134,7 @@ fn a_system_in_which_nobody_takes_launches_refuses_the_program() {
         &["workload.n=500"],
     );
     let program = scenario.emulate().unwrap().program;
-    let refused = scenario
-        .machine(&standard_registry(), &program)
+    let refused = Machine::of(&scenario, &standard_registry(), &program)
         .err()
         .unwrap()
         .to_string();

@@ -2,7 +2,7 @@
 
 use warpweave_framework::EngineOptions;
 use warpweave_systems::energy::EnergyReport;
-use warpweave_systems::{Simulated, standard_registry};
+use warpweave_systems::{Machine, Simulated, standard_registry};
 
 use super::harness::{run_with, scenario, scenarios};
 
@@ -72,7 +72,7 @@ fn energies_are_the_statistics_times_the_coefficients() {
 #[test]
 fn coefficients_of_another_machine_are_refused_before_the_run() {
     let scenario = scenario("systems/tiny.ron", "vector_add.ron", &[&coefficients()]);
-    let problems = scenario.check(&standard_registry()).err();
+    let problems = Machine::without_program(&scenario, &standard_registry()).err();
     let text = problems.expect("tiny has no clusters").to_string();
     let file = std::fs::read_to_string(scenarios().join("energy/clustered60.ron"));
     let file = file.expect("the repository has the file");

@@ -49,7 +49,7 @@ fn emulate(workload: &str) -> Arc<Program> {
 }
 
 fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
-    let machine = scenario.machine(&standard_registry(), program);
+    let machine = Machine::of(&scenario, &standard_registry(), program);
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
@@ -249,7 +249,7 @@ fn mistakes_that_show_when_the_program_is_known_have_their_place() {
     let program = emulate("hotspot");
     let refusal = |set: &str| {
         let scenario = scenario("hotspot", &[set]);
-        let refused = scenario.machine(&standard_registry(), &program).err();
+        let refused = Machine::of(&scenario, &standard_registry(), &program).err();
         refused.unwrap().to_string()
     };
     let error = refusal("region.launches=2");

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use cpu_time::ProcessTime;
 use serde::Deserialize;
-use warpweave_systems::{Scenario, standard_registry};
+use warpweave_systems::{Machine, Scenario, standard_registry};
 
 use crate::callgrind;
 
@@ -40,8 +40,7 @@ pub(crate) fn measure(path: &str, sets: &[String]) -> Result<String, String> {
     let emulation = ProcessTime::now();
     let executed = scenario.emulate().map_err(|e| e.to_string())?;
     let emulation = emulation.elapsed().as_secs_f64();
-    let mut machine = scenario
-        .machine(&standard_registry(), &executed.program)
+    let mut machine = Machine::of(&scenario, &standard_registry(), &executed.program)
         .map_err(|e| e.to_string())?;
     let simulation = ProcessTime::now();
     let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});

@@ -16,7 +16,7 @@ use warpweave_standalone::cache::{
 use warpweave_standalone::{StandaloneError, write_rows};
 
 use super::REPEAT_MAX;
-use crate::cli::Format;
+use crate::arguments::Format;
 use crate::host::Stopwatch;
 use crate::outcome::{CommandResult, Failure, ended, to_stderr, to_stdout};
 use crate::validate::failed;

@@ -10,7 +10,7 @@ use warpweave_standalone::dram::{
 use warpweave_standalone::write_rows;
 
 use super::REPEAT_MAX;
-use crate::cli::Format;
+use crate::arguments::Format;
 use crate::host::Stopwatch;
 use crate::outcome::{CommandResult, Failure, ended, to_stderr, to_stdout};
 use crate::validate::failed;

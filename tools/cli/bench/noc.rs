@@ -6,7 +6,7 @@ use serde::Serialize;
 use warpweave_framework::Environment;
 use warpweave_standalone::noc;
 
-use crate::cli::Format;
+use crate::arguments::Format;
 use crate::host::Stopwatch;
 use crate::outcome::{CommandResult, ended, to_stdout};
 use crate::validate::failed;

@@ -5,35 +5,16 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, unbounded};
 
 use crate::case::Case;
 use crate::folder::Folder;
 use crate::kind::Kind;
+use crate::limits::Limits;
 use crate::shrink::shrunk;
 use crate::through::{Program, limited};
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict};
-
-/// Time and memory limits for one input.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Maximum wall-clock time for one input.
-    pub time: Duration,
-    /// Maximum address space for one input, in bytes.
-    pub memory_bytes: u64,
-}
-
-impl Default for Limits {
-    /// Returns twenty seconds and four gibibytes, far more than the inputs of the folder need.
-    fn default() -> Self {
-        Self {
-            time: Duration::from_secs(20),
-            memory_bytes: 4 << 30,
-        }
-    }
-}
 
 /// Target on which the inputs are tried.
 #[derive(Clone, Debug)]

@@ -7,10 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use fastrand::Rng;
 use warpweave_framework::Checkpoint;
-use warpweave_systems::{Machine, Scenario};
+use warpweave_systems::{Machine, Scenario, standard_registry};
 use warpweave_trace::Program;
-
-use crate::folder::registry;
 
 /// Machine and cycle at which a checkpoint is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +75,7 @@ impl Moment {
 /// Builds the machine of a scenario, before its first cycle.
 pub(crate) fn machine_of(folder: &Path, scenario: &str) -> Machine {
     let (scenario, program) = prepared(folder, scenario);
-    let machine = scenario.machine(&registry(), &program);
+    let machine = Machine::of(&scenario, &standard_registry(), &program);
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 

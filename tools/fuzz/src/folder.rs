@@ -370,7 +370,7 @@ fn state_hashes(machine: &mut Machine) -> String {
 /// Returns the report of a scenario and its system as built.
 fn report_of(folder: &Path, scenario: &str) -> (String, String) {
     let (scenario, program) = prepared(folder, scenario);
-    let machine = scenario.machine(&registry(), &program);
+    let machine = Machine::of(&scenario, &standard_registry(), &program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
     let report = Report::of(
@@ -381,11 +381,6 @@ fn report_of(folder: &Path, scenario: &str) -> (String, String) {
     );
     let system = to_ron(&machine.system().resolved.to_node());
     (report.to_json(), system)
-}
-
-/// Returns the component registry used by the program.
-pub(crate) fn registry() -> warpweave_framework::Registry {
-    standard_registry()
 }
 
 /// Compresses the bytes in gzip format.

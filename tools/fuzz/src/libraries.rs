@@ -17,12 +17,12 @@ use warpweave_inputs::{
 use warpweave_params::{Files, Source};
 use warpweave_standalone::{Table, cache, dram, environment, noc};
 use warpweave_systems::report::{Colour, Comparison, Record, Side};
-use warpweave_systems::{Machine, ReadLog, Scenario};
+use warpweave_systems::{Machine, ReadLog, Scenario, standard_registry};
 use warpweave_trace::Program;
 
 use crate::case::Case;
 use crate::checkpoints::Moment;
-use crate::folder::{Folder, registry};
+use crate::folder::Folder;
 use crate::kind::{Kind, options_of};
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
@@ -58,7 +58,7 @@ impl LibraryTargets {
         let resumed = Moment::ALL.map(|moment| moment.prepared(&path)).into();
         Ok(Self {
             folder,
-            registry: registry(),
+            registry: standard_registry(),
             environment: environment(),
             files,
             resumed,
@@ -168,9 +168,9 @@ impl LibraryTargets {
                 // Errors of the program under simulation are placed by kernel and instruction.
                 format!("{}: {error}", file.display())
             })?;
-            scenario.machine(&self.registry, &executed.program)
+            Machine::of(&scenario, &self.registry, &executed.program)
         } else {
-            scenario.check(&self.registry)
+            Machine::without_program(&scenario, &self.registry)
         };
         let mut machine = machine.map_err(|problems| problems.to_string())?;
         if case.way.is_multiple_of(8) {
@@ -204,7 +204,7 @@ impl LibraryTargets {
                 let scenario = Scenario::load(&path.join("foreign.ron"), &[]);
                 let scenario = scenario.map_err(|problems| problems.to_string())?;
                 let executed = scenario.emulate().map_err(|error| error.to_string())?;
-                let machine = scenario.machine(&self.registry, &executed.program);
+                let machine = Machine::of(&scenario, &self.registry, &executed.program);
                 run(&mut machine.map_err(|problems| problems.to_string())?);
                 Ok(())
             }
@@ -223,7 +223,7 @@ impl LibraryTargets {
             written.map_err(|error| error.to_string())?;
             let scenario = Scenario::load(&path.join("imported.ron"), &[]);
             let scenario = scenario.map_err(|problems| problems.to_string())?;
-            let checked = scenario.check(&self.registry);
+            let checked = Machine::without_program(&scenario, &self.registry);
             checked.map_err(|problems| problems.to_string())?;
         }
         Ok(())
@@ -235,7 +235,7 @@ impl LibraryTargets {
             .iter()
             .position(|moment| moment.file() == case.file);
         let (scenario, program) = &self.resumed[moment.expect("a checkpoint of the folder")];
-        let machine = scenario.machine(&self.registry, program);
+        let machine = Machine::of(&scenario, &self.registry, program);
         let mut machine = machine.map_err(|problems| problems.to_string())?;
         let resumed = machine.resume(file, None);
         resumed.map_err(|error| format!("{}: {error}", file.display()))?;

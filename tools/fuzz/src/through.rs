@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use wait_timeout::ChildExt;
 
-use crate::campaign::Limits;
 use crate::case::Case;
 use crate::checkpoints::Moment;
 use crate::folder::Folder;
 use crate::kind::{ARGUMENTS, Kind, options_of};
+use crate::limits::Limits;
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
 /// Program under test, with a folder to run it in.

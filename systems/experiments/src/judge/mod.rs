@@ -20,7 +20,6 @@ mod shares;
 mod study;
 #[cfg(test)]
 pub(crate) mod tests;
-mod text;
 mod values;
 mod work;
 
@@ -36,17 +35,15 @@ pub use self::shares::{SharesRow, StudiedShares};
 pub use self::study::{
     BaselineRun, JudgedClaim, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict,
 };
-pub(crate) use self::text::number;
 
 use self::claims::{ClaimedMetric, Claims};
 use self::energy_table::EnergyTable;
 use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;
-use crate::model::{EqualPairs, Outcome, Point, Runs};
+use crate::model::{EqualPairs, MetricValue, Outcome, Point, Runs};
 use crate::plan::points;
 use crate::read::Experiment;
-use crate::store::MetricValue;
 
 /// Judges the runs of an experiment that passed [`check`]. `equal_pairs` are those of its plan.
 ///

@@ -5,9 +5,8 @@ use serde::Serialize;
 use super::energy::StudiedEnergy;
 use super::interval::Interval;
 use super::shares::StudiedShares;
-use crate::model::EqualPairs;
+use crate::model::{ClaimRow, EqualPairs};
 use crate::scale::Scale;
-use crate::store::ClaimRow;
 
 /// Results of an experiment: metrics, verdicts on claims and missing runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]

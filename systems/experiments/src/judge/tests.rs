@@ -402,7 +402,7 @@ fn work_groups_are_shared_out_over_launches_and_units() {
 
 #[test]
 fn the_page_says_what_was_compared_how_well_and_what_came_out() {
-    insta::assert_snapshot!(study().to_text());
+    insta::assert_snapshot!(crate::report::text(&study()));
 }
 
 #[test]

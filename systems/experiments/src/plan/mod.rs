@@ -323,7 +323,8 @@ fn machine_statistics(
     registry: &Registry,
     budget: &Budget,
 ) -> Result<MachineStatistics, Diagnostics> {
-    let machine = Scenario::load_varied(variation, budget)?.check(registry)?;
+    let scenario = Scenario::load_varied(variation, budget)?;
+    let machine = warpweave_systems::Machine::without_program(&scenario, registry)?;
     let statistics = machine.statistics().into_iter();
     Ok(statistics
         .map(|instance| {

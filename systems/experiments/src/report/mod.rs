@@ -1,21 +1,26 @@
 //! Report of an experiment: one self-contained page with its figures.
 
 mod figure;
+mod number;
 mod page;
 mod published;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use self::published::Published;
-pub(crate) use self::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
+pub use self::text::text;
+
+use warpweave_files::{Output, OutputError};
 
 use self::figure::{Bars, ForestPlot, Series as Bar, Stacks};
 use crate::judge::{Interval, StudiedEnergy, StudiedMetric, Study};
+use crate::model::{Provenance, Series};
+use crate::store::Folder;
 
 /// Number of coefficients shown in a figure.
 const TORNADO: usize = 10;
-use crate::model::{Provenance, Series};
 
 /// Report generated in memory: page, figures and tables.
 #[derive(Debug)]
@@ -26,6 +31,24 @@ pub struct ReportFiles {
     pub figures: Vec<(String, String)>,
     /// File names and contents of tables, as CSV.
     pub tables: Vec<(String, String)>,
+}
+
+impl ReportFiles {
+    /// Writes the report and its figures as complete files.
+    ///
+    /// # Errors
+    /// Returns an error if a disk operation fails.
+    pub fn write_to(&self, folder: &Folder) -> Result<(), OutputError> {
+        let figures = folder.path("figures");
+        std::fs::create_dir_all(&figures).map_err(|error| OutputError::of(&figures, error))?;
+        for (name, figure) in &self.figures {
+            Output::write(&figures.join(name), figure.as_bytes())?;
+        }
+        for (name, table) in &self.tables {
+            Output::write(&folder.path(name), table.as_bytes())?;
+        }
+        Output::write(&folder.path("report.html"), self.html.as_bytes())
+    }
 }
 
 /// Writes the report of a study.

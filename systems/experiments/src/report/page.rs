@@ -2,11 +2,13 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::number::number;
 use super::published::{Beside, Published};
-use super::{SCALE_HEADS, SCALE_WORDS, file_name, scale_rows, unit};
+use super::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
+use super::{file_name, unit};
 use crate::judge::{
     BaselineRun, Bounds, Interval, JudgedClaim, StudiedEnergy, StudiedMetric, StudiedShares, Study,
-    Verdict, number,
+    Verdict,
 };
 use crate::model::{Provenance, Series};
 

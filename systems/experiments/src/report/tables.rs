@@ -1,8 +1,9 @@
 //! Tables of the report for people and for other tools: program scale and energy.
 
-use crate::judge::{BaselineRun, Bounds, Interval, StudiedEnergy, StudiedShares, Study, number};
+use super::number::number;
+use crate::csv::csv_line;
+use crate::judge::{BaselineRun, Bounds, Interval, StudiedEnergy, StudiedShares, Study};
 use crate::scale::Program;
-use crate::store::csv_line;
 
 /// Column names of the file `scale.csv`.
 const SCALE: [&str; 19] = [

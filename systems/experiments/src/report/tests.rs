@@ -1,6 +1,7 @@
 use warpweave_files::Budget;
 use warpweave_params::Placed;
 
+use super::tables::scale_rows;
 use super::*;
 use crate::judge::tests::study;
 use crate::judge::{BaselineRun, Bounds, EnergyRow};
@@ -80,7 +81,7 @@ fn pairs_that_repeat_each_other_are_told() {
     let words =
         "on `a` equal draws make pairs 0 = 5, 1 = 6 = 8: its intervals are narrower than noise is";
     let page = write(&study, &series(), &Vec::new(), None).html;
-    assert!(page.contains(words) && study.to_text().contains(words));
+    assert!(page.contains(words) && super::text(&study).contains(words));
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn the_scale_of_programs_is_the_same_in_text_page_and_table() {
         cycles: 5,
     }];
     let written = write(&study, &series(), &Vec::new(), None);
-    let text = study.to_text();
+    let text = super::text(&study);
     let from = text.find("scale of").unwrap();
     let text = text[from..].split("\n\n").next().unwrap();
     insta::assert_snapshot!(format!("{text}\n\n{}", written.tables[0].1));

@@ -4,138 +4,125 @@ use std::fmt::{self, Write as _};
 
 use warpweave_params::printable_lines;
 
-use super::energy::StudiedEnergy;
-use super::energy_table::Bounds;
-use super::interval::Interval;
-use super::shares::StudiedShares;
-use super::study::{JudgedClaim, StudiedMetric, Study};
-use crate::report::{SCALE_HEADS, scale_rows};
+use super::number::number;
+use super::tables::{SCALE_HEADS, scale_rows};
+use crate::judge::{
+    Bounds, Interval, JudgedClaim, StudiedEnergy, StudiedMetric, StudiedShares, Study,
+};
 
-impl Study {
-    /// Formats the resolution, means and verdicts as text.
-    pub fn to_text(&self) -> String {
-        let mut text = String::new();
-        self.write(&mut text).expect("writing to a string succeeds");
-        printable_lines(&text).into_owned()
-    }
-
-    fn write(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "\n{}", self.summary)?;
-        let repeated = if self.pairs == 1 {
-            "once"
-        } else {
-            "with intervals of 95 %"
-        };
-        writeln!(
-            out,
-            "{} workloads, {} pairs, {repeated}; ratios are to {}",
-            self.workloads.len(),
-            self.pairs,
-            self.baseline
-        )?;
-        for equal in &self.equal_pairs {
-            writeln!(out, "warning: {equal}")?;
-        }
-        self.write_scale(out)?;
-        for metric in &self.metrics {
-            self.write_metric(out, metric)?;
-        }
-        if let Some(energy) = &self.energy {
-            write_energy(out, energy)?;
-        }
-        self.shares
-            .iter()
-            .try_for_each(|shares| write_shares(out, shares))?;
-        if !self.claims.is_empty() {
-            writeln!(out, "\nclaims")?;
-        }
-        self.claims
-            .iter()
-            .try_for_each(|claim| write_claim(out, claim))
-    }
-
-    fn write_scale(&self, out: &mut String) -> fmt::Result {
-        let rows = scale_rows(self);
-        if rows.is_empty() {
-            return Ok(());
-        }
-        writeln!(out, "\nscale of the programs, before any timing")?;
-        let names = rows.iter().map(|row| row.name.chars().count());
-        let width = names.max().unwrap_or(0).min(40);
-        let columns: Vec<usize> = SCALE_HEADS.iter().map(|head| head.len().max(8)).collect();
-        write!(out, "  {:<width$}", "")?;
-        for (head, column) in SCALE_HEADS.iter().zip(&columns) {
-            write!(out, "  {head:>column$}")?;
-        }
-        out.push('\n');
-        for row in &rows {
-            write!(out, "  {:<width$}", row.name)?;
-            if let Some(why) = &row.unknown {
-                writeln!(out, "  not known: {why}")?;
-                continue;
-            }
-            for (cell, column) in row.cells.iter().zip(&columns) {
-                write!(out, "  {cell:>column$}")?;
-            }
-            out.push('\n');
-        }
-        Ok(())
-    }
-
-    fn write_metric(&self, out: &mut String, metric: &StudiedMetric) -> fmt::Result {
-        write!(out, "\n{}: mean over workloads", metric.name)?;
-        if !metric.unit.is_empty() && !metric.is_ratio {
-            write!(out, ", {}", metric.unit)?;
-        }
-        if let Some(resolution) = metric.resolution {
-            write!(out, "; resolution {}", number(resolution))?;
-        }
-        out.push('\n');
-        let width = self.points.iter().map(|point| point.name.chars().count());
-        let width = width.max().unwrap_or(0).min(40);
-        for (point, row) in self.points.iter().zip(&metric.rows) {
-            let kind = if point.control { "  (control)" } else { "" };
-            match row.mean {
-                Some(mean) => writeln!(
-                    out,
-                    "  {:<width$}  {:>9}  [{}, {}]{kind}",
-                    point.name,
-                    number(mean.median),
-                    number(mean.low),
-                    number(mean.high)
-                )?,
-                None => writeln!(out, "  {:<width$}  undefined{kind}", point.name)?,
-            }
-        }
-        if !metric.undefined.is_empty() {
-            let first = &metric.undefined[0];
-            writeln!(
-                out,
-                "  undefined in {} runs, such as {first}",
-                metric.undefined.len()
-            )?;
-        }
-        if let Some((id, problem)) = metric.problems.first() {
-            let more = metric.problems.len();
-            writeln!(
-                out,
-                "  cannot be computed in {more} runs, such as {id}: {problem}"
-            )?;
-        }
-        Ok(())
-    }
+/// Formats the resolution, means and verdicts as text.
+pub fn text(study: &Study) -> String {
+    let mut text = String::new();
+    write(study, &mut text).expect("writing to a string succeeds");
+    printable_lines(&text).into_owned()
 }
 
-/// Formats a number with five significant digits, or as an integer if it is larger.
-pub(crate) fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        size if size >= 10_000.0 => 0,
-        size if size >= 1_000.0 => 1,
-        size if size >= 100.0 => 2,
-        size if size >= 10.0 => 3,
-        _ => 4,
+fn write(study: &Study, out: &mut String) -> fmt::Result {
+    writeln!(out, "\n{}", study.summary)?;
+    let repeated = if study.pairs == 1 {
+        "once"
+    } else {
+        "with intervals of 95 %"
     };
-    format!("{value:.digits$}")
+    writeln!(
+        out,
+        "{} workloads, {} pairs, {repeated}; ratios are to {}",
+        study.workloads.len(),
+        study.pairs,
+        study.baseline
+    )?;
+    for equal in &study.equal_pairs {
+        writeln!(out, "warning: {equal}")?;
+    }
+    write_scale(study, out)?;
+    for metric in &study.metrics {
+        write_metric(study, out, metric)?;
+    }
+    if let Some(energy) = &study.energy {
+        write_energy(out, energy)?;
+    }
+    study
+        .shares
+        .iter()
+        .try_for_each(|shares| write_shares(out, shares))?;
+    if !study.claims.is_empty() {
+        writeln!(out, "\nclaims")?;
+    }
+    study
+        .claims
+        .iter()
+        .try_for_each(|claim| write_claim(out, claim))
+}
+
+fn write_scale(study: &Study, out: &mut String) -> fmt::Result {
+    let rows = scale_rows(study);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nscale of the programs, before any timing")?;
+    let names = rows.iter().map(|row| row.name.chars().count());
+    let width = names.max().unwrap_or(0).min(40);
+    let columns: Vec<usize> = SCALE_HEADS.iter().map(|head| head.len().max(8)).collect();
+    write!(out, "  {:<width$}", "")?;
+    for (head, column) in SCALE_HEADS.iter().zip(&columns) {
+        write!(out, "  {head:>column$}")?;
+    }
+    out.push('\n');
+    for row in &rows {
+        write!(out, "  {:<width$}", row.name)?;
+        if let Some(why) = &row.unknown {
+            writeln!(out, "  not known: {why}")?;
+            continue;
+        }
+        for (cell, column) in row.cells.iter().zip(&columns) {
+            write!(out, "  {cell:>column$}")?;
+        }
+        out.push('\n');
+    }
+    Ok(())
+}
+
+fn write_metric(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt::Result {
+    write!(out, "\n{}: mean over workloads", metric.name)?;
+    if !metric.unit.is_empty() && !metric.is_ratio {
+        write!(out, ", {}", metric.unit)?;
+    }
+    if let Some(resolution) = metric.resolution {
+        write!(out, "; resolution {}", number(resolution))?;
+    }
+    out.push('\n');
+    let width = study.points.iter().map(|point| point.name.chars().count());
+    let width = width.max().unwrap_or(0).min(40);
+    for (point, row) in study.points.iter().zip(&metric.rows) {
+        let kind = if point.control { "  (control)" } else { "" };
+        match row.mean {
+            Some(mean) => writeln!(
+                out,
+                "  {:<width$}  {:>9}  [{}, {}]{kind}",
+                point.name,
+                number(mean.median),
+                number(mean.low),
+                number(mean.high)
+            )?,
+            None => writeln!(out, "  {:<width$}  undefined{kind}", point.name)?,
+        }
+    }
+    if !metric.undefined.is_empty() {
+        let first = &metric.undefined[0];
+        writeln!(
+            out,
+            "  undefined in {} runs, such as {first}",
+            metric.undefined.len()
+        )?;
+    }
+    if let Some((id, problem)) = metric.problems.first() {
+        let more = metric.problems.len();
+        writeln!(
+            out,
+            "  cannot be computed in {more} runs, such as {id}: {problem}"
+        )?;
+    }
+    Ok(())
 }
 
 /// Writes energy and energy-delay product of each variant, over all ranges of the coefficients.

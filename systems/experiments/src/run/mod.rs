@@ -9,7 +9,6 @@ mod single_run;
 mod tests;
 mod traces;
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use warpweave_framework::Registry;
 use self::queue::{Job, Queue};
 use self::single_run::{FinishedRun, RunFailure};
 use self::traces::Traces;
+use crate::model::FailureCounts;
 use crate::plan::{Plan, PlannedRun};
 use crate::store::Folder;
 
@@ -59,9 +59,6 @@ pub enum RunEvent {
     /// A run failed without a result to store; holds the reason.
     Failed(usize, String),
 }
-
-/// Runs without a stored result, by index, with the reason.
-pub type FailureCounts = BTreeMap<usize, String>;
 
 impl Runner<'_> {
     /// Executes the runs in `wanted` whose results are not in the folder yet. Their traces are kept

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use warpweave_params::Diagnostics;
 use warpweave_systems::report::{Host, Report};
-use warpweave_systems::{Scenario, Status};
+use warpweave_systems::{Machine, Scenario, Status};
 
 use super::traces::{Emulated, Traces};
 use super::{MachineError, Runner};
@@ -88,7 +88,8 @@ pub(super) fn simulated(
         let _ = emulated.profile.set(profile);
     }
     let profile = || emulated.profile.get().cloned().unwrap_or_default();
-    let mut machine = scenario.machine_of(runner.registry, &emulated.program, profile)?;
+    let mut machine =
+        Machine::with_profile(&scenario, runner.registry, &emulated.program, profile)?;
     let simulated = machine.simulate(runner.interrupt, &mut |_| {});
     if simulated.status == Status::Interrupted {
         return Ok(None);

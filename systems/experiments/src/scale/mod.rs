@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_files::{Budget, Input, Ledger, Output};
 use warpweave_framework::Registry;
 use warpweave_params::Diagnostics;
-use warpweave_systems::Scenario;
+use warpweave_systems::{Machine, Scenario};
 use warpweave_trace::TraceFile;
 
 pub use self::caches::Caches;
@@ -139,7 +139,7 @@ impl Scale {
         let mut wanted = Vec::new();
         for (workload, run) in found {
             let scenario = Scenario::load_varied(&run.variation, budget)?;
-            let machine = scenario.check(registry)?;
+            let machine = Machine::without_program(&scenario, registry)?;
             wanted.push((workload, run, Caches::of(&machine.system().resolved)));
         }
         let different: BTreeSet<(&str, Caches)> = wanted

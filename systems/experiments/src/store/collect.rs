@@ -5,10 +5,9 @@ use warpweave_systems::report::Record;
 
 use super::Folder;
 use super::export::{METRICS_HEAD, RunLines, claims, metric_lines};
-use super::sqlite::{self, ClaimRow, MetricValue};
-use crate::model::{Outcome, Provenance, Runs, Series};
+use super::sqlite;
+use crate::model::{ClaimRow, FailureCounts, MetricValue, Outcome, Provenance, Runs, Series};
 use crate::plan::Plan;
-use crate::run::FailureCounts;
 
 /// Settings for collecting the stored runs.
 pub struct Collection<'a> {

@@ -1,14 +1,13 @@
 //! Export of results for other tools, as lines of JSON and of CSV.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::json;
 use warpweave_files::{Output, OutputError};
 
-use super::sqlite::{ClaimRow, MetricValue};
 use super::{Folder, levels};
-use crate::model::{Outcome, RunId};
+use crate::csv::csv_line;
+use crate::model::{ClaimRow, MetricValue, Outcome, RunId};
 use crate::plan::PlannedRun;
 
 /// Writer of `runs.jsonl`: one object per run, with parameters and metrics.
@@ -118,20 +117,4 @@ pub(crate) fn claims(claims: &[ClaimRow]) -> String {
         csv_line(&mut text, &fields);
     }
     text
-}
-
-/// Appends a line of CSV, quoting fields if needed.
-pub fn csv_line(text: &mut String, fields: &[impl AsRef<str>]) {
-    for (at, field) in fields.iter().enumerate() {
-        if at > 0 {
-            text.push(',');
-        }
-        let field = field.as_ref();
-        if field.contains([',', '"', '\n', '\r']) {
-            let _ = write!(text, "\"{}\"", field.replace('"', "\"\""));
-        } else {
-            text.push_str(field);
-        }
-    }
-    text.push('\n');
 }

@@ -14,12 +14,9 @@ use warpweave_files::{Claim, ClaimError, Input, Ledger, Output, OutputError, Unp
 use warpweave_systems::report::Record;
 
 use crate::model::{Outcome, RunId};
-use crate::report::ReportFiles;
 
 pub use self::collect::Collection;
-pub use self::export::csv_line;
 pub use self::series::SeriesError;
-pub use self::sqlite::{ClaimRow, MetricValue};
 
 /// Returns the axis levels of a run as a JSON object.
 fn levels(id: &RunId) -> serde_json::Map<String, serde_json::Value> {
@@ -53,22 +50,6 @@ impl Folder {
     /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.claim.folder().join(name)
-    }
-
-    /// Writes the report and its figures as complete files.
-    ///
-    /// # Errors
-    /// Returns an error if a disk operation fails.
-    pub fn write_report(&self, report: &ReportFiles) -> Result<(), OutputError> {
-        let figures = self.path("figures");
-        std::fs::create_dir_all(&figures).map_err(|error| OutputError::of(&figures, error))?;
-        for (name, figure) in &report.figures {
-            Output::write(&figures.join(name), figure.as_bytes())?;
-        }
-        for (name, table) in &report.tables {
-            Output::write(&self.path(name), table.as_bytes())?;
-        }
-        Output::write(&self.path("report.html"), report.html.as_bytes())
     }
 
     fn run(&self, key: &str) -> PathBuf {

@@ -9,45 +9,11 @@ use rusqlite::{Connection, params};
 use warpweave_files::{Output, OutputError};
 use warpweave_systems::report::{Record, RecordedStatistics, RecordedValue};
 
-use crate::model::{Outcome, Provenance, RunId, Series};
+use crate::model::{ClaimRow, MetricValue, Outcome, Provenance, RunId, Series};
 use crate::plan::PlannedRun;
 
 /// Definitions of tables and views. `docs/experiments.md` lists the public ones.
 const SCHEMA: &str = include_str!("schema.sql");
-
-/// Value of a metric; `None` if undefined.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MetricValue {
-    pub metric: String,
-    /// Value of the metric; `None` if undefined.
-    pub value: Option<f64>,
-    pub unit: String,
-}
-
-/// Claim as stored in the database. Numbers that it does not have are `None`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ClaimRow {
-    /// Name of the claim, written as a sentence.
-    pub name: String,
-    /// Kind of claim: `finding` or `identity`.
-    pub kind: String,
-    /// Verdict in the words of the report.
-    pub verdict: String,
-    /// Median of the paired differences, in the unit shown.
-    pub median: Option<f64>,
-    /// Lower end of the 95 % interval.
-    pub low: Option<f64>,
-    /// Upper end of the 95 % interval.
-    pub high: Option<f64>,
-    /// Minimum effect for the claim to hold.
-    pub margin: Option<f64>,
-    /// Half-width of the interval of the baseline under perturbations alone.
-    pub resolution: Option<f64>,
-    /// Verdict on the claim for the control.
-    pub control_verdict: Option<String>,
-    /// Verdict recorded for earlier runs, if any.
-    pub expected: Option<String>,
-}
 
 /// Database that is being filled with results.
 pub(crate) struct DataBase<'c> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpweave_params::{Diagnostics, Kind, Node, Source, parse, to_ron_line};
 
 use super::{Parameter, Side};
-use crate::elaboration::address::any_index;
+use crate::address::any_index;
 
 /// Settings of one side, as a map from path to value.
 pub(super) struct Parameters(BTreeMap<String, String>);

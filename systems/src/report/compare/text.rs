@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use warpweave_params::printable;
 
 use super::{Cell, Change, Comparison, Parameter, Row};
+use crate::digits::grouped;
 use crate::report::paint::{Colour, TextStyle, cut};
-use crate::report::text::grouped;
 
 /// Maximum number of statistics shown on the page.
 const STATISTICS: usize = 20;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpweave_framework::Combination;
 
 use super::ComparedStatistic;
-use crate::elaboration::address::any_index;
+use crate::address::any_index;
 use crate::report::{Record, RecordedStatistic};
 
 /// Intermediate state of combining the instances of one pattern.

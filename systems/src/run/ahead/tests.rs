@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::*;
-use crate::run::{Simulated, Status, Threads};
+use crate::run::{Machine, Simulated, Status, Threads};
 use crate::standard_registry;
 
 /// Returns a workload at its smallest size on the tiny machine.
@@ -24,7 +24,7 @@ fn scenario(workload: &str, sets: &[&str]) -> Scenario {
 }
 
 fn simulate(scenario: &Scenario, program: &Arc<Program>, threads: usize) -> Simulated {
-    let machine = scenario.machine(&standard_registry(), program);
+    let machine = Machine::of(&scenario, &standard_registry(), program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     machine.set_threads(Threads::OneFor(threads));
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {})
@@ -32,9 +32,7 @@ fn simulate(scenario: &Scenario, program: &Arc<Program>, threads: usize) -> Simu
 
 /// Runs emulation and simulation concurrently, with a limit on the bytes ahead.
 fn beside(scenario: &Scenario, window: u64, threads: usize) -> (Executed, Simulated) {
-    let ahead = scenario
-        .emulation_ahead_of(window)
-        .expect("nothing depends on values");
+    let ahead = EmulationAhead::with_window(&scenario, window).expect("nothing depends on values");
     thread::scope(|scope| {
         let emulation = scope.spawn(|| ahead.run(&EmulationProgress::default()));
         let program = ahead.begun().expect("it has more streams than that");
@@ -77,7 +75,7 @@ fn a_program_of_one_launch_or_of_several_gives_the_same_results_however_far_it_i
             assert_eq!(executed.program.head(), first.program.head());
         }
         // With room for all of it, it is emulated first.
-        let ahead = scenario.emulation_ahead_of(bytes).unwrap();
+        let ahead = EmulationAhead::with_window(&scenario, bytes).unwrap();
         let executed = ahead.run(&EmulationProgress::default()).unwrap();
         assert!(ahead.begun().is_none());
         assert_eq!(executed.program.hash(), first.program.hash());
@@ -92,7 +90,7 @@ fn a_program_whose_launches_depend_on_what_kernels_compute_is_emulated_first() {
         ("srad", &["region.launches=0"]),
     ] {
         assert!(
-            scenario(workload, sets).emulation_ahead().is_none(),
+            EmulationAhead::of(&scenario(workload, sets)).is_none(),
             "{workload}"
         );
     }

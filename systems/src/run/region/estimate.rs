@@ -12,7 +12,7 @@ use warpweave_components::launch_plan::LaunchPlan;
 use warpweave_framework::Tick;
 
 use super::choice::{LaunchSelection, Stratum};
-use crate::report::grouped;
+use crate::digits::grouped;
 
 /// Estimated cycles of a program from a simulated sample of its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,9 +91,7 @@ impl Machines {
     }
 
     fn build(&self) -> Result<Machine, String> {
-        self.scenario
-            .machine(&standard_registry(), &self.program)
-            .map_err(|e| e.to_string())
+        Machine::of(&self.scenario, &standard_registry(), &self.program).map_err(|e| e.to_string())
     }
 
     /// Builds a machine on one thread, divided by measured work as for `threads`.

@@ -1,0 +1,54 @@
+//! Emulation of the program that a scenario runs.
+
+use warpweave_params::Diagnostics;
+
+use super::Scenario;
+use crate::host_program::{
+    EmulationProgress, Examined, ExecuteError, Executed, HostProgram, Listener,
+};
+
+impl Scenario {
+    /// Runs the program functionally, or reads a recorded trace.
+    ///
+    /// # Errors
+    /// Fails if the program cannot be run (bad accesses, endless loops, missing inputs), or if a
+    /// trace is damaged.
+    pub fn emulate(&self) -> Result<Executed, ExecuteError> {
+        self.emulate_watched(&EmulationProgress::default())
+    }
+
+    /// Like [`Scenario::emulate`], and also updates `progress` during the emulation.
+    ///
+    /// # Errors
+    /// Fails like [`Scenario::emulate`].
+    pub fn emulate_watched(&self, progress: &EmulationProgress) -> Result<Executed, ExecuteError> {
+        self.work.execute(&self.emulation, progress)
+    }
+
+    /// Runs the program functionally and checks the behaviour of its kernels.
+    ///
+    /// # Errors
+    /// Fails if the description asks for something impossible, or for a trace, which contains no
+    /// values.
+    pub fn examine(&self) -> Result<Examined, ExecuteError> {
+        self.work.examine(&self.emulation)
+    }
+
+    /// Returns the program that is emulated; `None` for a trace.
+    pub fn program(&self) -> Option<&HostProgram> {
+        self.work.program()
+    }
+
+    /// Emulates the program and reports every device action of the host to `listener`.
+    ///
+    /// # Errors
+    /// Fails like [`Scenario::emulate`], and for a trace, which contains no values.
+    pub fn emulate_told(&self, listener: Listener<'_>) -> Result<Executed, ExecuteError> {
+        self.work.execute_told(&self.emulation, listener)
+    }
+
+    /// Returns warnings about copies the program may have forgotten.
+    pub fn warnings(&self) -> &Diagnostics {
+        self.work.warnings()
+    }
+}
