@@ -235,7 +235,7 @@ impl LibraryTargets {
             .iter()
             .position(|moment| moment.file() == case.file);
         let (scenario, program) = &self.resumed[moment.expect("a checkpoint of the folder")];
-        let machine = Machine::of(&scenario, &self.registry, program);
+        let machine = Machine::of(scenario, &self.registry, program);
         let mut machine = machine.map_err(|problems| problems.to_string())?;
         let resumed = machine.resume(file, None);
         resumed.map_err(|error| format!("{}: {error}", file.display()))?;

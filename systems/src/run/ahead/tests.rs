@@ -24,7 +24,7 @@ fn scenario(workload: &str, sets: &[&str]) -> Scenario {
 }
 
 fn simulate(scenario: &Scenario, program: &Arc<Program>, threads: usize) -> Simulated {
-    let machine = Machine::of(&scenario, &standard_registry(), program);
+    let machine = Machine::of(scenario, &standard_registry(), program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
     machine.set_threads(Threads::OneFor(threads));
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {})
@@ -32,7 +32,7 @@ fn simulate(scenario: &Scenario, program: &Arc<Program>, threads: usize) -> Simu
 
 /// Runs emulation and simulation concurrently, with a limit on the bytes ahead.
 fn beside(scenario: &Scenario, window: u64, threads: usize) -> (Executed, Simulated) {
-    let ahead = EmulationAhead::with_window(&scenario, window).expect("nothing depends on values");
+    let ahead = EmulationAhead::with_window(scenario, window).expect("nothing depends on values");
     thread::scope(|scope| {
         let emulation = scope.spawn(|| ahead.run(&EmulationProgress::default()));
         let program = ahead.begun().expect("it has more streams than that");

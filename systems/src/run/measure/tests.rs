@@ -27,7 +27,7 @@ const SMALL: &str = "workload.graph=Grid(width: 9, height: 5)";
 const MEASURED: [&str; 2] = ["measure.kernels=true", "measure.every_cycles=700"];
 
 fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
-    let machine = Machine::of(&scenario, &standard_registry(), program);
+    let machine = Machine::of(scenario, &standard_registry(), program);
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
