@@ -62,28 +62,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod address_space;
 mod alloc;
 mod ast;
 mod cfg;
 mod diagnostics;
 mod exec;
+mod half;
+mod kernel;
 mod lexer;
 mod lower;
 mod memory;
 mod module;
 mod ops;
 mod parser;
+mod site;
 mod texture;
 mod types;
 
+pub use address_space::DEVICE_BASE;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
     AccessSite, EmulationError, EmulationOptions, Family, Finding, FindingKind, KernelArgument,
     LaunchConfig, LaunchWatch, Numbers, Order, Place, Printed, ProgramChecker, SourcePlace,
     Verdict, Wait, foresee, launch, launch_family,
 };
+pub use kernel::{Kernel, Parameter, RefusedKernel};
 pub use lower::{forms, opcodes};
-pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
-pub use module::{Kernel, Module, NoKernel, Parameter, RefusedKernel, UnknownKernel};
+pub use memory::{Allocation, DeviceMemory, OutOfBounds, allocation_bytes};
+pub use module::{Module, NoKernel, UnknownKernel};
 pub use texture::{AddressMode, TexelType, Texture, TextureError, TextureFilter, TextureShape};
 pub use types::ScalarType;

@@ -2,12 +2,13 @@
 
 use warpweave_trace::Space;
 
+use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::exec::Machine;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::{AccessKind, Observer, PendingAccess};
 use crate::exec::wavefront::Wavefront;
-use crate::memory::{DEVICE_BASE, DeviceMemory, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::memory::DeviceMemory;
 use crate::ops::{Access, Address, NO_REGISTER, Region};
 
 /// Lanes of an access that target one space, with addresses in that space.

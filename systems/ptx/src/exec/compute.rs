@@ -1,10 +1,10 @@
 //! Lane-by-lane computation for instructions without a lane function chosen by lowering.
 
+use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::exec::Machine;
 use crate::exec::access::lanes;
 use crate::exec::observe::Observer;
 use crate::exec::wavefront::Wavefront;
-use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{Carry, CarryKind, Compare32, Lanes32, Lanes64, Parts, Region, Src};
 
 impl<O: Observer> Machine<'_, O> {

@@ -6,7 +6,8 @@ use warpweave_files::OverBudget;
 
 use crate::exec::Machine;
 use crate::exec::observe::Observer;
-use crate::module::{NoKernel, RefusedKernel};
+use crate::kernel::RefusedKernel;
+use crate::module::NoKernel;
 use crate::ops::Region;
 use crate::types::ScalarType;
 

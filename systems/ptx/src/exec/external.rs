@@ -2,6 +2,7 @@
 
 use warpweave_trace::Parent;
 
+use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
@@ -10,8 +11,7 @@ use crate::exec::observe::Observer;
 use crate::exec::print::{Arguments, format};
 use crate::exec::wavefront::Wavefront;
 use crate::exec::{Machine, THREADS_MAX};
-use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 use crate::ops::{External, ExternalSite, Region};
 
 /// CUDA runtime error codes that are returned to programs.

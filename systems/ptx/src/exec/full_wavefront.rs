@@ -12,13 +12,13 @@ use std::ops::Range;
 
 use warpweave_trace::{Places, Space};
 
+use crate::address_space::{DEVICE_BASE, SHARED_WINDOW};
 use crate::exec::Machine;
 use crate::exec::access::look_up;
 use crate::exec::barrier::Shared;
 use crate::exec::observe::Observer;
 use crate::exec::registers::{Element, Grid, LanePattern, Registers};
 use crate::exec::wavefront::Wavefront;
-use crate::memory::{DEVICE_BASE, SHARED_WINDOW};
 use crate::ops::{Access, Address, Lanes32, Lanes64, Region, Src, for_this_machine};
 
 /// A memory region that an access reaches.

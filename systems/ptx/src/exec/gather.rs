@@ -4,13 +4,13 @@
 //! allocation or outside all of them, makes them fail without effect on registers. The general path
 //! in `access` then executes the access and reports any error.
 
+use crate::address_space::DEVICE_BASE;
 use crate::exec::Machine;
 use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
 use crate::exec::observe::Observer;
 use crate::exec::registers::Element;
 use crate::exec::wavefront::Wavefront;
-use crate::memory::DEVICE_BASE;
 use crate::ops::{Access, Lanes32, Lanes64, NO_REGISTER, Region, for_this_machine};
 
 /// Functions that compute addresses from base and offset.

@@ -32,6 +32,7 @@ use std::sync::atomic::AtomicU64;
 use warpweave_files::Charge;
 use warpweave_trace::{Ahead, KernelTrace, KernelWriter, Parent, Places};
 
+use crate::address_space::SHARED_WINDOW;
 use crate::exec::family::{Pending, Runtime};
 use crate::exec::full_wavefront::Numbering;
 use crate::exec::gather::Addressing;
@@ -40,8 +41,9 @@ use crate::exec::registers::{Blend, Register, Registers};
 use crate::exec::schedule::schedule;
 use crate::exec::spin::WatchedWord;
 use crate::exec::wavefront::Wavefront;
-use crate::memory::{DeviceMemory, SHARED_WINDOW};
-use crate::module::{Kernel, Module, Parameter};
+use crate::kernel::{Kernel, Parameter};
+use crate::memory::DeviceMemory;
+use crate::module::Module;
 use crate::ops::{Constant, Lanes32, Lanes64};
 
 pub use crate::exec::checker::{
@@ -50,7 +52,6 @@ pub use crate::exec::checker::{
 pub use crate::exec::error::{EmulationError, Place, Wait};
 pub use crate::exec::family::{Family, Numbers};
 pub use crate::exec::print::Printed;
-pub(crate) use crate::exec::texture::RECORDED_BYTES;
 
 /// Maximum number of threads in a work-group (CUDA C++ Programming Guide, compute capability 2.0
 /// and up).

@@ -12,8 +12,9 @@ use crate::exec::access::Parts;
 use crate::exec::barrier::Shared;
 use crate::exec::stack::Activation;
 use crate::exec::wavefront::Wavefront;
+use crate::kernel::Kernel;
 use crate::memory::DeviceMemory;
-use crate::module::{Kernel, Module};
+use crate::module::Module;
 use crate::ops::{CallSite, Lanes32, Lanes64};
 
 /// Launch that is about to begin.

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use warpweave_trace::Shape;
 
-use crate::module::Frame;
+use crate::kernel::Frame;
 use crate::ops::{Lanes32, Lanes64, NO_REGISTER, Pred, Src, for_this_machine};
 
 /// Pattern of a register's values across lanes.

@@ -10,6 +10,7 @@
 //!
 //! For "residency" and its effects see the CUDA C++ Programming Guide, "Grid Synchronization".
 
+use crate::address_space::DEVICE_BASE;
 use crate::exec::Machine;
 use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
@@ -20,7 +21,6 @@ use crate::exec::run::Pause;
 use crate::exec::schedule::Group;
 use crate::exec::stack::{Activation, Path};
 use crate::exec::wavefront::{State, Wavefront};
-use crate::memory::DEVICE_BASE;
 use crate::ops::Op;
 
 /// Instructions without effect before a wavefront is watched for the first time; each further

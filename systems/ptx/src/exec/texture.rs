@@ -11,19 +11,16 @@ use warpweave_trace::Space;
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
-use crate::exec::convert::half_to_single;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::Observer;
 use crate::exec::sample::{Axis, Neighbours, WEIGHT_ONE};
 use crate::exec::wavefront::Wavefront;
+use crate::half::half_to_single;
 use crate::ops::{NO_REGISTER, Src, TextureQuery, TextureRead};
-use crate::texture::{TexelType, Texture, TextureFilter, TextureShape};
+use crate::texture::{RECORDED_BYTES, TexelType, Texture, TextureFilter, TextureShape};
 
 /// Maximum number of texels of a read: two along each of three axes.
 const TEXELS_MAX: usize = 8;
-
-/// Access size in bytes recorded in the trace for a texel load.
-pub(crate) const RECORDED_BYTES: u8 = 4;
 
 /// Canonical single-precision NaN produced by all arithmetic.
 const NAN: f32 = f32::from_bits(0x7fff_ffff);

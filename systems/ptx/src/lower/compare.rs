@@ -3,7 +3,7 @@
 #![allow(clippy::float_cmp)] // Comparing floats exactly is what these instructions do.
 
 use crate::diagnostics::SpannedError;
-use crate::exec::convert::half_to_single;
+use crate::half::half_to_single;
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::float::flush;
 use crate::lower::names::Value;

@@ -1,13 +1,15 @@
 //! Encoding of control flow, calls, barriers and exchange between lanes.
 
+use crate::address_space::function_address;
 use crate::alloc::File;
 use crate::diagnostics::{Span, SpannedError};
-use crate::lower::encode::{Encoded, Encoder, Form, function_address};
-use crate::lower::names::{Formal, Operand, Symbol, Value};
+use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::lower::names::{Formal, Operand, Value};
 use crate::ops::{
     Barrier, BarrierKind, CallSite, IndirectCall, Jump, NO_PC, NO_REGISTER, Op, Pred, Shuffle,
     ShuffleMode, Src, Transfer, Vote, VoteMode,
 };
+use crate::site::Symbol;
 use crate::types::ScalarType;
 
 impl Encoder<'_, '_> {

@@ -1,12 +1,13 @@
 //! Encoding of conversion and data movement: `cvt`, `cvta`, `mov`, `isspacep`.
 
+use crate::address_space::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::lower::encode::{Encoded, Encoder, Form};
-use crate::lower::names::{Operand, Symbol, Value};
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::lower::names::{Operand, Value};
 use crate::ops::{
     Constant, Convert, FloatFormat, FloatOp, FloatSpec, Logic, NO_REGISTER, Op, Parts, Region,
     Rounding, ScalarKind, Src, Unary32, Widen, lanes,
 };
+use crate::site::Symbol;
 use crate::types::{ScalarType, StateSpace};
 
 impl Encoder<'_, '_> {

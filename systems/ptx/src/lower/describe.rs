@@ -6,19 +6,27 @@ use warpweave_trace::{
 
 use crate::alloc::File;
 use crate::diagnostics::Source;
-use crate::exec::RECORDED_BYTES;
+
 use crate::lower::encode::Encoder;
-use crate::lower::link::Base;
 use crate::lower::names::{self, Operand, Value};
 use crate::lower::opcodes;
 use crate::ops::{NO_PC, Op};
+use crate::texture::RECORDED_BYTES;
+
+/// First register and frame offset of a function, after those of its callers.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct FunctionBase {
+    pub(crate) registers: u32,
+    pub(crate) predicates: u32,
+    pub(crate) local_bytes: u32,
+}
 
 /// Describes the instruction at `index` of the encoder's function for the trace.
 pub(crate) fn instruction(
     encoder: &Encoder<'_, '_>,
     index: usize,
     op: Op,
-    base: Base,
+    base: FunctionBase,
     source: &Source<'_>,
 ) -> Instruction {
     let body = &encoder.function.body;
@@ -63,7 +71,7 @@ pub(crate) fn instruction(
     described
 }
 
-fn registers(encoder: &Encoder<'_, '_>, list: &[u32], base: Base) -> RegisterSet {
+fn registers(encoder: &Encoder<'_, '_>, list: &[u32], base: FunctionBase) -> RegisterSet {
     let mut set = RegisterSet::EMPTY;
     for &register in list {
         let number = encoder.function.allocation.numbers[register as usize];
@@ -84,7 +92,7 @@ fn registers(encoder: &Encoder<'_, '_>, list: &[u32], base: Base) -> RegisterSet
 fn flatten(
     encoder: &Encoder<'_, '_>,
     operand: &Operand,
-    base: Base,
+    base: FunctionBase,
     source: &Source<'_>,
     list: &mut Vec<TraceOperand>,
 ) {

@@ -4,53 +4,18 @@
 
 use std::collections::BTreeMap;
 
+use crate::address_space::function_address;
 use crate::alloc::{Allocation, File};
 use crate::cfg::Graph;
 use crate::diagnostics::{Span, SpannedError};
-use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
+use crate::kernel::Tables;
+use crate::lower::names::{Body, Operand, Resolved, Value, file};
 use crate::lower::{forms, opcodes};
-use crate::ops::{
-    Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
-    IndirectCall, Jump, NO_REGISTER, Op, Parts, Pred, Scalar, Shuffle, Special, Src, TextureRead,
-    Vote,
-};
+use crate::ops::{Constant, Decoded, NO_REGISTER, Op, Pred, Special, Src};
+use crate::site::Symbol;
 use crate::types::ScalarType;
 
 pub(crate) type Encoded<T> = Result<T, SpannedError>;
-
-/// Base of function addresses as data: distinct, and outside every memory window.
-const FUNCTION_ADDRESS_BASE: u64 = 0x0080_0000;
-/// Distance in bytes between the addresses of two functions.
-const FUNCTION_ADDRESS_STEP: u64 = 16;
-
-/// Returns the address of a function as data, from its index in the module.
-pub(crate) fn function_address(function: usize) -> u64 {
-    FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
-}
-
-/// Tables that the operations of a kernel reference by index.
-#[derive(Debug, Default)]
-pub(crate) struct Tables {
-    pub(crate) constants32: Vec<Constant>,
-    pub(crate) constants64: Vec<Constant>,
-    pub(crate) specials: Vec<Special>,
-    pub(crate) carries: Vec<Carry>,
-    pub(crate) parts: Vec<Parts>,
-    pub(crate) converts: Vec<Convert>,
-    pub(crate) scalars: Vec<Scalar>,
-    pub(crate) accesses: Vec<Access>,
-    pub(crate) atomics: Vec<Atomic>,
-    pub(crate) textures: Vec<TextureRead>,
-    pub(crate) shuffles: Vec<Shuffle>,
-    pub(crate) votes: Vec<Vote>,
-    pub(crate) barriers: Vec<Barrier>,
-    pub(crate) calls: Vec<CallSite>,
-    pub(crate) indirect_calls: Vec<IndirectCall>,
-    pub(crate) jumps: Vec<Jump>,
-    pub(crate) externals: Vec<ExternalSite>,
-    seen32: BTreeMap<Constant, u16>,
-    seen64: BTreeMap<Constant, u16>,
-}
 
 /// A function after register allocation, ready to be encoded.
 pub(crate) struct NumberedFunction<'a> {

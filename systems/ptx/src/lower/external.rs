@@ -2,8 +2,9 @@
 
 use crate::diagnostics::{Span, SpannedError};
 use crate::lower::encode::{Encoded, Encoder};
-use crate::lower::names::{Operand, Symbol, Value};
+use crate::lower::names::{Operand, Value};
 use crate::ops::{External, ExternalSite, Op, WAITING};
+use crate::site::Symbol;
 
 impl Encoder<'_, '_> {
     /// Encodes a call of a runtime function, which has no body; arguments and results are `.param`

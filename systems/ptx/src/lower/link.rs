@@ -6,28 +6,23 @@ use std::sync::Arc;
 
 use warpweave_trace::Code;
 
+use crate::address_space::function_address;
 use crate::alloc::{PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::Function;
 use crate::diagnostics::{Diagnostics, Source, SpannedError};
-use crate::lower::describe;
-use crate::lower::encode::{Encoder, NumberedFunction, Tables, function_address};
+use crate::kernel::Tables;
+use crate::kernel::{Frame, Kernel, Parameter, RefusedKernel};
+use crate::lower::describe::{self, FunctionBase};
+use crate::lower::encode::{Encoder, NumberedFunction};
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
-use crate::lower::site::{self, SharedRange};
-use crate::module::{Frame, Kernel, Parameter, RefusedKernel};
+use crate::lower::site;
+use crate::site::SharedRange;
 
 pub(crate) struct Linker<'l, 'a> {
     pub(crate) source: &'l Source<'a>,
     pub(crate) names: &'l ModuleNames<'a>,
     pub(crate) functions: &'l [&'l Function<'a>],
     pub(crate) prepared: &'l [Option<NumberedFunction<'a>>],
-}
-
-/// First register and frame offset of a function, after those of its callers.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Base {
-    pub(crate) registers: u32,
-    pub(crate) predicates: u32,
-    local_bytes: u32,
 }
 
 impl Linker<'_, '_> {
@@ -112,21 +107,23 @@ impl Linker<'_, '_> {
 
     /// Places a callee's registers after those of all its callers; a recursive call does not move
     /// them.
-    fn bases(&self, members: &[usize]) -> BTreeMap<usize, Base> {
+    fn bases(&self, members: &[usize]) -> BTreeMap<usize, FunctionBase> {
         let order = self.callers_first(members[0]);
         let places: BTreeMap<usize, usize> = order
             .iter()
             .enumerate()
             .map(|(place, &function)| (function, place))
             .collect();
-        let mut bases: BTreeMap<usize, Base> =
-            order.iter().map(|&f| (f, Base::default())).collect();
+        let mut bases: BTreeMap<usize, FunctionBase> = order
+            .iter()
+            .map(|&f| (f, FunctionBase::default()))
+            .collect();
         for (place, function) in order.iter().enumerate() {
             let Some(prepared) = &self.prepared[*function] else {
                 continue;
             };
             let own = bases[function];
-            let above = Base {
+            let above = FunctionBase {
                 registers: align_up(own.registers + prepared.allocation.registers, 2),
                 predicates: own.predicates + prepared.allocation.predicates,
                 local_bytes: align_up(own.local_bytes + prepared.body.local_bytes, 16),
@@ -198,7 +195,7 @@ impl Linker<'_, '_> {
             let prepared = self.prepared[member].as_ref().expect("members have bodies");
             let base = bases[&member];
             let start = ops.len() as u32;
-            shapes.push(site::FunctionShape::of(&prepared.body));
+            shapes.push(site::function_shape(&prepared.body));
             frames.push(Frame {
                 entry: start,
                 words: prepared.allocation.registers as usize,

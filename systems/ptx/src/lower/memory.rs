@@ -2,8 +2,9 @@
 
 use crate::diagnostics::SpannedError;
 use crate::lower::encode::{Encoded, Encoder, Form};
-use crate::lower::names::{Base, Operand, Symbol, Value};
+use crate::lower::names::{Base, Operand, Value};
 use crate::ops::{Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src};
+use crate::site::Symbol;
 use crate::types::{ScalarType, StateSpace};
 
 /// Memory modifiers without functional effect, in groups of which at most one word may appear.

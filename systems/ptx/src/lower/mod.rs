@@ -25,13 +25,15 @@ pub use self::opcodes::opcodes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::address_space::function_address;
 use crate::alloc::{self, PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::{Function, Initialiser, Tree, Variable};
 use crate::cfg::Graph;
 use crate::diagnostics::{Source, SpannedError};
-use crate::lower::encode::{NumberedFunction, function_address};
-use crate::lower::names::{Formal, ModuleNames, Symbol, has_storage};
-use crate::module::{Kernel, Patch, RefusedKernel, Storage};
+use crate::kernel::{Kernel, Patch, RefusedKernel, Storage};
+use crate::lower::encode::NumberedFunction;
+use crate::lower::names::{Formal, ModuleNames, has_storage};
+use crate::site::Symbol;
 use crate::types::ScalarType;
 
 /// Result of lowering a module: kernels, variables and files.

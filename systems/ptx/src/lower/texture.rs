@@ -2,8 +2,9 @@
 
 use crate::diagnostics::{Span, SpannedError};
 use crate::lower::encode::{Encoded, Encoder, Form};
-use crate::lower::names::{Base, Operand, Symbol, Value};
+use crate::lower::names::{Base, Operand, Value};
 use crate::ops::{Constant, NO_REGISTER, Op, Src, TextureQuery, TextureRead};
+use crate::site::Symbol;
 use crate::types::ScalarType;
 
 impl Encoder<'_, '_> {

@@ -1,33 +1,15 @@
-//! Device memory: named allocations in one address space, and the windows of the generic address
-//! space.
-//!
-//! ```text
-//! 0x0080_0000  addresses of functions (data only, never accessed)
-//! 0x00c0_0000  handles of textures (never accessed)
-//! 0x0100_0000  shared window, 16 MiB: offset into the work-group's memory
-//! 0x0200_0000  local window, 16 MiB: offset into the thread's private memory
-//! 0x0300_0000  window of arguments, 1 MiB: offset into those of the kernel
-//! 0x1000_0000  device memory: allocations, 256-byte aligned, with a gap after each
-//! ```
+//! Device memory: named allocations in one address space, and the textures defined over them.
+
+mod textures;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use warpweave_files::Ledger;
 
+use self::textures::Textures;
+use crate::address_space::DEVICE_BASE;
 use crate::module::Module;
-use crate::texture::Textures;
-
-/// Range of numbers used as texture handles.
-pub(crate) const TEXTURE_HANDLES: Range<u64> = 0x00c0_0000..0x0100_0000;
-/// Generic address window of the local memory of a work-group.
-pub(crate) const SHARED_WINDOW: Range<u64> = 0x0100_0000..0x0200_0000;
-/// Generic address window of the private memory of a thread.
-pub(crate) const LOCAL_WINDOW: Range<u64> = 0x0200_0000..0x0300_0000;
-/// Generic address window of the kernel's arguments.
-pub(crate) const PARAM_WINDOW: Range<u64> = 0x0300_0000..0x0310_0000;
-/// Address of the first allocation in device memory.
-pub const DEVICE_BASE: u64 = 0x1000_0000;
 
 /// Alignment of every allocation, in bytes.
 const ALIGNMENT: u64 = 256;

@@ -4,12 +4,12 @@ use super::finding::{FindingKind, Verdict};
 use super::objects::{Tag, combine};
 use super::races::{Entry, GlobalWordHistory};
 use super::{Case, ProgramChecker};
+use crate::address_space::DEVICE_BASE;
 use crate::exec::access::{Part, lanes, read_bytes, write_bytes};
 use crate::exec::atomic::{apply, operands, swapped};
 use crate::exec::observe::{AccessKind, PendingAccess};
-use crate::lower::site::{Origin, Rule, SyncScope};
-use crate::memory::DEVICE_BASE;
 use crate::ops::{AtomicKind, Region};
+use crate::site::{Origin, Rule, SyncScope};
 
 /// Size in bytes of the widest access: four elements of eight bytes.
 const WIDEST: usize = 32;

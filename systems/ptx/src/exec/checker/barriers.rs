@@ -4,7 +4,7 @@ use super::finding::{FindingKind, Verdict};
 use super::{Case, ProgramChecker};
 use crate::exec::observe::Arrival;
 use crate::exec::wavefront::Wavefront;
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 
 impl ProgramChecker {
     /// Checks the arrival of lanes: all other live lanes of the wavefront should arrive too.

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::lower::site::SyncScope;
+use crate::site::SyncScope;
 
 /// A synchronising memory word: 0 for global memory or the work-group plus one, and the word index.
 pub(super) type Word = (u32, u64);

@@ -30,13 +30,15 @@ use self::finding::{Findings, Key};
 use self::objects::{Object, Objects, Tag};
 use self::races::Words;
 use self::shadow::{MemoryShadow, PrivateShadow, Registers};
+use crate::address_space::DEVICE_BASE;
 use crate::exec::access::lanes;
 use crate::exec::error::EmulationError;
 use crate::exec::observe::{Arrival, Frames, Observer, PendingAccess, Start, Step};
 use crate::exec::wavefront::Wavefront;
 use crate::exec::{EmulationOptions, Family, LaunchConfig, Numbers, family};
-use crate::memory::{DEVICE_BASE, DeviceMemory};
-use crate::module::{Kernel, Module};
+use crate::kernel::Kernel;
+use crate::memory::DeviceMemory;
+use crate::module::Module;
 use crate::ops::Region;
 
 pub use self::finding::{AccessSite, Finding, FindingKind, SourcePlace, Verdict};

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::lower::site::Rule;
 use crate::ops::Region;
+use crate::site::Rule;
 
 /// Provenance of a value: a plain number, unknown, or an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

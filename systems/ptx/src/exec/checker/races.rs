@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::clocks::{Clocks, Epoch};
-use crate::lower::site::SyncScope;
+use crate::site::SyncScope;
 
 /// Number of memory words in a page.
 const PAGE: u64 = 256;

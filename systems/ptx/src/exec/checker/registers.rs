@@ -7,10 +7,9 @@ use super::{Case, ProgramChecker};
 use crate::exec::access::lanes;
 use crate::exec::observe::{Frames, Step};
 use crate::exec::wavefront::Wavefront;
-use crate::lower::names::Symbol;
-use crate::lower::site::{Origin, Rule, Site};
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 use crate::ops::{Op, Region, Transfer};
+use crate::site::{Origin, Rule, Site, Symbol};
 
 impl ProgramChecker {
     /// Checks an instruction before it executes.

@@ -13,24 +13,10 @@ use crate::ast::{Linkage, Location, Variable};
 use crate::cfg::Flow;
 use crate::diagnostics::Span;
 use crate::ops::Special;
+use crate::site::Symbol;
 use crate::types::{ScalarType, StateSpace};
 
 pub(crate) use self::resolve::resolve;
-
-/// Entity to which a variable's name resolves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Symbol {
-    /// Module variable in global or constant memory.
-    Module(usize),
-    /// Shared variable, by its index in the module.
-    Shared(usize),
-    /// Variable of the function's frame, by index.
-    Frame(usize),
-    /// Kernel parameter, by byte offset in the arguments.
-    Argument(u32),
-    /// Module variable with one instance per thread: its offset in private memory.
-    Private(u32),
-}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value {

@@ -1,0 +1,153 @@
+//! Decoded kernels, and the variables of a module.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpweave_trace::Code;
+
+use crate::diagnostics::Diagnostics;
+use crate::ops::{
+    Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
+    IndirectCall, Jump, Parts, Scalar, Shuffle, Special, TextureRead, Vote,
+};
+use crate::site::{FunctionShape, SharedRange, Site};
+use crate::types::ScalarType;
+
+/// Kernel that cannot be launched because it needs PTX features that the emulator does not support.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kernel `{name}` reaches what is not supported:\n{reasons}")]
+pub struct RefusedKernel {
+    /// Name of the entry point in the PTX text.
+    pub name: String,
+    /// Address of the kernel when used as data.
+    pub(crate) address: u64,
+    /// Parameters in order; all are assumed to be readable pointers.
+    pub parameters: Vec<Parameter>,
+    /// Unsupported features that the kernel reaches, in text order.
+    pub reasons: Diagnostics,
+}
+
+/// A kernel parameter, with its place in the argument block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Parameter name as written in the PTX text.
+    pub name: String,
+    /// Element type; by-value structures are arrays of `.b8`.
+    pub ty: ScalarType,
+    /// Size of the parameter in the argument block, in bytes.
+    pub bytes: u32,
+    /// Required alignment of the parameter in bytes.
+    pub align: u32,
+    /// Offset in bytes within the argument block.
+    pub offset: u32,
+    /// True if the kernel may read memory through it; `false` for write-only pointers and for
+    /// parameters that are not pointers.
+    pub may_be_read: bool,
+}
+
+/// A decoded kernel, with all functions it calls.
+#[derive(Debug)]
+pub struct Kernel {
+    /// File name of the module, for messages.
+    pub(crate) file: String,
+    /// Address of the kernel when used as data.
+    pub(crate) address: u64,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) code: Arc<Code>,
+    pub(crate) ops: Vec<Decoded>,
+    pub(crate) tables: Tables,
+    /// Frames of the kernel itself, followed by those of the functions it reaches.
+    pub(crate) frames: Vec<Frame>,
+    /// Size in bytes of the module variables placed before the frames in private memory.
+    pub(crate) private_base: u32,
+    /// Checker information for each instruction.
+    pub(crate) sites: Vec<Site>,
+    /// Function shapes, in the same order as `frames`.
+    pub(crate) functions: Vec<FunctionShape>,
+    /// Variables in local memory, for the checker.
+    pub(crate) shared: Vec<SharedRange>,
+}
+
+impl Kernel {
+    /// Returns the name of the entry point.
+    pub fn name(&self) -> &str {
+        &self.code.name
+    }
+
+    /// Returns the parameters in order of their declaration.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Returns the static instruction table referenced by traces of this kernel.
+    pub fn code(&self) -> &Arc<Code> {
+        &self.code
+    }
+
+    /// Returns the size of the argument block in bytes.
+    pub(crate) fn argument_bytes(&self) -> u32 {
+        self.parameters
+            .last()
+            .map_or(0, |last| last.offset + last.bytes)
+    }
+}
+
+/// Entry point, registers and private memory of one function's activation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// Index of the function's first instruction in the kernel.
+    pub(crate) entry: u32,
+    pub(crate) words: usize,
+    pub(crate) doubles: usize,
+    pub(crate) predicates: usize,
+    /// Size of private memory and parameters, in bytes per thread.
+    pub(crate) bytes: u32,
+}
+
+/// A module variable in global or constant memory.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    pub(crate) name: String,
+    pub(crate) align: u32,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) patches: Vec<Patch>,
+    /// True if declared `.extern`, so another module defines it.
+    pub(crate) is_external: bool,
+    /// True if the variable is a texture reference.
+    pub(crate) is_texture: bool,
+}
+
+/// A symbol address to be filled into an initializer.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    pub(crate) at: usize,
+    pub(crate) width: usize,
+    pub(crate) variable: usize,
+    pub(crate) offset: i64,
+}
+
+/// Tables that the operations of a kernel reference by index.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) constants32: Vec<Constant>,
+    pub(crate) constants64: Vec<Constant>,
+    pub(crate) specials: Vec<Special>,
+    pub(crate) carries: Vec<Carry>,
+    pub(crate) parts: Vec<Parts>,
+    pub(crate) converts: Vec<Convert>,
+    pub(crate) scalars: Vec<Scalar>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) atomics: Vec<Atomic>,
+    pub(crate) textures: Vec<TextureRead>,
+    pub(crate) shuffles: Vec<Shuffle>,
+    pub(crate) votes: Vec<Vote>,
+    pub(crate) barriers: Vec<Barrier>,
+    pub(crate) calls: Vec<CallSite>,
+    pub(crate) indirect_calls: Vec<IndirectCall>,
+    pub(crate) jumps: Vec<Jump>,
+    pub(crate) externals: Vec<ExternalSite>,
+    /// Places of the 32-bit constants.
+    pub(crate) seen32: BTreeMap<Constant, u16>,
+    /// Places of the 64-bit constants.
+    pub(crate) seen64: BTreeMap<Constant, u16>,
+}
