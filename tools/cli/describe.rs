@@ -7,7 +7,7 @@ use warpweave_framework::{Direction, KindEntry, Preset, Registry, described_port
 use warpweave_params::nearest;
 use warpweave_systems::empty_environment;
 
-use crate::fields::{fields_in_words, indented};
+use crate::fields::{any_index, fields_in_words, indented};
 use crate::outcome::{CommandResult, to_stdout};
 use crate::{policies, stub};
 
@@ -72,15 +72,4 @@ fn ports(registry: &Registry, kind: &KindEntry) -> String {
         }
     }
     format!("\nports\n{}", lines.concat())
-}
-
-/// Replaces indices, so that `up[3].request` becomes `up[i].request`.
-pub(crate) fn any_index(name: &str) -> String {
-    let mut pieces = name.split('[');
-    let mut text = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let rest = piece.split_once(']').map_or("", |(_, rest)| rest);
-        let _ = write!(text, "[i]{rest}");
-    }
-    text
 }

@@ -53,3 +53,14 @@ fn in_words(kind: &str) -> String {
         .collect::<Vec<_>>()
         .join(" | ")
 }
+
+/// Replaces indices, so that `up[3].request` becomes `up[i].request`.
+pub(crate) fn any_index(name: &str) -> String {
+    let mut pieces = name.split('[');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let rest = piece.split_once(']').map_or("", |(_, rest)| rest);
+        let _ = write!(text, "[i]{rest}");
+    }
+    text
+}

@@ -7,7 +7,7 @@ use warpweave_framework::{FieldDoc, KindEntry, Label, Registry, Statistic, Stati
 use warpweave_params::{Node, Source, parse, resolve_expressions};
 use warpweave_systems::empty_environment;
 
-use crate::describe::any_index;
+use crate::fields::any_index;
 use crate::stub;
 
 /// Lists the statistics of every kind: name, unit, how the values of instances combine, meaning.

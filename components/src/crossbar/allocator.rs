@@ -10,7 +10,8 @@ use warpweave_framework::{Cycle, State, below};
 
 use super::arbiter::{AnyArbiter, BuiltInArbiter, Matching};
 use super::port_bits::PortBits;
-use super::requests::{PortMask, PortSet, Requests, bit, first_from, fits_word, ports};
+use super::port_bits::PortMask;
+use super::requests::{PortSet, Requests, bit, first_from, fits_word, ports};
 
 /// Matched pair of input and output.
 pub(crate) type Match = (usize, usize);

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, below};
 
 use super::port_bits::PortBits;
-use super::requests::{PortMask, ports};
+use super::port_bits::PortMask;
+use super::requests::ports;
 use super::traffic::{PacketPlace, Traffic};
 use crate::building_blocks::{DelayLine, Fifo};
 

@@ -58,11 +58,13 @@ mod arbiter;
 mod input_ports;
 mod lazy;
 mod network;
+mod network_place;
 mod network_ports;
 mod network_spec;
 mod output_ports;
 mod outstanding;
 mod port_bits;
+mod queueing;
 mod requests;
 mod router;
 mod spec;
@@ -84,14 +86,17 @@ use crate::memory::{
 
 use lazy::LazyNetwork;
 use outstanding::Outstanding;
-use requests::{PortMask, ports};
+use port_bits::PortMask;
+use requests::ports;
 
 pub use arbiter::{
     AgeBased, AnyArbiter, Arbiter, ArbiterPolicy, ArbiterSite, BuiltInArbiter, Fixed, Islip,
     IslipSpec, Matching, OpenArbiter, RoundRobin, register_policies,
 };
 pub use network::Network;
-pub use network_spec::{NetworkPlace, NetworkSpec, PORTS_MAX, Queueing};
+pub use network_place::NetworkPlace;
+pub use network_spec::NetworkSpec;
+pub use queueing::{PORTS_MAX, Queueing};
 pub use router::{Router, RouterSpec, VIRTUAL_CHANNELS_MAX};
 pub use spec::CrossbarSpec;
 pub use switch::{Switch, SwitchSpec};

@@ -5,8 +5,9 @@ use serde::de::DeserializeOwned;
 use warpweave_framework::{Cycle, Histogram, SpecError, State, Statistics};
 
 use super::arbiter::ArbiterSite;
+use super::network_place::NetworkPlace;
 use super::network_ports::NetworkPorts;
-use super::network_spec::{NetworkPlace, NetworkSpec};
+use super::network_spec::NetworkSpec;
 use super::router::Router;
 use super::switch::Switch;
 use super::traffic::PacketInfo;

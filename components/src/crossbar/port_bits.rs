@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::requests::PortMask;
+/// Set of ports with one bit per port.
+pub(crate) type PortMask = u128;
 
 /// Number of bits in a machine word.
 const WORD: usize = u64::BITS as usize;

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::as_many;
 
-use super::port_bits::PortBits;
-
-/// Set of ports with one bit per port.
-pub(crate) type PortMask = u128;
+use super::port_bits::{PortBits, PortMask};
 
 /// Packets per output that an input may start in one round before it waits for the outputs not
 /// served yet. It is large enough to cost no throughput.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Id, SpecError};
 
-use super::network_spec::{NetworkSpec, PORTS_MAX};
+use super::network_spec::NetworkSpec;
+use super::queueing::PORTS_MAX;
 use crate::interleave::Interleave;
 
 /// Maximum number of outstanding requests, over all ports.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, State, Statistics, TimeWeighted, as_many, below};
 
 use super::port_bits::PortBits;
-use super::requests::{PortMask, ports};
+use super::port_bits::PortMask;
+use super::requests::ports;
 use crate::roles;
 
 /// Index of a packet in the table; that of a departed packet is reused.

@@ -44,6 +44,13 @@ pub enum Command {
     RefreshBank { bank: u32 },
 }
 
+/// Command together with its issue cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issued {
+    pub cycle: Cycle,
+    pub command: Command,
+}
+
 impl Command {
     /// Returns the column command of an access: a write or a read, with or without auto-precharge.
     pub(crate) fn column(location: Location, write: bool, auto: bool) -> Self {

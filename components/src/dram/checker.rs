@@ -29,9 +29,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
-use super::banks::Command;
+use super::banks::{Command, Issued};
 use super::command_bus::CommandBus;
-use super::controller::Issued;
 use super::mapping::Geometry;
 use super::refresh::Refresh;
 use super::timing::Timing;

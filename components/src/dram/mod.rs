@@ -132,6 +132,7 @@ mod refresh;
 mod responses;
 mod scheduler;
 mod sequences;
+mod shared_bus;
 mod spec;
 mod splitting;
 mod statistics;
@@ -150,17 +151,17 @@ use warpweave_framework::{
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemSlave, Slices, hold_whole_lines, transaction};
 
-use command_bus::SharedBus;
 use heads::Heads;
 use responses::Responses;
 use sequences::Sequences;
+use shared_bus::SharedBus;
 use splitting::Splitting;
 use transactions::Transactions;
 
-pub use banks::Command;
+pub use banks::{Command, Issued};
 pub use checker::{Checker, Report, RuleReport, Violation};
 pub use command_bus::CommandBus;
-pub use controller::{ChannelStats, Config, Controller, Issued, Offer, Request};
+pub use controller::{ChannelStats, Config, Controller, Offer, Request};
 pub use drain::Drain;
 pub use mapping::{Field, Geometry, Location, Mapping, MappingSpec};
 pub use page::Page;

@@ -9,15 +9,6 @@ use super::spec::{BusPriority, Delivery, FillRule};
 use super::{IccUnit, Step};
 use crate::memory::{Level, MemResponse, flags};
 
-/// Hit in the coalesced cache, waiting for delivery.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Hit {
-    /// Cycle from which it can be delivered.
-    pub(super) at: Cycle,
-    pub(super) slot: Id,
-    pub(super) write_sequence: u32,
-}
-
 /// Additional response to a unit that has already received the line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Repeat {

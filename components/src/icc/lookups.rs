@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id};
 
-use super::delivery::Hit;
 use super::merge_table::Lookup;
 use super::spec::{OnWrite, TableFull};
 use super::{IccUnit, Slot, Step};
@@ -18,6 +17,15 @@ pub(super) struct LookupEntry {
     /// Request in the form in which it is sent downstream.
     pub(super) request: MemRequest,
     pub(super) port: u32,
+}
+
+/// Hit in the coalesced cache, waiting for delivery.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Hit {
+    /// Cycle from which it can be delivered.
+    pub(super) at: Cycle,
+    pub(super) slot: Id,
+    pub(super) write_sequence: u32,
 }
 
 impl IccUnit {

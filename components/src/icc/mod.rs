@@ -78,8 +78,8 @@ use warpweave_framework::{
 };
 
 use self::coalesced_cache::CoalescedCache;
-use self::delivery::{Bus, Hit, Repeat};
-use self::lookups::LookupEntry;
+use self::delivery::{Bus, Repeat};
+use self::lookups::{Hit, LookupEntry};
 use self::merge_table::MergeTable;
 pub use self::spec::{
     ADDRESS_BITS, BusPriority, CoalescedCacheSpec, Cost, Delivery, FillRule, IccSpec, OnWrite,

@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{SpecError, Unfit};
+use warpweave_framework::{SpecError, Stated, Unfit};
 
-use super::said::UnitReport;
 use crate::occupancy::{UnitFacts, UnitLimits};
 
 /// Resources of every compute unit, where the description states them. The units provide the rest;
@@ -34,6 +33,25 @@ pub struct StatedLimits {
     /// Local memory for work-groups, in bytes; absent: as published by the units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory_bytes: Option<u32>,
+}
+
+/// Resource limits published by one unit.
+#[derive(Clone, Debug)]
+pub(super) struct UnitReport {
+    pub(super) unit: u32,
+    pub(super) facts: UnitFacts,
+    pub(super) stated: Option<Stated>,
+}
+
+impl UnitReport {
+    /// Returns the place where the unit states the field `limit`.
+    pub(super) fn place_of(&self, limit: &str) -> Option<Stated> {
+        let field = match limit {
+            "local_memory_bytes" => "local_memory.bytes",
+            same => same,
+        };
+        (self.stated.clone()).map(|stated| stated.field(field.to_owned()))
+    }
 }
 
 impl From<UnitLimits> for StatedLimits {

@@ -14,7 +14,7 @@
 
 use warpweave_framework::{State, Statistics};
 
-use super::{Kernel, Machine};
+use super::{Kernel, Machine, Placement};
 use crate::occupancy::UnitLimits;
 
 /// Placement policy that sees all kernels at once. A policy for one kernel at a time is a
@@ -94,17 +94,6 @@ pub trait PlacementPolicy: Send {
 
     /// Reports the counters of the policy as statistics.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
-}
-
-/// A work-group and its target unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Placement {
-    /// Number of the kernel's launch in the program.
-    pub kernel: u32,
-    /// Linear index of the work-group in its grid.
-    pub work_group: u32,
-    /// Index of the target unit, from 0.
-    pub unit: u32,
 }
 
 /// Response of a policy to the query for a placement.

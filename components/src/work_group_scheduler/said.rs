@@ -4,29 +4,11 @@ use std::collections::BTreeMap;
 
 use warpweave_framework::{Facts, PortId, Stated, Unfit};
 
+use super::limits::UnitReport;
 use super::{PlacementSite, StatedLimits, WorkGroupScheduler};
 use crate::launch::UnitNumber;
 use crate::memory::NetworkPort;
 use crate::occupancy::UnitFacts;
-
-/// Resource limits published by one unit.
-#[derive(Clone, Debug)]
-pub(super) struct UnitReport {
-    pub(super) unit: u32,
-    pub(super) facts: UnitFacts,
-    pub(super) stated: Option<Stated>,
-}
-
-impl UnitReport {
-    /// Returns the place where the unit states the field `limit`.
-    pub(super) fn place_of(&self, limit: &str) -> Option<Stated> {
-        let field = match limit {
-            "local_memory_bytes" => "local_memory.bytes",
-            same => same,
-        };
-        (self.stated.clone()).map(|stated| stated.field(field.to_owned()))
-    }
-}
 
 /// Facts that the scheduler has received from its units.
 #[derive(Debug, Default)]

@@ -1,6 +1,5 @@
 //! Information that channel ends in different partitions provide to the coordinator.
 
-use crate::channel::ring::Vacancy;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Positions of the two ends of a cut channel, updated by the ends.
@@ -40,6 +39,17 @@ impl Positions {
     pub(crate) fn write(&self) -> usize {
         self.write.load(Ordering::Relaxed)
     }
+}
+
+/// State of the slot that the producer writes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vacancy {
+    /// The slot can be written now.
+    Free,
+    /// The slot is empty and its credit arrives at this tick.
+    CreditAt(u64),
+    /// The slot still holds a message.
+    Full,
 }
 
 /// Time stamps of a cut channel, independent of its message type.

@@ -52,5 +52,5 @@ pub use stall::StallInjector;
 pub use tap::{Credit, Tap, Transit};
 
 pub(crate) use any_port::{AnyPort, ChannelTerms, End, Reach, SavedPort};
+pub(crate) use boundary::Vacancy;
 pub(crate) use boundary::{Boundary, Positions};
-pub(crate) use ring::Vacancy;

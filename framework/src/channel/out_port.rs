@@ -10,10 +10,11 @@ use crate::channel::any_port::{
     AnyPort, ChannelTerms, Direction, End, OutputEnd, PortState, Reach, SavedPort,
 };
 use crate::channel::boundary::Boundary;
+use crate::channel::boundary::Vacancy;
 use crate::channel::delivery_path::{DeliveryPath, UNBOUND};
 use crate::channel::link::Width;
 use crate::channel::message::Message;
-use crate::channel::ring::{Producer, Vacancy, ring};
+use crate::channel::ring::{Producer, ring};
 use crate::channel::stall::StallInjector;
 use crate::channel::tap::{Tap, Taps};
 use crate::evaluation::Context;

@@ -22,7 +22,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::channel::boundary::{Boundary, Positions};
+use crate::channel::boundary::{Boundary, Positions, Vacancy};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell};
 use crate::time::TICK_MAX;
 
@@ -76,17 +76,6 @@ pub(crate) fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 fn len<T>(slots: &[Slot<T>]) -> usize {
     let full = |s: &&Slot<T>| s.stamp.load(Ordering::Acquire) & FULL != 0;
     slots.iter().filter(full).count()
-}
-
-/// State of the slot that the producer writes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vacancy {
-    /// The slot can be written now.
-    Free,
-    /// The slot is empty and its credit arrives at this tick.
-    CreditAt(u64),
-    /// The slot still holds a message.
-    Full,
 }
 
 /// A ring across a cut, as seen by the coordinator between windows.

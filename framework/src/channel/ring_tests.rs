@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::channel::ring::{Vacancy, ring};
+use crate::channel::boundary::Vacancy;
+use crate::channel::ring::ring;
 
 #[test]
 fn a_message_is_readable_from_its_ready_tick_on() {

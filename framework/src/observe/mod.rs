@@ -15,7 +15,6 @@
 
 mod contents;
 mod deltas;
-mod packed;
 mod probe;
 mod reason;
 mod sample;

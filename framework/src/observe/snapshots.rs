@@ -10,7 +10,7 @@ use std::mem::take;
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::packed::{Layout, Row};
+use crate::observe::statistics::packed::{Layout, Row};
 use crate::observe::statistics::{InstanceStatistics, Statistic, Statistics};
 use crate::time::{Cycle, Tick};
 

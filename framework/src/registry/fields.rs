@@ -2,7 +2,8 @@
 
 use warpweave_params::labelled_tree;
 
-use super::policy::ROLE_OF_FIELD;
+/// Schema keyword that holds the role of a field.
+pub(super) const ROLE_OF_FIELD: &str = "x-role";
 
 /// One field of a specification, for reference pages.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use warpweave_params::{
 };
 use warpweave_random::{fnv1a, mix};
 
-use super::fields::list_fields;
+use super::fields::{ROLE_OF_FIELD, list_fields};
 use super::{Environment, FieldDoc, Registry, SpecError};
 
 /// A place in a component that a policy fills.
@@ -226,9 +226,6 @@ impl<'de, R: PolicyRole> Deserialize<'de> for Policy<R> {
         })
     }
 }
-
-/// Schema keyword that holds the role of a field.
-pub(super) const ROLE_OF_FIELD: &str = "x-role";
 
 impl<R: PolicyRole> JsonSchema for Policy<R> {
     fn inline_schema() -> bool {

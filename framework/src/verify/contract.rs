@@ -1,50 +1,12 @@
 //! Contract of every component with the kernel, tested with a single line.
 
-use std::fmt;
-
 use thiserror::Error;
 use warpweave_random::CounterRng;
 
 use crate::engine::{EngineOptions, Order};
 use crate::time::Cycle;
 use crate::verify::rig::{Rig, Seen, Traffic};
-
-/// Requirements that a contract checks for a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// Scoreboards, checkers and the component itself report no error.
-    Protocol,
-    /// All messages offered are taken and all messages taken are output: no hang, no endless work.
-    Completion,
-    /// A repeated run gives the same result.
-    Repeatable,
-    /// Evaluation at every edge gives the same result as sleeping.
-    Asleep,
-    /// The order of evaluation within a cycle does not matter.
-    Shuffled,
-    /// A run saved in the middle and loaded into a fresh system gives the same result. Not tested
-    /// if a component does not describe its state.
-    Resumed,
-    /// Nearly every evaluation changes the component's state.
-    Evaluations,
-    /// Late messages, late credits and stalled ports change only the timing.
-    Stalled,
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Protocol => "what comes out is right",
-            Self::Completion => "everything offered comes out",
-            Self::Repeatable => "the same again gives the same again",
-            Self::Asleep => "an evaluation asleep changes nothing",
-            Self::Shuffled => "the order of evaluation does not matter",
-            Self::Resumed => "saved and loaded it goes on the same",
-            Self::Evaluations => "nearly every evaluation changes something",
-            Self::Stalled => "stalls change times only",
-        })
-    }
-}
+use crate::verify::rule::Rule;
 
 /// A violated requirement with the smallest traffic found that reproduces it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

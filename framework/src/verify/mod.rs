@@ -27,6 +27,7 @@ mod inject;
 mod port_recording;
 mod responder;
 mod rig;
+mod rule;
 mod scoreboard;
 pub mod script;
 #[cfg(feature = "proptest")]
@@ -35,12 +36,13 @@ mod violation;
 mod watch;
 mod wire;
 
-pub use contract::{Contract, Failure, Rule};
+pub use contract::{Contract, Failure};
 pub use coverage::Coverage;
 pub use exchange::{Exchange, ExchangeRules, check_exchange};
 pub use fairness::{check_fairness, check_occupancy};
 pub use inject::{Fault, FaultInjector};
 pub use port_recording::PortRecording;
+pub use rule::Rule;
 
 pub use crate::channel::StallInjector;
 pub use responder::Respond;

@@ -37,8 +37,8 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::barrier::{Barrier, Broken};
-use crate::channel::boundary::Positions;
-use crate::channel::ring::{Vacancy, ring};
+use crate::channel::boundary::{Positions, Vacancy};
+use crate::channel::ring::ring;
 
 /// Explores all executions with at most this many preemptions. This suffices for every bug that two
 /// threads with short critical regions can have, and takes a second or two.

@@ -29,7 +29,7 @@ use warpweave_framework::{PolicyRole, Registry, State, Statistics};
 pub use self::next_line::{NextLine, NextLineSpec};
 pub(super) use self::queue::Prefetches;
 pub use self::queue::Wanted;
-use super::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
+use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
 
 /// The prefetchers of a cache, any number.
 pub struct Prefetching;

@@ -5,7 +5,8 @@
 
 use warpweave_framework::{Cycle, State, Statistics};
 
-use crate::crossbar::requests::{PortMask, bit};
+use crate::crossbar::port_bits::PortMask;
+use crate::crossbar::requests::bit;
 use crate::policy_contract::PolicyContract;
 
 /// Arbiter that matches inputs and outputs of a switch.

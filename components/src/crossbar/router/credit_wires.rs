@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, as_many};
 
 use crate::building_blocks::DelayLine;
-use crate::crossbar::requests::{PortMask, bit, ports};
+use crate::crossbar::port_bits::PortMask;
+use crate::crossbar::requests::{bit, ports};
 
 /// Step value that means no step.
 const NEVER: u64 = u64::MAX;

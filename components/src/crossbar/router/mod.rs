@@ -66,7 +66,7 @@ use crate::crossbar::allocator::Allocator;
 use crate::crossbar::arbiter::AnyArbiter;
 use crate::crossbar::input_ports::{BufferChoice, InputPortsSpec};
 use crate::crossbar::network_ports::NetworkPorts;
-use crate::crossbar::network_spec::Queueing;
+use crate::crossbar::queueing::Queueing;
 use crate::crossbar::requests::ports;
 use batch::Batch;
 use credit_wires::CreditWires;

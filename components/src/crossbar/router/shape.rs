@@ -4,7 +4,7 @@
 //! all ports, port by port. A *row* is a switch port: an input has `input_speedup` of them.
 
 use super::spec::RouterSpec;
-use crate::crossbar::network_spec::Queueing;
+use crate::crossbar::queueing::Queueing;
 
 /// Numbers of lanes, switch ports and channels.
 #[derive(Clone, Copy)]

@@ -6,7 +6,8 @@ use warpweave_framework::{Policy, SpecError};
 
 use super::Router;
 use crate::crossbar::arbiter::{AnyArbiter, Arbiter, ArbiterSite, BuiltInArbiter};
-use crate::crossbar::network_spec::{NetworkPlace, PORTS_MAX, Queueing, check_buffers};
+use crate::crossbar::network_place::NetworkPlace;
+use crate::crossbar::queueing::{PORTS_MAX, Queueing, check_buffers};
 use crate::crossbar::traffic::PacketInfo;
 
 /// Maximum number of virtual channels of a port: they are kept as bits of one word.

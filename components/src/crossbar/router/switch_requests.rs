@@ -10,7 +10,8 @@ use super::vc_allocator::{elements, first_channel};
 use crate::crossbar::allocator::Allocator;
 use crate::crossbar::arbiter::BuiltInArbiter;
 use crate::crossbar::network_ports::NetworkPorts;
-use crate::crossbar::requests::{PortMask, Requests};
+use crate::crossbar::port_bits::PortMask;
+use crate::crossbar::requests::Requests;
 
 /// Lanes whose first flits request the switch: a bit per lane for each switch port and output.
 #[derive(Serialize, Deserialize)]

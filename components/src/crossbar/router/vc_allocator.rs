@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, as_many, below};
 
 use crate::crossbar::arbiter::BuiltInArbiter;
-use crate::crossbar::requests::{PortMask, bit};
+use crate::crossbar::port_bits::PortMask;
+use crate::crossbar::requests::bit;
 
 /// Input channel of a packet (its index in the waiting set) and the channel assigned to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -53,7 +53,8 @@ use crate::crossbar::input_ports::{BufferChoice, InputPortsSpec};
 use crate::crossbar::network_ports::NetworkPorts;
 use crate::crossbar::output_ports::LeavingFlit;
 use crate::crossbar::port_bits::PortBits;
-use crate::crossbar::requests::{PortMask, Requests, ports};
+use crate::crossbar::port_bits::PortMask;
+use crate::crossbar::requests::{Requests, ports};
 
 pub use spec::SwitchSpec;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Policy, SpecError};
 
 use crate::crossbar::arbiter::Arbiter;
-use crate::crossbar::network_spec::{Queueing, check_buffers};
+use crate::crossbar::queueing::{Queueing, check_buffers};
 
 /// A switch that matches and moves in one stage, with delays around it; see
 /// [`Switch`](super::Switch).

@@ -2,8 +2,9 @@
 
 use warpweave_framework::{Cycle, Id};
 
-use super::{Controller, Issued};
+use super::Controller;
 use crate::dram::banks::Command;
+use crate::dram::banks::Issued;
 use crate::dram::command_bus::CommandBus;
 use crate::dram::mapping::Location;
 use crate::dram::queue::Entry;

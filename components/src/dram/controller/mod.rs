@@ -55,7 +55,7 @@ use std::collections::VecDeque;
 use warpweave_framework::{Cycle, Id, IdTable, State, below};
 
 use crate::building_blocks::Fifo;
-use crate::dram::banks::{Banks, BanksState, Gaps};
+use crate::dram::banks::{Banks, BanksState, Gaps, Issued};
 use crate::dram::checker::Checker;
 use crate::dram::command_bus::CommandBus;
 use crate::dram::drain::Draining;
@@ -65,7 +65,7 @@ use crate::dram::scheduler::{AnyRequestOrder, BuiltInOrder, Candidate, bits};
 
 pub use config::Config;
 pub(crate) use config::QUEUE_MAX;
-pub use request::{Issued, Offer, Request};
+pub use request::{Offer, Request};
 pub use stats::ChannelStats;
 
 /// Memory controller of one channel with its banks.

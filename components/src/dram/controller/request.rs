@@ -1,9 +1,5 @@
-//! Input and output types of a controller: accesses and commands.
+//! Accesses that a controller is offered, and its answers.
 
-use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
-
-use crate::dram::banks::Command;
 use crate::dram::mapping::Location;
 
 /// One access of burst size offered to the controller.
@@ -29,11 +25,4 @@ pub enum Offer {
     Merged,
     /// The queue is full, so the request must be offered again.
     Refused,
-}
-
-/// Command together with its issue cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Issued {
-    pub cycle: Cycle,
-    pub command: Command,
 }

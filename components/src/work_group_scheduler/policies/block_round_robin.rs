@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 
-use super::super::{
+use crate::occupancy::UnitLimits;
+use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };
-use crate::occupancy::UnitLimits;
 
 /// Block size of the [`BlockRoundRobin`] placement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

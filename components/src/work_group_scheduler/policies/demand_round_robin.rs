@@ -4,7 +4,7 @@ use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, as_many, below};
 
-use super::super::{
+use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::super::{
+use super::pools::Pools;
+use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };
-use super::pools::Pools;
 
 /// Each cluster fills its contexts `k` of units `s` in the order `for k: for s` from its own part
 /// of the grid. It refills freed contexts from the same part. There is no stealing: units of a

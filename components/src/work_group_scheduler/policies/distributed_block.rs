@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 
-use super::super::{
+use super::pools::Pools;
+use crate::occupancy::UnitLimits;
+use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };
-use super::pools::Pools;
-use crate::occupancy::UnitLimits;
 
 /// Treatment of unpaired work-groups in [`DistributedBlock`] placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, as_many};
 
-use super::super::{
-    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
-};
 use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory, push_write};
 use crate::launch::LaunchHint;
+use crate::work_group_scheduler::{
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+};
 
 /// Priority levels and queue storage of [`LaPerm`] placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, at_most};
 
-use super::super::{
-    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
-};
 use super::QueuesSpec;
 use super::queued::Queued;
+use crate::work_group_scheduler::{
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+};
 
 /// Queues and schedule status table of [`Laser`] placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

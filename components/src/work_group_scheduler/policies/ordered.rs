@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use warpweave_framework::State;
 
-use super::super::{Assignment, Kernel, OneKernelPolicy, PlacementChoice, PlacementSite};
+use crate::work_group_scheduler::{
+    Assignment, Kernel, OneKernelPolicy, PlacementChoice, PlacementSite,
+};
 
 /// Rank of the next open context of a unit; the lowest goes first.
 pub(super) type Rank = (u32, u32, u32);

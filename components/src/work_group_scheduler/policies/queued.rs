@@ -12,9 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, State, Statistics};
 
-use super::super::{Machine, Placement, PlacementChoice, PlacementSite, QueueAccess};
 use super::{QueueEnd, Stealing, UnitQueues};
 use crate::memory::LINE_BYTES_MAX;
+use crate::work_group_scheduler::{
+    Machine, Placement, PlacementChoice, PlacementSite, QueueAccess,
+};
 
 /// Size of an entry in bytes: number of the kernel and of the work-group (LASER paper, section 6).
 pub(super) const ENTRY_BYTES: u32 = 8;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 use warpweave_random::nth;
 
-use super::super::{
+use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };

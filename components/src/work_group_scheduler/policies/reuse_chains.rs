@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
-use super::super::{
-    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
-};
 use super::QueuesSpec;
 use super::queued::Queued;
 use crate::artefact::artefact;
 use crate::reuse_profile::{ReuseProfile, WHAT};
+use crate::work_group_scheduler::{
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+};
 
 /// A chain with work-groups that have not arrived yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

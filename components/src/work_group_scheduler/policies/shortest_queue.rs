@@ -2,11 +2,11 @@
 
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
-use super::super::{
-    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
-};
 use super::QueuesSpec;
 use super::queued::Queued;
+use crate::work_group_scheduler::{
+    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+};
 
 /// Appends every work-group of an arriving kernel to the shortest queue of a unit. A unit with room
 /// takes the head of its own queue, or steals. Units with the fewest residents go first, then those

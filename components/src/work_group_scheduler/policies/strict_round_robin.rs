@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::super::{
+use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };

@@ -2,8 +2,10 @@
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
-use super::super::{OldestFirst, PlacementPolicy, PlacementSite, WorkGroupPlacement};
 use super::ordered::{Ordered, Rank};
+use crate::work_group_scheduler::{
+    OldestFirst, PlacementPolicy, PlacementSite, WorkGroupPlacement,
+};
 
 /// Fills context `k` of unit `s` of cluster `c` in the order `for k: for s: for c`.
 ///

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use crate::channel::Link;
 use crate::component::{Component, Origin};
-use crate::engine::elaboration::elaborate::Elaboration;
-use crate::engine::elaboration::error::ElaborationErrors;
 use crate::engine::elaboration::port_list::PortList;
-use crate::engine::simulation::Simulation;
 use crate::time::{ClockId, Frequency};
 use crate::world::{World, WorldDriver};
 
@@ -141,16 +138,5 @@ impl SystemBuilder {
     /// which suppresses the warning.
     pub fn leave_unwired(&mut self, port: impl Into<String>, origin: Option<Origin>) {
         self.unwired.push((port.into(), origin));
-    }
-
-    /// Checks the system as a whole and creates a simulation.
-    ///
-    /// # Errors
-    /// Returns all errors of these kinds: duplicate paths, unusable clock sets, and wires that name
-    /// unknown instances or ports. Further kinds are ports left unconnected or connected twice and
-    /// mismatched directions or message types. Latencies, widths or capacities of zero are errors
-    /// too.
-    pub fn elaborate(self) -> Result<Simulation, ElaborationErrors> {
-        Elaboration::new(self).run()
     }
 }

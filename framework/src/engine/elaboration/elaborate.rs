@@ -58,6 +58,19 @@ pub(super) struct Elaboration {
     pub(super) errors: Vec<ElaborationError>,
 }
 
+impl SystemBuilder {
+    /// Checks the system as a whole and creates a simulation.
+    ///
+    /// # Errors
+    /// Returns all errors of these kinds: duplicate paths, unusable clock sets, and wires that name
+    /// unknown instances or ports. Further kinds are ports left unconnected or connected twice and
+    /// mismatched directions or message types. Latencies, widths or capacities of zero are errors
+    /// too.
+    pub fn elaborate(self) -> Result<Simulation, ElaborationErrors> {
+        Elaboration::new(self).run()
+    }
+}
+
 impl Elaboration {
     pub(super) fn new(builder: SystemBuilder) -> Self {
         Self {

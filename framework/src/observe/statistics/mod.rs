@@ -17,6 +17,7 @@ mod instance;
 mod instrumented;
 mod label;
 mod list;
+pub(crate) mod packed;
 mod role;
 mod series;
 mod time_weighted;
@@ -31,10 +32,10 @@ pub use self::instance::InstanceStatistics;
 pub use self::instrumented::{Instrumented, Measured, Measurement};
 pub use self::label::Label;
 use self::list::List;
+use self::packed::Row;
 pub use self::role::{Combination, Role};
 pub use self::series::Series;
 pub use self::time_weighted::TimeWeighted;
-use crate::observe::packed::Row;
 use crate::time::{Cycle, Tick};
 
 /// One collected statistic, with the fields of its [`Label`] and its value.

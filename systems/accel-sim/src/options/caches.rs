@@ -3,9 +3,9 @@
 use warpweave_params::Diagnostic;
 
 use super::cache::{Allocate, CacheText, Index, Write, WriteAllocate};
+use super::cycles::{CYCLES_MAX, in_clock};
 use super::fragment::Fragment;
 use super::front_end::Fetch;
-use super::machine::{CYCLES_MAX, in_clock};
 use super::option_values::OptionValues;
 use super::shared::Shared;
 

@@ -5,6 +5,7 @@ use warpweave_params::Diagnostic;
 use super::cache::CacheText;
 use super::caches::Caches;
 use super::classes::{AROUND_UNIT, Classes, classes, of_traces};
+use super::cycles::CYCLES_MAX;
 use super::dram::Columns;
 use super::form::{LATENCY_MAX, PipeTiming, clocks, pipeline, scheduler};
 use super::fragment::Fragment;
@@ -81,9 +82,6 @@ const LINE_BYTES_MAX: u32 = 128;
 
 /// Maximum number of ports on one side of a network.
 const PORTS_MAX: u32 = 128;
-
-/// Maximum latency of a cache or of DRAM, in cycles.
-pub(super) const CYCLES_MAX: u32 = 1 << 16;
 
 impl Machine {
     pub(super) fn of(given: &OptionValues) -> Result<Self, Diagnostic> {
@@ -371,13 +369,6 @@ fn note_turns(
             text.in_a_line()
         ));
     }
-}
-
-/// Converts cycles of one clock to cycles of another.
-pub(super) fn in_clock(cycles: u32, from: f64, to: f64) -> u32 {
-    (f64::from(cycles) * to / from)
-        .round()
-        .min(f64::from(CYCLES_MAX)) as u32
 }
 
 /// Formats a pace for the system file.

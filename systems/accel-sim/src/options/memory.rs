@@ -2,10 +2,10 @@
 
 use warpweave_params::Diagnostic;
 
+use super::cycles::{CYCLES_MAX, in_clock};
 use super::dram::{Columns, Timing, bits};
 use super::form::counts;
 use super::fragment::Fragment;
-use super::machine::{CYCLES_MAX, in_clock};
 use super::option_values::OptionValues;
 
 /// Parameters of a memory controller in a system file.

@@ -10,6 +10,7 @@
 mod cache;
 mod caches;
 mod classes;
+mod cycles;
 mod dram;
 mod form;
 mod fragment;

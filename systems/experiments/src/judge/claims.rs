@@ -2,7 +2,6 @@
 
 use warpweave_params::{Diagnostics, Entries, Placed};
 
-use super::coefficients::side;
 use super::effect::{Compares, Effect, sign_of};
 use super::energy_table::EnergyTable;
 use super::interval::{Interval, rank_correlation};
@@ -571,5 +570,18 @@ fn in_symbols(claim: &FindingClaim) -> String {
             "{}: of {}, a level of {} between the ends is better than both by {}",
             c.metric.value, c.of.value, c.axis.value, c.margin.value
         ),
+    }
+}
+
+pub(super) fn changes_sign(bounds: Bounds) -> bool {
+    bounds.low < 0.0 && bounds.high > 0.0
+}
+
+/// Returns the verdict on an effect for all coefficients in their ranges.
+pub(super) fn side(bounds: Option<Bounds>, margin: f64) -> Verdict {
+    match bounds {
+        Some(bounds) if bounds.low > margin => Verdict::Reproduced,
+        Some(bounds) if bounds.high < margin && !changes_sign(bounds) => Verdict::NotReproduced,
+        _ => Verdict::Unresolved,
     }
 }

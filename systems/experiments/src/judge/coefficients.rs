@@ -86,19 +86,6 @@ impl Claims<'_> {
 const COMPUTED: &str = "the metric computes with energy, and its range over the coefficients is not known; \
                         claim something of `energy` or `edp` alone";
 
-fn changes_sign(bounds: Bounds) -> bool {
-    bounds.low < 0.0 && bounds.high > 0.0
-}
-
-/// Returns the verdict on an effect for all coefficients in their ranges.
-pub(super) fn side(bounds: Option<Bounds>, margin: f64) -> Verdict {
-    match bounds {
-        Some(bounds) if bounds.low > margin => Verdict::Reproduced,
-        Some(bounds) if bounds.high < margin && !changes_sign(bounds) => Verdict::NotReproduced,
-        _ => Verdict::Unresolved,
-    }
-}
-
 /// Returns the sums of each comparison. The effect is the least of several sums.
 fn sums(effect: &Effect<'_>) -> Vec<Vec<WeightedSum>> {
     let sign = effect.sign;

@@ -3,8 +3,8 @@
 //!
 //! Let v(S) be the value of the machine whose axes S are at the last level. The share of axis i is
 //! its Shapley value: the mean of v(S + i) − v(S) over all orders of switching the axes. Shares add
-//! up to v(all) − v(none). The interaction of i and j is the mean of v(S + i + j) − v(S + i) − v(S
-//! + j) + v(S) by the weights of Grabisch and Roubens. It is the effect of both together in
+//! up to v(all) − v(none). The interaction of i and j is the mean of v(S + i + j) − v(S + i) −
+//! v(S + j) + v(S) by the weights of Grabisch and Roubens. It is the effect of both together in
 //! addition to their separate effects.
 
 use serde::Serialize;

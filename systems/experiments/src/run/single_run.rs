@@ -88,8 +88,7 @@ pub(super) fn simulated(
         let _ = emulated.profile.set(profile);
     }
     let profile = || emulated.profile.get().cloned().unwrap_or_default();
-    let mut machine =
-        Machine::with_profile(&scenario, runner.registry, &emulated.program, profile)?;
+    let mut machine = Machine::with_profile(scenario, runner.registry, &emulated.program, profile)?;
     let simulated = machine.simulate(runner.interrupt, &mut |_| {});
     if simulated.status == Status::Interrupted {
         return Ok(None);

@@ -9,13 +9,15 @@ use std::path::PathBuf;
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Placed};
 
-use super::HostProgram;
-use super::buffer_use::BufferUse;
-use super::description::{Argument, Command};
-use super::execute::{checked_index, checked_part, checked_variable_offset, size_of_fields};
-use super::modules::{self, SymbolKind};
-use super::structures::Column;
-use super::textures;
+use crate::host_program::HostProgram;
+use crate::host_program::buffer_use::BufferUse;
+use crate::host_program::description::{Argument, Command};
+use crate::host_program::execute::{
+    checked_index, checked_part, checked_variable_offset, size_of_fields,
+};
+use crate::host_program::modules::{self, SymbolKind};
+use crate::host_program::structures::Column;
+use crate::host_program::textures;
 
 /// Results of a check besides the mistakes.
 pub(super) struct Checked {

@@ -5,7 +5,7 @@ use serde::de::{Deserializer, Error};
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{OneOrMore, Placed};
 
-use super::Record;
+use super::{Argument, Record};
 
 /// Iteration limit of a loop that states none.
 const ROUNDS_DEFAULT: u32 = 10_000;
@@ -144,41 +144,6 @@ pub struct Launch {
     pub stream: Value,
     /// Arguments, one for each parameter of the kernel.
     pub arguments: Vec<Placed<Argument>>,
-}
-
-/// Kernel argument: an address, a texture object, a number of the named type, or a structure.
-#[derive(Clone, Debug, Deserialize)]
-#[allow(missing_docs)] // The variants name their types.
-pub enum Argument {
-    /// Address of the first byte of a buffer.
-    Buffer(Name),
-    /// Address within a buffer, or just past its end.
-    BufferAt {
-        buffer: Name,
-        /// Offset in bytes from the start of the buffer.
-        offset_bytes: Value,
-    },
-    Texture(Name),
-    U8(Value),
-    U16(Value),
-    U32(Value),
-    U64(Value),
-    S8(Value),
-    S16(Value),
-    S32(Value),
-    S64(Value),
-    F16(Value),
-    BF16(Value),
-    F32(Value),
-    F64(Value),
-    /// Number of type `f32` with this bit pattern.
-    F32Bits(Value),
-    /// Number of type `f64` with this bit pattern.
-    F64Bits(Value),
-    /// Structure or array by value: its fields in order, each aligned to its size, as in C.
-    Struct(Vec<Placed<Argument>>),
-    /// Structure by value, with its fields given by name.
-    Record(Record),
 }
 
 fn rounds_default() -> Value {

@@ -14,8 +14,8 @@ mod structures;
 mod textures;
 
 pub use allowance::{Allow, Mistake};
-pub use commands::{Argument, Command, Launch};
+pub use commands::{Command, Launch};
 pub use expectation::{Demand, Expectation, Tolerance};
 pub use inputs::{Contents, GraphInput};
-pub use structures::{Element, FieldValue, Record};
+pub use structures::{Argument, Element, FieldValue, Record};
 pub use textures::{EdgeMode, Filter, ReadMode, TexelFormat, TextureInput};

@@ -8,8 +8,8 @@ use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{DeviceMemory, EmulationOptions, Numbers, Printed, ProgramChecker};
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
-use super::static_launches::Foresight;
-use super::transfers::{bytes_of, checked_part};
+use super::foresight::Foresight;
+use super::parts::{bytes_of, checked_part};
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
 use crate::host_program::description::{Command, Expectation};

@@ -6,9 +6,9 @@ use warpweave_params::{Diagnostic, Placed};
 use warpweave_ptx::{LaunchConfig, LaunchWatch, foresee, launch_family};
 use warpweave_trace::HostCommand;
 
+use super::foresight::Foresight;
 use super::host::Host;
 use super::launch::{Shape, checked_offset, kernel_argument, shape};
-use super::static_launches::Foresight;
 use super::{DeviceAction, ExecuteError};
 use crate::host_program::description::{Argument, Command, Launch};
 use crate::host_program::modules::{self, SymbolKind};

@@ -5,9 +5,11 @@
 //! The commands are parsed and checked earlier (`../description/`, `../check/`).
 
 mod action;
+mod foresight;
 mod host;
 mod launch;
 mod launching;
+mod parts;
 mod progress;
 mod static_launches;
 mod transfers;
@@ -21,17 +23,17 @@ use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
+use self::foresight::Foresight;
+pub(crate) use self::foresight::StaticLaunches;
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
     checked_offset, checked_variable_offset, fields, kernel_argument, scalar, shape,
     size_and_alignment, size_of_fields,
 };
+pub(super) use self::parts::{checked_index, checked_part};
 pub use self::progress::EmulationProgress;
-use self::static_launches::Foresight;
-pub(crate) use self::static_launches::StaticLaunches;
-pub(super) use self::transfers::{checked_index, checked_part};
-use super::HostProgram;
-use super::emulation::EmulationSpec;
+use crate::host_program::HostProgram;
+use crate::host_program::emulation::EmulationSpec;
 
 /// Result of executing a host program.
 #[derive(Clone, Debug)]

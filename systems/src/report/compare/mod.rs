@@ -16,7 +16,7 @@ use warpweave_params::{Diagnostics, Source};
 
 use self::parameters::{Parameters, differing};
 use self::values::statistics_of;
-use super::Record;
+use crate::report::Record;
 
 /// Maximum number of launches listed individually; beyond it they are summed per kernel.
 const LAUNCHES_SHOWN: usize = 12;
@@ -292,7 +292,7 @@ fn kernel_rows(sides: &[Side]) -> Vec<Row> {
             *instructions = instructions.saturating_add(kernel.wavefront_instructions);
         }
         let counted = found.into_iter().flat_map(|(name, cycles, instructions)| {
-            let ipc = super::evidence::quotient(instructions, cycles);
+            let ipc = crate::report::evidence::quotient(instructions, cycles);
             let cycles = (
                 name.clone(),
                 "cycles".into(),

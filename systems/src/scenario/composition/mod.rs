@@ -21,7 +21,7 @@ use warpweave_params::{
 };
 
 use self::extend::extend;
-use super::files::read_named;
+use crate::scenario::files::read_named;
 
 /// Kinds of definitions that a library may provide to the files that include it.
 const DEFINITIONS: [&str; 3] = ["params", "modules", "presets"];

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::Deserialize;
 use warpweave_components::dram::{Checker, Refresh, Report};
 
-use super::super::presets::load;
-use super::super::traces::read_commands;
 use super::files;
+use crate::dram::presets::load;
+use crate::dram::traces::read_commands;
 use crate::folder::table_named;
 use crate::{Comparison, StandaloneError, Table, Tolerance};
 

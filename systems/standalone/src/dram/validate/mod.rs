@@ -22,9 +22,9 @@ pub use self::own::validate_own;
 
 use self::commands::commands;
 use self::gates::Gates;
-use super::drive::{DriveError, Outcome, drive};
-use super::presets::{Setup, load, setup};
-use super::traces::{RequestRow, ServedRow, read_requests};
+use crate::dram::drive::{DriveError, Outcome, drive};
+use crate::dram::presets::{Setup, load, setup};
+use crate::dram::traces::{RequestRow, ServedRow, read_requests};
 use crate::folder::{name_of, stem, table_named, tables_of};
 use crate::table::shown;
 use crate::written::{Written, as_written};

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::presets::{Setup, load};
-use super::super::traces::ServedRow;
 use super::{alike, row_hit_rate, run, trace_of};
+use crate::dram::presets::{Setup, load};
+use crate::dram::traces::ServedRow;
 use crate::folder::{name_of, stem, table_named, tables_of};
 use crate::written::{Written, as_written};
 use crate::{Comparison, Own, RowProblem, StandaloneError, Table, Tolerance};

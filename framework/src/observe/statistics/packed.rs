@@ -6,14 +6,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::statistics::{Histogram, Series, Value};
+use super::{Histogram, Series, Value};
 
 /// Minimum capacity of a distribution or a series in amounts; the capacity doubles.
 const ROOM: usize = 16;
 
 /// Structure of a cumulative statistic, which determines its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     /// One word: the count of events.
     Counter,
     /// Two words: the part and the whole.
@@ -26,7 +26,7 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Returns the sort of a value; `None` if it does not grow.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn of(value: &Value) -> Option<Self> {
         Some(match value {
             Value::Counter(_) => Self::Counter,
             Value::Ratio { .. } => Self::Ratio,
@@ -36,7 +36,7 @@ impl Layout {
         })
     }
 
-    pub(super) fn words(self) -> usize {
+    pub(crate) fn words(self) -> usize {
         match self {
             Self::Counter => 1,
             Self::Ratio => 2,
@@ -46,7 +46,7 @@ impl Layout {
     }
 
     /// True if both are the same except for their capacity.
-    pub(super) fn is_like(self, other: Self) -> bool {
+    pub(crate) fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
@@ -70,67 +70,67 @@ enum About {
 
 /// Words of the cumulative statistics of one instance.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(crate) struct Row {
     words: Vec<u64>,
     shape: u64,
 }
 
 impl Row {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.shape = 0;
     }
 
-    pub(super) fn words(&self) -> &[u64] {
+    pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
 
     /// Returns a hash that is equal if everything that determines the meaning of the words is
     /// equal.
-    pub(super) fn shape(&self) -> u64 {
+    pub(crate) fn shape(&self) -> u64 {
         self.shape
     }
 
     #[inline]
-    pub(super) fn counter(&mut self, name: &'static str, count: u64) {
+    pub(crate) fn counter(&mut self, name: &'static str, count: u64) {
         self.name(name, About::Counter);
         self.words.push(count);
     }
 
     /// Adds counters whose names come from a static table of the program.
-    pub(super) fn counters<T>(&mut self, table: &'static [T], counts: &[u64]) {
+    pub(crate) fn counters<T>(&mut self, table: &'static [T], counts: &[u64]) {
         let place = table.as_ptr().addr() as u64;
         self.mix(place ^ ((table.len() as u64) << 48), About::Table);
         self.words.extend_from_slice(counts);
     }
 
     #[inline]
-    pub(super) fn ratio(&mut self, name: &'static str, part: u64, whole: u64) {
+    pub(crate) fn ratio(&mut self, name: &'static str, part: u64, whole: u64) {
         self.name(name, About::Ratio);
         self.words.push(part);
         self.words.push(whole);
     }
 
-    pub(super) fn histogram(&mut self, name: &'static str, histogram: &Histogram) {
+    pub(crate) fn histogram(&mut self, name: &'static str, histogram: &Histogram) {
         self.name(name, About::Histogram);
         let words = [histogram.count(), histogram.sum()];
         self.words.extend_from_slice(&words);
         self.amounts(histogram.buckets());
     }
 
-    pub(super) fn series(&mut self, name: &'static str, series: &Series) {
+    pub(crate) fn series(&mut self, name: &'static str, series: &Series) {
         self.name(name, About::Series);
         self.amounts(series.sums());
     }
 
     /// Sets the index of the statistics reported next.
     #[inline]
-    pub(super) fn index(&mut self, index: usize) {
+    pub(crate) fn index(&mut self, index: usize) {
         self.mix(index as u64, About::Index);
     }
 
     /// Prefixes the names of the following statistics until [`Row::end_prefix`].
-    pub(super) fn prefix(&mut self, prefix: &str) {
+    pub(crate) fn prefix(&mut self, prefix: &str) {
         self.mix(prefix.len() as u64, About::Prefix);
         let (words, rest) = prefix.as_bytes().as_chunks();
         for word in words {
@@ -142,12 +142,12 @@ impl Row {
         self.mix(rest, About::Prefix);
     }
 
-    pub(super) fn end_prefix(&mut self) {
+    pub(crate) fn end_prefix(&mut self) {
         self.mix(0, About::PrefixEnd);
     }
 
     /// Adds the words of a collected value whose name the caller knows.
-    pub(super) fn push(&mut self, value: &Value) {
+    pub(crate) fn push(&mut self, value: &Value) {
         match value {
             Value::Counter(count) => self.counter("", *count),
             Value::Ratio { part, whole } => self.ratio("", *part, *whole),
