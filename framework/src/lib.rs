@@ -117,7 +117,7 @@
 //! # Rooms
 //!
 //! The sources are in folders, each of which uses only those above it in this list;
-//! `tests/kernel/layers.rs` checks that.
+//! `tests/tidy/tests/layers.rs` checks that.
 //!
 //! | folder | holds |
 //! |---|---|

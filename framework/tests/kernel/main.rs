@@ -10,7 +10,6 @@ mod elaboration;
 mod events;
 mod facts;
 mod graphs;
-mod layers;
 mod new_process;
 mod parallel;
 mod parts;
