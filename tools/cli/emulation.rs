@@ -87,7 +87,7 @@ pub(crate) fn emulate<U: Send>(
 ) -> CommandResult {
     let both = Stopwatch::start();
     let clock = ThreadStopwatch::start();
-    let Some(ahead) = ahead.then(|| EmulationAhead::of(&scenario)).flatten() else {
+    let Some(ahead) = ahead.then(|| EmulationAhead::of(scenario)).flatten() else {
         let executed = scenario.emulate_watched(progress)?;
         return work(Emulation::ended(executed, clock.cpu_s()), using);
     };

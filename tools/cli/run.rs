@@ -117,7 +117,7 @@ impl Job<'_> {
             _ => Ok(()),
         };
         bar.phase("building the system");
-        let mut machine = match Machine::of(&scenario, registry, &program) {
+        let mut machine = match Machine::of(scenario, registry, &program) {
             Ok(machine) => machine,
             // The program comes first, whichever fails earlier.
             Err(problems) => return emulation.finish(0.0).and(Err(problems.into())),

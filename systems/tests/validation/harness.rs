@@ -269,7 +269,7 @@ pub(super) fn scenario_of_text(system: &str, workload: &str, sets: &[&str]) -> S
 
 /// Returns the machine of a scenario, with a program loaded.
 pub(super) fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
-    Machine::of(&scenario, &standard_registry(), program)
+    Machine::of(scenario, &standard_registry(), program)
         .unwrap_or_else(|problems| panic!("{problems}"))
 }
 

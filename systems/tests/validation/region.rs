@@ -49,7 +49,7 @@ fn emulate(workload: &str) -> Arc<Program> {
 }
 
 fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
-    let machine = Machine::of(&scenario, &standard_registry(), program);
+    let machine = Machine::of(scenario, &standard_registry(), program);
     machine.unwrap_or_else(|problems| panic!("{problems}"))
 }
 

@@ -96,7 +96,7 @@ const LAYERS: [(&str, &str); 21] = [
 
 /// Files of a folder that may use each other both ways, by their folder. Every other file uses
 /// those next to it one way only.
-const CIRCLES: [(&str, &str); 6] = [
+const CIRCLES: [(&str, &str); 5] = [
     // The enum of built-in policies, which each policy is part of.
     (
         "components/src/cache/replacement",
@@ -107,8 +107,6 @@ const CIRCLES: [(&str, &str); 6] = [
         "components/src/dram/scheduler",
         "any bank_round_robin fcfs fr_fcfs fr_fcfs_cap role row_hit_first",
     ),
-    // A refusal names the access, and a request what refuses it.
-    ("components/src/cache", "refusal request"),
     // Parts of one machine: an event lists the processes that wait for it.
     ("framework/src/world", "event process state wait"),
     // Parts of one machine: a wavefront with its stack, accesses and observer.

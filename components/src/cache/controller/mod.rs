@@ -17,12 +17,12 @@ mod rules;
 use warpweave_framework::{Cycle, Instrumented, State, Statistics};
 
 use self::rules::Rules;
-use super::blocked::BlockedTime;
-use super::hit_pipeline::HitPipeline;
-use super::line_store::LineStore;
-use super::replies::ReplyQueue;
-use super::spec::CacheSpec;
-use super::statistics::RequestCounts;
+use crate::cache::blocked::BlockedTime;
+use crate::cache::hit_pipeline::HitPipeline;
+use crate::cache::line_store::LineStore;
+use crate::cache::replies::ReplyQueue;
+use crate::cache::spec::CacheSpec;
+use crate::cache::statistics::RequestCounts;
 use crate::memory::MemResponse;
 
 /// Core and stages of a cache, between its ports.

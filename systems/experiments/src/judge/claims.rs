@@ -3,6 +3,7 @@
 use warpweave_params::{Diagnostics, Entries, Placed};
 
 use super::effect::{Compares, Effect, sign_of};
+use super::energy_table::Bounds;
 use super::energy_table::EnergyTable;
 use super::interval::{Interval, rank_correlation};
 use super::study::{JudgedClaim, Verdict};

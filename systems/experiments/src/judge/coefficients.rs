@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::claims::{Claims, ResolvedClaim, combined};
+use super::claims::{Claims, ResolvedClaim, changes_sign, combined, side};
 use super::effect::{Compares, Effect};
 use super::energy_table::{Bounds, EnergyTable, Factor, RunEnergy, bounds};
 use super::study::Verdict;
