@@ -1,5 +1,7 @@
 //! Barrier at which the threads of a run meet between windows: they spin briefly, then sleep.
 
+use crossbeam::utils::CachePadded;
+
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, SPINS, hint_spin};
 
 /// A barrier for a fixed number of threads, reused for every window.
@@ -9,7 +11,8 @@ use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, SPINS, hint
 /// effects are visible to all threads.
 pub(crate) struct Barrier {
     parties: usize,
-    arrived: AtomicUsize,
+    /// Number of parties that have arrived, not on the cache line on which others wait.
+    arrived: CachePadded<AtomicUsize>,
     /// Number of the current barrier round.
     round: AtomicUsize,
     /// True if a party has failed, so that no thread waits any more.
@@ -27,7 +30,7 @@ impl Barrier {
     pub(crate) fn new(parties: usize) -> Self {
         Self {
             parties,
-            arrived: AtomicUsize::new(0),
+            arrived: CachePadded::new(AtomicUsize::new(0)),
             round: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             sleepers: Mutex::new(0),

@@ -16,12 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::Vacancy;
 use crate::engine::parallel::cut_channel::CutChannel;
-use crate::engine::parallel::tally::{Cells, Found, Tally, earlier};
+use crate::engine::parallel::tally::{Cells, Found, Tallies, earlier};
 use crate::engine::parallel::thread_governor::ThreadGovernor;
 use crate::engine::partition::{Background, Place, Window};
 use crate::evaluation::{CutActivity, Failure, NEVER, Sink};
 use crate::observe::ProbeSink;
-use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
 
 /// Step just completed in a run on one thread.
@@ -137,7 +136,7 @@ impl Coordinator {
     pub(crate) fn advance(
         &mut self,
         cells: &Cells<'_>,
-        tallies: &[Mutex<Tally>],
+        tallies: &Tallies,
         limits: &Limits<'_>,
     ) -> Option<RunEnd> {
         let mut found = Found::NOTHING;

@@ -1,13 +1,18 @@
 //! Partitions' results of a window and their pending work, accumulated for the coordinator.
 
+use crossbeam::utils::CachePadded;
+
 use crate::engine::partition::{Ahead, Partition, Window};
 use crate::evaluation::CutActivity;
 use crate::sync::Mutex;
 use crate::time::Tick;
 use crate::world::WorldDriver;
 
-/// The partitions of a run, each held by one thread at a time.
-pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
+/// Partitions of a run. One thread at a time holds each, on a cache line that no other shares.
+pub(crate) type Cells<'a> = [CachePadded<Mutex<&'a mut Partition>>];
+
+/// Tallies of a window, one per thread.
+pub(crate) type Tallies = [CachePadded<Mutex<Tally>>];
 
 /// Pending work of the partitions after a window.
 #[derive(Clone, Copy)]

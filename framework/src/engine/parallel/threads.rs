@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use crossbeam::utils::CachePadded;
+
 use crate::engine::parallel::barrier::Barrier;
 use crate::engine::parallel::coordinator::{Coordinator, Limits, RunEnd, RunStep};
-use crate::engine::parallel::tally::{Cells, Tally};
+use crate::engine::parallel::tally::{Cells, Tallies, Tally};
 use crate::engine::partition::Window;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, host_time, scope};
 use crate::world::WorldDriver;
@@ -20,13 +22,14 @@ pub(crate) fn run_windows(
 ) -> RunEnd {
     coordinator.begin();
     let threads = threads.clamp(1, cells.len());
-    let tallies: Vec<_> = (0..threads).map(|_| Mutex::new(Tally::new())).collect();
+    let tallies = (0..threads).map(|_| CachePadded::new(Mutex::new(Tally::new())));
+    let tallies: Vec<_> = tallies.collect();
     if let Some(end) = coordinator.advance(cells, &tallies, limits) {
         return end;
     }
     let shares = Shares {
         cells,
-        claims: (0..cells.len()).map(|_| AtomicU64::new(0)).collect(),
+        claims: cells.iter().map(|_| CachePadded::default()).collect(),
         threads,
         sleeping: coordinator.sleeping,
     };
@@ -49,7 +52,7 @@ pub(crate) fn run_windows(
 fn run_together(
     shares: &Shares<'_, '_>,
     coordinator: &mut Coordinator,
-    tallies: &[Mutex<Tally>],
+    tallies: &Tallies,
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
 ) -> Option<RunEnd> {
@@ -78,7 +81,7 @@ fn run_together(
 fn run_alone(
     shares: &Shares<'_, '_>,
     coordinator: &mut Coordinator,
-    tallies: &[Mutex<Tally>],
+    tallies: &Tallies,
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
 ) -> Option<RunEnd> {
@@ -107,7 +110,7 @@ fn run_alone(
 struct Shares<'a, 'b> {
     cells: &'a Cells<'b>,
     /// Last window in which a thread began each partition.
-    claims: Vec<AtomicU64>,
+    claims: Vec<CachePadded<AtomicU64>>,
     threads: usize,
     sleeping: bool,
 }
@@ -150,8 +153,7 @@ impl Shares<'_, '_> {
 /// State shared by the threads of a run.
 struct Meeting<'a, 'b> {
     shares: &'a Shares<'a, 'b>,
-    /// Tallies of the window, one per thread.
-    tallies: &'a [Mutex<Tally>],
+    tallies: &'a Tallies,
     limits: &'a Limits<'a>,
     window: Mutex<Window>,
     coordinator: Mutex<(&'a mut Coordinator, Option<RunEnd>)>,

@@ -31,6 +31,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crossbeam::utils::CachePadded;
+
 use crate::channel::{Link, Port, Ports};
 use crate::component::Component;
 use crate::engine::division::Goal;
@@ -208,7 +210,9 @@ impl Simulation {
         let upcoming = self.world.as_ref().and_then(WorldDriver::upcoming);
         self.partitions[0].begin_world(upcoming);
         let end = loop {
-            let cells: Vec<_> = self.partitions.iter_mut().map(Mutex::new).collect();
+            let partitions = self.partitions.iter_mut();
+            let cells = partitions.map(|partition| CachePadded::new(Mutex::new(partition)));
+            let cells: Vec<_> = cells.collect();
             let end = run_windows(
                 &cells,
                 &mut self.coordinator,

@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 
+use crossbeam::channel::{Sender, unbounded};
 use thiserror::Error;
 use warpweave_files::{Budget, OutputError};
 use warpweave_framework::Registry;
@@ -86,11 +86,11 @@ impl Runner<'_> {
         let work = WorkerContext {
             runner: self,
             runs: &plan.runs,
-            queue: Queue::of(missing),
+            queue: Queue::of(&missing),
             traces: Traces::in_folder(traces)?,
             folder,
         };
-        let (sender, receiver) = channel();
+        let (sender, receiver) = unbounded();
         let mut refused = None;
         std::thread::scope(|scope| {
             for _ in 0..workers {
@@ -121,7 +121,7 @@ impl Runner<'_> {
 struct WorkerContext<'a> {
     runner: &'a Runner<'a>,
     runs: &'a [PlannedRun],
-    queue: Queue<'a>,
+    queue: Queue,
     traces: Traces,
     folder: &'a Folder,
 }
@@ -146,17 +146,18 @@ impl WorkerContext<'_> {
             };
             let _ = tell.send(told);
         }
-        // Workers that wait for a trace wait for nothing.
         self.queue.close();
     }
 
     /// Executes a run and stores it. Returns true if it passed, or `None` after an interrupt.
-    fn make(&self, job: Job) -> Result<Option<bool>, RunFailure> {
+    fn make(&self, mut job: Job) -> Result<Option<bool>, RunFailure> {
         let run = &self.runs[job.run()];
-        let guarded = catch_unwind(AssertUnwindSafe(|| self.simulate(job, run)));
+        let guarded = catch_unwind(AssertUnwindSafe(|| self.simulate(&mut job, run)));
         let made = guarded.unwrap_or_else(|panic| {
             let why = format!("the model panicked: {}", words(panic.as_ref()));
-            self.queue.made(&run.identity.trace, Err(why.clone()));
+            if let Job::Emulate(_, followers) = &mut job {
+                followers.release(&Err(why.clone()));
+            }
             Err(RunFailure::Failed(why))
         })?;
         let Some(FinishedRun { json, passed }) = made else {
@@ -167,12 +168,12 @@ impl WorkerContext<'_> {
         Ok(Some(passed))
     }
 
-    fn simulate(&self, job: Job, run: &PlannedRun) -> Result<Option<FinishedRun>, RunFailure> {
+    fn simulate(&self, job: &mut Job, run: &PlannedRun) -> Result<Option<FinishedRun>, RunFailure> {
         let scenario = single_run::load(run, self.runner);
         let emulated = match job {
-            Job::Simulate(_, emulated) => emulated,
-            Job::GiveUp(_, why) => return Err(RunFailure::Failed(why)),
-            Job::Emulate(_) => {
+            Job::Simulate(_, emulated) => emulated.clone(),
+            Job::GiveUp(_, why) => return Err(RunFailure::Failed(why.clone())),
+            Job::Emulate(_, followers) => {
                 let trace = &run.identity.trace;
                 let emulated = match &scenario {
                     Ok(scenario) => {
@@ -184,7 +185,7 @@ impl WorkerContext<'_> {
                     .as_ref()
                     .map(Clone::clone)
                     .map_err(ToString::to_string);
-                self.queue.made(trace, told);
+                followers.release(&told);
                 emulated?
             }
         };
@@ -197,7 +198,7 @@ impl Job {
     /// Returns the index of the job's run.
     fn run(&self) -> usize {
         match self {
-            Self::Emulate(run) | Self::Simulate(run, _) | Self::GiveUp(run, _) => *run,
+            Self::Emulate(run, _) | Self::Simulate(run, _) | Self::GiveUp(run, _) => *run,
         }
     }
 }
