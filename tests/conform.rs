@@ -1,7 +1,7 @@
 //! Checks that every policy shipped with Warpweave keeps the promises of policies, on generated
 //! machines and programs.
 
-use warpweave_systems::conform::{Conformance, ConformanceProperty, Finding};
+use warpweave_conform::{Conformance, ConformanceProperty, Finding};
 use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other

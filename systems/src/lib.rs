@@ -7,7 +7,6 @@
 //! ```
 
 mod address;
-pub mod conform;
 mod digits;
 mod elaboration;
 pub mod energy;

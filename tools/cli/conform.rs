@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
+use warpweave_conform::{CallerPlace, ConformError, Conformance, ConformanceProperty, Finding};
 use warpweave_files::OutputFolder;
 use warpweave_framework::{PolicyEntry, Registry};
-use warpweave_systems::conform::{
-    CallerPlace, ConformError, Conformance, ConformanceProperty, Finding,
-};
 
 use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 use crate::policies;

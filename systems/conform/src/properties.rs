@@ -8,10 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use warpweave_framework::{EngineOptions, Order, Registry};
 use warpweave_params::Diagnostics;
+use warpweave_systems::{Machine, Scenario, Simulated, Status};
 use warpweave_trace::Program;
-
-use crate::run::{Machine, Simulated, Status};
-use crate::scenario::Scenario;
 
 /// Cycle limit of a run: a multiple of the default policy's cycles, plus a constant number of
 /// cycles.
