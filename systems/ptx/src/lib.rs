@@ -88,7 +88,7 @@ pub use exec::{
     Verdict, Wait, foresee, launch, launch_family,
 };
 pub use kernel::{Kernel, Parameter, RefusedKernel};
-pub use lower::{forms, opcodes};
+pub use lower::{Opcode, opcodes};
 pub use memory::{Allocation, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Module, NoKernel, UnknownKernel};
 pub use texture::{AddressMode, TexelType, Texture, TextureError, TextureFilter, TextureShape};

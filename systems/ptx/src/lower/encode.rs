@@ -10,8 +10,12 @@ use crate::cfg::Graph;
 use crate::diagnostics::{Span, SpannedError};
 use crate::kernel::Tables;
 use crate::lower::names::{Body, Operand, Resolved, Value, file};
-use crate::lower::{forms, opcodes};
-use crate::ops::{Constant, Decoded, NO_REGISTER, Op, Pred, Special, Src};
+use crate::lower::opcodes::{self, Group};
+use crate::ops::{
+    Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
+    IndirectCall, Jump, NO_REGISTER, Op, Parts, Pred, Scalar, Shuffle, Special, Src, TextureRead,
+    Vote,
+};
 use crate::site::Symbol;
 use crate::types::ScalarType;
 
@@ -47,34 +51,31 @@ impl Encoder<'_, '_> {
         let function = self.function;
         let instruction = &function.body.instructions[index];
         let mut form = Form::new(instruction);
-        let op = match form.base {
-            "add" | "sub" | "mul" | "mad" | "div" | "min" | "max" | "abs" | "neg" | "fma"
-            | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" | "copysign"
-            | "testp" => self.arithmetic(&mut form),
-            "addc" | "subc" | "madc" => self.carry(&mut form),
-            "rem" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "mul24" | "mad24"
-            | "sad" | "clz" | "popc" | "brev" | "bfind" | "bfe" | "bfi" | "bmsk" | "prmt"
-            | "lop3" | "shf" | "dp4a" | "dp2a" | "fns" | "szext" => self.integer(&mut form),
-            "setp" | "set" | "selp" | "slct" => self.compare(&mut form),
-            "cvt" => self.convert(&mut form),
-            "cvta" => self.convert_address(&mut form),
-            "mov" => self.mov(&mut form),
-            "ld" | "ldu" => self.load(&mut form),
-            "st" => self.store(&mut form),
-            "atom" | "red" => self.atomic(&mut form),
-            "tex" | "tld4" => self.texture_read(&mut form),
-            "txq" => self.texture_query(&mut form),
-            "isspacep" => self.is_space(&mut form),
-            "shfl" => self.shuffle(&mut form),
-            "vote" => self.vote(&mut form),
-            "match" => self.match_value(&mut form),
-            "redux" => self.reduce(&mut form),
-            "elect" => self.elect(&mut form),
-            "createpolicy" => self.create_policy(&mut form),
-            _ => self.control(&mut form, index),
+        let opcode = opcodes::entry(instruction.opcode);
+        let op = match opcode.map_or(Group::Control, |opcode| opcode.group) {
+            Group::Arithmetic => self.arithmetic(&mut form),
+            Group::Carry => self.carry(&mut form),
+            Group::Integer => self.integer(&mut form),
+            Group::Compare => self.compare(&mut form),
+            Group::Convert => self.convert(&mut form),
+            Group::ConvertAddress => self.convert_address(&mut form),
+            Group::Move => self.mov(&mut form),
+            Group::Load => self.load(&mut form),
+            Group::Store => self.store(&mut form),
+            Group::Atomic => self.atomic(&mut form),
+            Group::TextureRead => self.texture_read(&mut form),
+            Group::TextureQuery => self.texture_query(&mut form),
+            Group::IsSpace => self.is_space(&mut form),
+            Group::Shuffle => self.shuffle(&mut form),
+            Group::Vote => self.vote(&mut form),
+            Group::Match => self.match_value(&mut form),
+            Group::Reduce => self.reduce(&mut form),
+            Group::Elect => self.elect(&mut form),
+            Group::CreatePolicy => self.create_policy(&mut form),
+            Group::Control => self.control(&mut form, index),
         }?;
         form.finish()?;
-        if let Some(word) = forms::foreign_word(instruction.opcode) {
+        if let Some(word) = opcodes::foreign_word(instruction.opcode) {
             return Err(form.unsupported(&format!("it has no `.{word}`")));
         }
         let guard = match instruction.guard {

@@ -9,7 +9,6 @@ mod describe;
 pub(crate) mod encode;
 mod external;
 mod float;
-mod forms;
 mod group;
 mod integer;
 mod link;
@@ -20,8 +19,7 @@ pub(crate) mod site;
 mod special;
 mod texture;
 
-pub use self::forms::forms;
-pub use self::opcodes::opcodes;
+pub use self::opcodes::{Opcode, opcodes};
 
 use std::collections::{BTreeMap, BTreeSet};
 

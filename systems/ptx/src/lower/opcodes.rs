@@ -1,98 +1,279 @@
-//! Opcodes known to the emulator, and the role of their first operand.
+//! Table of the opcodes that the emulator supports: what lowers them, and their types and modifiers.
 
+use self::Group::{
+    Arithmetic, Atomic, Carry, Compare, Control, Convert, ConvertAddress, CreatePolicy, Elect,
+    Integer, IsSpace, Load, Match, Move, Reduce, Shuffle, Store, TextureQuery, TextureRead, Vote,
+};
 use crate::diagnostics::{Span, SpannedError};
 
-/// Opcodes, without modifiers, for which the emulator supports at least one form.
-const KNOWN: [&str; 89] = [
-    "abs",
-    "activemask",
-    "add",
-    "addc",
-    "alloca",
-    "and",
-    "atom",
-    "bar",
-    "barrier",
-    "bfe",
-    "bfi",
-    "bfind",
-    "bmsk",
-    "bra",
-    "brev",
-    "brkpt",
-    "brx",
-    "call",
-    "clz",
-    "cnot",
-    "copysign",
-    "cos",
-    "createpolicy",
-    "cvt",
-    "cvta",
-    "discard",
-    "div",
-    "dp2a",
-    "dp4a",
-    "elect",
-    "ex2",
-    "exit",
-    "fence",
-    "fma",
-    "fns",
-    "isspacep",
-    "ld",
-    "ldu",
-    "lg2",
-    "lop3",
-    "mad",
-    "mad24",
-    "madc",
-    "match",
-    "max",
-    "membar",
-    "min",
-    "mov",
-    "mul",
-    "mul24",
-    "nanosleep",
-    "neg",
-    "not",
-    "or",
-    "popc",
-    "prefetch",
-    "prefetchu",
-    "prmt",
-    "rcp",
-    "red",
-    "redux",
-    "rem",
-    "ret",
-    "rsqrt",
-    "sad",
-    "selp",
-    "set",
-    "setp",
-    "shf",
-    "shfl",
-    "shl",
-    "shr",
-    "sin",
-    "slct",
-    "sqrt",
-    "st",
-    "stackrestore",
-    "stacksave",
-    "sub",
-    "subc",
-    "szext",
-    "tanh",
-    "testp",
-    "tex",
-    "tld4",
-    "trap",
-    "txq",
-    "vote",
-    "xor",
+/// Opcode for which the emulator supports at least one form.
+#[derive(Debug)]
+pub struct Opcode {
+    /// Name of the opcode, without modifiers.
+    pub name: &'static str,
+    /// Accepted types and accepted other modifiers, each separated by spaces. All others are invalid
+    /// PTX or unsupported, even if lowering could handle them; it checks the combinations. Absent
+    /// for opcodes whose modifiers only lowering checks.
+    pub words: Option<[&'static str; 2]>,
+    pub(crate) group: Group,
+}
+
+/// Group of opcodes that are lowered together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Arithmetic,
+    Carry,
+    Integer,
+    Compare,
+    Convert,
+    ConvertAddress,
+    Move,
+    Load,
+    Store,
+    Atomic,
+    TextureRead,
+    TextureQuery,
+    IsSpace,
+    Shuffle,
+    Vote,
+    Match,
+    Reduce,
+    Elect,
+    CreatePolicy,
+    Control,
+}
+
+const fn listed(
+    name: &'static str,
+    group: Group,
+    types: &'static str,
+    modifiers: &'static str,
+) -> Opcode {
+    let words = Some([types, modifiers]);
+    Opcode { name, words, group }
+}
+
+const fn unlisted(name: &'static str, group: Group) -> Opcode {
+    let words = None;
+    Opcode { name, words, group }
+}
+
+/// All supported opcodes in alphabetical order.
+static OPCODES: [Opcode; 89] = [
+    listed(
+        "abs",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64",
+        "ftz",
+    ),
+    listed("activemask", Control, "b32", ""),
+    listed(
+        "add",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s16x2 s32 s64 u16 u16x2 u32 u64",
+        "cc ftz rm rn rp rz sat",
+    ),
+    listed("addc", Carry, "s32 s64 u32 u64", "cc"),
+    unlisted("alloca", Control),
+    listed("and", Integer, "b16 b32 b64 pred", ""),
+    listed(
+        "atom",
+        Atomic,
+        "b128 b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
+        "L2::cache_hint acq_rel acquire add and cas cluster cta dec exch global gpu inc max min noftz or relaxed release shared shared::cta sys xor",
+    ),
+    unlisted("bar", Control),
+    unlisted("barrier", Control),
+    listed("bfe", Integer, "s32 s64 u32 u64", ""),
+    listed("bfi", Integer, "b32 b64", ""),
+    listed("bfind", Integer, "s32 s64 u32 u64", "shiftamt"),
+    listed("bmsk", Integer, "b32", "clamp wrap"),
+    unlisted("bra", Control),
+    listed("brev", Integer, "b32 b64", ""),
+    unlisted("brkpt", Control),
+    unlisted("brx", Control),
+    unlisted("call", Control),
+    listed("clz", Integer, "b32 b64", ""),
+    listed("cnot", Integer, "b16 b32 b64", ""),
+    listed("copysign", Arithmetic, "f32 f64", ""),
+    listed("cos", Arithmetic, "f32", "approx ftz"),
+    unlisted("createpolicy", CreatePolicy),
+    listed(
+        "cvt",
+        Convert,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "ftz relu rm rmi rn rni rp rpi rz rzi sat satfinite",
+    ),
+    unlisted("cvta", ConvertAddress),
+    listed("discard", Control, "", "L2 global"),
+    listed(
+        "div",
+        Arithmetic,
+        "f32 f64 s16 s32 s64 u16 u32 u64",
+        "approx ftz full rm rn rp rz",
+    ),
+    listed("dp2a", Integer, "s32 u32", "hi lo"),
+    listed("dp4a", Integer, "s32 u32", ""),
+    listed("elect", Elect, "", "sync"),
+    listed("ex2", Arithmetic, "bf16 bf16x2 f16 f16x2 f32", "approx ftz"),
+    unlisted("exit", Control),
+    listed(
+        "fence",
+        Control,
+        "",
+        "acq_rel acquire alias cluster cta gpu proxy release sc sys",
+    ),
+    listed(
+        "fma",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64",
+        "ftz relu rm rn rp rz sat",
+    ),
+    listed("fns", Integer, "b32", ""),
+    unlisted("isspacep", IsSpace),
+    listed(
+        "ld",
+        Load,
+        "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::128B L2::256B L2::64B L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal acquire ca cg cluster const cs cta cv global gpu local lu mmio nc param param::entry param::func relaxed shared shared::cta sys v2 v4 volatile weak",
+    ),
+    listed(
+        "ldu",
+        Load,
+        "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "global v2 v4",
+    ),
+    listed("lg2", Arithmetic, "f32", "approx ftz"),
+    listed("lop3", Integer, "b32", ""),
+    listed(
+        "mad",
+        Arithmetic,
+        "f32 f64 s16 s32 s64 u16 u32 u64",
+        "cc ftz hi lo rm rn rp rz sat wide",
+    ),
+    listed("mad24", Integer, "s32 u32", "hi lo sat"),
+    listed("madc", Carry, "s32 s64 u32 u64", "cc hi lo"),
+    listed("match", Match, "b32 b64", "all any sync"),
+    listed(
+        "max",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s16x2 s32 s64 u16 u16x2 u32 u64",
+        "NaN abs ftz relu xorsign",
+    ),
+    listed("membar", Control, "", "cta gl sys"),
+    listed(
+        "min",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s16x2 s32 s64 u16 u16x2 u32 u64",
+        "NaN abs ftz relu xorsign",
+    ),
+    listed(
+        "mov",
+        Move,
+        "b128 b16 b32 b64 f32 f64 pred s16 s32 s64 u16 u32 u64",
+        "",
+    ),
+    listed(
+        "mul",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
+        "ftz hi lo rm rn rp rz sat wide",
+    ),
+    listed("mul24", Integer, "s32 u32", "hi lo"),
+    unlisted("nanosleep", Control),
+    listed(
+        "neg",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64",
+        "ftz",
+    ),
+    listed("not", Integer, "b16 b32 b64 pred", ""),
+    listed("or", Integer, "b16 b32 b64 pred", ""),
+    listed("popc", Integer, "b32 b64", ""),
+    listed(
+        "prefetch",
+        Control,
+        "",
+        "L1 L2 L2::evict_last L2::evict_normal global local",
+    ),
+    listed("prefetchu", Control, "", "L1"),
+    listed("prmt", Integer, "b32", "b4e ecl ecr f4e rc16 rc8"),
+    listed("rcp", Arithmetic, "f32 f64", "approx ftz rm rn rp rz"),
+    listed(
+        "red",
+        Atomic,
+        "b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
+        "L2::cache_hint add and cluster cta dec global gpu inc max min noftz or relaxed release shared shared::cta sys xor",
+    ),
+    listed(
+        "redux",
+        Reduce,
+        "b32 f32 s32 u32",
+        "NaN abs add and max min or sync xor",
+    ),
+    listed("rem", Integer, "s16 s32 s64 u16 u32 u64", ""),
+    unlisted("ret", Control),
+    listed("rsqrt", Arithmetic, "f32 f64", "approx ftz"),
+    listed("sad", Integer, "s16 s32 s64 u16 u32 u64", ""),
+    listed(
+        "selp",
+        Compare,
+        "b16 b32 b64 f32 f64 s16 s32 s64 u16 u32 u64",
+        "",
+    ),
+    listed(
+        "set",
+        Compare,
+        "b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
+        "and eq equ ftz ge geu gt gtu hi hs le leu lo ls lt ltu nan ne neu num or xor",
+    ),
+    listed(
+        "setp",
+        Compare,
+        "b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
+        "and eq equ ftz ge geu gt gtu hi hs le leu lo ls lt ltu nan ne neu num or xor",
+    ),
+    listed("shf", Integer, "b32", "clamp l r wrap"),
+    listed("shfl", Shuffle, "b32", "bfly down idx sync up"),
+    listed("shl", Integer, "b16 b32 b64", ""),
+    listed("shr", Integer, "b16 b32 b64 s16 s32 s64 u16 u32 u64", ""),
+    listed("sin", Arithmetic, "f32", "approx ftz"),
+    listed(
+        "slct",
+        Compare,
+        "b16 b32 b64 f32 f64 s16 s32 s64 u16 u32 u64",
+        "ftz",
+    ),
+    listed("sqrt", Arithmetic, "f32 f64", "approx ftz rm rn rp rz"),
+    listed(
+        "st",
+        Store,
+        "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal cg cluster cs cta global gpu local mmio param param::func relaxed release shared shared::cta sys v2 v4 volatile wb weak wt",
+    ),
+    unlisted("stackrestore", Control),
+    unlisted("stacksave", Control),
+    listed(
+        "sub",
+        Arithmetic,
+        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
+        "cc ftz rm rn rp rz sat",
+    ),
+    listed("subc", Carry, "s32 s64 u32 u64", "cc"),
+    listed("szext", Integer, "s32 u32", "clamp wrap"),
+    listed("tanh", Arithmetic, "bf16 bf16x2 f16 f16x2 f32", "approx"),
+    listed(
+        "testp",
+        Arithmetic,
+        "f32 f64",
+        "finite infinite normal notanumber number subnormal",
+    ),
+    unlisted("tex", TextureRead),
+    unlisted("tld4", TextureRead),
+    unlisted("trap", Control),
+    unlisted("txq", TextureQuery),
+    listed("vote", Vote, "b32 pred", "all any ballot sync uni"),
+    listed("xor", Integer, "b16 b32 b64 pred", ""),
 ];
 
 /// PTX opcodes that are deliberately rejected, with the reason.
@@ -151,15 +332,30 @@ const REFUSED: [(&str, &str); 43] = [
     ("vset4", "video instructions are not supported"),
 ];
 
-/// Returns the opcodes, without modifiers, for which the emulator supports at least one form. The
-/// order is alphabetical.
-pub fn opcodes() -> &'static [&'static str] {
-    &KNOWN
+/// Returns all opcodes for which the emulator supports at least one form, in alphabetical order.
+pub fn opcodes() -> &'static [Opcode] {
+    &OPCODES
 }
 
 /// Returns the opcode without its modifiers, up to the first dot.
 pub(crate) fn base(opcode: &str) -> &str {
     opcode.split('.').next().unwrap_or(opcode)
+}
+
+/// Returns the table's entry for an opcode with modifiers.
+pub(crate) fn entry(opcode: &str) -> Option<&'static Opcode> {
+    let at = OPCODES.binary_search_by_key(&base(opcode), |known| known.name);
+    at.ok().map(|at| &OPCODES[at])
+}
+
+/// Returns the first part of an opcode that its instruction does not accept.
+pub(crate) fn foreign_word(opcode: &str) -> Option<&str> {
+    let words = entry(opcode)?.words?;
+    let mut parts = opcode.split('.').filter(|word| !word.is_empty()).skip(1);
+    parts.find(|word| {
+        let mut known = words.iter().flat_map(|list| list.split(' '));
+        !known.any(|other| other == *word)
+    })
 }
 
 /// Returns an error for an opcode that is unknown or rejected.
@@ -171,10 +367,11 @@ pub(crate) fn check(opcode: &str, span: Span) -> Result<(), SpannedError> {
             format!("`{opcode}`: {why}"),
         ));
     }
-    if KNOWN.contains(&name) {
+    if entry(opcode).is_some() {
         return Ok(());
     }
-    Err(SpannedError::new(span, format!("unknown instruction `{opcode}`")).nearest(name, KNOWN))
+    let names = OPCODES.iter().map(|known| known.name);
+    Err(SpannedError::new(span, format!("unknown instruction `{opcode}`")).nearest(name, names))
 }
 
 /// True if the first operand is the destination.
@@ -186,5 +383,38 @@ pub(crate) fn writes_first(opcode: &str) -> bool {
         }
         "bar" | "barrier" => opcode.contains(".red"),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Module;
+
+    #[test]
+    fn every_entry_is_found_and_lowered_by_its_group() {
+        assert!(OPCODES.is_sorted_by_key(|opcode| opcode.name));
+        for opcode in &OPCODES {
+            let name = opcode.name;
+            assert!(entry(&format!("{name}.x")).is_some_and(|found| found.name == name));
+            let text = format!(
+                ".version 8.0\n.target sm_70\n.address_size 64\n.entry e() {{ {name}; ret; }}\n"
+            );
+            let said = match Module::parse("e.ptx", &text) {
+                Ok(module) => format!("{:?}", module.refused()),
+                Err(error) => error.to_string(),
+            };
+            let unreached = ["unknown instruction", "this instruction is not supported"];
+            assert!(
+                !unreached.iter().any(|words| said.contains(words)),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_supported_opcode_is_refused() {
+        let refused = REFUSED.iter().filter(|(name, _)| entry(name).is_some());
+        assert_eq!(refused.count(), 0);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use warpweave_ptx::{ScalarType, forms, opcodes};
+use warpweave_ptx::{ScalarType, opcodes};
 
 use super::cases::{Case, Model};
 
@@ -70,7 +70,7 @@ fn tests(name: &str) -> PathBuf {
 pub(super) fn without_model(cases: &[Case]) -> Vec<String> {
     let covered = covered(cases);
     let mut missing = Vec::new();
-    for &opcode in opcodes() {
+    for opcode in opcodes().iter().map(|opcode| opcode.name) {
         let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == opcode);
         match (covered.contains_key(opcode), elsewhere) {
             (true, None) => {}
@@ -90,19 +90,20 @@ pub(super) fn without_model(cases: &[Case]) -> Vec<String> {
         }
     }
     // Types and modifiers that the emulator lists for an opcode, and no form of a case has.
-    for &(opcode, types, modifiers) in forms() {
-        let held = covered.get(opcode);
-        for word in types
-            .split(' ')
-            .chain(modifiers.split(' '))
+    for opcode in opcodes() {
+        let (name, words) = (opcode.name, opcode.words.iter().flatten());
+        let held = covered.get(name);
+        for word in words
+            .flat_map(|list| list.split(' '))
             .filter(|word| !word.is_empty())
         {
             if !held.is_some_and(|of| of.types.contains(word) || of.modifiers.contains(word)) {
-                missing.push(format!("no model for `{opcode}` with `.{word}`"));
+                missing.push(format!("no model for `{name}` with `.{word}`"));
             }
         }
     }
-    let unknown = covered.keys().filter(|opcode| !opcodes().contains(opcode));
+    let listed = |name: &str| opcodes().iter().any(|opcode| opcode.name == name);
+    let unknown = covered.keys().filter(|opcode| !listed(opcode));
     missing.extend(
         unknown.map(|opcode| format!("`{opcode}` has a model, but the emulator does not list it")),
     );
@@ -118,7 +119,7 @@ pub(super) fn table(cases: &[Case]) -> String {
         let words: Vec<String> = words.iter().map(|word| format!("`.{word}`")).collect();
         words.join(" ")
     };
-    for &opcode in opcodes() {
+    for opcode in opcodes().iter().map(|opcode| opcode.name) {
         if let Some(of) = covered.get(opcode) {
             let held = match (of.exact, of.near) {
                 (true, true) => "exactly; approximate forms within their bound",
