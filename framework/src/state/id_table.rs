@@ -5,7 +5,6 @@ use std::fmt;
 use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use slotmap::{DefaultKey, Key, SlotMap};
 
 /// Id of a value in an [`IdTable`]: a place, and the generation of its contents.
 ///
@@ -59,10 +58,16 @@ impl Id {
         Self(self.0 & !(Self::PLACES_MAX as u32 - 1) | place as u32)
     }
 
-    fn of(key: DefaultKey) -> Self {
-        let (version, place) = parts(key);
-        let generation = version / 2 % GENERATIONS;
-        Self(generation << PLACE_BITS | place as u32)
+    /// Returns the id of the first value in a place.
+    fn first(place: usize) -> Self {
+        Self(place as u32)
+    }
+
+    /// Returns the id of the next value in the same place.
+    #[inline]
+    fn next(self) -> Self {
+        // The generation is in the upper bits and wraps around.
+        Self(self.0.wrapping_add(1 << PLACE_BITS))
     }
 }
 
@@ -72,45 +77,30 @@ impl fmt::Display for Id {
     }
 }
 
-/// Returns the version of a key and its place. slotmap packs both into 64 bits: versions are odd
-/// while the place is taken, and places are counted from 1.
-fn parts(key: DefaultKey) -> (u32, usize) {
-    let bits = key.data().as_ffi();
-    ((bits >> 32) as u32, bits as u32 as usize - 1)
-}
-
 /// Values by [`Id`]. Ids depend only on the sequence of insertions and removals and survive saving
 /// and loading: the place freed last is reused first.
 ///
-/// slotmap manages places and generations. The values are stored separately, so that a look-up
-/// touches nothing else.
+/// A slotmap cannot hold these values: its keys have 64 bits, while the 32 bits of an id come back
+/// in messages, and it does not save the order in which it reuses places.
 #[derive(Clone)]
 pub struct IdTable<T> {
-    places: SlotMap<DefaultKey, ()>,
-    values: Vec<Place<T>>,
+    places: Vec<Place<T>>,
+    /// Places without a value; the last one is reused first.
+    free: Vec<u32>,
 }
 
 #[derive(Clone)]
 struct Place<T> {
-    /// Key of the value, or of the last value.
-    key: DefaultKey,
-    /// Id derived from the key, stored for look-ups.
+    /// Id of the value, or of the last value.
     id: Id,
     value: Option<T>,
-}
-
-impl<T> Place<T> {
-    fn new(key: DefaultKey, value: Option<T>) -> Self {
-        let id = Id::of(key);
-        Self { key, id, value }
-    }
 }
 
 impl<T> Default for IdTable<T> {
     fn default() -> Self {
         Self {
-            places: SlotMap::new(),
-            values: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
         }
     }
 }
@@ -123,8 +113,8 @@ impl<T> IdTable<T> {
     pub fn with_capacity(capacity: usize) -> Self {
         assert!(capacity <= Id::PLACES_MAX, "{capacity} values have no ids");
         Self {
-            places: SlotMap::with_capacity(capacity),
-            values: Vec::with_capacity(capacity),
+            places: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
         }
     }
 
@@ -134,66 +124,67 @@ impl<T> IdTable<T> {
     /// Panics if the table already holds [`Id::PLACES_MAX`] values.
     #[inline]
     pub fn insert(&mut self, value: T) -> Id {
-        let key = self.places.insert(());
-        let (_, place) = parts(key);
-        let taken = Place::new(key, Some(value));
-        let id = taken.id;
-        if let Some(left) = self.values.get_mut(place) {
-            *left = taken;
-        } else {
-            assert!(place < Id::PLACES_MAX, "more values than there are ids");
-            self.values.push(taken);
+        let value = Some(value);
+        if let Some(place) = self.free.pop() {
+            let place = &mut self.places[place as usize];
+            place.id = place.id.next();
+            place.value = value;
+            return place.id;
         }
+        let place = self.places.len();
+        assert!(place < Id::PLACES_MAX, "more values than there are ids");
+        let id = Id::first(place);
+        self.places.push(Place { id, value });
         id
     }
 
     /// Returns the value of this id, if it is still present.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&T> {
-        let place = self.values.get(id.place())?;
+        let place = self.places.get(id.place())?;
         place.value.as_ref().filter(|_| place.id == id)
     }
 
     /// Returns the value like [`IdTable::get`], for modification.
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
-        let place = self.values.get_mut(id.place())?;
+        let place = self.places.get_mut(id.place())?;
         place.value.as_mut().filter(|_| place.id == id)
     }
 
     /// Removes and returns the value of this id, if it is still present.
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<T> {
-        let place = self.values.get_mut(id.place())?;
+        let place = self.places.get_mut(id.place())?;
         if place.id != id {
             return None;
         }
         let value = place.value.take()?;
-        self.places.remove(place.key);
+        self.free.push(id.place() as u32);
         Some(value)
     }
 
     /// Returns the number of values in the table.
     #[inline]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.places.len() - self.free.len()
     }
 
     /// True if the table holds no values.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.len() == 0
     }
 
     /// Iterates over all values with their ids, in the order of places.
     pub fn iter(&self) -> impl Iterator<Item = (Id, &T)> {
-        let values = self.values.iter();
-        values.filter_map(|place| Some((place.id, place.value.as_ref()?)))
+        let places = self.places.iter();
+        places.filter_map(|place| Some((place.id, place.value.as_ref()?)))
     }
 
     /// Iterates over all values, in the order of places.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.values.iter().filter_map(|place| place.value.as_ref())
+        self.places.iter().filter_map(|place| place.value.as_ref())
     }
 }
 
@@ -236,15 +227,12 @@ struct Saved<T> {
 
 impl<T: Serialize> Serialize for IdTable<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let generation = |place: &Place<T>| place.id.bits() >> PLACE_BITS;
-        // slotmap does not tell which place is next: a copy of its places does.
-        let mut places = self.places.clone();
-        let free = (places.len()..self.values.len()).map(|_| parts(places.insert(())).1);
+        let places = self.places.iter();
+        let values = places.map(|place| (place.id.bits() >> PLACE_BITS, place.value.as_ref()));
+        let free = self.free.iter().rev().map(|place| *place as usize);
         Saved {
+            values: values.collect(),
             free: free.collect(),
-            values: (self.values.iter())
-                .map(|place| (generation(place), place.value.as_ref()))
-                .collect(),
         }
         .serialize(serializer)
     }
@@ -263,28 +251,24 @@ impl<T> IdTable<T> {
         if values.len() > Id::PLACES_MAX {
             return Err("more values than there are ids");
         }
-        let empty = values.iter().filter(|(_, value)| value.is_none()).count();
         let mut table = Self::with_capacity(values.len());
-        for (generation, value) in values {
+        let mut is_free = Vec::with_capacity(values.len());
+        for (place, (generation, value)) in values.into_iter().enumerate() {
             if generation >= GENERATIONS {
                 return Err("a generation that no id has");
             }
-            let mut key = table.places.insert(());
-            for _ in 0..generation {
-                table.places.remove(key);
-                key = table.places.insert(());
-            }
-            table.values.push(Place::new(key, value));
-        }
-        if free.len() != empty {
-            return Err("some places are neither taken nor free");
+            is_free.push(value.is_none());
+            let id = Id(generation << PLACE_BITS | place as u32);
+            table.places.push(Place { id, value });
         }
         for place in free.into_iter().rev() {
-            let left = table.values.get(place).filter(|p| p.value.is_none());
-            let key = left.map(|p| p.key);
-            if key.is_none_or(|key| table.places.remove(key).is_none()) {
+            if !is_free.get_mut(place).is_some_and(std::mem::take) {
                 return Err("a place that is free twice, or taken and free");
             }
+            table.free.push(place as u32);
+        }
+        if is_free.contains(&true) {
+            return Err("some places are neither taken nor free");
         }
         Ok(table)
     }

@@ -3,12 +3,11 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use crate::state::Id;
 use crate::time::Tick;
 use crate::world::Core;
 use crate::world::event_queue::Placed;
 use crate::world::state::WorldState;
-use crate::world::wait::{Awaited, Waiting};
+use crate::world::wait::{Awaited, WaitKey, Waiting};
 
 /// An event without a value. Clones refer to the same event.
 ///
@@ -104,7 +103,7 @@ impl Placed for EventState {
 pub(crate) struct Listeners {
     pub(crate) methods: Vec<u32>,
     /// Armed waits, with the index of this event among the events of each.
-    pub(crate) waits: Vec<(Id, usize)>,
+    pub(crate) waits: Vec<(WaitKey, usize)>,
 }
 
 impl Event {

@@ -8,8 +8,8 @@ use std::task::{Context as TaskContext, Waker};
 use prefetch_index::prefetch_index;
 
 use super::Core;
-use crate::state::Id;
 use crate::world::event::Event;
+use crate::world::wait::WaitKey;
 
 /// A process of a world. Clones refer to the same process; dropping the handle has no effect.
 #[derive(Clone)]
@@ -87,7 +87,7 @@ pub(super) struct Entry {
     pub(super) background: bool,
     pub(super) is_method: bool,
     /// Wait of its next trigger, which replaces its sensitivity.
-    pub(super) next_trigger: Option<Id>,
+    pub(super) next_trigger: Option<WaitKey>,
     /// Event notified at its end, created on first use.
     pub(super) ended: Option<u32>,
 }

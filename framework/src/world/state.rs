@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use prefetch_index::prefetch_index;
+use slotmap::{Key, SlotMap};
 
 use super::names::Names;
 use super::process::{Body, Entry, Readiness};
-use super::wait::{Awaited, NEVER, Wait, WaitTarget};
-use crate::state::{Id, IdTable};
+use super::wait::{Awaited, NEVER, Wait, WaitKey, WaitTarget};
 use crate::time::{ClockId, TICK_MAX};
 use crate::world::event::{EventState, Listeners, NONE, Subscriber};
 use crate::world::event_queue::EventQueue;
@@ -38,7 +38,7 @@ pub(crate) struct WorldState {
     pub(crate) listeners: Vec<Listeners>,
     /// Events notified for the next delta cycle.
     pub(crate) delta_events: Vec<u32>,
-    pub(super) delta_waits: Vec<Id>,
+    pub(super) delta_waits: Vec<WaitKey>,
     pub(super) runnable: Vec<u32>,
     pub(crate) updates: Vec<Rc<dyn Update>>,
     /// State of each process, stored separately because every event accesses it.
@@ -53,9 +53,10 @@ pub(crate) struct WorldState {
     pub(super) killed: Vec<u32>,
     /// Number of the process that runs now.
     pub(crate) current: Option<u32>,
-    waits: IdTable<Wait>,
-    /// Deadlines, indexed by the place of a wait.
+    waits: SlotMap<WaitKey, Wait>,
     deadlines: Vec<Deadline>,
+    /// Deadlines without a wait; the last one is used first.
+    spare_deadlines: Vec<u32>,
     pub(crate) ports: Vec<PortEntry>,
     /// Instances of ports at which processes have just begun to wait.
     pub(crate) port_wakes: Vec<u32>,
@@ -71,8 +72,8 @@ pub(crate) struct WorldState {
     pub(crate) reports: Reports,
     /// Empty lists that keep their memory for the next delta cycle.
     spare_ids: Vec<u32>,
-    spare_delta_waits: Vec<Id>,
-    spare_waits: Vec<(Id, usize)>,
+    spare_delta_waits: Vec<WaitKey>,
+    spare_waits: Vec<(WaitKey, usize)>,
     pub(super) spare_updates: Vec<Rc<dyn Update>>,
 }
 
@@ -80,15 +81,15 @@ pub(crate) struct WorldState {
 pub(crate) struct PortEntry {
     pub(crate) name: String,
     pub(crate) instance: u32,
-    pub(crate) waiting: Option<Id>,
+    pub(crate) waiting: Option<WaitKey>,
 }
 
-/// Deadlines of successive waits in the same place.
+/// Deadlines of successive waits.
 struct Deadline {
     /// Entry of these deadlines among the events.
     event: u32,
-    /// The wait that occupies the place, or the last one.
-    wait: Id,
+    /// The wait that has this deadline, or the last one.
+    wait: WaitKey,
 }
 
 /// Value of [`Wait::which`] for a wait that ended by its deadline.
@@ -113,8 +114,9 @@ impl WorldState {
             added: Vec::new(),
             killed: Vec::new(),
             current: None,
-            waits: IdTable::default(),
+            waits: SlotMap::default(),
             deadlines: Vec::new(),
+            spare_deadlines: Vec::new(),
             ports: Vec::new(),
             port_wakes: Vec::new(),
             periods: Vec::new(),
@@ -280,8 +282,8 @@ impl WorldState {
             Subscriber::Nobody => return,
             Subscriber::Method(method) => return self.run_sensitive(method),
             Subscriber::Many(others) => others,
-            Subscriber::Wait(place) => {
-                let wait = self.deadlines[place as usize].wait;
+            Subscriber::Wait(slot) => {
+                let wait = self.deadlines[slot as usize].wait;
                 return self.end_wait(wait, DEADLINE);
             }
         };
@@ -300,7 +302,7 @@ impl WorldState {
     }
 
     #[inline(never)]
-    fn end_wait(&mut self, wait: Id, which: usize) {
+    fn end_wait(&mut self, wait: WaitKey, which: usize) {
         // Another of several events may have ended it already.
         let Some(entry) = self.waits.get_mut(wait).filter(|w| w.missing > 0) else {
             return;
@@ -311,12 +313,12 @@ impl WorldState {
         if entry.missing > 0 {
             return;
         }
-        let (process, of_method) = (entry.process, entry.of_method);
+        let (process, of_method, slot) = (entry.process, entry.of_method, entry.slot);
         if entry.deadline != NEVER {
             let deadline = std::mem::replace(&mut entry.deadline, NEVER);
             // One that is due now has left the queue, and finds this wait over.
             if deadline > self.now {
-                let event = self.deadlines[wait.place()].event;
+                let event = self.deadlines[slot as usize].event;
                 self.queue.remove(&mut self.events, deadline, event);
             }
         }
@@ -328,15 +330,16 @@ impl WorldState {
     }
 
     /// Arms a wait of the current process.
-    pub(super) fn arm_current(&mut self, awaited: Awaited) -> Id {
+    pub(super) fn arm_current(&mut self, awaited: Awaited) -> WaitKey {
         let process = self
             .current
             .expect("kernel objects are awaited by processes of their world only");
         self.arm(process, awaited, false)
     }
 
-    fn arm(&mut self, process: u32, awaited: Awaited, of_method: bool) -> Id {
+    fn arm(&mut self, process: u32, awaited: Awaited, of_method: bool) -> WaitKey {
         let Awaited { what, deadline } = awaited;
+        let slot = self.take_deadline();
         let wait = self.waits.insert(Wait {
             process,
             missing: what.count(),
@@ -344,6 +347,7 @@ impl WorldState {
             of_method,
             what: WaitTarget::Time,
             deadline,
+            slot,
         });
         for (which, event) in what.events().iter().enumerate() {
             self.listeners(*event).waits.push((wait, which));
@@ -359,32 +363,40 @@ impl WorldState {
             _ => {}
         }
         self.waits[wait].what = what;
-        let place = wait.place();
-        if place == self.deadlines.len() {
-            let event = self.add_event("", &Subscriber::Wait(place as u32));
-            self.deadlines.push(Deadline { event, wait });
-        } else {
-            self.deadlines[place].wait = wait;
-        }
+        let entry = &mut self.deadlines[slot as usize];
+        entry.wait = wait;
         if deadline != NEVER {
-            self.schedule(deadline, self.deadlines[place].event);
+            let event = entry.event;
+            self.schedule(deadline, event);
         }
         wait
     }
 
+    /// Returns the index of a deadline without a wait.
+    fn take_deadline(&mut self) -> u32 {
+        self.spare_deadlines.pop().unwrap_or_else(|| {
+            let slot = self.deadlines.len() as u32;
+            let event = self.add_event("", &Subscriber::Wait(slot));
+            let wait = WaitKey::null();
+            self.deadlines.push(Deadline { event, wait });
+            slot
+        })
+    }
+
     /// Returns the index of the event that ended `wait`, if it has ended.
-    pub(super) fn ended_with(&self, wait: Id) -> Option<usize> {
+    pub(super) fn ended_with(&self, wait: WaitKey) -> Option<usize> {
         let entry = &self.waits[wait];
         (entry.missing == 0).then_some(entry.which)
     }
 
     /// Removes a wait, ended or not.
-    pub(super) fn disarm(&mut self, wait: Id) {
+    pub(super) fn disarm(&mut self, wait: WaitKey) {
         let entry = self.waits.remove(wait);
         let entry = entry.expect("a wait is forgotten once");
         let ended = entry.missing == 0;
+        self.spare_deadlines.push(entry.slot);
         if entry.deadline != NEVER {
-            let event = self.deadlines[wait.place()].event;
+            let event = self.deadlines[entry.slot as usize].event;
             self.queue.remove(&mut self.events, entry.deadline, event);
         }
         match &entry.what {

@@ -5,8 +5,9 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll};
 
+use slotmap::new_key_type;
+
 use super::Core;
-use crate::state::Id;
 use crate::world::event::Event;
 
 /// Condition for the next run of a method, in place of its sensitivity (SystemC's `next_trigger`).
@@ -135,6 +136,11 @@ impl WaitTarget {
     }
 }
 
+new_key_type! {
+    /// Key of an armed wait. A later wait never has it.
+    pub(crate) struct WaitKey;
+}
+
 /// One armed wait of a process or method.
 pub(super) struct Wait {
     pub(super) process: u32,
@@ -146,6 +152,8 @@ pub(super) struct Wait {
     pub(super) of_method: bool,
     pub(super) what: WaitTarget,
     pub(super) deadline: u64,
+    /// Index of its entry among the deadlines.
+    pub(super) slot: u32,
 }
 
 /// Future of a wait, which belongs to the process that polls it first.
@@ -156,7 +164,7 @@ pub(crate) struct Waiting {
 
 enum Stage {
     Planned(Awaited),
-    Armed(Id),
+    Armed(WaitKey),
     Over,
 }
 
