@@ -177,7 +177,7 @@ pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NeutralSpec, NoFields, Policy, PolicyContext,
     PolicyEntry, PolicyKind, PolicyRole, Preset, Registry, SpecError, Specification, field_at,
 };
-pub use state::{Id, IdTable, SavedValue, State, StateError, Stateful, as_many, at_most, below};
+pub use state::{Id, IdTable, SavedValue, State, StateError, Stateful};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};
 pub use warpweave_derive::{Ports, State, Statistics};

@@ -6,7 +6,7 @@
 //! after its own pointer. In the first iteration an accepted pair moves both pointers one past the
 //! partner; a grant that is not accepted moves neither.
 
-use warpweave_framework::{Cycle, State, below};
+use warpweave_framework::{Cycle, State};
 
 use super::arbiter::{AnyArbiter, BuiltInArbiter, Matching};
 use super::port_bits::PortBits;
@@ -95,14 +95,6 @@ impl Allocator {
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         state.array("grant", &mut self.grant);
         state.array("accept", &mut self.accept);
-        state.check("grant", || {
-            let mut inputs = self.grant.iter().map(|input| *input as u64);
-            inputs.try_for_each(|input| below("input", input, self.grant_size() as u64))
-        });
-        state.check("accept", || {
-            let mut outputs = self.accept.iter().map(|output| *output as u64);
-            outputs.try_for_each(|output| below("output", output, self.accept_size() as u64))
-        });
         self.arbiter.state(state);
     }
 

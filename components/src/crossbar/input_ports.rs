@@ -12,7 +12,7 @@
 //! slots known to the port; the network determines when a credit returns.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State, below};
+use warpweave_framework::{Cycle, State};
 
 use super::port_bits::PortBits;
 use super::port_bits::PortMask;
@@ -282,56 +282,6 @@ impl InputPorts {
         state.field("busy_inputs", &mut self.busy);
         state.field("wire", &mut self.wire);
         state.array("buffers", &mut self.buffers);
-    }
-
-    /// Checks that loaded buffers, packets and flits are consistent. `is_packet` returns true if a
-    /// packet is inside the network; it is called once for each that has not left its buffer.
-    pub(super) fn check(
-        &self,
-        outputs: usize,
-        mut is_packet: impl FnMut(PacketPlace) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let buffers = self.buffers.len() as u64;
-        let mut packet_fits = |packet: &QueuedPacket| {
-            below("output", packet.output, outputs as u64)?;
-            if packet.flits_left == 0 {
-                return Err("a packet without flits".to_owned());
-            }
-            is_packet(packet.packet)
-        };
-        if !self.busy.is_below(self.entering.len()) {
-            return Err("an input that is not there takes a packet".to_owned());
-        }
-        for (input, entering) in self.entering.iter().enumerate() {
-            let of_input = entering.buffer as usize / self.buffers_per_input == input;
-            let busy = self.busy.contains(input);
-            if !of_input || busy != (entering.flits_left > 0) || !busy && entering.is_head {
-                return Err(format!("input {input} takes what it does not take"));
-            }
-            if entering.is_head {
-                packet_fits(&entering.packet)?;
-            }
-        }
-        for buffer in self.wire.entries() {
-            below("buffer", *buffer, buffers)?;
-        }
-        for (number, buffer) in self.buffers.iter().enumerate() {
-            buffer.packets.iter().try_for_each(&mut packet_fits)?;
-            let left = buffer
-                .packets
-                .iter()
-                .map(|packet| u64::from(packet.flits_left));
-            if u64::from(buffer.flits) > left.sum::<u64>() || buffer.credits > u32::MAX / 2 {
-                return Err(format!("buffer {number} holds flits of no packet"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Number of flits on the wire and in the buffers.
-    pub(super) fn flits_inside(&self) -> u64 {
-        let buffered = self.buffers.iter().map(|buffer| u64::from(buffer.flits));
-        self.wire.len() as u64 + buffered.sum::<u64>()
     }
 }
 

@@ -93,21 +93,4 @@ impl<P: Copy + Serialize + DeserializeOwned> NetworkPorts<P> {
         self.outputs.state(state);
         self.traffic.state(state);
     }
-
-    /// Checks the loaded state; flits leave by `channels` channels.
-    pub(super) fn check_state(&self, state: &mut State<'_>, channels: usize) {
-        state.check("packets", || {
-            let mut packets = Vec::new();
-            self.inputs.check(self.outputs.count(), |packet| {
-                packets.push(packet);
-                Ok(())
-            })?;
-            self.outputs.check(channels as u64, |packet| {
-                packets.push(packet);
-                Ok(())
-            })?;
-            let flits = self.inputs.flits_inside() + self.outputs.flits_inside();
-            self.traffic.check(&packets, flits)
-        });
-    }
 }

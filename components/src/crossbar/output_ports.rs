@@ -7,7 +7,7 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State, below};
+use warpweave_framework::{Cycle, State};
 
 use super::port_bits::PortBits;
 use super::requests::ports;
@@ -119,39 +119,6 @@ impl OutputPorts {
         let moving = ports(self.occupied.mask() & !self.blocked.mask());
         let departures = moving.filter_map(|output| self.leaving.get(output)?.next());
         self.next = departures.min().unwrap_or(Cycle::MAX);
-    }
-
-    /// Checks that loaded flits are consistent. They use `channels` channels and belong to packets
-    /// inside the network; `is_packet` is called for each tail.
-    pub(super) fn check(
-        &self,
-        channels: u64,
-        mut is_packet: impl FnMut(PacketPlace) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let mut occupied = PortBits::default();
-        for (output, leaving) in self.leaving.iter().enumerate() {
-            if !leaving.is_empty() {
-                occupied.insert(output);
-            }
-            for flit in leaving.entries() {
-                below("channel", flit.channel, channels)?;
-                if flit.is_tail {
-                    is_packet(flit.packet)?;
-                }
-            }
-        }
-        if occupied != self.occupied || self.blocked.mask() & !occupied.mask() != 0 {
-            return Err("outputs are occupied by nothing".to_owned());
-        }
-        Ok(())
-    }
-
-    /// Number of flits on their way out.
-    pub(super) fn flits_inside(&self) -> u64 {
-        self.leaving
-            .iter()
-            .map(|leaving| leaving.len() as u64)
-            .sum()
     }
 }
 

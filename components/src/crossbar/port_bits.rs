@@ -50,11 +50,6 @@ impl PortBits {
     pub(crate) fn mask(&self) -> PortMask {
         PortMask::from(self.0[0]) | PortMask::from(self.0[1]) << WORD
     }
-
-    /// True if all ports are among the first `ports`.
-    pub(crate) fn is_below(&self, ports: usize) -> bool {
-        self.mask() & !(PortMask::MAX >> (PortMask::BITS as usize - ports)) == 0
-    }
 }
 
 #[cfg(test)]
@@ -67,7 +62,7 @@ mod tests {
     proptest! {
         #[test]
         fn bits_are_those_of_the_mask(
-            changes in prop::collection::vec((0usize..128, any::<bool>()), 0..40), ports in 1usize..129,
+            changes in prop::collection::vec((0usize..128, any::<bool>()), 0..40),
         ) {
             let (mut bits, mut mask) = (PortBits::default(), 0);
             for (port, comes) in changes {
@@ -83,7 +78,6 @@ mod tests {
             prop_assert_eq!((bits.mask(), bits.first_word()), (mask, mask as u64));
             prop_assert_eq!(bits.is_empty(), mask == 0);
             prop_assert!(bits.meets(&bits) != bits.is_empty() && !bits.meets(&PortBits::default()));
-            prop_assert_eq!(bits.is_below(ports), (ports..128).all(|port| !bits.contains(port)));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Port masks, and the request bits between inputs and outputs.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::as_many;
 
 use super::port_bits::{PortBits, PortMask};
 
@@ -189,41 +188,6 @@ struct Output {
 }
 
 impl Requests {
-    /// Checks that a checkpoint's requests have the shape of the network built.
-    pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
-        let (inputs, outputs) = (built.inputs.len(), built.outputs.len());
-        as_many("inputs", self.inputs.len(), inputs)?;
-        as_many("outputs", self.outputs.len(), outputs)?;
-        let of_inputs = [self.wanting, self.holding_inputs, self.impatient];
-        let of_outputs = [self.wanted, self.held_outputs];
-        let asking = self.outputs.iter().flat_map(|o| [o.asking, o.holder]);
-        let asked = self.inputs.iter().flat_map(|i| [i.wants, i.holds, i.left]);
-        let fits = asking.chain(of_inputs).all(|bits| bits.is_below(inputs))
-            && asked.chain(of_outputs).all(|bits| bits.is_below(outputs));
-        if fits && self.patience == built.patience {
-            Ok(())
-        } else {
-            Err("ports that are not there ask or are asked for".to_owned())
-        }
-    }
-
-    /// Checks that exactly these pairs of input and output request a match.
-    pub(crate) fn check(&self, asking: &[(usize, usize)]) -> Result<(), String> {
-        let mut expected = Self::new(self.inputs.len(), self.outputs.len());
-        for (input, output) in asking {
-            expected.set(*input, *output);
-        }
-        let wants = |of: &Self| -> Vec<_> { of.inputs.iter().map(|i| i.wants).collect() };
-        let asks = |of: &Self| -> Vec<_> { of.outputs.iter().map(|o| o.asking).collect() };
-        let same = (wants(&expected), asks(&expected)) == (wants(self), asks(self))
-            && (expected.wanting, expected.wanted) == (self.wanting, self.wanted);
-        if same {
-            Ok(())
-        } else {
-            Err("others ask than have flits".to_owned())
-        }
-    }
-
     pub(crate) fn new(inputs: usize, outputs: usize) -> Self {
         Self {
             inputs: vec![Input::default(); inputs],

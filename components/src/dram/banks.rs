@@ -4,7 +4,7 @@
 //! B, scope, gap" raises the earliest cycle of B within its scope. A query costs three maxima.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, as_many, at_most, below};
+use warpweave_framework::Cycle;
 
 use super::mapping::{BANKS_MAX, Geometry, Location};
 use super::timing::Timing;
@@ -278,25 +278,7 @@ pub(crate) struct BanksState {
     round: u32,
 }
 
-impl BanksState {
-    /// Checks that the checkpointed state fits a channel with this configuration.
-    pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("banks", self.banks.len(), built.banks.len())?;
-        as_many("groups", self.groups.len(), built.groups.len())?;
-        for (found, built) in [
-            (&self.four, &built.four),
-            (&self.thirty_two, &built.thirty_two),
-        ] {
-            as_many("activations", found.until.len(), built.until.len())?;
-            below("activation", found.next as u64, built.until.len() as u64)?;
-        }
-        let banks = built.banks.len();
-        if banks < 64 && self.open >> banks != 0 {
-            return below("bank", self.open.ilog2(), banks as u64);
-        }
-        at_most("banks refreshed", self.round as usize, banks)
-    }
-}
+impl BanksState {}
 
 /// Banks of one channel with their timing rules.
 #[derive(Clone, Debug)]

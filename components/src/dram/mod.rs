@@ -145,7 +145,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Facts, Functional, Histogram, Id, Inspect,
     Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Stateful,
-    Statistics, Unfit, Waits, below,
+    Statistics, Unfit, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -398,31 +398,12 @@ impl Stateful for GddrController {
             state.part(&format!("channel[{i}]"), |state| channel.state(state));
         }
         if let Some(bus) = &mut self.bus {
-            let channels = self.channels.len();
-            state.fitting("bus", bus, |bus, _| {
-                let fits = bus.fits(channels);
-                fits.then_some(())
-                    .ok_or_else(|| "it is the turn of no channel".to_owned())
-            });
+            state.field("bus", bus);
         }
         self.transactions.state(state);
         state.field("splitting", &mut self.splitting);
-        state.fitting("turn", &mut self.turn, |turn, _| {
-            below("port", *turn as u64, self.up.len() as u64)
-        });
+        state.field("turn", &mut self.turn);
         self.responses.state(state);
-        state.check("transactions", || {
-            let tags = self.channels.iter().flat_map(Controller::tags);
-            let ports = self.up.len() as u64;
-            let answered = self.responses.ids();
-            if let Some(Splitting { transaction, .. }) = self.splitting
-                && !self.transactions.is_there(transaction)
-            {
-                return Err(format!("{transaction} is cut and not there"));
-            }
-            self.transactions
-                .check(ports, tags.map(Id::from_bits).collect(), answered)
-        });
         state.field("sequences", &mut self.sequences);
         state.field("stats", &mut self.stats);
         self.heads.forget();

@@ -1,7 +1,7 @@
 //! Queues of requests waiting for commands, organised by bank.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, IdTable, as_many};
+use warpweave_framework::{Id, IdTable};
 
 /// An access that waits for its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,59 +97,6 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Checks that the checkpointed queue has as many banks as this one.
-    pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("banks", self.lines.len(), built.lines.len())?;
-        if self.mixed == built.mixed {
-            Ok(())
-        } else {
-            Err("it holds both kinds of requests, or should".to_owned())
-        }
-    }
-
-    /// Checks that every line links its entries correctly up to the youngest. Calls `seen` for each
-    /// entry.
-    pub(crate) fn check(
-        &self,
-        entries: &IdTable<Entry>,
-        mut seen: impl FnMut(Id) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let mut banks = 0;
-        for (bank, line) in self.lines.iter().enumerate() {
-            let wrong = |what: &str| Err(format!("the line of bank {bank} {what}"));
-            let (mut at, mut last, mut length) = (line.oldest, None, 0);
-            while let Some(id) = at {
-                let entry = entries.get(id).filter(|entry| entry.bank as usize == bank);
-                let Some(entry) = entry else {
-                    return wrong("leads to a request that is not the bank's");
-                };
-                length += 1;
-                if length > line.len {
-                    return wrong("is longer than it is");
-                }
-                if entry.previous != last {
-                    return wrong("leads back another way");
-                }
-                seen(id)?;
-                (at, last) = (entry.next, Some(id));
-            }
-            if length != line.len || last != line.youngest {
-                return wrong("ends elsewhere");
-            }
-            let known = [line.hit, line.other_hit, line.miss];
-            let is_gone = |id: &Id| entries.get(*id).is_none_or(|e| e.bank as usize != bank);
-            if known.iter().flatten().any(is_gone) {
-                return wrong("knows requests that are gone");
-            }
-            banks |= u64::from(length > 0) << bank;
-        }
-        if banks == self.banks {
-            Ok(())
-        } else {
-            Err("banks wait for nothing".to_owned())
-        }
-    }
-
     /// True if the queue holds both reads and writes.
     #[inline(always)]
     pub(crate) fn is_mixed(&self) -> bool {
@@ -304,12 +251,15 @@ mod tests {
                     let found = [line.hit, line.other_hit, line.miss];
                     prop_assert_eq!(found, expected(&queue, &entries, open));
                 }
-                let mut seen = Vec::new();
-                let told = queue.check(&entries, |id| {
-                    seen.push(id);
-                    Ok(())
-                });
-                prop_assert_eq!((told, &seen), (Ok(()), &waiting));
+                let line = queue.lines[0];
+                let next = |id: &Id| entries[*id].next;
+                let forward: Vec<Id> = std::iter::successors(line.oldest, next).collect();
+                prop_assert_eq!(&forward, &waiting);
+                let previous = |id: &Id| entries[*id].previous;
+                let back = std::iter::successors(line.youngest, previous);
+                prop_assert!(back.eq(forward.iter().rev().copied()));
+                prop_assert_eq!(line.len as usize, waiting.len());
+                prop_assert_eq!(queue.banks, u64::from(!waiting.is_empty()));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Queues of responses waiting for their ports.
 
-use warpweave_framework::{Cycle, Id, State, below};
+use warpweave_framework::{Cycle, Id, State};
 
 use crate::building_blocks::Fifo;
 
@@ -86,25 +86,6 @@ impl Responses {
         state.field("acknowledgements", &mut self.acknowledgements);
         state.array("ready", &mut self.ready);
         state.field("ready_ports", &mut self.ready_ports);
-        state.check("ready_ports", || {
-            let waiting = self
-                .ready
-                .iter()
-                .enumerate()
-                .filter(|(_, ids)| !ids.is_empty());
-            if waiting.fold(0, |ports, (port, _)| ports | 1 << port) != self.ready_ports {
-                return Err("ports wait for nothing".to_owned());
-            }
-            let ports = self.ready.len() as u64;
-            let mut later = self.acknowledgements.iter();
-            later.try_for_each(|(_, port, _)| below("port", *port, ports))
-        });
-    }
-
-    /// Iterates over all transactions waiting for their response.
-    pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
-        let later = self.acknowledgements.iter().map(|(_, _, id)| *id);
-        self.ready.iter().flat_map(Fifo::iter).copied().chain(later)
     }
 }
 

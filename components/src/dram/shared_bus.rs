@@ -54,9 +54,4 @@ impl SharedBus {
             any = true;
         }
     }
-
-    /// True if the checkpointed round-robin position is valid for this number of channels.
-    pub(super) fn fits(&self, channels: usize) -> bool {
-        self.turn < channels
-    }
 }

@@ -1,7 +1,7 @@
 //! Requests between acceptance and response, and the order among reads.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, IdTable, State, at_most, below};
+use warpweave_framework::{Cycle, Id, IdTable, State};
 use warpweave_random::GAMMA;
 
 use crate::memory::{LINE_BYTES_MAX, MemRequest};
@@ -146,63 +146,6 @@ impl Transactions {
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("transactions", &mut self.table);
         state.array("reads_by_line", &mut self.reads_by_line);
-    }
-
-    /// True if there is a transaction with this id.
-    pub(super) fn is_there(&self, id: Id) -> bool {
-        self.table.get(id).is_some()
-    }
-
-    /// Checks that transactions restored from a checkpoint are consistent. `pending` are the ids of
-    /// unfinished accesses, `answered` those of transactions waiting for their response.
-    pub(super) fn check(
-        &self,
-        ports: u64,
-        mut pending: Vec<Id>,
-        answered: impl Iterator<Item = Id>,
-    ) -> Result<(), String> {
-        at_most("transactions", self.table.len(), self.limit)?;
-        let mut reads_by_line = vec![0_u16; self.reads_by_line.len()];
-        let mut followers = Vec::new();
-        pending.sort_unstable();
-        for (id, transaction) in self.table.iter() {
-            below("port", transaction.port, ports)?;
-            let from = pending.partition_point(|pending| *pending < id);
-            let until = pending.partition_point(|pending| *pending <= id);
-            // Of a request that is still being cut more is missing than is on its way.
-            let too_many = (until - from) as u64 > u64::from(transaction.missing);
-            if transaction.is_open {
-                reads_by_line[line_hash(transaction.request.line)] += 1;
-                if too_many {
-                    return Err(format!("more data of read {id} than are missing"));
-                }
-            } else if transaction.waits_for_older || transaction.younger.is_some() {
-                return Err(format!("transaction {id} is over and in a line"));
-            }
-            followers.extend(transaction.younger);
-        }
-        if reads_by_line != *self.reads_by_line {
-            return Err("lines have other numbers of reads".to_owned());
-        }
-        followers.sort_unstable();
-        let waiting = self.table.iter().filter(|(_, t)| t.waits_for_older);
-        let mut waiting: Vec<_> = waiting.map(|(id, _)| id).collect();
-        waiting.sort_unstable();
-        if waiting != followers {
-            return Err("reads wait for no older one".to_owned());
-        }
-        let is_open = |id: Id| self.table.get(id).is_some_and(|t| t.is_open);
-        if let Some(id) = pending.iter().find(|id| !is_open(**id)) {
-            return Err(format!("data of read {id}, which is not there"));
-        }
-        let mut answered: Vec<_> = answered.collect();
-        answered.sort_unstable();
-        let twice = answered.windows(2).any(|pair| pair[0] == pair[1]);
-        let is_over = |id: &Id| self.table.get(*id).is_some_and(|t| !t.is_open);
-        if twice || !answered.iter().all(is_over) {
-            return Err("an answer to a transaction that is not there, or twice".to_owned());
-        }
-        Ok(())
     }
 }
 

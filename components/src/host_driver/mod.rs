@@ -46,7 +46,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Inspect, Instrumented, Kind, Next, Ports,
-    Preset, SpecError, State, Stateful, Statistics, TimeWeighted, Waits, at_most, below,
+    Preset, SpecError, State, Stateful, Statistics, TimeWeighted, Waits,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -303,16 +303,6 @@ impl Stateful for HostDriver {
         if let Some(plan) = &mut self.plan {
             LaunchPlan::state(plan, state);
         }
-        state.check("position", || {
-            at_most("commands", self.position, self.program.commands.len())?;
-            let kernels = self.program.kernels.len() as u64;
-            let mut in_flight = self.in_flight.iter();
-            in_flight.try_for_each(|kernel| below("kernel", *kernel, kernels))?;
-            match self.step {
-                Step::Launching(_, launch) => below("kernel", launch.kernel, kernels),
-                _ => Ok(()),
-            }
-        });
     }
 }
 

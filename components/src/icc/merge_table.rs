@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, as_many, below};
+use warpweave_framework::{Cycle, Id};
 
 /// Invalid line address: lines start at multiples of their size.
 const NO_LINE: u64 = u64::MAX;
@@ -51,32 +51,6 @@ pub(super) struct MergeTable {
 }
 
 impl MergeTable {
-    /// Checks that a checkpoint's table has the configuration of the one built.
-    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
-        let entries = built.lines.len();
-        as_many("lines", self.lines.len(), entries)?;
-        as_many("entries", self.entries.len(), entries)?;
-        let mut is_free = vec![false; entries];
-        for (_, entry) in &self.free {
-            below("entry", *entry, entries as u64)?;
-            if std::mem::replace(&mut is_free[*entry as usize], true) {
-                return Err(format!("entry {entry} is free twice"));
-            }
-        }
-        let mut lines = self.lines.iter().zip(is_free);
-        match lines.position(|(line, is_free)| is_free != (*line == NO_LINE)) {
-            Some(entry) => Err(format!("entry {entry} is neither free nor in use")),
-            None => Ok(()),
-        }
-    }
-
-    /// Iterates over the reads that wait for lines.
-    pub(super) fn readers(&self) -> impl Iterator<Item = &Id> {
-        let used = self.lines.iter().zip(&self.entries);
-        let used = used.filter(|(line, _)| **line != NO_LINE);
-        used.flat_map(|(_, entry)| &entry.readers)
-    }
-
     pub(super) fn new(entries: u32) -> Self {
         let empty = Entry {
             words: 0,

@@ -37,19 +37,6 @@ impl PendingWords {
         self.to_leave &= !response.words.max(1);
         self.to_leave == 0
     }
-
-    /// True if some arrived responses have not left.
-    pub(crate) fn has_come(self) -> bool {
-        self.to_come != self.to_leave
-    }
-
-    /// Removes a response found in a queue. Returns true if it had arrived and not left.
-    pub(crate) fn take_out(&mut self, response: &MemResponse) -> bool {
-        let words = response.words.max(1);
-        let inside = words & !(self.to_leave & !self.to_come) == 0;
-        self.to_leave &= !words;
-        inside
-    }
 }
 
 #[cfg(test)]
@@ -65,11 +52,10 @@ mod tests {
             ..request.answer(Level::L2)
         };
         let mut awaited = PendingWords::of(&request);
-        assert!(awaited.come(&part(0b100)) && awaited.has_come());
+        assert!(awaited.come(&part(0b100)));
         assert!(awaited.come(&part(0b011)) && !awaited.leave(&part(0b011)));
         assert!(!awaited.come(&part(0b001)), "it came before");
-        assert!(awaited.leave(&part(0b100)) && !awaited.has_come());
-        assert!(!awaited.take_out(&part(0b100)), "it has left");
+        assert!(awaited.leave(&part(0b100)));
         assert!(
             !PendingWords::of(&request).come(&part(0b1000)),
             "nobody asked"

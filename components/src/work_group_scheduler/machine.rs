@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, IdTable, State, below};
+use warpweave_framework::{Cycle, Id, IdTable, State};
 use warpweave_trace::{Attribute, KernelTrace, Parent, Program};
 
 use super::unit::Unit;
@@ -324,49 +324,5 @@ impl Machine {
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.array("units", &mut self.units);
         state.field("kernels", &mut self.kernels);
-        state.check("kernels", || self.fits());
-    }
-
-    /// Checks that units and kernels of a loaded checkpoint are consistent.
-    fn fits(&self) -> Result<(), String> {
-        let mut under_way = vec![
-            0_u32;
-            self.kernels
-                .iter()
-                .map(|(id, _)| id.place() + 1)
-                .max()
-                .unwrap_or(0)
-        ];
-        for (number, unit) in self.units.iter().enumerate() {
-            let here = |problem: String| format!("unit {number}: {problem}");
-            unit.check(&Unit::new(&self.limits)).map_err(here)?;
-            for resident in unit.residents() {
-                let kernel = self.kernels.get(resident.kernel);
-                let kernel = kernel.ok_or_else(|| here(format!("kernel {}", resident.kernel)))?;
-                below("work-group", resident.work_group, kernel.work_groups).map_err(here)?;
-                if !kernel.placed.contains(resident.work_group as usize) {
-                    return Err(here(format!(
-                        "work-group {} was not placed",
-                        resident.work_group
-                    )));
-                }
-                under_way[resident.kernel.place()] += 1;
-            }
-        }
-        for (id, kernel) in self.kernels.iter() {
-            below("kernel", kernel.ready.kernel, self.needs.len() as u64)?;
-            let number = kernel.ready.kernel as usize;
-            let groups = self.program.kernels[number].work_groups();
-            let placed = kernel.placed.count_ones(..) as u32;
-            let fits = kernel.work_groups == groups
-                && kernel.placed.len() == groups as usize
-                && kernel.unplaced == groups - placed
-                && kernel.needs == self.needs[number]
-                && kernel.uncompleted == kernel.unplaced + under_way[id.place()];
-            if !fits {
-                return Err(format!("kernel {number} has work-groups that it has not"));
-            }
-        }
-        Ok(())
     }
 }

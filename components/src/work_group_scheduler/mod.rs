@@ -106,7 +106,7 @@ use fixedbitset::FixedBitSet;
 use warpweave_framework::{
     Bundle, Component, Contents, Context, Environment, Facts, Functional, Id, Inspect,
     Instrumented, Kind, Negotiate, Next, Onward, PortId, PortName, Ports, Preset, SpecError, State,
-    Stateful, Statistics, TimeWeighted, Unfit, Waits, as_many, below,
+    Stateful, Statistics, TimeWeighted, Unfit, Waits,
 };
 use warpweave_trace::Program;
 
@@ -434,7 +434,6 @@ impl Stateful for WorkGroupScheduler {
         state.field("queue_accesses", &mut self.queue_accesses);
         state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
         KernelTimes::state(&mut self.times, Moment::Started, state);
-        state.check("waiting", || self.keys_fit());
     }
 }
 
@@ -445,41 +444,6 @@ impl Instrumented for WorkGroupScheduler {
 }
 
 impl WorkGroupScheduler {
-    /// Checks that waiting, invalidating and finished kernels and units of a loaded checkpoint
-    /// exist.
-    fn keys_fit(&self) -> Result<(), String> {
-        let dropping = self.invalidations.iter().map(|i| &i.kernel);
-        let keys = self.waiting.iter().chain(dropping).chain(&self.finished);
-        let mut keys: Vec<Id> = keys.copied().collect();
-        if let Some(second_level) = &self.second_level {
-            second_level.fits()?;
-            keys.extend(second_level.kernels());
-        }
-        let kernels = self.machine.kernels();
-        if let Some(key) = keys.iter().find(|key| kernels.get(**key).is_none()) {
-            return Err(format!("kernel {key}, which is not here"));
-        }
-        keys.sort_unstable();
-        if keys.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err("a kernel is here twice".to_owned());
-        }
-        for invalidation in &self.invalidations {
-            for units in [&invalidation.unsent, &invalidation.unanswered] {
-                as_many("units", units.len(), self.ports.len())?;
-            }
-        }
-        if let Some(taking) = &self.taking {
-            below("unit", taking.placement.unit, self.ports.len() as u64)?;
-            if self.machine.kernel(taking.placement.kernel).is_none() {
-                return Err(format!(
-                    "kernel {}, which is not here",
-                    taking.placement.kernel
-                ));
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the reason why work-groups of a kernel are not dispatched, or its end is not
     /// reported.
     fn kernel_waits(&self, kernel: &Running) -> Option<&'static str> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Id, Ports, State, Waits, as_many};
+use warpweave_framework::{Context, Id, Ports, State, Waits};
 
 use super::{InvalidateAt, SecondLevelSpec};
 use crate::launch::{CacheCommand, CacheCommandDone, CacheControlMaster};
@@ -117,15 +117,6 @@ impl SecondLevel {
         state.field("ended", &mut self.ended);
         state.field("waiting", &mut self.waiting);
         state.field("dropping", &mut self.dropping);
-    }
-
-    /// Checks that a loaded checkpoint has the right number of slices.
-    pub(super) fn fits(&self) -> Result<(), String> {
-        let Some(dropping) = &self.dropping else {
-            return Ok(());
-        };
-        let mut sets = [&dropping.unsent, &dropping.unanswered].into_iter();
-        sets.try_for_each(|slices| as_many("slices", slices.len(), self.caches.len()))
     }
 
     pub(super) fn waits(&self, waits: &mut Waits<'_>) {

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, as_many};
+use warpweave_framework::Id;
 
 use crate::occupancy::{PARTITIONS_MAX, UnitLimits, WorkGroupNeeds};
 
@@ -34,39 +34,6 @@ pub(super) struct Resident {
 }
 
 impl Unit {
-    /// Checks that free and allocated resources of a loaded checkpoint add up to those of an
-    /// `empty` unit.
-    pub(super) fn check(&self, empty: &Self) -> Result<(), String> {
-        as_many("slots", self.residents.len(), empty.residents.len())?;
-        let partitions = empty.free_registers.len();
-        as_many("partitions", self.free_registers.len(), partitions)?;
-        let mut wavefronts = u64::from(self.free_wavefronts);
-        let mut local = self.free_local_bytes;
-        let mut registers = self.free_registers.clone();
-        let mut free = 0;
-        for (slot, resident) in self.residents.iter().enumerate() {
-            let Some(resident) = resident else {
-                free |= 1 << slot;
-                continue;
-            };
-            as_many("partitions", resident.registers.len(), partitions)?;
-            wavefronts += u64::from(resident.wavefronts);
-            local = local.saturating_add(resident.local_bytes);
-            for (sum, taken) in registers.iter_mut().zip(&resident.registers) {
-                *sum = sum.saturating_add(*taken);
-            }
-        }
-        let same = free == self.free_slots
-            && wavefronts == u64::from(empty.free_wavefronts)
-            && local == empty.free_local_bytes
-            && registers == empty.free_registers;
-        if same {
-            Ok(())
-        } else {
-            Err("it has more than it has".to_owned())
-        }
-    }
-
     pub(super) fn new(limits: &UnitLimits) -> Self {
         let partition = u64::from(limits.registers_per_partition());
         Self {

@@ -107,48 +107,6 @@ impl Checkpoint {
     pub fn now(&self) -> Tick {
         self.engine.now
     }
-
-    /// Returns everything but the descriptions, each part as bytes: the engine, all components,
-    /// both ends of all channels. For tests with forged checkpoints.
-    pub fn encoded_parts(&self) -> Vec<Vec<u8>> {
-        let engine = postcard::to_stdvec(&self.engine).expect("numbers in memory");
-        let mut parts = vec![engine];
-        parts.extend(self.components.iter().cloned());
-        for SavedChannel { from, to } in &self.channels {
-            parts.extend([&from.state, &from.engine, &to.state, &to.engine].map(Clone::clone));
-        }
-        parts
-    }
-
-    /// Returns the checkpoint with other parts, in the order of [`Checkpoint::encoded_parts`].
-    /// Missing parts stay unchanged.
-    ///
-    /// # Errors
-    /// Fails if the first part is not the state of an engine. The other parts are decoded on
-    /// loading.
-    pub fn with_encoded_parts(&self, parts: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
-        let mut forged = self.clone();
-        let mut parts = parts.into_iter();
-        if let Some(engine) = parts.next() {
-            let decoded = postcard::from_bytes(&engine);
-            forged.engine = decoded.map_err(|error| CheckpointError::Engine(error.to_string()))?;
-        }
-        let ends = forged
-            .channels
-            .iter_mut()
-            .flat_map(|SavedChannel { from, to }| {
-                [
-                    &mut from.state,
-                    &mut from.engine,
-                    &mut to.state,
-                    &mut to.engine,
-                ]
-            });
-        for (place, part) in forged.components.iter_mut().chain(ends).zip(parts) {
-            *place = part;
-        }
-        Ok(forged)
-    }
 }
 
 impl Simulation {

@@ -122,36 +122,6 @@ impl State<'_> {
         });
     }
 
-    /// Names a field that must be consistent with the specification or with other loaded fields.
-    /// `fits` receives the value in the file and the value with which the component was built.
-    ///
-    /// `fits` must check every assumption of later evaluations. Examples: an index is below the
-    /// number of entries, the capacity is not exceeded, and a list has its length. Even a file with
-    /// a correct checksum may hold any value.
-    pub fn fitting<T: Serialize + DeserializeOwned>(
-        &mut self,
-        name: &str,
-        value: &mut T,
-        fits: impl FnOnce(&T, &T) -> Result<(), String>,
-    ) {
-        self.visit(name, value, |value, found| {
-            fits(&found, value)?;
-            *value = found;
-            Ok(())
-        });
-    }
-
-    /// Checks, once the fields above are loaded, that they are consistent; an error names `field`.
-    /// Does nothing except on loading.
-    pub fn check(&mut self, field: &str, fits: impl FnOnce() -> Result<(), String>) {
-        if matches!(self.mode, Mode::Load(_))
-            && self.error.is_none()
-            && let Err(problem) = fits()
-        {
-            self.fail(field, problem);
-        }
-    }
-
     /// Names a field that evaluations update and that only reports depend on, such as cycles
     /// counted until the component fell asleep. It is saved, but excluded from the state hash.
     pub fn tally<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut T) {
@@ -271,43 +241,6 @@ impl State<'_> {
     }
 }
 
-/// Checks that `number` is below `count`, the number of items called `what`.
-///
-/// # Errors
-/// Returns a message such as `slot 77 of 32`.
-pub fn below(what: &str, number: impl Into<u64>, count: impl Into<u64>) -> Result<(), String> {
-    let (number, count) = (number.into(), count.into());
-    if number < count {
-        Ok(())
-    } else {
-        Err(format!("{what} {number} of {count}"))
-    }
-}
-
-/// Checks that at most `most` items called `what` are held.
-///
-/// # Errors
-/// Returns a message such as `40 waiters where 32 have room`.
-pub fn at_most(what: &str, held: usize, most: usize) -> Result<(), String> {
-    if held <= most {
-        Ok(())
-    } else {
-        Err(format!("{held} {what} where {most} have room"))
-    }
-}
-
-/// Checks that a list has the length that the specification determines.
-///
-/// # Errors
-/// Returns a message such as `the file has 3 ways, not 4`.
-pub fn as_many(what: &str, found: usize, built: usize) -> Result<(), String> {
-    if found == built {
-        Ok(())
-    } else {
-        Err(format!("the file has {found} {what}, not {built}"))
-    }
-}
-
 fn put<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) -> Result<(), String> {
     postcard::to_io(value, bytes)
         .map(|_| ())
@@ -409,31 +342,6 @@ mod tests {
             assert_eq!(loaded.is_ok(), fits);
             assert_eq!(text, "x".repeat(length));
         }
-    }
-
-    #[test]
-    fn a_number_of_a_place_that_is_not_there_is_refused_by_field() {
-        let visit = |state: &mut State<'_>, slot: &mut u32| {
-            state.part("tags", |state| {
-                state.fitting("next", slot, |slot, _| below("slot", *slot, 32_u32));
-            });
-        };
-        for (slot, refusal) in [(31, None), (77, Some("field `tags.next`: slot 77 of 32"))] {
-            let bytes = State::save(|s| visit(s, &mut { slot })).expect("plain data");
-            let loaded = State::load(&bytes, |s| visit(s, &mut 0));
-            assert_eq!(loaded.err().map(|e| e.to_string()).as_deref(), refusal);
-        }
-    }
-
-    #[test]
-    fn fields_that_do_not_fit_each_other_are_refused_when_loaded_alone() {
-        let visit = |state: &mut State<'_>| {
-            state.field("count", &mut 7_u64);
-            state.check("count", || Err("too many".to_owned()));
-        };
-        let bytes = State::save(visit).expect("nothing is checked");
-        let error = State::load(&bytes, visit).expect_err("checked");
-        assert_eq!(error.to_string(), "field `count`: too many");
     }
 
     #[test]

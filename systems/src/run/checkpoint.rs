@@ -12,6 +12,7 @@ use warpweave_framework::{
 use warpweave_params::{Kind, Node, to_ron};
 
 use super::Machine;
+use super::corrupt;
 use super::measure::Measurement;
 use super::region::RegionRun;
 use super::state_log::{LogPosition, StateLog};
@@ -23,6 +24,9 @@ pub enum MachineCheckpointError {
     /// Saving or loading the state of the system failed.
     #[error(transparent)]
     State(#[from] CheckpointError),
+    /// The file holds a state that no run reaches.
+    #[error("corrupt checkpoint: {0}")]
+    Corrupt(String),
     /// Reading or writing the file failed.
     #[error(transparent)]
     File(#[from] FileError),
@@ -110,7 +114,9 @@ impl Machine {
         let (checkpoint, beside) = Checkpoint::read::<MachineHeader>(path, &self.ledger)?;
         let details = checkpoint.details.compare(&self.description());
         details.map_err(CheckpointError::OtherSystem)?;
-        self.system.simulation.load(&checkpoint)?;
+        let simulation = &mut self.system.simulation;
+        let loaded = corrupt::from_checkpoint(|| simulation.load(&checkpoint));
+        loaded.map_err(MachineCheckpointError::Corrupt)??;
         self.measurement = beside.measurement;
         self.taps.load(beside.taps);
         self.resumed = true;

@@ -7,13 +7,13 @@
 
 mod ahead;
 mod checkpoint;
+mod corrupt;
 mod division;
 mod measure;
 mod region;
 mod results;
 mod state_log;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -345,21 +345,13 @@ impl Machine {
     /// before. Dividing a run into slices never changes its results.
     ///
     /// A failed assertion in a component fails the run, rather than panicking, if the state came
-    /// from a checkpoint. Loading validates each field, but only a run ensures that all fields are
-    /// consistent.
+    /// from a checkpoint, whose contents are not validated.
     pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
         if !self.resumed {
             return self.run_on(cycle, interrupt);
         }
-        let run = catch_unwind(AssertUnwindSafe(|| self.run_on(cycle, interrupt)));
-        run.unwrap_or_else(|panic| {
-            let said = panic.downcast_ref::<String>().map(String::as_str);
-            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
-            let said = said.unwrap_or("without a word");
-            Some(Status::Failed(format!(
-                "the checkpoint held a state that no run comes to: {said}"
-            )))
-        })
+        let run = corrupt::from_checkpoint(|| self.run_on(cycle, interrupt));
+        run.unwrap_or_else(|problem| Some(Status::Failed(format!("corrupt checkpoint: {problem}"))))
     }
 
     fn run_on(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {

@@ -5,7 +5,6 @@ use std::io;
 use fastrand::Rng;
 use warpweave_random::nth;
 
-use crate::checkpoints::Forger;
 use crate::folder::Folder;
 use crate::indexed::Indexed;
 use crate::kind::{Kind, OVERRIDE};
@@ -130,7 +129,6 @@ impl Case {
             Kind::Arguments => arguments(&mut rng),
             Kind::Override => overrides(original, &words, &mut rng),
             Kind::Trace | Kind::AccessLog => sealed::chunked(original, &mut rng)?,
-            Kind::Checkpoint if rng.u8(..8) > 0 => Forger::new(original)?.mutated(&mut rng),
             Kind::Checkpoint => {
                 let mut bytes = original.to_vec();
                 flip(&mut bytes, &mut rng);

@@ -1,12 +1,10 @@
-//! Checkpoints of several machines and moments, and forgery of their contents.
+//! Checkpoints of several machines and moments, and mutation of encoded numbers.
 
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fastrand::Rng;
-use warpweave_framework::Checkpoint;
 use warpweave_systems::{Machine, Scenario, standard_registry};
 use warpweave_trace::Program;
 
@@ -85,91 +83,6 @@ pub(crate) fn prepared(folder: &Path, scenario: &str) -> (Scenario, Arc<Program>
     let scenario = loaded.unwrap_or_else(|problems| panic!("{problems}"));
     let program = scenario.emulate().expect("a sound program").program;
     (scenario, program)
-}
-
-/// Number of bytes before the compressed rest: magic, format, length, digest.
-const HEAD: usize = 52;
-/// Number of header bytes for magic and format.
-const NAME: usize = 12;
-
-/// Disassembled checkpoint, to be reassembled with other contents and the right checksum.
-pub struct Forger {
-    name: Vec<u8>,
-    version: String,
-    checkpoint: Checkpoint,
-    beside: Vec<u8>,
-}
-
-impl Forger {
-    /// Splits the bytes of a checkpoint file into its parts.
-    ///
-    /// # Errors
-    /// Returns an error if they are no checkpoint of this version.
-    pub fn new(bytes: &[u8]) -> io::Result<Self> {
-        let damaged = |_| io::Error::from(io::ErrorKind::InvalidData);
-        let (head, rest) = bytes
-            .split_at_checked(HEAD)
-            .ok_or(io::ErrorKind::InvalidData)?;
-        let mut plain = Vec::new();
-        zstd::Decoder::new(rest)?.read_to_end(&mut plain)?;
-        let ((version, checkpoint), beside) = postcard::take_from_bytes(&plain).map_err(damaged)?;
-        Ok(Self {
-            name: head[..NAME].to_vec(),
-            version,
-            checkpoint,
-            beside: beside.to_vec(),
-        })
-    }
-
-    /// Returns the parts that can be forged: the engine, the caller's own state, components, and
-    /// channel ends.
-    pub fn parts(&self) -> Vec<Vec<u8>> {
-        let mut parts = self.checkpoint.encoded_parts();
-        parts.push(self.beside.clone());
-        parts
-    }
-
-    /// Builds a file with part `number` replaced. Returns `None` if it is not even a value of its
-    /// type.
-    ///
-    /// # Panics
-    /// Panics if there is no such part.
-    pub fn forged(&self, number: usize, part: Vec<u8>) -> Option<Vec<u8>> {
-        let mut parts = self.checkpoint.encoded_parts();
-        if number == parts.len() {
-            return Some(self.sealed(&self.checkpoint, &part));
-        }
-        parts[number] = part;
-        let forged = self.checkpoint.with_encoded_parts(parts).ok()?;
-        Some(self.sealed(&forged, &self.beside))
-    }
-
-    fn sealed(&self, checkpoint: &Checkpoint, beside: &[u8]) -> Vec<u8> {
-        let plain = postcard::to_stdvec(&(&self.version, checkpoint));
-        let mut plain = plain.expect("it was decoded from this form");
-        plain.extend(beside);
-        let rest = zstd::encode_all(&plain[..], 1).expect("memory does not fail to be read");
-        let mut bytes = self.name.clone();
-        bytes.extend((rest.len() as u64).to_le_bytes());
-        bytes.extend(blake3::hash(&rest).as_bytes());
-        bytes.extend(rest);
-        bytes
-    }
-
-    /// Builds a file in which one to three values of one part are changed.
-    pub(crate) fn mutated(&self, rng: &mut Rng) -> Vec<u8> {
-        let parts = self.parts();
-        loop {
-            let number = rng.usize(..parts.len());
-            let mut part = parts[number].clone();
-            for _ in 0..rng.usize(1..=3) {
-                forge(&mut part, rng);
-            }
-            if let Some(bytes) = self.forged(number, part) {
-                return bytes;
-            }
-        }
-    }
 }
 
 /// Numbers at the limits of tables and types.

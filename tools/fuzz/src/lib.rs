@@ -26,7 +26,7 @@ mod verdict;
 
 pub use campaign::{BrokenPromise, Campaign, Mode, Tally};
 pub use case::Case;
-pub use checkpoints::{Forger, Moment};
+pub use checkpoints::Moment;
 pub use folder::Folder;
 pub use kind::Kind;
 pub use libraries::{LibraryTargets, work};

@@ -37,7 +37,7 @@ pub struct LibraryTargets {
     panicked: Arc<Mutex<String>>,
 }
 
-/// Number of cycles to run a machine with mutated files or a forged checkpoint.
+/// Number of cycles to run a machine with mutated files.
 const CYCLES: u64 = 3000;
 
 /// Memory limit for the streams of a trace, in bytes.

@@ -1,7 +1,7 @@
 //! Wires on which credits of input buffers return: one set of credits per input and cycle.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, as_many};
+use warpweave_framework::Cycle;
 
 use crate::building_blocks::DelayLine;
 use crate::crossbar::port_bits::PortMask;
@@ -22,24 +22,6 @@ pub(super) struct CreditWires {
 }
 
 impl CreditWires {
-    /// Checks that a checkpoint's wires have as many inputs as those built.
-    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("inputs", self.wires.len(), built.wires.len())?;
-        as_many("inputs", self.last_set.len(), built.last_set.len())?;
-        let occupied = self.wires.iter().enumerate();
-        let occupied = occupied.filter(|(_, wire)| !wire.is_empty());
-        if occupied.fold(0, |mask, (input, _)| mask | bit(input)) == self.occupied {
-            Ok(())
-        } else {
-            Err("inputs wait for nothing".to_owned())
-        }
-    }
-
-    /// Iterates over the lanes of the credits in transit.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = &u32> {
-        self.wires.iter().flat_map(DelayLine::entries)
-    }
-
     pub(super) fn new(inputs: usize) -> Self {
         Self {
             wires: vec![DelayLine::default(); inputs],

@@ -59,7 +59,7 @@ use std::collections::VecDeque;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State, below};
+use warpweave_framework::{Cycle, State};
 
 use crate::building_blocks::DelayLine;
 use crate::crossbar::allocator::Allocator;
@@ -335,18 +335,18 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
     /// Registers the state fields for checkpoints.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         self.ports.state(state);
-        state.fitting("returning", &mut self.returning, CreditWires::is_like);
+        state.field("returning", &mut self.returning);
         state.array("lanes", &mut self.lanes);
         state.field("routing", &mut self.routing);
         state.field("routing_batch", &mut self.routing_batch);
         state.field("routed_at", &mut self.routed_at);
-        state.fitting("waiting", &mut self.waiting, VcRequests::is_like);
+        state.field("waiting", &mut self.waiting);
         state.array("free", &mut self.free);
         state.part("vc_allocator", |state| self.vc_allocator.state(state));
         state.field("grants", &mut self.grants);
         state.field("allocated_at", &mut self.allocated_at);
         state.array("channels", &mut self.channels);
-        state.fitting("asking", &mut self.asking, RequestMatrix::is_like);
+        state.field("asking", &mut self.asking);
         state.field("active_flits", &mut self.active_flits);
         state.part("allocator", |state| self.allocator.state(state));
         state.field("matched", &mut self.matched);
@@ -358,40 +358,5 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
         state.field("traversal", &mut self.traversal);
         state.array("next_departure", &mut self.next_departure);
         state.field("credits", &mut self.credits);
-        self.ports.check_state(state, self.channels.len());
-        state.check("lanes", || self.numbers_fit());
-    }
-
-    /// Checks that lane, channel and output numbers exist in the router.
-    fn numbers_fit(&self) -> Result<(), String> {
-        let lanes = self.lanes.len() as u64;
-        let outputs = self.shape.outputs as u64;
-        let channels = self.channels.len() as u64;
-        let lane_fits = |lane: &u32| below("lane", *lane, lanes);
-        self.returning.lanes().try_for_each(lane_fits)?;
-        self.routing.iter().try_for_each(lane_fits)?;
-        self.routing_batch.iter().try_for_each(lane_fits)?;
-        self.matched.iter().try_for_each(|(lane, output)| {
-            lane_fits(lane)?;
-            below("output", *output, outputs)
-        })?;
-        self.grants.iter().try_for_each(|grant| {
-            below("waiter", grant.waiter, self.shape.waiters() as u64)?;
-            below("output", grant.output, outputs)?;
-            below("channel", grant.channel, self.shape.channels as u64)
-        })?;
-        self.lanes
-            .iter()
-            .try_for_each(|lane| below("channel", lane.channel, channels))?;
-        self.credits
-            .entries()
-            .try_for_each(|channel| below("channel", *channel, channels))?;
-        let owners = self.channels.iter().map(|channel| channel.owner);
-        let mut owners = owners.filter(|owner| *owner != NOBODY);
-        owners.try_for_each(|owner| lane_fits(&owner))?;
-        // At first they are the numbers of the rows.
-        let most = self.shape.lanes_per_input.max(self.shape.rows_per_input) as u64;
-        let mut first = self.first_lane.iter();
-        first.try_for_each(|lane| below("lane", *lane, most))
     }
 }

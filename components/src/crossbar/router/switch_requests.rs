@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::as_many;
 
 use super::shape::{Place, Shape};
 use super::vc_allocator::{elements, first_channel};
@@ -21,12 +20,6 @@ pub(super) struct RequestMatrix {
 }
 
 impl RequestMatrix {
-    /// Checks that a checkpoint's requests have the shape of the router built.
-    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
-        as_many("cells", self.lanes.len(), built.lanes.len())?;
-        self.requests.is_like(&built.requests)
-    }
-
     pub(super) fn new(rows: usize, outputs: usize) -> Self {
         Self {
             lanes: vec![0; rows * outputs],

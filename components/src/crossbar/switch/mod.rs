@@ -44,7 +44,7 @@ mod spec;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use warpweave_framework::{Cycle, State, below};
+use warpweave_framework::{Cycle, State};
 
 use crate::building_blocks::DelayLine;
 use crate::crossbar::allocator::{Allocator, Match};
@@ -240,42 +240,11 @@ impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         self.ports.state(state);
         state.field("returning", &mut self.returning);
-        state.fitting("requests", &mut self.requests, Requests::is_like);
+        state.field("requests", &mut self.requests);
         state.part("allocator", |state| self.allocator.state(state));
         state.field("turnarounds", &mut self.turnarounds);
         state.array("turning_queues", &mut self.turning_queues);
         state.field("turning_outputs", &mut self.turning_outputs);
         state.field("full_outputs", &mut self.full_outputs);
-        self.ports.check_state(state, self.ports.outputs.count());
-        state.check("requests", || self.requests_fit());
-        state.check("returning", || {
-            let queues = self.turning_queues.len() as u64;
-            let mut returning = self.returning.entries();
-            returning.try_for_each(|queue| below("queue", *queue, queues))
-        });
-        state.check("turnarounds", || {
-            let inputs = self.turning_queues.len() / self.queues_per_input;
-            let mut turnarounds = self.turnarounds.entries();
-            turnarounds.try_for_each(|(input, output)| {
-                below("input", *input, inputs as u64)?;
-                below("output", *output, self.ports.outputs.count() as u64)
-            })
-        });
-    }
-
-    /// Checks that exactly the first packets of all queues not in turnaround request their outputs.
-    fn requests_fit(&self) -> Result<(), String> {
-        let mut asking = Vec::new();
-        for (queue, turns) in self.turning_queues.iter().enumerate() {
-            let buffer = self.ports.inputs.buffer(queue);
-            if buffer.flits() > 0 && !turns {
-                let (input, output) = (queue / self.queues_per_input, buffer.output());
-                if self.queue_of(input, output) != queue {
-                    return Err(format!("queue {queue} holds a packet of another queue"));
-                }
-                asking.push((input, output));
-            }
-        }
-        self.requests.check(&asking)
     }
 }

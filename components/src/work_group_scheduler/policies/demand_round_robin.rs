@@ -2,7 +2,7 @@
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, as_many, below};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
@@ -86,16 +86,12 @@ impl OneKernelPolicy for DemandRoundRobin {
 
     fn state(&mut self, state: &mut State<'_>) {
         state.field("next", &mut self.next);
-        let units = self.open.len();
-        state.fitting("pointer", &mut self.pointer, |pointer, _| {
-            below("unit", *pointer as u64, units as u64)
-        });
+        state.field("pointer", &mut self.pointer);
         state.field_as(
             "open",
             &mut self.open,
             |open| Units(open.clone()),
             |open, Units(found)| {
-                as_many("units", found.len(), open.len())?;
                 *open = found;
                 Ok(())
             },

@@ -11,11 +11,7 @@ use crate::diagnostics::{Span, SpannedError};
 use crate::kernel::Tables;
 use crate::lower::names::{Body, Operand, Resolved, Value, file};
 use crate::lower::opcodes::{self, Group};
-use crate::ops::{
-    Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
-    IndirectCall, Jump, NO_REGISTER, Op, Parts, Pred, Scalar, Shuffle, Special, Src, TextureRead,
-    Vote,
-};
+use crate::ops::{Constant, Decoded, NO_REGISTER, Op, Pred, Special, Src};
 use crate::site::Symbol;
 use crate::types::ScalarType;
 
