@@ -16,7 +16,7 @@ pub(super) struct Access {
     pub(super) words: u32,
 }
 
-/// A request that was accepted.
+/// Request that was accepted, with its context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accepted<'a> {
     pub(super) request: &'a MemRequest,

@@ -9,7 +9,7 @@ use super::spec::Banks;
 pub(super) struct BankSet {
     #[state(skip)]
     spec: Banks,
-    /// Per bank: the first cycle in which it is free.
+    /// First cycle in which each bank is free.
     #[state(array)]
     free: Vec<Cycle>,
 }
@@ -22,7 +22,7 @@ impl BankSet {
         }
     }
 
-    /// Requests accepted per cycle, as far as their banks are free.
+    /// Maximum requests accepted per cycle if their banks are free.
     #[inline]
     pub(super) fn requests_per_cycle(&self) -> u32 {
         self.spec.requests_per_cycle

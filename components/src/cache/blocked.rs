@@ -5,20 +5,19 @@ use warpweave_framework::{Cycle, Statistics};
 
 use super::spec::CacheSpec;
 
-/// Why the request at the head of the input is not accepted.
+/// Reason why the request at the input head is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Blocked {
-    /// Every MSHR is in use.
     Mshrs,
-    /// The MSHR of the line holds as many requests as it can.
+    /// The MSHR of the line holds its maximum number of requests.
     Merges,
     /// Every way of the set is locked.
     Ways,
-    /// The miss queue has no room for what the request would send down.
+    /// The miss queue has no room for the requests to be sent downstream.
     MissQueue,
     /// The table of passing requests is full.
     PassTable,
-    /// The hit pipeline is full because responses do not leave.
+    /// The hit pipeline is full because responses are blocked.
     Responses,
     /// The request would overtake earlier ones for its line.
     LineBusy,
@@ -26,14 +25,13 @@ pub(super) enum Blocked {
     Invalidation,
     /// The bank of the set is busy.
     Bank,
-    /// The copy-back buffer is full.
     CopyBacks,
 }
 
 impl Blocked {
     const COUNT: usize = 10;
 
-    /// Name of the statistic and what it means, in order of the variants.
+    /// Names and descriptions of the statistics, in order of the variants.
     const REPORTED: [(&'static str, &'static str); Self::COUNT] = [
         ("blocked_mshrs_full", "head request waited for a free MSHR"),
         (
@@ -83,7 +81,7 @@ impl Blocked {
         }
     }
 
-    /// In words for a deadlock report.
+    /// Returns the reason in words for a deadlock report.
     pub(super) fn words(self) -> &'static str {
         Self::REPORTED[self as usize].1
     }
@@ -98,7 +96,7 @@ pub(super) struct BlockedTime {
 }
 
 impl BlockedTime {
-    /// From `cycle` on this is the reason, or nothing is blocked.
+    /// Sets the blocking reason from `cycle` on; `None` if nothing is blocked.
     #[inline]
     pub(super) fn set(&mut self, cycle: Cycle, reason: Option<Blocked>) {
         if self.reason == reason {
@@ -132,7 +130,7 @@ impl BlockedTime {
     }
 }
 
-/// Cycles in which something waited.
+/// Counter of the cycles in which something waited.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct WaitTime {
     since: Option<Cycle>,
@@ -140,7 +138,7 @@ pub(super) struct WaitTime {
 }
 
 impl WaitTime {
-    /// From `cycle` on it waits, or does not.
+    /// Sets the waiting state from `cycle` on.
     pub(super) fn set(&mut self, cycle: Cycle, waits: bool) {
         if let (Some(since), false) = (self.since, waits) {
             self.cycles += cycle - since;

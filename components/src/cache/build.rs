@@ -1,4 +1,4 @@
-//! From the specification to an empty cache.
+//! Construction of an empty cache from its specification.
 
 use warpweave_framework::{Environment, Kind, Policy, Preset, SpecError};
 
@@ -99,10 +99,10 @@ impl Kind for Cache {
 }
 
 impl Cache {
-    /// Builds an empty cache whose specification was made in Rust.
+    /// Builds an empty cache from a specification written in Rust.
     ///
     /// # Errors
-    /// As [`CacheSpec::check`], and what its policies refuse.
+    /// Fails like [`CacheSpec::check`], and if a policy rejects the configuration.
     pub fn new(spec: CacheSpec) -> Result<Self, SpecError> {
         Self::build(spec, &Environment::default())
     }

@@ -15,7 +15,7 @@ pub(super) struct Control {
     is_first_level: bool,
     /// Ways of each set, in use or not.
     ways: u32,
-    /// Bytes of one way of all sets.
+    /// Returns the bytes of one way over all sets.
     way_bytes: u32,
 }
 

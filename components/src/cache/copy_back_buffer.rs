@@ -1,8 +1,8 @@
-//! The copy-back buffer: room for a few lines that leave, in a cache that has one.
+//! Copy-back buffer: optional entries for lines being evicted and copied back.
 //!
-//! Copy-backs leave with the requests of the miss queue, in the order in which they were caused, so
-//! that a line that is fetched again is fetched after it was copied back. The buffer only counts them:
-//! they take its entries instead of the queue's.
+//! Copy-backs leave through the miss queue in the order in which they were caused. A line that is
+//! fetched again is therefore fetched after its copy-back. The buffer only counts the lines: their
+//! copy-backs use its entries instead of those of the queue.
 //!
 //! ```text
 //!   miss queue     fetch A, copy-back B (2 pieces), fetch C          room for fetches: entries − 2
@@ -16,22 +16,22 @@ use std::collections::VecDeque;
 
 use warpweave_framework::State;
 
-/// See the module.
+/// Copy-back buffer of a cache; tracks which queued requests belong to evicted lines.
 #[derive(Clone, Debug, State)]
 pub(super) struct CopyBackBuffer {
     #[state(skip)]
     entries: usize,
-    /// Numbers of the first request and of the one after the last of each line here, counted from
-    /// the first request that this cache ever sent down.
+    /// Sequence numbers of the first request of each buffered line and of the one after its last.
+    /// Numbering starts with the first request that this cache ever sent downstream.
     lines: VecDeque<(u64, u64)>,
-    /// Requests of them in the queue.
+    /// Number of their requests still in the miss queue.
     requests: usize,
-    /// Requests sent down.
+    /// Number of requests sent downstream so far.
     sent: u64,
 }
 
 impl CopyBackBuffer {
-    /// One for so many lines.
+    /// Creates an empty buffer for `entries` lines.
     pub(super) fn new(entries: u32) -> Self {
         Self {
             entries: entries as usize,
@@ -41,25 +41,25 @@ impl CopyBackBuffer {
         }
     }
 
-    /// Whether another line fits.
+    /// True if another line fits into the buffer.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.lines.len() < self.entries
     }
 
-    /// Lines here.
+    /// Number of lines in the buffer.
     pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Requests in the miss queue that belong to lines here.
+    /// Number of requests in the miss queue that belong to lines in the buffer.
     #[inline]
     pub(super) fn requests(&self) -> usize {
         self.requests
     }
 
-    /// Takes a line whose requests have just been queued: those from place `first` of the queue to
-    /// before place `end`.
+    /// Adds a line whose requests have just been queued at places `first` (inclusive) to `end`
+    /// (exclusive).
     pub(super) fn enter(&mut self, first: usize, end: usize) {
         debug_assert!(self.has_room(), "room was checked with has_room");
         self.requests += end - first;
@@ -67,7 +67,7 @@ impl CopyBackBuffer {
             .push_back((self.sent + first as u64, self.sent + end as u64));
     }
 
-    /// The first request of the queue has left.
+    /// Records that the first request of the queue has been sent.
     pub(super) fn sent_one(&mut self) {
         if let Some(&(first, end)) = self.lines.front()
             && first <= self.sent
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a queue that says of each request which line it belongs to.
+        /// Compared with a queue that stores the line of each request.
         #[test]
         fn a_line_makes_room_when_its_last_request_has_left(
             entries in 1u32..4,

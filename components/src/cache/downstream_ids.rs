@@ -1,30 +1,30 @@
-//! Ids of the requests that a cache sends down: which of its tables waits for the answer, and for
-//! which piece.
+//! Ids of requests sent to the next level. They encode the table entry that waits for the response,
+//! and the piece.
 //!
-//! Each is the [`Id`] of an MSHR or of a passing request, with its place spread out: the pieces of
-//! the MSHRs come first, then those of passing requests.
+//! Each is the [`Id`] of an MSHR or of a passing request with its place number scaled. The pieces
+//! of the MSHRs come first, followed by those of the passing requests.
 
 use warpweave_framework::Id;
 
 use super::CacheSpec;
 
-/// How places are spread out.
+/// Mapping from table entries and pieces to request ids.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DownstreamIds {
-    /// Parts of a line that an MSHR asks for separately.
+    /// Parts of a line that an MSHR requests separately.
     units: u32,
     /// Pieces into which a passing request is cut.
     cuts: u32,
-    /// First place of passing requests.
+    /// First place number used for passing requests.
     passing: u32,
 }
 
-/// Who waits for an answer from below.
+/// Destination of a response from the next level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdOwner {
-    /// This MSHR, for this part of its line.
+    /// Response for this MSHR and this part of its line.
     Mshr(Id, u32),
-    /// This passing request, for one of its pieces.
+    /// Response for a piece of this passing request.
     Passing(Id),
 }
 
@@ -37,13 +37,13 @@ impl DownstreamIds {
         }
     }
 
-    /// The id of the request for a part of a line.
+    /// Returns the id of the request for one part of a line.
     #[inline]
     pub(super) fn for_mshr(&self, mshr: Id, unit: u32) -> u32 {
         spread(mshr, mshr.place() as u32 * self.units + unit)
     }
 
-    /// The id of a piece of a passing request.
+    /// Returns the id of one piece of a passing request.
     #[inline]
     pub(super) fn for_passing(&self, passing: Id, piece: u32) -> u32 {
         spread(
@@ -52,7 +52,7 @@ impl DownstreamIds {
         )
     }
 
-    /// Who the answer with this id is for.
+    /// Decodes a response id into its destination.
     #[inline]
     pub(super) fn owner(&self, id: u32) -> IdOwner {
         let id = Id::from_bits(id);

@@ -42,7 +42,7 @@ impl Head {
         self.refusal = Refusal::Unknown;
     }
 
-    /// Bytes of the parts in which longer requests are answered.
+    /// Returns the size in bytes of the parts in which longer requests are answered.
     pub(super) fn part_bytes(&self) -> Option<u32> {
         self.splitter.map(|splitter| splitter.part_bytes())
     }

@@ -19,7 +19,7 @@ pub(super) struct HitPipeline {
     /// Latency of an atomic executed here, beyond that of a hit.
     #[state(skip)]
     atomic_latency: u32,
-    /// Turn of the hit accepted last.
+    /// Response cycle of the hit accepted last.
     last_turn: Cycle,
 }
 

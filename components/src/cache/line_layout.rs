@@ -6,9 +6,9 @@ use crate::memory::{MemRequest, full_line};
 /// The shape of a line and where its partition is kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineLayout {
-    /// Every word of a line.
+    /// Mask with every word of a line.
     full: u32,
-    /// Every word of a line's first sector.
+    /// Mask with every word of a line's first sector.
     sector_words: u32,
     /// Bits of an address within its line; a line keeps its partition there.
     offset_mask: u64,
@@ -25,7 +25,7 @@ impl LineLayout {
         }
     }
 
-    /// Every word of a line.
+    /// Mask with every word of a line.
     #[inline]
     pub(super) fn full(&self) -> u32 {
         self.full
@@ -70,7 +70,7 @@ impl LineLayout {
         (address..address + u64::from(count)).filter(move |other| *other != line)
     }
 
-    /// The words of every sector that one of these words is in.
+    /// Expands a word mask to whole sectors.
     #[inline]
     pub(super) fn sectors(&self, words: u32) -> u32 {
         if words == 0 || self.sector_words == self.full {

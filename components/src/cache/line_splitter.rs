@@ -10,12 +10,12 @@ use crate::memory::{MemRequest, MemResponse, full_line};
 /// The parts of longer requests, and how far the one at the head of the input has come.
 #[derive(Clone, Copy, Debug, State)]
 pub(super) struct LineSplitter {
-    /// Bytes of a line of the level above, and of one here.
+    /// Line size of the upper level in bytes; `part_bytes` is that of this cache.
     #[state(skip)]
     line_bytes: u32,
     #[state(skip)]
     part_bytes: u32,
-    /// Words of the request at the head of the input whose parts were accepted.
+    /// Words of the request at the input head that earlier parts have already covered.
     taken: u32,
 }
 
@@ -37,8 +37,8 @@ impl LineSplitter {
         (address & u64::from(self.line_bytes - 1)) as u32
     }
 
-    /// The first part of a request that was not accepted: a request for one line here. None if the
-    /// request is not for one line of the level above.
+    /// Returns the first part of a request not accepted yet, as a request for one line of this
+    /// cache. Returns `None` if the request is not for one line of the upper level.
     #[inline]
     pub(super) fn part(&self, request: &MemRequest) -> Option<MemRequest> {
         if self.offset(request.line) != 0 || request.words & !full_line(self.line_bytes) != 0 {

@@ -101,7 +101,7 @@ impl LineStore {
         self.hooks.decide_evict(&eviction)
     }
 
-    /// Makes room in `slot`: its line goes into the victim cache, or leaves.
+    /// Evicts the line in `slot`: it moves to the victim cache or leaves.
     pub(super) fn evict(&mut self, slot: Slot, now: Cycle) {
         let Some(victim) = self.victim(slot) else {
             return;
@@ -159,7 +159,7 @@ impl LineStore {
         }
     }
 
-    /// Drops the copy of a line; what is newer than below goes there first.
+    /// Drops the copy of a line, after sending its dirty words downstream.
     pub(super) fn drop_copy(&mut self, slot: Slot, line: u64, now: Cycle) {
         let state = *self.lookup.tags().state(slot);
         self.counts.write_evictions += 1;
@@ -169,7 +169,7 @@ impl LineStore {
         self.lookup.clear(slot);
     }
 
-    /// Keeps the line of an MSHR from being installed and from being joined.
+    /// Closes an MSHR: its line is not installed and accepts no further requests.
     pub(super) fn close(&mut self, mshr: Id, now: Cycle) {
         if let Some((slot, line)) = self.lookup.close(mshr) {
             self.counts.write_evictions += 1;
@@ -185,7 +185,6 @@ impl LineStore {
         self.counts.lines_invalidated += 1;
     }
 
-    /// Drops every clean line.
     pub(super) fn invalidate(&mut self, now: Cycle) {
         self.counts.invalidations += 1;
         let mut dropped = self.victims.as_mut().map_or(0, VictimCache::clear);
@@ -278,7 +277,7 @@ impl LineStore {
         }
     }
 
-    /// Sends down what a line that leaves holds for the level below.
+    /// Sends the words of an evicted line that the next level must receive.
     fn send_victim(&mut self, victim: &Victim, now: Cycle) {
         let Victim {
             line, state, owner, ..

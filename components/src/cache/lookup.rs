@@ -62,14 +62,14 @@ pub(super) struct Found {
     pub(super) mshr: Option<Id>,
 }
 
-/// How a request joins an MSHR.
+/// Role in which a request joins an MSHR.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JoinRole {
-    /// Whether it is the one that missed.
+    /// True for the request that missed (the primary miss).
     pub(super) primary: bool,
     /// Words requested of the level below on its behalf.
     pub(super) requested: u32,
-    /// Number of its acknowledgement, 0 if it needs none.
+    /// Number of the acknowledgement it waits for, 0 if none.
     pub(super) needs_ack: u32,
 }
 
@@ -186,7 +186,7 @@ impl Lookup {
         self.passing.of_line(line, self.layout.line_bytes())
     }
 
-    /// Notes a use of the line in `slot`.
+    /// Records a use of the line in `slot`.
     #[inline]
     pub(super) fn touch(&mut self, slot: Slot) {
         self.tags.touch(slot);

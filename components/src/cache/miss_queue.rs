@@ -124,7 +124,7 @@ impl MissQueue {
         });
     }
 
-    /// Queues a copy-back.
+    /// Queues a copy-back to the next level.
     pub(super) fn copy_back(&mut self, request: &MemRequest, now: Cycle) {
         let turn = now + self.latency;
         let first = self.requests.len();

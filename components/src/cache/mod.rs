@@ -1,4 +1,4 @@
-//! The cache: one block for a first-level cache and for a slice of the second level.
+//! The cache: one building block for first-level caches and for second-level slices.
 //!
 //! ```text
 //!   up.request ─► tag look-up ─┬─ hit ──► hit pipeline ───────────────┬─► up.response
@@ -38,79 +38,86 @@
 //! | `peers[i]` | in, no credits | [`policy::PublishedValues`] | - (optional) |
 //!
 //! # Behaviour
-//! One request per cycle (with banks, several) is accepted, in order. A request whose resources are missing blocks those
-//! behind it; nothing is dropped or retried.
+//! One request per cycle (with banks, several) is accepted, in order. A request that lacks
+//! resources blocks those behind it; nothing is dropped or retried.
 //!
 //! * A request for a line in flight joins its MSHR ("hit reserved") and causes no traffic. It is
-//!   answered in its turn after the fill.
-//! * **Write-evict**: a write goes down and is acknowledged from there. A copy of its line is
-//!   dropped; a line in flight is not installed, and a later read opens another MSHR for it.
-//! * **Write-through**: a write updates a copy of its line and goes down; it holds an MSHR of the line
-//!   until it is acknowledged, and later requests for the line join that.
-//! * **Write-back**: a write stays in the line. [`PartialWrite`] says how a write to an absent line
-//!   is taken. A dirty victim leaves as a copy-back of its dirty words, ahead of the miss that
-//!   displaced it.
-//! * **Atomics** go down like writes of a write-evict cache, or are carried out here, at most one
-//!   per cycle; then the line becomes dirty, whatever the write policy.
+//!   answered in order after the fill.
+//! * **Write-evict**: a write is forwarded to the next level and acknowledged from there. A copy of
+//!   its line is dropped. A line in flight is not installed, and a later read allocates another
+//!   MSHR for it.
+//! * **Write-through**: a write updates a copy of its line and is forwarded to the next level. It
+//!   holds an MSHR of the line until it is acknowledged; later requests for the line join that
+//!   MSHR.
+//! * **Write-back**: a write stays in the line. [`PartialWrite`] selects how a write to an absent
+//!   line is handled. A dirty victim leaves as a copy-back of its dirty words, ahead of the miss
+//!   that evicted it.
+//! * **Atomics** are forwarded like writes of a write-evict cache, or executed here, at most one
+//!   per cycle. Executed atomics make the line dirty, whatever the write policy.
 //! * Requests flagged [`flags::BYPASS_L1`] pass through a cache of level L1.
-//! * Any passing request, reads included, drops the copy of its line and keeps a line in flight from
-//!   being installed; dirty words go down ahead of it.
-//! * A request that would pass a line in flight for which writes or atomics wait is blocked until
-//!   they are answered; so is a write that allocates without fetching while a passing request for
-//!   its line, or a read that such a request overtook, is not answered.
+//! * Any passing request, reads included, drops the copy of its line and prevents a line in flight
+//!   from being installed. Dirty words are sent downstream ahead of it.
+//! * A request that would overtake a line in flight with waiting writes or atomics is blocked until
+//!   they are answered. A write that allocates without fetching is blocked while a passing request
+//!   for its line is unanswered. The same holds while a read overtaken by such a request is
+//!   unanswered.
 //! * **Sectors**: a miss fetches the sectors that it touches. A request that joins a line in flight
-//!   asks for those it needs and nobody asked for; it is answered when its own words have come and the
-//!   waiters before it have been answered.
-//!   When nobody waits, a request whose words are here is a hit although others are under way;
-//!   what joins later does not overtake it.
-//! * **Shorter lines below**: what goes down is cut into one request per line of that level, here or there
-//!   ([`Cut`]). As the answers for a line then come in any order, a request that passes waits for its line in
-//!   flight and for others that passed, and a miss for those too.
-//! * **Longer lines above**: a request for such a line is taken apart. Its parts are accepted one after the other like
-//!   requests of their own, and each is answered by itself, under the name and line of the request.
+//!   also requests the sectors it needs that are not outstanding. It is answered when its own words
+//!   have arrived and the earlier waiters have been answered. With no waiters, a request whose
+//!   words are present is a hit even if others are outstanding. Requests that join later do not
+//!   overtake it.
+//! * **Shorter lines below**: requests are cut into one request per line of the next level, here or
+//!   there ([`Cut`]). Responses for a line may then arrive in any order. A passing request
+//!   therefore waits for its line in flight and for earlier passing requests; a miss waits for the
+//!   latter too.
+//! * **Longer lines above**: a request for such a line is split. Its parts are accepted one after
+//!   the other like separate requests. Each part is answered separately, with the id and line of
+//!   the original request.
 //! * **Banks**: each accepted request and each fill occupies the bank of its set; the head request
-//!   waits for a busy one. Fills never wait.
-//! * **Victim cache**: a replaced line goes there; a miss that finds its line there swaps it with the
-//!   line it displaces and is a hit.
-//! * **Halves**: each part has its own lines; a passing request drops the copies in all. Answers
-//!   from two parts are in no order, which only a first-level cache may do.
-//! * **Policies** decide about places, extra sectors, flags and victims: see [`policy`].
-//! * **Prefetchers** say what is fetched ahead of need, within a budget: see [`prefetcher`].
-//! * **Copy-back buffer**: lines that leave have entries of their own. While all are taken, a request
-//!   that would displace such a line is blocked, and a fill that would waits, with all that came from
-//!   below after it; the wire from below keeps moving.
-//! * **Invalidation**: no request is accepted while one is pending. When every request accepted
-//!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
-//!   stay) and the command is answered in the same cycle.
-//! * **Another size**: a command to have `k` ways waits like an invalidation. Then lines in ways beyond the first `k` are
-//!   dropped, dirty ones sent down before, and the command is answered; ways that come into use are empty.
+//!   waits for a busy bank. Fills never wait.
+//! * **Victim cache**: a replaced line is moved there. A miss that finds its line there swaps it
+//!   with the line it displaces and counts as a hit.
+//! * **Halves**: each part has its own lines; a passing request drops the copies in all parts.
+//!   Responses from two parts are unordered, which is allowed only in a first-level cache.
+//! * **Policies** decide about allocation, extra sectors, flags and victims: see [`policy`].
+//! * **Prefetchers** select lines to fetch ahead of need, within a budget: see [`prefetcher`].
+//! * **Copy-back buffer**: evicted lines have entries of their own. While all are taken, a request
+//!   that would displace such a line is blocked. A fill that would displace one waits, as do all
+//!   later responses; the wire from the next level keeps moving.
+//! * **Invalidation**: no request is accepted while one is pending. It completes when every earlier
+//!   request is answered and all downstream requests are sent. Then all clean lines are dropped
+//!   (dirty ones stay) and the command is answered in the same cycle.
+//! * **Resizing**: a command to use `k` ways waits like an invalidation. Then lines in ways beyond
+//!   the first `k` are dropped, after dirty ones have been sent downstream, and the command is
+//!   answered. Ways that come into use are empty.
 //!
-//! Order: answers for one line leave in the order of its requests, whatever their source, provided
-//! the level below keeps that order for what it is sent. Lines above may be shorter than those of
-//! this cache; longer ones are taken apart if it says so.
+//! Order: responses for one line leave in the order of its requests, whatever their source. This
+//! assumes that the next level keeps that order for the requests it receives. Lines of the upper
+//! level may be shorter than those of this cache; longer ones are split if the specification says
+//! so.
 //!
-//! The `write_sequence` of a response is the highest one known, at the request's place in that
-//! order, of the line where the data came from: kept per line, raised by writes, atomics and
-//! fills, handed down with copy-backs. Numbers of several compute units are compared as they are,
-//! so freshness can be proved only for a line written by one of them.
+//! The `write_sequence` of a response is the highest number known for the supplying line at the
+//! request's place in that order. It is kept per line, raised by writes, atomics and fills, and
+//! passed downstream with copy-backs. Numbers of several compute units are compared directly, so
+//! freshness can be proved only for a line written by one of them.
 //!
 //! # Timing
 //! `c` is the cycle in which a request is accepted: the first in which it is readable, at the head
-//! and not blocked. Without contention for ports:
+//! and not blocked. Without port contention:
 //!
-//! * hit: answered in `c + hit_latency_cycles` (atomic executed here, or line from the victim cache:
-//!   plus that latency); hits
-//!   leave in order, so those behind an atomic wait for it;
-//! * miss or passing request: sent down in `c + miss_latency_cycles`, one cycle later if its victim
-//!   is copied back; one request per cycle leaves;
-//! * fill or acknowledgement readable in `f`: first answer in `f + fill_latency_cycles`, but never
-//!   before a hit accepted in `c` would be; further waiters follow at `responses_per_cycle`. Fills
-//!   are answered one after the other, in order of arrival;
-//! * invalidation: answered in the cycle of its arrival if nothing is in flight; another size: too, and with dirty lines in ways that go
-//!   in the cycle in which the last of them leaves.
+//! * hit: answered in `c + hit_latency_cycles`. An atomic executed here, or a line from the victim
+//!   cache, adds its latency. Hits leave in order, so those behind an atomic wait for it;
+//! * miss or passing request: sent downstream in `c + miss_latency_cycles`, one cycle later if its
+//!   victim is copied back; one request per cycle leaves;
+//! * fill or acknowledgement readable in `f`: first response in `f + fill_latency_cycles`, but
+//!   never before a hit accepted in `c` would be; further waiters follow at `responses_per_cycle`.
+//!   Fills are answered one after the other, in order of arrival;
+//! * invalidation: answered in the cycle of its arrival if nothing is in flight. The same holds for
+//!   a resize. If ways to be disabled hold dirty lines, it is answered when the last of them
+//!   leaves.
 //!
-//! The response whose turn came first leaves first; at equal turns hits leave before fills. Zero-load
-//! latency of a miss, from readable above to answered:
+//! The response that became ready first leaves first; on a tie, hits leave before fills. Zero-load
+//! latency of a miss, from readable at the input to answered:
 //! `miss_latency_cycles + wire down + level below + wire up + fill_latency_cycles`, or
 //! `hit_latency_cycles` if that is more.
 //!
@@ -174,8 +181,8 @@
 //! ```
 //!
 //! # Not modelled
-//! Data; ECC; coherence between caches; separate tag and data pipelines; scrubbing of dirty lines at
-//! an invalidation.
+//! Data; ECC; coherence between caches; separate tag and data pipelines; scrubbing of dirty lines
+//! at an invalidation.
 
 mod access;
 mod banks;
@@ -241,7 +248,7 @@ use crate::memory::{
     untimed_stranger,
 };
 
-/// A cache; see the module.
+/// Non-blocking cache with configurable write, atomic, replacement and allocation policies.
 #[derive(Ports, State)]
 pub struct Cache {
     #[port]
@@ -275,7 +282,7 @@ struct Progress {
     moved: bool,
 }
 
-/// Adds the policies that come with the cache, of all its roles.
+/// Registers the policies that come with the cache, for all its roles.
 pub fn register_policies(registry: &mut Registry) {
     policy::register_policies(registry);
     prefetcher::register_policies(registry);
@@ -303,7 +310,8 @@ impl Cache {
         )
     }
 
-    /// Sends up what is due, oldest turn first. Returns when to try again, if time decides.
+    /// Sends the responses that are due, oldest first. Returns the cycle of the next attempt, if
+    /// only time decides.
     fn respond(&mut self, ctx: &mut Context<'_>, now: Cycle, moved: &mut bool) -> Option<Cycle> {
         let mut left = self.spec.responses_per_cycle;
         loop {

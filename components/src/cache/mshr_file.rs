@@ -1,13 +1,13 @@
-//! The miss status holding registers: a table of lines in flight, each with the list of requests
-//! that wait for it.
+//! Miss status holding registers: a table of lines in flight, each with the list of waiting
+//! requests.
 //!
-//! A line may come in several parts. Each waiter says which words it needs from below and which
-//! acknowledgement; those that have arrived are kept with the entry.
+//! A line may arrive in several parts. Each waiter records the words and the acknowledgement it
+//! needs; the entry records those that have arrived.
 //!
 //! An entry is *open* while later requests for its line may join it; a store that overtakes a fill
-//! closes it. Open entries are found by line through short chains hashed by line number; closed
-//! ones only through their id, of which the ids of the requests below are made. The list of waiters
-//! keeps its memory when its register is used again.
+//! closes it. Open entries are found by line through short chains hashed by line number. Closed
+//! ones are found only through their id, from which the ids of the outstanding requests are
+//! derived. The waiter list keeps its memory when its register is reused.
 
 use std::collections::VecDeque;
 
@@ -18,94 +18,93 @@ use warpweave_random::GAMMA;
 use super::tag_array::Slot;
 use crate::memory::{Level, MemRequest, Source, transaction};
 
-/// A request that waits for a line.
+/// Request that waits for a line in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter {
-    /// The request, as received.
+    /// Request as received from the upper level.
     pub request: MemRequest,
-    /// Cycle in which it was accepted.
+    /// Cycle in which the request was accepted.
     pub accepted: Cycle,
-    /// Highest write sequence among the stores it comes after, itself included.
+    /// Highest write sequence among the stores up to and including this request.
     pub write_sequence: u32,
-    /// Words that must come from below before it is answered.
+    /// Words that must arrive from the next level before it is answered.
     pub needs: u32,
-    /// Number of the acknowledgement, counted from 1 per entry, that must come from below before it
-    /// is answered; 0 if none.
+    /// Number of the acknowledgement it waits for, counted from 1 per entry; 0 if none.
     pub needs_ack: u32,
-    /// Whether it is the one that missed.
+    /// True for the request that missed (the primary miss).
     pub primary: bool,
 }
 
 impl Waiter {
-    /// Whether it may be answered when this has come.
+    /// True if it may be answered once these words and acknowledgements have arrived.
     #[inline]
     pub fn is_ready(&self, came: &FillProgress) -> bool {
         self.needs & !came.words == 0 && self.needs_ack <= came.acks
     }
 }
 
-/// What has come from below for a line in flight.
+/// Words and acknowledgements that have arrived for a line in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FillProgress {
-    /// Words of the line.
+    /// Words of the line that have arrived.
     pub words: u32,
-    /// Acknowledgements of stores that joined and were sent down.
+    /// Number of acknowledgements received for merged stores that were forwarded.
     pub acks: u32,
-    /// Highest write sequence that came with the words.
+    /// Highest write sequence that arrived with the words.
     pub write_sequence: u32,
-    /// Who supplied the last of the words; none until some came.
+    /// Level that supplied the most recent words; `None` until some arrive.
     pub filled_by: Option<Level>,
-    /// Who sent the last acknowledgement.
+    /// Level that sent the most recent acknowledgement.
     pub acked_by: Option<Level>,
 }
 
-/// A line in flight.
+/// MSHR entry: one line in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Address of the line.
+    /// Address of the line in flight.
     pub line: u64,
-    /// Place reserved for the line, or where it has been installed.
+    /// Place reserved for the line, or in which it has been installed.
     pub slot: Option<Slot>,
-    /// Words asked of the level below.
+    /// Words requested from the next level.
     pub requested: u32,
-    /// What came so far.
+    /// Words and acknowledgements received so far.
     pub progress: FillProgress,
-    /// Words written by requests that joined, or hit the part of the line already present.
+    /// Words written by merged requests or by hits on the part of the line already present.
     pub stored: u32,
-    /// Those of them that are newer than below.
+    /// Subset of the stored words that the next level does not have yet.
     pub dirty: u32,
-    /// Acknowledgements of stores that joined and were sent down.
+    /// Number of acknowledgements expected for merged stores that were forwarded.
     pub acks_expected: u32,
-    /// Returns from below that may still allow answers.
+    /// Number of queued returns that may still release responses.
     pub replies: u32,
-    /// Whether the line is to be kept when it comes.
+    /// True if the line is to be installed when it arrives.
     pub keep: bool,
-    /// Whether a prefetcher asked for it, and no request has since.
+    /// True if a prefetcher requested the line and no demand request has joined.
     pub prefetched: bool,
-    /// Who caused the fetch.
+    /// Source of the request that caused the fetch.
     pub source: Source,
-    /// Highest write sequence of those that joined, or of the part of the line already present.
+    /// Highest write sequence of the merged requests, or of the part of the line already present.
     pub write_sequence: u32,
-    /// Answers leave no earlier: not before hits that came before them.
+    /// Earliest cycle for responses, so that they do not overtake earlier hits.
     pub ready: Cycle,
     open: bool,
-    /// Next entry of the chain.
+    /// Next entry of the hash chain.
     #[serde(skip)]
     next: Option<Id>,
 }
 
-/// The registers.
+/// File of miss status holding registers (MSHRs), indexed by line.
 #[derive(Clone, Debug, State)]
 #[state(restore = Self::restore_chains)]
 pub struct MshrFile {
     entries: IdTable<Entry>,
-    /// Requests that wait for each entry, by its place.
+    /// Requests that wait for each entry, indexed by its place.
     #[state(array)]
     waiters: Vec<VecDeque<Waiter>>,
     #[state(skip)]
     merges: u32,
     closed: u32,
-    /// First open entry per hash of the line.
+    /// First open entry for each hash value of the line.
     #[state(skip)]
     chains: Vec<Option<Id>>,
     #[state(skip)]
@@ -144,19 +143,19 @@ const NEW: Entry = Entry {
 };
 
 impl Entry {
-    /// Whether later requests for the line may join.
+    /// True if later requests for the line may join.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Whether requests stored into the line while it was in flight.
+    /// True if requests stored into the line while it was in flight.
     #[inline]
     pub fn has_stores(&self) -> bool {
         self.stored != 0 || self.acks_expected != 0
     }
 
-    /// Whether everything asked of the level below came, and no return allows more answers.
+    /// True if everything requested has arrived and no queued return can release more responses.
     #[inline]
     fn is_complete(&self) -> bool {
         self.replies == 0
@@ -166,7 +165,7 @@ impl Entry {
 }
 
 impl MshrFile {
-    /// `entries` registers of which each holds up to `merges` requests, the first included.
+    /// Creates a file of `entries` registers, each for up to `merges` requests including the first.
     pub fn new(entries: u32, merges: u32) -> Self {
         assert!(entries > 0 && merges > 0, "an MSHR file has entries");
         let chains = (entries * 2).next_power_of_two();
@@ -191,7 +190,7 @@ impl MshrFile {
         }
     }
 
-    /// Entries in use.
+    /// Returns the number of entries in use.
     pub fn len(&self) -> u32 {
         self.entries.len() as u32
     }
@@ -212,7 +211,7 @@ impl MshrFile {
         }
     }
 
-    /// Whether no entry is in use.
+    /// True if no entry is in use.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -222,13 +221,13 @@ impl MshrFile {
         (self.waiters.len() - self.entries.len()) as u32
     }
 
-    /// Whether every entry is in use.
+    /// True if every entry is in use.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.entries.len() == self.waiters.len()
     }
 
-    /// The open entry of this line.
+    /// Returns the open entry for this line.
     #[inline]
     pub fn find(&self, line: u64) -> Option<Id> {
         let mut at = self.chains[self.chain(line)];
@@ -242,25 +241,25 @@ impl MshrFile {
         None
     }
 
-    /// The entry of this id, if it is in use.
+    /// Returns the entry with this id, if it is in use.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&Entry> {
         self.entries.get(id)
     }
 
-    /// The entry of this id, to be changed.
+    /// Returns the entry with this id for modification.
     ///
     /// # Panics
-    /// When it is not in use.
+    /// Panics if the entry is not in use.
     #[inline]
     pub fn entry_mut(&mut self, id: Id) -> &mut Entry {
         &mut self.entries[id]
     }
 
-    /// Takes an open entry for a line that has none.
+    /// Allocates an open entry for a line that has none.
     ///
     /// # Panics
-    /// When the file is full.
+    /// Panics if the file is full.
     pub fn allocate(&mut self, line: u64) -> Id {
         debug_assert!(self.find(line).is_none(), "one open entry per line");
         assert!(!self.is_full(), "allocation was checked against is_full");
@@ -271,7 +270,7 @@ impl MshrFile {
         id
     }
 
-    /// Whether one more request may join this entry.
+    /// True if one more request may join this entry.
     #[inline]
     pub fn can_join(&self, id: Id) -> bool {
         self.waiters[id.place()].len() < self.merges as usize
@@ -280,36 +279,36 @@ impl MshrFile {
     /// Appends a request to the waiters of this entry.
     ///
     /// # Panics
-    /// When the entry holds as many as it can.
+    /// Panics if the entry already holds its maximum number of requests.
     pub fn join(&mut self, id: Id, waiter: Waiter) {
         assert!(self.can_join(id), "joining was checked with can_join");
         self.waiters[id.place()].push_back(waiter);
     }
 
-    /// Whether requests wait for the line of this entry.
+    /// True if requests wait for the line of this entry.
     #[inline]
     pub fn has_waiters(&self, id: Id) -> bool {
         !self.waiters[id.place()].is_empty()
     }
 
-    /// Whether nothing more is to come for this entry, or to be answered.
+    /// True if this entry expects no more data and has no waiters left.
     #[inline]
     pub fn is_finished(&self, id: Id) -> bool {
         !self.has_waiters(id) && self.entries[id].is_complete()
     }
 
-    /// The request of this entry that is answered next.
+    /// Returns the request of this entry that is answered next.
     #[inline]
     pub fn front(&self, id: Id) -> Option<&Waiter> {
         self.waiters[id.place()].front()
     }
 
-    /// Takes the request of this entry that is answered next.
+    /// Removes and returns the request of this entry that is answered next.
     pub fn pop_front(&mut self, id: Id) -> Option<Waiter> {
         self.waiters[id.place()].pop_front()
     }
 
-    /// No later request joins this entry; another may be opened for its line.
+    /// Closes this entry to later requests; another may be allocated for its line.
     pub fn close(&mut self, id: Id) {
         let Entry {
             line, open, next, ..
@@ -334,16 +333,16 @@ impl MshrFile {
         self.closed += 1;
     }
 
-    /// Whether a closed entry of this line is in use.
+    /// True if a closed entry for this line is in use.
     pub fn holds_closed(&self, line: u64) -> bool {
         let same = |entry: &Entry| !entry.open && entry.line == line;
         self.closed > 0 && self.entries.values().any(same)
     }
 
-    /// Gives back this entry, all of whose requests have been answered.
+    /// Frees this entry, all of whose requests have been answered.
     ///
     /// # Panics
-    /// When requests still wait.
+    /// Panics if requests are still waiting.
     pub fn release(&mut self, id: Id) {
         self.close(id);
         assert!(
@@ -427,7 +426,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against lists in ordered maps: same lines found, same order of waiters, no node lost.
+        /// Compared with lists in ordered maps: same lines found, same order of waiters, no entry
+        /// lost.
         #[test]
         fn behaves_like_a_map_of_lists(
             entries in 1u32..6, merges in 1u32..5, steps in prop::collection::vec(step(), 1..200),

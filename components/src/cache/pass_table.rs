@@ -1,38 +1,39 @@
-//! Requests that only pass through a cache: as they came from above, by the id they have here.
+//! Table of requests that only pass through a cache: the originals, indexed by their id in this
+//! cache.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Contents, Cycle, Id, IdTable, State};
 
 use crate::memory::{MemRequest, MemResponse, transaction};
 
-/// A request that was handed down and waits for its answer.
+/// Forwarded request that waits for its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
-    /// The request, as received.
+    /// Request as received from the upper level.
     pub request: MemRequest,
-    /// Its answer leaves no earlier.
+    /// Earliest cycle in which its response may leave.
     pub ready: Cycle,
-    /// Words of this cache's line that no answer has named.
+    /// Words of this cache's line not covered by a response yet.
     pub awaited: u32,
-    /// Highest write sequence of the answers so far.
+    /// Highest write sequence of the responses so far.
     pub write_sequence: u32,
-    /// The MSHR in which it waits with others, if it stored into a line that stays.
+    /// MSHR in which it waits with others, if it stored into a line that stays.
     pub joined: Option<Id>,
-    /// Its answer, once that has come from below.
+    /// Its response, once received from the next level.
     pub answer: Option<MemResponse>,
 }
 
-/// A bounded table.
+/// Bounded table of forwarded requests that wait for their responses.
 #[derive(Clone, Debug, State)]
 pub struct PassTable {
     requests: IdTable<Passed>,
-    /// Requests for which there is room.
+    /// Maximum number of requests in the table.
     #[state(skip)]
     entries: usize,
 }
 
 impl PassTable {
-    /// A table for `entries` requests in flight.
+    /// Creates a table for `entries` requests in flight.
     pub fn new(entries: u32) -> Self {
         Self {
             requests: IdTable::default(),
@@ -40,7 +41,7 @@ impl PassTable {
         }
     }
 
-    /// Requests in the table.
+    /// Returns the number of requests in the table.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
@@ -55,49 +56,49 @@ impl PassTable {
         }
     }
 
-    /// Whether there is no request in the table.
+    /// True if the table holds no request.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// Whether there is no room for another request.
+    /// True if the table has no room for another request.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.requests.len() >= self.entries
     }
 
-    /// Enters a request.
+    /// Enters a request and returns its id.
     ///
     /// # Panics
-    /// When the table is full.
+    /// Panics if the table is full.
     pub fn insert(&mut self, passed: Passed) -> Id {
         assert!(!self.is_full(), "room was checked with is_full");
         self.requests.insert(passed)
     }
 
-    /// The request of this id, if it is in the table.
+    /// Returns the request with this id, if it is in the table.
     pub fn get(&self, id: Id) -> Option<&Passed> {
         self.requests.get(id)
     }
 
-    /// The request of this id, to be changed.
+    /// Returns the request with this id for modification.
     pub fn get_mut(&mut self, id: Id) -> Option<&mut Passed> {
         self.requests.get_mut(id)
     }
 
-    /// Whether a request for part of this line is in the table.
+    /// True if a request for part of this line is in the table.
     pub fn holds(&self, line: u64, line_bytes: u32) -> bool {
         !self.is_empty() && self.of_line(line, line_bytes).next().is_some()
     }
 
-    /// The requests in the table for parts of this line.
+    /// Iterates over the requests for parts of this line.
     pub fn of_line(&self, line: u64, line_bytes: u32) -> impl Iterator<Item = &Passed> {
         let mask = !u64::from(line_bytes - 1);
         let passing = self.requests.values();
         passing.filter(move |passed| passed.request.line & mask == line)
     }
 
-    /// Takes out the request of this id, if it is in the table.
+    /// Removes and returns the request with this id, if it is in the table.
     pub fn remove(&mut self, id: Id) -> Option<Passed> {
         self.requests.remove(id)
     }

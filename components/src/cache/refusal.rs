@@ -1,19 +1,21 @@
-//! What keeps the refused request at the head of the input waiting, so that the cache need not decide
-//! about it again whenever something moves.
+//! Cached reason for the refusal of the head request, so that the cache need not re-evaluate it
+//! after every change.
 //!
-//! Most refusals end with one event: an MSHR is given back, a waiter answered, a way unlocked, a place
-//! of the miss queue left. Until that event a decision would come to the same reason, which is shown
-//! here for each:
+//! Most refusals end with one event: an MSHR is freed, a waiter answered, a way unlocked, or a
+//! request leaves the miss queue. Until then, a decision would give the same reason, as shown here
+//! for each case:
 //!
-//! - Nothing but the acceptance of a request takes MSHRs, adds waiters or brings requests that pass.
-//!   So what had room for the request at the refusal has room until the request is accepted.
-//! - A line that is neither in the cache nor in an MSHR stays so until a request for it is accepted.
-//! - Fills may add copy-backs to the miss queue, which would be the reason that comes first.
-//! - Room in the miss queue for the copy-back of the line that leaves is needed as long as that line is
-//!   the next to leave its set and has so many words to be copied back.
+//! - Only accepting a request takes MSHRs, adds waiters or brings passing requests. So resources
+//!   that sufficed at the refusal still suffice until the request is accepted.
+//! - A line that is neither in the cache nor in an MSHR stays absent until a request for it is
+//!   accepted.
+//! - Fills may add copy-backs to the miss queue. A full miss queue would then be the first reason
+//!   found.
+//! - The miss queue must have room for the victim's copy-back. This holds while the victim remains
+//!   the next line to leave its set, with the same number of words to be copied back.
 //!
-//! Policies, prefetchers, banks, copy-back buffers and victim caches break these rules; a cache with
-//! one of them decides every time.
+//! Policies, prefetchers, banks, copy-back buffers and victim caches break these rules. A cache
+//! with one of them decides anew every time.
 
 use warpweave_framework::Id;
 
@@ -29,16 +31,16 @@ use crate::memory::MemRequest;
 /// The event after which the request at the head may be accepted, or wait for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Anything may: it is to be decided.
+    /// Unknown condition: the request must be decided again.
     Unknown,
-    /// An MSHR is given back.
+    /// An MSHR must be freed first.
     Mshrs,
-    /// A waiter of this MSHR, which is for the line of the request, is answered.
+    /// A waiter of this MSHR, which holds the request's line, must be answered.
     Merges(Id),
-    /// A line of this set is unlocked, or more requests than these wait in the miss queue.
+    /// A line of this set is unlocked, or more requests than `misses` wait in the miss queue.
     Ways { set: u32, misses: usize },
-    /// The miss queue has places for so many requests more; or, if a line of this set is in the way,
-    /// another one would leave, or another part of it.
+    /// The miss queue gains room for the given number of requests. If a line of this set blocks the
+    /// request, a different victim or dirty mask also ends the refusal.
     MissQueue {
         places: u32,
         set: u32,

@@ -28,7 +28,7 @@ enum Reply {
     /// Answers to waiters of this MSHR, as far as what had come by then allows.
     Fill {
         mshr: Id,
-        /// The first answer leaves no earlier.
+        /// Earliest cycle for the first response.
         ready: Cycle,
         progress: FillProgress,
     },
@@ -290,14 +290,14 @@ impl ReplyQueue {
             }
             self.queue.pop_front();
             if store.lookup.leave_reply(mshr) {
-                // More may have come while nobody waited for it.
+                // More data may have arrived while there were no waiters.
                 self.queue_fill(&mut store.lookup, mshr, now);
             }
             self.finish(store, mshr, now);
         }
     }
 
-    /// Gives back an MSHR when nothing more is to come or to be answered.
+    /// Frees an MSHR that expects no more data and has no waiters.
     fn finish(&mut self, store: &mut LineStore, mshr: Id, now: Cycle) {
         if !store.lookup.mshrs().is_finished(mshr) {
             return;

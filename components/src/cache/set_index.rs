@@ -1,32 +1,33 @@
-//! Set hashing: which set a line belongs to.
+//! Set hashing: the mapping from lines to sets.
 //!
-//! Within any aligned run of as many lines as there are sets, every hash here gives each set exactly
-//! once; hashing decides how the runs are turned against each other.
+//! Within any aligned run of as many lines as there are sets, every hash here uses each set exactly
+//! once. Hashing determines how the runs are permuted relative to each other.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::polynomial::{irreducible, remainder};
 
-/// How the set is computed from the line number.
+/// Hash function that computes the set from the line number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SetHash {
     /// Line number modulo the number of sets; any number of sets.
     #[default]
     Modulo,
-    /// Exclusive or of all fields of the line number, each as wide as a set number; a power of two
-    /// of sets.
+    /// Exclusive or of all fields of the line number, each as wide as a set number. Requires a
+    /// power of two of sets.
     Xor,
     /// Remainder of the line number, read as a polynomial over GF(2), by the smallest irreducible
-    /// polynomial of the set number's width (Rau, ISCA 1991); a power of two of sets.
+    /// polynomial of the set number's width (Rau, ISCA 1991). Requires a power of two of sets.
     Polynomial,
-    /// That of L1 on Fermi in GPGPU-Sim: bits 7 to 11 of the address, exclusive or bits 13, 14, 15, 17
-    /// and 19, and above them bit 12 where there are 64 sets; 32 or 64 sets of lines of 128 bytes. Shorter
-    /// lines that make up 128 bytes are in neighbouring sets, of which there are as many more.
+    /// L1 hash of Fermi in GPGPU-Sim: bits 7 to 11 of the address, exclusive or bits 13, 14, 15, 17
+    /// and 19. With 64 sets, bit 12 is added above them. Requires 32 or 64 sets of lines of 128
+    /// bytes. Shorter lines that make up 128 bytes are in neighbouring sets, of which there are
+    /// proportionally more.
     Fermi,
 }
 
-/// The hash in the form that is quick to evaluate.
+/// Hash in a form that is fast to evaluate.
 #[derive(Clone, Debug)]
 pub(super) enum SetIndex {
     Mask(u64),
@@ -37,8 +38,8 @@ pub(super) enum SetIndex {
     },
     /// Remainder of each value of each byte of the line number.
     Polynomial(Box<[[u32; 256]; 8]>),
-    /// Lines of a block of 128 bytes, as a power of two, and the bit of the block number that is not hashed, if there
-    /// is one.
+    /// Lines per block of 128 bytes, as a power of two. Also holds the bit of the block number that
+    /// is not hashed, if there is one.
     Fermi {
         shift: u32,
         top: u64,
@@ -49,10 +50,10 @@ pub(super) enum SetIndex {
 const FERMI_LINE: u32 = 128;
 
 impl SetHash {
-    /// Checks that it can deal lines of so many bytes to so many sets.
+    /// Checks that the hash supports this number of sets and this line size.
     ///
     /// # Errors
-    /// What it needs, as text.
+    /// Returns the hash's requirements as text if they are not met.
     pub fn check(self, sets: u32, line_bytes: u32) -> Result<(), String> {
         match self {
             Self::Modulo => Ok(()),
@@ -95,7 +96,7 @@ impl SetIndex {
         }
     }
 
-    /// The set of the line with this number.
+    /// Returns the set of the line with this number.
     #[inline]
     pub(super) fn of(&self, number: u64) -> u32 {
         match self {
@@ -126,7 +127,7 @@ impl SetIndex {
     }
 }
 
-/// Remainders by the smallest irreducible polynomial of this degree.
+/// Computes the remainders by the smallest irreducible polynomial of this degree.
 fn remainders(degree: u32) -> Box<[[u32; 256]; 8]> {
     let polynomial = irreducible(degree);
     let mut tables = Box::new([[0; 256]; 8]);

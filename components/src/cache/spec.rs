@@ -1,4 +1,4 @@
-//! What a description may set about a cache, and which values go together.
+//! Cache settings in a description, and checks of their combinations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,18 +12,18 @@ use super::tag_array::Geometry;
 use crate::interleave::Interleave;
 use crate::memory::{LINE_BYTES_MAX, Level, check_line_bytes};
 
-/// Most lines of one cache: about 0.8 GB of host memory.
+/// Maximum number of lines of one cache: about 0.8 GB of host memory.
 const LINES_MAX: u64 = 1 << 24;
-/// Most requests that all MSHRs of one cache hold together.
+/// Maximum number of requests that all MSHRs of one cache hold together.
 const WAITERS_MAX: u64 = 1 << 22;
-/// Most entries of any other table or queue, and longest latency in cycles.
+/// Maximum number of entries of any other table or queue, and longest latency in cycles.
 const ENTRIES_MAX: u32 = 1 << 20;
-/// Bytes that a line takes, with what replacement and statistics keep of it.
+/// Host bytes per line, including its replacement and statistics data.
 const LINE_BYTES: u64 = 64;
-/// Bytes that a waiting request takes.
+/// Host bytes for each request that waits in an MSHR.
 const WAITER_BYTES: u64 = 96;
 
-/// Specification of a [`Cache`](super::Cache).
+/// Specification of a [`Cache`](super::Cache): geometry, policies, resources and latencies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
@@ -35,114 +35,114 @@ pub struct CacheSpec {
     /// Bytes per line: a power of two from 4 to 128. Source: 128 on Fermi and later GPUs.
     #[serde(default = "usual::line_bytes")]
     pub line_bytes: u32,
-    /// Lines per set.
+    /// Lines per set (associativity of the cache).
     pub ways: u32,
-    /// How addresses are dealt to slices, when this cache is one of several: the set number is
+    /// Interleaving of addresses over slices, when this cache is one of several. The set number is
     /// then taken from the slice's own address.
     #[serde(default)]
     pub interleave: Option<Interleave>,
-    /// How the set is computed from the line number. Source: modulo, own choice; the polynomials
-    /// after Rau, ISCA 1991; that of Fermi from GPGPU-Sim.
+    /// Hash function that computes the set from the line number. Source: modulo, own choice; the
+    /// polynomials after Rau, ISCA 1991; that of Fermi from GPGPU-Sim.
     #[serde(default)]
     pub set_hash: SetHash,
     /// Equal parts with lines of their own, each for some of the work-groups (first-level caches of
-    /// later GPUs have two); one if absent. `size_bytes` is that of all. Needs `L1`, `WriteEvict`
-    /// and `Forward`. Source: 2 on Maxwell and Pascal, "Locality-Aware CTA Clustering for Modern GPUs",
-    /// ASPLOS 2017.
+    /// later GPUs have two); one if absent. `size_bytes` is the total of all parts. Needs `L1`,
+    /// `WriteEvict` and `Forward`. Source: 2 on Maxwell and Pascal, "Locality-Aware CTA Clustering
+    /// for Modern GPUs", ASPLOS 2017.
     #[serde(default)]
     pub halves: Option<Partitions>,
-    /// Bytes that a miss fetches at least, a power of two up to `line_bytes`; whole lines if absent.
+    /// Minimum bytes fetched by a miss, a power of two up to `line_bytes`; whole lines if absent.
     /// Source: 32 on GPUs with sectors.
     #[serde(default)]
     pub sector_bytes: Option<u32>,
-    /// Bytes per line of the level below, if shorter than `line_bytes`. Source: 32 below 128 on Fermi,
-    /// ASPLOS 2017 as above.
+    /// Bytes per line of the next level, if shorter than `line_bytes`. Source: 32 below 128 on
+    /// Fermi, ASPLOS 2017 as above.
     #[serde(default)]
     pub below_line_bytes: Option<u32>,
-    /// Who cuts what goes down into requests for one line of the level below each. Source: there in
-    /// GPGPU-Sim, whose slices take requests of a line apart.
+    /// Level that cuts requests into one per line of the next level. Source: there in GPGPU-Sim,
+    /// whose slices take requests of a line apart.
     #[serde(default)]
     pub cut: Cut,
-    /// Bytes per line of the level above, if longer than `line_bytes` and its requests are for whole lines of it
-    /// (`cut: Below` there): each is taken apart here, one line of this cache after the other, and each part is
-    /// answered by itself. Source: 128 above 32 in GPGPU-Sim's Fermi.
+    /// Bytes per line of the upper level, if longer than `line_bytes` and its requests are for
+    /// whole lines (`cut: Below` there). Each request is split here, one line of this cache after
+    /// the other, and each part is answered separately. Source: 128 above 32 in GPGPU-Sim's Fermi.
     #[serde(default)]
     pub above_line_bytes: Option<u32>,
-    /// What a request waits for whose line comes in several answers. Source: a whole line in GPGPU-Sim's
-    /// Fermi.
+    /// Condition for answering a request whose line arrives in several responses. Source: a whole
+    /// line in GPGPU-Sim's Fermi.
     #[serde(default)]
     pub wait_for: WaitFor,
     /// Banks with conflicts; one request per cycle and no conflicts if absent.
     #[serde(default)]
     pub banks: Option<Banks>,
-    /// Lines that were replaced, beside the cache; none if absent. Needs `Forward` and no
-    /// `WriteBack`. Source: Jouppi, ISCA 1990; 8 lines per first-level cache in the graph
-    /// thesis, 4.4.
+    /// Victim cache for replaced lines; none if absent. Needs `Forward` and no `WriteBack`. Source:
+    /// Jouppi, ISCA 1990; 8 lines per first-level cache in the graph thesis, 4.4.
     #[serde(default)]
     pub victim_cache: Option<VictimCacheSpec>,
-    /// Policies that decide about lines, see the list of policies; none of them may own the same
+    /// Policies that decide about lines, see the list of policies; no two may own the same
     /// decision.
     #[serde(default)]
     pub policies: Vec<Policy<CachePolicies>>,
-    /// Caches whose published values the policies add up, such as the slices of a second level that
-    /// share a counter: ports `peers[0]` and so on, each for the port `published` of one of them.
-    /// Usually this cache is among them, so that all add up the same. A cache without peers hears what
-    /// its own policies publish. Source: own choice.
+    /// Number of peer caches whose published values are summed, such as second-level slices that
+    /// share a counter. Ports `peers[0]` and so on each connect to the port `published` of one
+    /// peer. This cache is usually among them, so that all compute the same sum. A cache without
+    /// peers receives what its own policies publish. Source: own choice.
     #[serde(default)]
     pub peers: u32,
-    /// Prefetchers, see the list of them.
+    /// Prefetchers of this cache, see the list of them.
     #[serde(default)]
     pub prefetchers: Vec<Policy<Prefetching>>,
-    /// What the prefetchers may use together. Source: own choice.
+    /// Resource budget shared by the prefetchers. Source: own choice.
     #[serde(default)]
     pub prefetch: PrefetchSpec,
-    /// Which line of a full set leaves.
+    /// Replacement policy, which selects the victim of a full set.
     pub replacement: Policy<Replacement>,
-    /// When a read miss takes its way. Source: on fill in the graph thesis, on miss in
+    /// Time at which a read miss allocates its way. Source: on fill in the graph thesis, on miss in
     /// GPGPU-Sim's Fermi.
     #[serde(default)]
     pub allocate: AllocatePolicy,
-    /// What becomes of writes. Source: write-evict first levels and write-back second levels in the
-    /// CTA-clustering paper, 2.
+    /// Write policy of the cache. Source: write-evict first levels and write-back second levels in
+    /// the CTA-clustering paper, 2.
     pub write: WritePolicy,
-    /// Whether a write to an absent line brings it in; if absent, as usual for the policy:
-    /// `WriteBack` does, the others do not. `WriteEvict` cannot.
+    /// Write-allocate policy: true if a write to an absent line allocates it. If absent, as usual
+    /// for the policy: `WriteBack` does, the others do not. `WriteEvict` cannot.
     #[serde(default)]
     pub write_allocate: Option<bool>,
-    /// Where atomics are carried out.
+    /// Level at which atomics are executed: forwarded or here.
     pub atomics: AtomicPolicy,
-    /// Lines in flight from below. Source: 32 in GPGPU-Sim's Fermi.
+    /// Number of MSHRs: lines in flight from the next level. Source: 32 in GPGPU-Sim's Fermi.
     #[serde(default = "usual::mshr_entries")]
     pub mshr_entries: u32,
-    /// Requests that wait for one line in flight, the first included. Source: 8 in GPGPU-Sim's Fermi.
+    /// Requests that wait for one line in flight, the first included. Source: 8 in GPGPU-Sim's
+    /// Fermi.
     #[serde(default = "usual::mshr_merges")]
     pub mshr_merges: u32,
-    /// Requests in flight that only pass through: writes of a write-evict cache, forwarded
-    /// atomics, bypassing requests. Source: own choice, as many as lines.
+    /// Requests in flight that only pass through: writes of a write-evict cache, forwarded atomics,
+    /// bypassing requests. Source: own choice, as many as lines.
     #[serde(default = "usual::pass_entries")]
     pub pass_entries: u32,
-    /// Requests waiting to be sent down, at least 2 (a copy-back and the miss that caused it; 3 with
-    /// `WriteThrough` that allocates), times the pieces that a line is cut into for the level below.
-    /// Source: 8 in GPGPU-Sim's Fermi.
+    /// Requests waiting to be sent downstream, at least 2 (a copy-back and the miss that caused it;
+    /// 3 with `WriteThrough` that allocates). The minimum is multiplied by the pieces into which a
+    /// line is cut for the next level. Source: 8 in GPGPU-Sim's Fermi.
     #[serde(default = "usual::miss_queue_entries")]
     pub miss_queue_entries: u32,
-    /// Lines that wait to be copied back, in entries of their own beside the miss queue; a fill that
-    /// would displace one more waits. If absent they take entries of the miss queue, and fills never
-    /// wait. Source: 8 per first-level cache, own choice for exclusive hierarchies.
+    /// Copy-back buffer entries: lines that wait to be copied back, separate from the miss queue; a
+    /// fill that would displace one more waits. If absent, lines take entries of the miss queue,
+    /// and fills never wait. Source: 8 per first-level cache, own choice for exclusive hierarchies.
     #[serde(default)]
     pub copy_back_entries: Option<u32>,
-    /// Cycles from a request being readable to its hit being answered.
+    /// Cycles from a request becoming readable to its hit response.
     pub hit_latency_cycles: u32,
-    /// Cycles from a request being readable to its miss being sent down.
+    /// Cycles from a request becoming readable to its miss being sent to the next level.
     pub miss_latency_cycles: u32,
-    /// Cycles from a fill or acknowledgement being readable to the first answer it allows.
+    /// Cycles from a fill or acknowledgement becoming readable to the first response it releases.
     pub fill_latency_cycles: u32,
-    /// Responses sent up per cycle. Source: own choice.
+    /// Responses sent upstream per cycle. Source: own choice.
     #[serde(default = "usual::responses_per_cycle")]
     pub responses_per_cycle: u32,
 }
 
-/// What a cache has unless its description says otherwise; the sources stand with the fields.
+/// Default values of the cache settings; their sources are given with the fields.
 mod usual {
     pub(super) fn line_bytes() -> u32 {
         128
@@ -169,39 +169,39 @@ mod usual {
     }
 }
 
-/// The level that a cache is.
+/// Level of a cache in the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CacheLevel {
-    /// Next to a compute unit.
+    /// First level, next to a compute unit.
     L1,
-    /// A slice at a memory partition.
+    /// Second level: a slice at a memory partition.
     L2,
-    /// Another one, of this name.
+    /// Any other level, identified by this name.
     Named(String),
 }
 
-/// Who cuts what goes down into requests for one line of the level below each.
+/// Level that cuts requests into one per line of the next level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Cut {
-    /// This cache.
+    /// Cut by this cache before requests are sent.
     #[default]
     Here,
-    /// The level below (its `above_line_bytes`): a line is asked for with one request, which is answered in
-    /// parts. Needs `below_line_bytes`, and lines without sectors.
+    /// Cut by the next level (its `above_line_bytes`): a line is requested as a whole and answered
+    /// in parts. Needs `below_line_bytes`, and lines without sectors.
     Below,
 }
 
-/// What a request waits for whose line comes in several answers.
+/// Condition for answering a request whose line arrives in several responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum WaitFor {
-    /// Its own words.
+    /// Waits only for the words that the request needs.
     #[default]
     Words,
-    /// All that was asked of the line.
+    /// Waits for all outstanding words of the line.
     Line,
 }
 
-/// When a miss takes its way.
+/// Time at which a miss allocates its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AllocatePolicy {
     /// At the miss: the way is reserved while the line is in flight.
@@ -211,23 +211,23 @@ pub enum AllocatePolicy {
     OnFill,
 }
 
-/// What becomes of writes.
+/// Write policy of a cache: evict, through or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum WritePolicy {
-    /// A write goes down and is acknowledged from there; a copy of its line is dropped, a line in
-    /// flight is not installed, a write miss allocates nothing.
+    /// A write is forwarded and acknowledged by the next level. A copy of its line is dropped, a
+    /// line in flight is not installed, and a write miss allocates nothing.
     WriteEvict,
-    /// A write updates a copy of its line, goes down, and is acknowledged from there; later requests
-    /// for the line wait for that.
+    /// A write updates a copy of its line, is forwarded, and is acknowledged by the next level.
+    /// Later requests for the line wait for the acknowledgement.
     WriteThrough,
-    /// A write stays in the line, which is copied back when it leaves.
+    /// A write stays in the line, which is copied back when it is evicted.
     WriteBack {
-        /// What happens when a write to an absent line does not cover it.
+        /// Handling of a write to an absent line that does not cover all of it.
         partial: PartialWrite,
     },
 }
 
-/// How a write-back cache takes a write that covers only part of an absent line. A write that
+/// Handling of a write that covers only part of an absent line in a write-back cache. A write that
 /// covers all of it never fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PartialWrite {
@@ -237,37 +237,37 @@ pub enum PartialWrite {
     WordMask,
 }
 
-/// Where atomics are carried out.
+/// Level at which atomics are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AtomicPolicy {
-    /// Below: the own copy of the line is dropped and the request handed down.
+    /// Next level: the local copy of the line is dropped and the request is forwarded.
     Forward,
-    /// Here, as read-modify-write of the line, which becomes dirty whatever the write policy.
+    /// This cache, as read-modify-write of the line, which becomes dirty whatever the write policy.
     Execute {
-        /// Cycles added to the latency of a hit, or of the answer to a miss.
+        /// Cycles added to the latency of a hit, or to the response of a miss.
         latency_cycles: u32,
     },
 }
 
-/// Which work-groups use which part of a cache.
+/// Assignment of work-groups to parts of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Partitions {
     /// Number of parts, 2 to 4.
     pub count: u32,
-    /// What decides about the part of a request.
+    /// Property of a request that selects its part.
     pub by: PartitionBy,
 }
 
-/// What decides about the part of a request.
+/// Property of a request that selects its part of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PartitionBy {
     /// Number of the work-group in its grid, modulo the number of parts.
     WorkGroup,
-    /// Wavefront slot of the compute unit: as many consecutive slots as stated, then those of the
-    /// next part.
+    /// Wavefront slot of the compute unit: each part serves the given number of consecutive slots
+    /// before the next part follows.
     WavefrontSlots {
-        /// Consecutive slots of one part.
+        /// Number of consecutive wavefront slots assigned to one part.
         consecutive: u16,
     },
     /// Work-group slot of the compute unit, modulo the number of parts.
@@ -279,22 +279,22 @@ pub enum PartitionBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Banks {
-    /// Number of banks.
+    /// Number of banks of the cache's tags and data.
     pub count: u32,
     /// Cycles for which one request or fill occupies its bank.
     pub busy_cycles: u32,
-    /// Requests accepted per cycle, as far as their banks are free.
+    /// Maximum requests accepted per cycle if their banks are free.
     pub requests_per_cycle: u32,
 }
 
-/// A small fully associative cache (least recently used leaves) of lines that were replaced. A miss
-/// that finds its line there swaps it with the line that it would displace.
+/// Victim cache: small and fully associative, with LRU replacement, for replaced lines. A miss that
+/// finds its line there swaps it with the line that it would displace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VictimCacheSpec {
-    /// Lines that fit.
+    /// Number of lines in the victim cache.
     pub lines: u32,
-    /// Cycles that a hit here takes beyond a hit in the cache itself.
+    /// Additional cycles of a victim-cache hit over a hit in the cache itself.
     pub latency_cycles: u32,
 }
 
@@ -309,7 +309,7 @@ impl From<&CacheLevel> for Level {
 }
 
 impl CacheSpec {
-    /// Latency of an atomic carried out here, beyond that of a hit.
+    /// Returns the latency of an atomic executed here beyond that of a hit.
     pub fn atomic_latency_cycles(&self) -> u32 {
         match self.atomics {
             AtomicPolicy::Forward => 0,
@@ -317,12 +317,12 @@ impl CacheSpec {
         }
     }
 
-    /// Bytes that a miss fetches at least.
+    /// Returns the minimum bytes fetched by a miss.
     pub fn sector(&self) -> u32 {
         self.sector_bytes.unwrap_or(self.line_bytes)
     }
 
-    /// Bytes of the longest request that goes down.
+    /// Returns the bytes of the longest request sent to the next level.
     pub fn below_line(&self) -> u32 {
         match self.cut {
             Cut::Here => self.answer_bytes(),
@@ -330,48 +330,48 @@ impl CacheSpec {
         }
     }
 
-    /// Bytes of the longest answer that comes from below.
+    /// Returns the bytes of the longest response from the next level.
     pub fn answer_bytes(&self) -> u32 {
         let below = self.below_line_bytes.unwrap_or(self.line_bytes);
         below.min(self.line_bytes)
     }
 
-    /// Bytes of the longest request that comes from above.
+    /// Returns the bytes of the longest request from the upper level.
     pub fn above_line(&self) -> u32 {
         self.above_line_bytes.unwrap_or(self.line_bytes)
     }
 
-    /// Pieces into which this cache cuts a line for the level below.
+    /// Returns the number of pieces into which this cache cuts a line for the next level.
     pub fn cuts(&self) -> u32 {
         self.line_bytes / self.below_line()
     }
 
-    /// Parts of a line that can be asked for separately.
+    /// Returns the number of parts of a line that can be requested separately.
     pub fn units(&self) -> u32 {
         self.line_bytes / self.sector().min(self.below_line())
     }
 
-    /// Whether a write to an absent line brings it in.
+    /// True if a write to an absent line allocates it.
     pub fn allocates_writes(&self) -> bool {
         let usual = matches!(self.write, WritePolicy::WriteBack { .. });
         self.write_allocate.unwrap_or(usual)
     }
 
-    /// Number of parts with lines of their own.
+    /// Returns the number of parts with lines of their own.
     pub fn partitions(&self) -> u32 {
         self.halves.map_or(1, |halves| halves.count)
     }
 
-    /// Extra latency of a hit in the victim cache.
+    /// Returns the extra latency of a hit in the victim cache.
     pub fn victim_latency_cycles(&self) -> u32 {
         self.victim_cache
             .map_or(0, |victims| victims.latency_cycles)
     }
 
-    /// Checks every value and returns the shape of the tag array.
+    /// Checks every value and returns the geometry of the tag array.
     ///
     /// # Errors
-    /// A value outside its range, or values that do not go together.
+    /// Fails if a value is outside its range, or if values are inconsistent.
     pub fn check(&self) -> Result<Geometry, SpecError> {
         if let CacheLevel::Named(name) = &self.level {
             SpecError::require(Level::try_named(name).is_some(), "level", || {
@@ -430,7 +430,7 @@ impl CacheSpec {
         })
     }
 
-    /// Checks what the optional features need of each other.
+    /// Checks the dependencies between optional features.
     fn check_features(&self) -> Result<(), SpecError> {
         for (field, bytes) in [
             ("sector_bytes", self.sector_bytes),
@@ -523,7 +523,8 @@ impl CacheSpec {
         Ok(())
     }
 
-    /// Charges what grows with the numbers: the lines, and what misses, responses and copy-backs keep.
+    /// Charges the host memory that grows with the settings: for lines, and for the state of
+    /// misses, responses and copy-backs.
     pub(super) fn charge(&self, environment: &Environment) -> Result<(), SpecError> {
         let lines = u64::from(self.size_bytes / self.line_bytes);
         environment.charge("size_bytes", lines * LINE_BYTES)?;

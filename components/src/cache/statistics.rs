@@ -6,20 +6,20 @@ use warpweave_framework::Statistics;
 use crate::memory::RequestKind;
 use crate::roles;
 
-/// What the tag look-up of an accepted request found.
+/// Result of the tag look-up of an accepted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The words are in the line.
+    /// Hit: the words are in the line.
     Hit,
-    /// The line is in flight; the request joins those that wait for it.
+    /// The line is in flight; the request joins its waiters.
     HitReserved,
-    /// Neither.
+    /// The words are neither present nor in flight.
     Miss,
     /// Not looked up: forwarded atomics and bypassing requests.
     Passed,
 }
 
-/// Name, unit and meaning of counts.
+/// Name, unit and description of a counter.
 type Row = (&'static str, &'static str, &'static str);
 
 const KINDS: [Row; 5] = [
@@ -76,9 +76,9 @@ pub(super) struct RequestCounts {
     /// Misses on a line present without the words.
     #[statistic(unit = "requests")]
     pub(super) partial_misses: u64,
-    /// Requests that joined a line in flight and asked for further sectors of it.
+    /// Requests that joined a line in flight and requested further sectors of it.
     pub(super) further_sectors: u64,
-    /// Lines missed that a policy did not let in.
+    /// Missed lines that a policy did not allocate.
     pub(super) bypassed: u64,
 }
 
@@ -94,10 +94,10 @@ pub(super) struct LineCounts {
     /// Lines received but not kept.
     #[statistic(unit = "lines")]
     pub(super) fills_not_installed: u64,
-    /// Lines replaced by another.
+    /// Lines evicted because another line replaced them.
     #[statistic(unit = "lines")]
     pub(super) evictions: u64,
-    /// Lines dropped because a request for them was handed down.
+    /// Lines dropped because a request for them was forwarded.
     #[statistic(unit = "lines")]
     pub(super) write_evictions: u64,
     /// Dirty lines sent down.
@@ -109,9 +109,9 @@ pub(super) struct LineCounts {
     /// Lines that left because of invalidations or with the ways that a change of the size took.
     #[statistic(unit = "lines")]
     pub(super) lines_invalidated: u64,
-    /// Misses whose line came back from the victim cache.
+    /// Misses whose line was restored from the victim cache.
     pub(super) victim_hits: u64,
-    /// Clean victims sent down.
+    /// Clean victims sent to the next level.
     pub(super) handed_down: u64,
 }
 

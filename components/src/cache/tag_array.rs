@@ -1,13 +1,13 @@
-//! The tag array: which lines a cache holds, in which way, and which of them leaves next.
+//! Tag array: the lines held by a cache, their ways, and the choice of the victim.
 //!
-//! Any number of sets and ways. The set of a line comes from its line number by a [`SetHash`]; in a
-//! slice of an interleaved cache the line number is that of the slice's own dense address space. A
-//! new line takes an empty way (lowest first) before the replacement policy is asked. A locked line
-//! (being filled, or still answering those who waited for it) is never chosen.
+//! Supports any number of sets and ways. The set of a line is computed from its line number by a
+//! [`SetHash`]. In a slice of an interleaved cache, the line number is that of the slice's own
+//! dense address space. A new line takes an empty way (lowest first) before the replacement policy
+//! chooses a victim. A locked line (being filled, or still answering its waiters) is never chosen.
 //!
 //! The array may consist of equal parts, each with its own lines (the halves of later first-level
-//! caches). The part is written into the low bits of a line's address, which are zero otherwise;
-//! so the same line in two parts is two lines to everybody who compares such addresses.
+//! caches). The part is encoded in the low bits of a line's address, which are otherwise zero. The
+//! same line in two parts therefore has two different addresses.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Id, State, Statistics};
@@ -16,25 +16,25 @@ use super::replacement::{AnyReplacement, ReplacementSite};
 use super::set_index::{SetHash, SetIndex};
 use crate::interleave::Interleave;
 
-/// Number of sets and ways, and where the set number comes from.
+/// Number of sets and ways, and the computation of the set number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Number of sets of one part; any positive number that the hash can deal with.
+    /// Number of sets of one part; any positive number that the hash supports.
     pub sets: u32,
-    /// Lines per set.
+    /// Lines per set (associativity of the array).
     pub ways: u32,
     /// Bytes per line; a power of two.
     pub line_bytes: u32,
     /// Slice of an interleaved address space, if the cache is one.
     pub interleave: Option<Interleave>,
-    /// How the set is computed.
+    /// Hash function that computes the set from the line number.
     pub hash: SetHash,
-    /// Equal parts with lines of their own.
+    /// Number of equal parts with lines of their own.
     pub partitions: u32,
 }
 
 impl Geometry {
-    /// What the replacement policy is told of it.
+    /// Returns the geometry as seen by the replacement policy.
     pub fn site(&self) -> ReplacementSite {
         ReplacementSite {
             sets: self.sets * self.partitions,
@@ -44,24 +44,24 @@ impl Geometry {
     }
 }
 
-/// A place for one line: set × ways + way.
+/// Place for one line: set × ways + way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot(u32);
 
 impl Slot {
-    /// Number of the place within the whole array.
+    /// Returns the number of the place within the whole array.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What is kept beside the tag of a line.
+/// State stored with the tag of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineState {
-    /// Words present.
+    /// Mask of the words present in the line.
     pub valid: u32,
-    /// Words newer than below; a subset of the valid ones.
+    /// Mask of words newer than in the next level; a subset of the valid ones.
     pub dirty: u32,
     /// Highest write sequence known to be in the line.
     pub write_sequence: u32,
@@ -76,7 +76,7 @@ impl LineState {
     }
 }
 
-/// Tags, replacement state and line states.
+/// Tags, replacement state and line states of a cache.
 #[derive(State, Statistics)]
 #[state(prepare = Self::make_places, restore = Self::restore_ways)]
 pub struct TagArray {
@@ -93,11 +93,11 @@ pub struct TagArray {
     replacement: AnyReplacement,
 }
 
-/// What changes while a tag array is in use. Until the first line comes there are no tags and states:
-/// many caches of a large machine never get one.
+/// Mutable contents of a tag array. Tags and states are allocated with the first line: many caches
+/// of a large machine never receive one.
 #[derive(Clone, Debug, State)]
 struct Content {
-    /// Ways of each set in use, the first ones.
+    /// Number of ways in use per set; these are the first ones.
     ways: u32,
     #[state(array)]
     tags: Vec<u64>,
@@ -107,7 +107,8 @@ struct Content {
     sets: Vec<SetUse>,
 }
 
-/// Ways of a set that take no line: those with a line, and those with a locked one. Ways out of use are among both.
+/// Ways of a set that are unavailable to a new line: occupied ones, and those with a locked line.
+/// Disabled ways are in both masks.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct SetUse {
     occupied: u32,
@@ -117,7 +118,7 @@ struct SetUse {
 /// Tag of an empty way: no line starts at the last byte of the address space.
 const EMPTY: u64 = u64::MAX;
 
-/// The state of a place without a line.
+/// State of a place without a line.
 const NO_LINE: LineState = LineState {
     valid: 0,
     dirty: 0,
@@ -126,7 +127,7 @@ const NO_LINE: LineState = LineState {
 };
 
 impl Content {
-    /// Makes the places for the lines.
+    /// Allocates the places for the lines.
     #[cold]
     fn make_places(&mut self, lines: usize) {
         self.tags.resize(lines, EMPTY);
@@ -135,8 +136,8 @@ impl Content {
 }
 
 impl TagArray {
-    /// An empty array. Sets, ways, parts and line bytes must not be zero, the hash must be able to
-    /// deal with them, and the policy must have been built for the [site](Geometry::site).
+    /// Creates an empty array. Sets, ways, parts and line bytes must not be zero, and the hash must
+    /// support them. The policy must have been built for the [site](Geometry::site).
     pub fn new(geometry: Geometry, replacement: AnyReplacement) -> Self {
         let sets = geometry.sets as usize * geometry.partitions as usize;
         let lines = sets * geometry.ways as usize;
@@ -172,12 +173,12 @@ impl TagArray {
         self.content.sets.len() * self.geometry.ways as usize
     }
 
-    /// Its shape.
+    /// Returns the geometry of the array.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// Lines in ways from `first` on, with their places and states.
+    /// Iterates over the lines in ways from `first` on, with their slots and states.
     pub fn lines_from(&self, first: u32) -> impl Iterator<Item = (Slot, u64, LineState)> {
         let ways = self.geometry.ways;
         let lines = self.content.tags.iter().zip(&self.content.states);
@@ -187,7 +188,8 @@ impl TagArray {
             .map(|(slot, (tag, state))| (Slot(slot), *tag, *state))
     }
 
-    /// So many ways of each set are in use from here on, the first ones, at least one. Those beyond hold no lines.
+    /// Sets the number of ways in use per set, at least one; these are the first ones. Ways beyond
+    /// must hold no lines.
     pub fn use_ways(&mut self, ways: u32) {
         let all = self.geometry.ways;
         assert!(
@@ -204,14 +206,14 @@ impl TagArray {
         self.replacement.use_ways(ways as usize);
     }
 
-    /// The answer of the replacement policy that was against its promise, if one was: the run is to
-    /// end with it.
+    /// Returns the contract violation of the replacement policy, which ends the run, if there was
+    /// one.
     #[inline]
     pub fn broken(&self) -> Option<&str> {
         self.replacement.broken()
     }
 
-    /// The set that the line at this address belongs to.
+    /// Returns the set to which the line at this address belongs.
     #[inline]
     pub fn set_of(&self, line: u64) -> u32 {
         let local = match &self.geometry.interleave {
@@ -226,13 +228,13 @@ impl TagArray {
         set + part as u32 * self.geometry.sets
     }
 
-    /// Where the line at this address is, if it has a place.
+    /// Returns the slot of the line at this address, if it is present.
     #[inline]
     pub fn find(&self, line: u64) -> Option<Slot> {
         self.find_in(self.set_of(line), line)
     }
 
-    /// Where the line is, whose set is known.
+    /// Returns the slot of a line whose set is known, if it is present.
     #[inline]
     pub fn find_in(&self, set: u32, line: u64) -> Option<Slot> {
         let ways = self.geometry.ways as usize;
@@ -242,15 +244,15 @@ impl TagArray {
         Some(Slot((base + way) as u32))
     }
 
-    /// Notes a use of the line in `slot`.
+    /// Records a use of the line in `slot`.
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
         let (set, way) = self.place(slot);
         self.replacement.used(set, way);
     }
 
-    /// The place that a new line of this set would take: an empty way, else the way whose turn it
-    /// is, none when every way of the set is locked.
+    /// Returns the place for a new line of this set: an empty way, or else the victim's way.
+    /// Returns `None` if every way of the set is locked.
     #[inline]
     pub fn victim_in(&self, set: u32) -> Option<Slot> {
         let ways = self.geometry.ways;
@@ -273,32 +275,32 @@ impl TagArray {
         way.map(|way| Slot((base + way) as u32))
     }
 
-    /// Whether every way of the set is locked.
+    /// True if every way of the set is locked.
     #[inline]
     pub(super) fn is_locked(&self, set: u32) -> bool {
         self.content.sets[set as usize].locked == self.geometry.ways
     }
 
-    /// Address of the line in `slot`, if there is one.
+    /// Returns the address of the line in `slot`, if there is one.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<u64> {
         let tag = *self.content.tags.get(slot.index())?;
         (tag != EMPTY).then_some(tag)
     }
 
-    /// State of the line in `slot`.
+    /// Returns the state of the line in `slot`.
     #[inline]
     pub fn state(&self, slot: Slot) -> &LineState {
         self.content.states.get(slot.index()).unwrap_or(&NO_LINE)
     }
 
-    /// State of the line in `slot`, to be changed.
+    /// Returns the state of the line in `slot` for modification.
     #[inline]
     pub fn state_mut(&mut self, slot: Slot) -> &mut LineState {
         &mut self.content.states[slot.index()]
     }
 
-    /// Puts a line into `slot`, unlocked and as used now, in place of what was there.
+    /// Installs a line in `slot`, unlocked and marked as just used, replacing the previous content.
     #[inline]
     pub fn occupy(&mut self, slot: Slot, line: u64) {
         let at = slot.index();
@@ -315,7 +317,7 @@ impl TagArray {
         self.replacement.installed(set, way);
     }
 
-    /// Keeps the line in `slot` from being chosen as victim on behalf of this MSHR.
+    /// Locks the line in `slot` against replacement on behalf of this MSHR.
     #[inline]
     pub fn lock(&mut self, slot: Slot, mshr: Id) {
         let (set, _) = self.place(slot);
@@ -325,7 +327,7 @@ impl TagArray {
         }
     }
 
-    /// Lets the line in `slot` be chosen as victim again.
+    /// Unlocks the line in `slot`, so that it can be replaced again.
     #[inline]
     pub fn unlock(&mut self, slot: Slot) {
         let (set, _) = self.place(slot);
@@ -335,7 +337,7 @@ impl TagArray {
         }
     }
 
-    /// Empties `slot`.
+    /// Removes the line from `slot`, leaving it empty.
     #[inline]
     pub fn clear(&mut self, slot: Slot) {
         self.unlock(slot);
@@ -349,7 +351,7 @@ impl TagArray {
         self.content.states[slot.index()] = LineState::default();
     }
 
-    /// Drops every unlocked line without dirty words, telling each to `dropped`.
+    /// Drops every unlocked line without dirty words and calls `dropped` for each.
     pub fn drop_clean(&mut self, mut dropped: impl FnMut(Slot, u64, LineState)) {
         let ways = self.geometry.ways as usize;
         if self.content.tags.is_empty() {
@@ -370,7 +372,8 @@ impl TagArray {
         }
     }
 
-    /// One access of a functional cache that allocates on every miss: whether it hits.
+    /// Performs one access of a functional cache that allocates on every miss. Returns true on a
+    /// hit.
     #[inline]
     pub fn access(&mut self, line: u64) -> bool {
         let set = self.set_of(line);

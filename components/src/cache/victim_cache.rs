@@ -1,5 +1,5 @@
-//! The victim cache: a few lines, fully associative, that were replaced in the cache beside it. A
-//! line is in the cache, in the victim cache, or in neither, never in both.
+//! Victim cache: a few fully associative lines that were replaced in the main cache. A line is in
+//! the cache, in the victim cache, or in neither, never in both.
 
 use warpweave_framework::State;
 
@@ -9,29 +9,29 @@ use super::spec::VictimCacheSpec;
 use super::tag_array::{Geometry, LineState, Slot, TagArray};
 use crate::memory::Source;
 
-/// See the module.
+/// Fully associative victim cache with LRU replacement.
 #[derive(State)]
 pub struct VictimCache {
     #[state(part)]
     tags: TagArray,
-    /// Per place: flags with which the line is sent down when it leaves, if it is, and who brought it
-    /// in.
+    /// For each place: the flags for sending the line down when it leaves (`None` if it is
+    /// dropped), and the source that fetched it.
     #[state(array)]
     kept: Vec<(Option<u16>, Source)>,
     #[state(skip)]
     latency_cycles: u32,
 }
 
-/// A line with what was in it.
+/// Evicted line with its state and owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Its address.
+    /// Address of the evicted line, in bytes.
     pub line: u64,
-    /// What was in it; it is clean.
+    /// State of the line, which is clean.
     pub state: LineState,
-    /// Flags with which it is sent down when it leaves, if it is.
+    /// Flags for sending the line down when it leaves; `None` if it is dropped.
     pub hand_down: Option<u16>,
-    /// Who brought it in.
+    /// Source that fetched the line from the next level.
     pub owner: Source,
 }
 
@@ -54,22 +54,22 @@ impl VictimCache {
         }
     }
 
-    /// Cycles that a hit here takes beyond a hit in the cache itself.
+    /// Additional cycles of a victim-cache hit over a hit in the cache itself.
     pub(super) fn latency_cycles(&self) -> u32 {
         self.latency_cycles
     }
 
-    /// Whether the line is here.
+    /// True if the line is present in the victim cache.
     pub fn holds(&self, line: u64) -> bool {
         self.tags.find(line).is_some()
     }
 
-    /// Words of the line that are here, if it is.
+    /// Returns the valid words of the line, if it is present.
     pub fn words(&self, line: u64) -> Option<u32> {
         self.tags.find(line).map(|slot| self.tags.state(slot).valid)
     }
 
-    /// Takes the line out, if it is here.
+    /// Removes and returns the line, if it is present.
     pub fn take(&mut self, line: u64) -> Option<Victim> {
         let slot = self.tags.find(line)?;
         let victim = self.victim(slot, line);
@@ -77,7 +77,7 @@ impl VictimCache {
         Some(victim)
     }
 
-    /// Puts a line in that is not here and returns the one that leaves for it, if any.
+    /// Inserts a line that is not present and returns the one it evicts, if any.
     pub fn insert(&mut self, victim: Victim) -> Option<Victim> {
         let slot = self.tags.victim_in(0).expect("no line here is locked");
         let displaced = self.tags.line(slot).map(|line| self.victim(slot, line));
@@ -97,7 +97,7 @@ impl VictimCache {
         }
     }
 
-    /// Drops all lines and returns how many.
+    /// Drops all lines and returns their number.
     pub fn clear(&mut self) -> u64 {
         let mut dropped = 0;
         self.tags.drop_clean(|_, _, _| dropped += 1);

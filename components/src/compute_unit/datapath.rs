@@ -97,15 +97,15 @@ impl Datapath {
         }
     }
 
-    /// What a policy may know, for a cycle that is under way or about to come.
+    /// Returns the policy's view of the unit for the current or the next cycle.
     pub(crate) fn view(&self, now: Cycle) -> SchedulerView<'_> {
         let instructions = self.counts.wavefront_instructions();
         self.wavefronts
             .view(now, self.memory.is_full(), instructions)
     }
 
-    /// Wavefronts whose next instruction needs the local memory or a place in the load/store queue, as far as these take
-    /// nothing in cycle `now`.
+    /// Returns the wavefronts whose next instruction needs the local memory or a load/store queue
+    /// entry that is unavailable in cycle `now`.
     #[inline(always)]
     pub(crate) fn blocked_by_memories(&self, now: Cycle) -> u64 {
         let mut behind = 0;
@@ -118,7 +118,7 @@ impl Datapath {
         behind
     }
 
-    /// Wavefronts whose next instruction needs a place in the load/store queue.
+    /// Returns the wavefronts whose next instruction needs a load/store queue entry.
     #[inline]
     pub(crate) fn next_queues(&self) -> u64 {
         let masks = self.wavefronts.masks();
@@ -147,8 +147,8 @@ impl Datapath {
         short | masks.paused | masks.fetched & masks.hazard & !masks.hazard_memory
     }
 
-    /// Whether the register file may keep one of these wavefronts of a scheduler back in cycle `now` or later, by
-    /// what has issued.
+    /// True if instructions already issued may make the register file block one of these wavefronts
+    /// in cycle `now` or later.
     #[inline]
     pub(crate) fn register_file_decides(
         &self,
@@ -160,7 +160,7 @@ impl Datapath {
         file.is_some_and(|file| file.may_block(scheduler, now, || self.have_results(wavefronts)))
     }
 
-    /// Whether the next instruction of one of these wavefronts, which is known, has a result.
+    /// True if the next instruction of any of these wavefronts, which must be known, has a result.
     pub(crate) fn have_results(&self, wavefronts: u64) -> bool {
         let mut left = wavefronts;
         while left != 0 {
@@ -173,8 +173,8 @@ impl Datapath {
         false
     }
 
-    /// Those of a scheduler's `wavefronts`, whose next instruction is known, that the register file keeps from issuing in
-    /// cycle `now`.
+    /// Returns those of a scheduler's `wavefronts` that the register file blocks in cycle `now`.
+    /// Their next instructions must be known.
     #[inline(never)]
     pub(crate) fn blocked_by_register_file(
         &self,
@@ -296,7 +296,8 @@ impl Datapath {
         }
     }
 
-    /// Carries out the memory side of the wavefront's record, whose last operand is read `wait` cycles late.
+    /// Performs the memory access of the wavefront's record, whose last operand is read `wait`
+    /// cycles late.
     #[inline(always)]
     fn access(&mut self, slot: usize, access: MemoryAccess, wait: u32, now: Cycle) {
         let bit = 1_u64 << slot;
@@ -330,7 +331,7 @@ impl Datapath {
         }
     }
 
-    /// Hands an access to local memory to the load/store unit, which serves it for `cycles`.
+    /// Passes a local-memory access to the load/store unit, which serves it for `cycles`.
     #[inline(never)]
     fn queue_local(&mut self, slot: usize, kind: RequestKind, cycles: u32, wait: u32, now: Cycle) {
         let wavefront = self.wavefronts.slot_mut(slot);
@@ -343,7 +344,7 @@ impl Datapath {
         wavefront.begin_local_access(decoded.has_writes.then_some(&decoded.writes));
     }
 
-    /// An access to local memory begins to be served.
+    /// Completes a local-memory access whose service starts in this cycle.
     pub(crate) fn serve_local(&mut self, access: &Access, now: Cycle) {
         let decoded = &self.config.decoded;
         let instruction = &decoded.instructions[access.instruction as usize];
@@ -361,7 +362,7 @@ impl Datapath {
         self.wavefronts.look_again(slot, decoded, wheel, now);
     }
 
-    /// Hands an access to the load/store unit.
+    /// Passes an access to the load/store unit.
     #[inline(never)]
     fn access_memory(&mut self, slot: usize, access: MemoryAccess, wait: u32, now: Cycle) {
         let wavefront = self.wavefronts.slot(slot);

@@ -1,4 +1,4 @@
-//! Instructions decoded once per program, in the form the issue stage needs.
+//! Instructions decoded once per program into the form used by the issue stage.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -13,19 +13,19 @@ use crate::compute_unit::unit_kind::UnitKind;
 use crate::memory::{RequestKind, flags};
 use crate::reuse_monitor::{Family, families};
 
-/// No pipe of its own: the class can issue every cycle.
+/// Value for classes without a pipe, which can issue every cycle.
 pub(crate) const NO_PIPE: u8 = u8::MAX;
 
-/// What the issue stage does with an instruction.
+/// Action of the issue stage for an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Computes; results after the latency.
+    /// Computes a result, available after the latency.
     Compute,
     /// The wavefront goes on after the latency.
     Branch,
     /// The wavefront goes on after the latency, and ends if nothing follows.
     Exit,
-    /// Launches kernels from the device.
+    /// Launches child kernels from the device.
     Launch,
     /// Waits for the other wavefronts of the work-group.
     Barrier,
@@ -39,65 +39,66 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryAccess {
     pub(crate) kind: RequestKind,
-    /// Bytes per lane, at least 1.
+    /// Bytes accessed per lane, at least 1.
     pub(crate) bytes: u8,
-    /// Policy bits of requests.
+    /// Cache policy flags of the instruction's memory requests.
     pub(crate) flags: u16,
-    /// By which path a load may read.
+    /// Read path that a load may use.
     pub(crate) path: ReadPath,
 }
 
-/// One instruction.
+/// One instruction, decoded for the issue stage.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoded {
-    /// Registers read or written: what the scoreboard is asked about.
+    /// Registers read or written, which the scoreboard checks.
     pub(crate) uses: Registers,
     pub(crate) writes: Writes,
     pub(crate) latency: u32,
     pub(crate) interval: u32,
     pub(crate) action: Action,
     pub(crate) has_writes: bool,
-    /// It writes registers `latency` after its issue: no access, which knows better, nor a fence or barrier.
+    /// True if it writes registers `latency` cycles after issue. False for accesses, which set
+    /// their own time, and for fences and barriers.
     pub(crate) has_result: bool,
     /// The access of [`Action::Memory`].
     pub(crate) access: Option<MemoryAccess>,
-    /// It writes registers and does nothing else.
+    /// True if its only effect is to write registers.
     pub(crate) computes: bool,
-    /// It needs none but its registers: no pipe, memory or store before it.
+    /// True if it depends on registers only, not on a pipe, a memory or earlier stores.
     pub(crate) is_free: bool,
     pub(crate) class: u8,
-    /// Pipe of the scheduler that the instruction occupies for `interval` cycles.
+    /// Pipe of the scheduler, occupied by the instruction for `interval` cycles.
     pub(crate) pipe: u8,
-    /// Kind of unit that executes it, a bit.
+    /// Bit of the kind of unit that executes it.
     pub(crate) unit: u8,
-    /// Where its source registers stand in those of the program: the first, and how many.
+    /// Index of its first source register in the program's table, and their number.
     sources: (u32, u16),
 }
 
-/// The decoded instructions of a program, kernel after kernel.
+/// Decoded instructions of a program, kernel after kernel.
 #[derive(Clone)]
 pub(crate) struct DecodedProgram {
     pub(crate) instructions: Arc<[Decoded]>,
-    /// Per kernel the index of its first instruction; launches of one code share theirs.
+    /// Index of each kernel's first instruction; launches of one code share it.
     pub(crate) bases: Arc<[u32]>,
-    /// Source registers, without predicates, instruction after instruction.
+    /// Source registers of all instructions in order, without predicates.
     sources: Arc<[u8]>,
-    /// The most registers and predicates of a kernel.
+    /// Largest number of registers and predicates of any kernel.
     pub(crate) registers: u32,
-    /// The most registers that an instruction reads, without predicates.
+    /// Largest number of registers that any instruction reads, without predicates.
     pub(crate) sources_max: u32,
-    /// The most cycles for which an access may occupy the local memory.
+    /// Upper bound of the cycles for which one access may occupy the local memory.
     pub(crate) conflicts_max: u32,
-    /// Of the kernels, once a unit has asked.
+    /// Launch relations of the kernels, computed on first use.
     families: Arc<OnceLock<Arc<[Family]>>>,
 }
 
-/// Programs decoded for units, a resource of the environment: units of the same timings share what one of
-/// them decoded. Without it each decodes for itself.
+/// Cache of decoded programs, shared through the environment by units with the same timings.
+/// Without this resource each unit decodes for itself.
 #[derive(Default)]
 pub struct DecodedPrograms(Mutex<Vec<Known>>);
 
-/// A program decoded, and what that depends on.
+/// One decoded program with the parameters that it depends on.
 struct Known {
     program: Arc<Program>,
     classes: ClassTimings,
@@ -114,7 +115,8 @@ impl Known {
 }
 
 impl DecodedProgram {
-    /// The program decoded for a unit, by another unit if one did.
+    /// Returns the decoded program for a unit, shared with other units of the same timings if
+    /// possible.
     pub(crate) fn of(
         program: &Arc<Program>,
         spec: &ComputeUnitSpec,
@@ -172,19 +174,19 @@ impl DecodedProgram {
         }
     }
 
-    /// Who launched the kernels of the program, and which launch others.
+    /// Returns each kernel's launch relations: its launcher, and if it launches others.
     pub(crate) fn families(&self, program: &Program) -> Arc<[Family]> {
         let families = || families(&program.kernels);
         Arc::clone(self.families.get_or_init(families))
     }
 
-    /// The registers that an instruction reads, without predicates.
+    /// Returns the registers that an instruction reads, without predicates.
     pub(crate) fn sources(&self, instruction: &Decoded) -> &[u8] {
         let (first, count) = instruction.sources;
         &self.sources[first as usize..][..usize::from(count)]
     }
 
-    /// Of each kernel its first instruction and how many it has.
+    /// Returns the index of the first instruction and the number of instructions of each kernel.
     pub(crate) fn codes(&self, program: &Program) -> Vec<(u32, u32)> {
         let length = |kernel: &Arc<KernelTrace>| kernel.code.instructions.len() as u32;
         let lengths = program.kernels.iter().map(length);

@@ -109,7 +109,7 @@ impl ComputeUnit {
         Ok(())
     }
 
-    /// Sends launches; a wavefront whose launch has left goes on after its latency.
+    /// Sends pending launches; the wavefront of a sent launch resumes after its latency.
     pub(super) fn send_launches(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         while let Some(sent) = self.launches.send(ctx) {
             let event = Event::Resume { slot: sent.slot };

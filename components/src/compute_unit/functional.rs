@@ -17,11 +17,11 @@ use crate::compute_unit::port_ids;
 use crate::launch::Completion;
 use crate::memory::MemRequest;
 
-/// A work-group in the middle of its streams.
+/// A work-group partway through its functional execution.
 pub(super) struct FunctionalWorkGroup {
     kernel: u32,
     work_group: u32,
-    /// Of the wavefronts that have records left, with their numbers.
+    /// Wavefronts with remaining records, by number, and their trace cursors.
     cursors: Vec<(u32, Cursor)>,
 }
 
@@ -53,7 +53,7 @@ impl FunctionalWorkGroup {
         })
     }
 
-    /// Every wavefront comes to its next access, and makes it.
+    /// Advances every wavefront to its next access and performs it.
     pub(super) fn advance(
         mut self,
         config: &UnitConfig,

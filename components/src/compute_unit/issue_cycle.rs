@@ -82,7 +82,8 @@ impl ComputeUnit {
         IssueSlot::Issued
     }
 
-    /// Issues more of a wavefront that has issued an instruction for the kind of unit `units` in this cycle.
+    /// Issues further instructions of a wavefront in the same cycle; `units` is the kind of unit of
+    /// the first.
     fn issue_more<V: Variant>(&mut self, slot: usize, mut units: u8, scheduler: usize, now: Cycle) {
         for _ in 1..self.datapath.config.spec.issues_per_cycle {
             let datapath = &mut self.datapath;

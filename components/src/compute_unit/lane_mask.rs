@@ -1,6 +1,6 @@
 //! Masks of active lanes.
 
-/// Whether the active lanes are neighbours.
+/// True if the active lanes are contiguous.
 #[inline]
 pub(crate) fn is_one_run(mask: u32) -> bool {
     let run = mask >> mask.trailing_zeros().min(31);

@@ -1,4 +1,4 @@
-//! The compute unit: runs the wavefronts of resident work-groups from a program trace.
+//! Compute unit: executes the wavefronts of resident work-groups from a program trace.
 //!
 //! ```text
 //!  dispatch ──► work-group slots ──► wavefronts (next record of each, scoreboard)
@@ -11,8 +11,8 @@
 //!  completion ◄── work-group ended, loads and stores answered
 //! ```
 //!
-//! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
-//! the environment); this block decides when.
+//! The trace (`warpweave_trace::Program`, a resource of the environment) fixes what the wavefronts
+//! execute; this block determines the timing.
 //!
 //! | Stage | Owns | Where |
 //! |---|---|---|
@@ -48,50 +48,52 @@
 //!
 //! # Timing
 //!
-//! Within a cycle: results, responses, instructions and cache events arrive, a dispatch is taken, requests leave,
-//! then each scheduler issues, then one wavefront fetches and completions leave. Which scheduler is first in a
-//! cycle rotates. `T` stands for the entry of [`ClassTimings`] of the instruction.
+//! Order within a cycle: results, responses, instructions and cache events arrive. A dispatch is
+//! taken and requests are sent. Each scheduler issues. One wavefront fetches, and completions are
+//! sent. The first scheduler rotates from cycle to cycle. `T` denotes the [`ClassTimings`] entry of
+//! the instruction.
 //!
-//! - A dispatch readable in cycle `c` lets its wavefronts issue from `c + start_latency` on.
-//! - Dependent instructions (read after write, write after write) issue `T.latency` after each
-//!   other; independent ones of a wavefront in consecutive cycles. Instructions of one class issue
+//! - A dispatch readable in cycle `c` allows its wavefronts to issue from cycle
+//!   `c + start_latency`.
+//! - Dependent instructions (read after write, write after write) issue `T.latency` apart;
+//!   independent ones of a wavefront issue in consecutive cycles. Instructions of one class issue
 //!   `T.interval` apart on one scheduler.
-//! - After a branch or fence issued in `c` its wavefront goes on in `c + T.latency`. A fence issues
-//!   when all stores and atomics of its wavefront are answered.
-//! - When the last wavefront of a work-group arrives at a barrier in `c` (or the last one missing
-//!   ends), all go on in `c + T.latency`.
-//! - Local memory: an access issued in `c` with `n` conflict cycles (see
-//!   [`LocalMemorySpec`]) occupies the memory for cycles `c .. c + n`; a dependent instruction
-//!   issues in `c + latency + n - 1`. Constant and argument memory: `c + constant_latency`, if they do not leave the
-//!   unit.
-//! - Global and private memory: an access issued in `c` sends its first request in
-//!   `c + T.latency` if the queue before it is empty, then `requests_per_cycle` per cycle. When
-//!   the last response of a load is readable in cycle `r`, a dependent instruction issues in
+//! - After a branch or fence issued in `c`, its wavefront resumes in `c + T.latency`. A fence
+//!   issues when all stores and atomics of its wavefront have been answered.
+//! - When the last wavefront of a work-group arrives at a barrier in `c` (or the last missing one
+//!   ends), all resume in `c + T.latency`.
+//! - Local memory: an access issued in `c` with `n` conflict cycles (see [`LocalMemorySpec`])
+//!   occupies the memory for cycles `c .. c + n`. A dependent instruction issues in
+//!   `c + latency + n - 1`. Constant and argument memory: `c + constant_latency`, if the access
+//!   stays inside the unit.
+//! - Global and private memory: an access issued in `c` sends its first request in `c + T.latency`
+//!   if the queue before it is empty. Further requests follow at `requests_per_cycle` per cycle.
+//!   When the last response of a load is readable in cycle `r`, a dependent instruction issues in
 //!   `r + writeback_latency`.
-//! - An exit issued in `c` ends its wavefront in `c + T.latency`; the completion of a work-group
-//!   leaves in the cycle in which its last wavefront ended or its last result or response came.
-//! - Loads that leave by `constants` and `textures`: as from global memory, with the numbers of [`ConstantsSpec`] and
-//!   [`TexturesSpec`]; see `docs/components/compute_unit.md`.
-//! - An invalidation readable in `c` sends its commands in `c`; its answer leaves in the cycle in
-//!   which the last cache's is readable, or in `c` when no cache is wired to be told.
-//! - A dispatch for another split, readable in `c`, sends a command in `c`, and is taken in the cycle in which the
-//!   cache's answer is readable ([`SharedMemorySpec`]).
-//! - A launch from the device issued in `c` leaves in `c`, or in the first later cycle with room, in the order
-//!   of issue; its wavefront goes on `T.latency` after that.
-//! - A memory instruction without active lanes behaves as a computation of `T.latency`.
-//! - `operand_latency` is added to the latency of results and accesses, and so are conflicts of register banks
-//!   ([`RegisterBanksSpec`]).
-//! - Accesses to local memory that queue ([`MemoryPipe::InOrder`]), and instruction fetch ([`FetchSpec`]): see
-//!   `docs/components/compute_unit.md`.
+//! - An exit issued in `c` ends its wavefront in `c + T.latency`. The completion of a work-group is
+//!   sent in the cycle of its last wavefront end, result or response.
+//! - Loads through `constants` and `textures`: as from global memory, with the parameters of
+//!   [`ConstantsSpec`] and [`TexturesSpec`]; see `docs/components/compute_unit.md`.
+//! - An invalidation readable in `c` sends its commands in `c`. Its completion is sent when the
+//!   last cache's reply is readable, or in `c` if no cache control port is connected.
+//! - A dispatch that needs another split, readable in `c`, sends a command in `c`. It is taken in
+//!   the cycle in which the cache's reply is readable ([`SharedMemorySpec`]).
+//! - A device-side launch issued in `c` is sent in `c`, or in the first later cycle with room, in
+//!   issue order. Its wavefront resumes `T.latency` after that.
+//! - A memory instruction without active lanes behaves like a computation with `T.latency`.
+//! - `operand_latency` and conflicts of register banks ([`RegisterBanksSpec`]) add to the latency
+//!   of results and accesses.
+//! - Queued local-memory accesses ([`MemoryPipe::InOrder`]) and instruction fetch ([`FetchSpec`]):
+//!   see `docs/components/compute_unit.md`.
 //!
-//! One request is sent per distinct line and access. Lanes of an atomic that update the same word are told apart
-//! where atomics are carried out, or go in requests of their own ([`AtomicLanes`]).
+//! Each access sends one request per distinct line. Lanes of an atomic that update the same word
+//! are serialized at the atomic unit, or sent in separate requests ([`AtomicLanes`]).
 //!
 //! # Not modelled
 //!
-//! Fetch from a wrong path, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes
-//! fall in several spaces issue one after the other, each in a slot of its own unless a scheduler issues several
-//! instructions per cycle.
+//! Wrong-path fetch, named barriers (all are barrier 0), and data values. A generic access whose
+//! lanes fall in several spaces is split into parts that issue in sequence. Each part takes its own
+//! issue slot unless a scheduler issues several instructions per cycle.
 
 mod accounting;
 mod config;
@@ -164,7 +166,7 @@ use crate::reuse_monitor::ReuseMonitor;
 /// A compute unit: its stages, which know nothing of each other but for what they are handed in a cycle.
 #[derive(State)]
 pub struct ComputeUnit {
-    /// What the program asks of the unit, if that is known beforehand.
+    /// Resource demands of the program on the unit, if known in advance.
     #[state(skip)]
     demands: Option<Arc<Demands>>,
     #[state(skip)]
@@ -354,7 +356,8 @@ impl Negotiate for ComputeUnit {
         Ok(())
     }
 
-    /// By which port of a network requests leave is told to the work-group scheduler.
+    /// Passes on, to the work-group scheduler, the network port by which the unit sends its
+    /// requests.
     fn passage(&self, port: PortId, facts: &mut Facts) -> Option<u32> {
         facts.withdraw::<PrivateFrom>();
         facts.withdraw::<LineBytes>();

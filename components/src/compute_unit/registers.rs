@@ -2,7 +2,7 @@
 
 use warpweave_trace::{Code, RegisterSet};
 
-/// Gives the registers and predicates that a kernel uses consecutive numbers, so that nearly all
+/// Assigns consecutive numbers to the registers and predicates used by a kernel, so that nearly all
 /// kernels need one machine word.
 pub(crate) struct Numbering {
     numbers: [u16; RegisterSet::CAPACITY as usize],
@@ -21,12 +21,12 @@ impl Numbering {
         Self { numbers, count }
     }
 
-    /// How many registers have a number.
+    /// Returns how many registers have a number.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// The set under the new numbers.
+    /// Returns the set with renumbered registers.
     pub(crate) fn apply(&self, set: &RegisterSet) -> Registers {
         let mut registers = Registers::default();
         for register in set.iter() {
@@ -44,20 +44,20 @@ impl Numbering {
     }
 }
 
-/// A set of renumbered registers.
+/// Set of renumbered registers, as a bit vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Registers {
     pub(crate) low: u64,
     pub(crate) high: [u64; 4],
-    /// Some number is 64 or more; otherwise `high` is not looked at.
+    /// True if some number is 64 or more; otherwise `high` is ignored.
     pub(crate) is_wide: bool,
 }
 
-/// The registers that an instruction writes.
+/// Set of registers that an instruction writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Writes {
     pub(crate) registers: Registers,
-    /// Of one register among the first 64, its number.
+    /// Register number, if the set has one register and that is among the first 64.
     pub(crate) one: Option<u8>,
 }
 
@@ -73,7 +73,7 @@ impl Writes {
 }
 
 impl Registers {
-    /// The numbers in the set, ascending.
+    /// Returns the numbers in the set in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let [second, third, fourth, fifth] = self.high;
         let words = [self.low, second, third, fourth, fifth];
@@ -81,7 +81,7 @@ impl Registers {
     }
 }
 
-/// Numbers of the bits that are set, ascending.
+/// Returns the indices of the set bits in ascending order.
 #[inline]
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Sets of a kernel that uses every register, or those named alone.
+    /// Renumbers sets of a kernel that uses every register, or only the registers in the sets.
     fn sets<const N: usize>(every: bool, sets: [&[u16]; N]) -> [Registers; N] {
         let sets = sets.map(|set| set.iter().copied().collect::<RegisterSet>());
         let mut code = Code::default();

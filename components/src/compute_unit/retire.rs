@@ -135,8 +135,8 @@ impl ComputeUnit {
         self.end_access(slot, now);
     }
 
-    /// Sends requests, and lets the monitor see the reads among them; whether an access to local memory began to be
-    /// served.
+    /// Sends requests and passes the reads among them to the reuse monitor. Returns true if a
+    /// local-memory access started service.
     pub(super) fn send_requests(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
         let monitor = &mut self.reuse_monitor;
         let served = self.datapath.memory.send(ctx, |request| {

@@ -56,7 +56,7 @@ impl ComputeUnit {
         self.next::<V>(ctx, now, issued)
     }
 
-    /// Takes the instructions that have come.
+    /// Takes all fetched instructions that have arrived.
     fn take_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let datapath = &mut self.datapath;
         while let Some(received) = datapath.fetch.receive(ctx, now) {
@@ -81,8 +81,8 @@ impl ComputeUnit {
         }
     }
 
-    /// What the unit waits for, and to what the cycles until then are charged, after a cycle in which a scheduler
-    /// `issued` or none did.
+    /// Returns the event the unit waits for and charges the cycles until then. `issued` is true if
+    /// any scheduler issued in this cycle.
     #[inline(always)]
     fn next<V: Variant>(&mut self, ctx: &mut Context<'_>, now: Cycle, issued: bool) -> Next {
         let datapath = &self.datapath;
@@ -116,7 +116,7 @@ impl ComputeUnit {
         if wake == now + 1 || self.can_take_dispatch(ctx) {
             return Next::Busy;
         }
-        // With nobody open in this cycle, and nobody now, what was charged in it goes on.
+        // If no wavefront was open in this cycle and none is now, the charged reason continues.
         if (V::OPEN || issued || open != 0)
             && !self
                 .schedulers

@@ -1,8 +1,8 @@
-//! Kinds of execution units.
+//! Kinds of execution units, used for dual-issue rules and statistics.
 
 use warpweave_trace::Class;
 
-/// A kind of execution unit, as [`IssueTogether`](super::IssueTogether) tells them apart.
+/// Kind of execution unit, as distinguished by [`IssueTogether`](super::IssueTogether).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitKind {
     Integer,
@@ -18,7 +18,7 @@ pub(crate) enum UnitKind {
 impl UnitKind {
     pub(crate) const COUNT: usize = 6;
 
-    /// The unit that executes a class.
+    /// Returns the kind of unit that executes an instruction class.
     pub(crate) const fn of(class: Class) -> Self {
         match class {
             Class::IntAdd | Class::IntMul | Class::IntDiv => Self::Integer,
@@ -37,7 +37,7 @@ impl UnitKind {
         }
     }
 
-    /// Its bit in a set of kinds.
+    /// Returns the bit of this kind in a set of kinds.
     pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
     }

@@ -8,9 +8,9 @@ use crate::cache::tag_array::Slot;
 /// The step to take with a request whose resources are there.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cache) enum Action {
-    /// Answer from the line; a copy-back from above is just taken.
+    /// Answer from the line; a copy-back from the upper level is just absorbed.
     Hit(Slot),
-    /// Put the written words into a new line.
+    /// Write the words into a newly allocated line.
     WriteNew(Slot),
     /// Wait with others for a line in flight, requesting these words of it too.
     Join(Id, u32),
@@ -20,20 +20,20 @@ pub(in crate::cache) enum Action {
     Fetch(Option<Slot>, Plan),
     /// Take the line back from the victim cache into this slot and fetch what it lacks.
     Restore(Slot, Plan),
-    /// Store into a line that stays, and hand the store down.
+    /// Store into a line that stays, and forward the store.
     Through(Through),
-    /// Hand it down.
+    /// Forward the request to the next level.
     Pass(PassEffect),
-    /// Nothing: the data of a clean copy-back are here or on their way.
+    /// Do nothing: the data of a clean copy-back are present or in flight.
     Ignore,
 }
 
-/// Where a store finds its line when it goes through.
+/// Location of the line for a write-through store.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cache) enum Through {
-    /// In flight.
+    /// The line is in flight in this MSHR.
     Join(Id),
-    /// Present.
+    /// The line is present in this slot.
     Hit(Slot),
     /// Absent; it is fetched, into this slot if one is reserved.
     Fetch(Option<Slot>, Plan),
@@ -50,7 +50,7 @@ pub(in crate::cache) struct Plan {
 /// The effect of a passing request on the copy of its line.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cache) enum PassEffect {
-    /// There is none.
+    /// Saves nothing: the policy has no state.
     Nothing,
     /// The copy is dropped.
     Drop(Slot),

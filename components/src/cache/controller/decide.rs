@@ -220,7 +220,7 @@ impl Controller {
             || self.store.lookup.mshrs().holds_closed(access.line)
     }
 
-    /// The words to fetch for a request, of those that the line does not have.
+    /// Returns the words to fetch for a request, given the words that the line already has.
     #[inline]
     fn wanted(&self, request: &MemRequest, access: Access, have: u32) -> u32 {
         let layout = self.store.lookup.layout();

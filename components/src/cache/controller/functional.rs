@@ -78,7 +78,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Drops every clean line.
+    /// Drops every clean line of the cache.
     pub(in crate::cache) fn functional_invalidation(&mut self) {
         if let Some(victims) = &mut self.store.victims {
             victims.clear();
@@ -220,7 +220,7 @@ impl Controller {
         }
     }
 
-    /// Sends down what a line that leaves holds for the level below.
+    /// Sends the words of an evicted line that the next level must receive.
     fn send_leaving(&self, victim: &Victim, onward: &mut Onward) {
         let (words, clean) = match (victim.state.dirty, victim.hand_down) {
             (0, None) => return,

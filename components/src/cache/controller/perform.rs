@@ -1,4 +1,4 @@
-//! Carrying out what was decided about a request.
+//! Execution of the action decided for a request.
 
 use warpweave_framework::{Cycle, Id};
 
@@ -101,8 +101,8 @@ impl Controller {
         }
     }
 
-    /// Serves a request from its line, `extra` cycles later than usual, and puts the answer into
-    /// the hit pipeline.
+    /// Serves a request from its line, `extra` cycles later than usual, and enters the response
+    /// into the hit pipeline.
     #[inline]
     fn answer_hit(&mut self, accepted: &Accepted<'_>, slot: Slot, extra: u32) {
         let Accepted { request, now, .. } = *accepted;
@@ -124,7 +124,7 @@ impl Controller {
         }
     }
 
-    /// Lets the policies see, and add to, the answer of a hit.
+    /// Notifies policies of a hit response, which they may extend.
     fn tell_response(&mut self, accepted: &Accepted<'_>, slot: Slot, response: &mut MemResponse) {
         let hooks = &mut self.store.hooks;
         let event = hooks.look_up(accepted.request, accepted.access, Some(slot));
@@ -139,7 +139,8 @@ impl Controller {
         }
     }
 
-    /// Swaps the line of a request with the one in `slot`, and answers from it or fetches the rest.
+    /// Swaps the line of a request from the victim cache with the one in `slot`. Then answers the
+    /// request from it or fetches the missing words.
     fn restore(&mut self, accepted: &Accepted<'_>, slot: Slot, plan: Plan) {
         self.store.swap(slot, accepted.access, accepted.now);
         let kind = accepted.request.kind;
@@ -201,7 +202,8 @@ impl Controller {
         self.store.misses.fetch(mshr, &fetch, now);
     }
 
-    /// Adds a request to those that wait for a line, or for its earlier waiters to be answered.
+    /// Adds a request to the waiters of a line, to be answered after the data and the earlier
+    /// waiters.
     fn join(&mut self, mshr: Id, accepted: &Accepted<'_>, role: JoinRole) {
         if self.store.lookup.join(mshr, accepted, role) {
             // Everything it needs may have come, and all earlier waiters may have been answered.
@@ -210,7 +212,7 @@ impl Controller {
         }
     }
 
-    /// Stores into a line that stays here, and hands the store down.
+    /// Stores into a line that stays here, and forwards the store.
     fn store_through(&mut self, accepted: &Accepted<'_>, through: Through) {
         let (mshr, primary, outcome) = match through {
             Through::Join(mshr) => (mshr, false, Outcome::HitReserved),
@@ -235,7 +237,7 @@ impl Controller {
         self.hand_on(accepted, Some(mshr));
     }
 
-    /// Hands a request down.
+    /// Forwards a request to the next level.
     fn pass(&mut self, accepted: &Accepted<'_>, effect: PassEffect) {
         let Accepted {
             request,

@@ -1,4 +1,4 @@
-//! Fetching what prefetchers want.
+//! Issue of the fetches that prefetchers request.
 
 use warpweave_framework::Cycle;
 
@@ -14,11 +14,11 @@ use crate::memory::{MemRequest, RequestKind};
 enum Step {
     /// It is fetched, into this slot if one is reserved.
     Fetch(Access, Option<Slot>),
-    /// It is here or under way.
+    /// The line is already present or in flight.
     Skip,
-    /// It waits for something that is in flight.
+    /// The line waits for a request in flight.
     Wait,
-    /// It waits for its bank.
+    /// The line waits until its bank is free.
     Until(Cycle),
 }
 

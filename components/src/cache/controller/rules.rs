@@ -85,7 +85,7 @@ impl Rules {
         }
     }
 
-    /// The words to fetch for a request, of those that the line does not have.
+    /// Returns the words to fetch for a request, given the words that the line already has.
     #[inline]
     pub(in crate::cache) fn wanted(
         &self,

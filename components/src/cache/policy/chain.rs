@@ -1,4 +1,4 @@
-//! The chain of a cache's policies.
+//! Ordered chain of a cache's policies.
 
 use warpweave_framework::{Cycle, Instrumented, SpecError, State, Stateful, Statistics};
 
@@ -17,12 +17,12 @@ pub(in crate::cache) struct PolicyChain {
     owners: [Option<usize>; FIELDS],
     accesses: u64,
     pub(in crate::cache) outbox: Outbox,
-    /// Sums of what is published that the policies know.
+    /// Latest sums of published values delivered to the policies.
     heard: [i64; PUBLISHERS_MAX],
 }
 
 impl PolicyChain {
-    /// A chain of these policies with the names they have in messages.
+    /// Creates a chain of these policies, with their names for messages.
     pub(in crate::cache) fn of(
         policies: Vec<Box<dyn CachePolicy>>,
         names: &[&str],
@@ -53,7 +53,7 @@ impl PolicyChain {
         self.policies.is_empty()
     }
 
-    /// Whether clean victims may be sent down.
+    /// True if clean victims may be sent to the next level.
     pub(in crate::cache) fn hands_down(&self) -> bool {
         self.owners[Field::HandDown as usize].is_some()
     }
@@ -113,7 +113,7 @@ impl PolicyChain {
         }
     }
 
-    /// Tells every policy something.
+    /// Delivers an event to every policy in order.
     fn tell(&mut self, now: Cycle, tell: impl Fn(&mut dyn CachePolicy, &mut Moment<'_>)) {
         for (number, policy) in self.policies.iter_mut().enumerate() {
             tell(&mut **policy, &mut self.outbox.moment_of(number, now));
@@ -163,8 +163,8 @@ impl PolicyChain {
         self.tell(now, |policy, moment| policy.on_response(request, moment));
     }
 
-    /// Tells each policy what its like in the caches around publish together, where that is new.
-    /// Returns whether it was for any.
+    /// Delivers new sums of published values from the peer caches to each policy. Returns true if
+    /// any sum changed.
     pub(in crate::cache) fn hear(&mut self, sums: PublishedValues) -> bool {
         let mut any = false;
         let policies = self.policies.iter_mut().zip(&mut self.heard);

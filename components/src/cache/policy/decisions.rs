@@ -1,34 +1,34 @@
-//! What policies decide.
+//! Decisions that cache policies make, and their fields.
 
-/// A field of a decision; see the table of [`policy`](super).
+/// Field of a decision; see the table of [`policy`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// Of [`MissDecision`].
+    /// The `insert` field of [`MissDecision`]: allocates the line.
     Insert,
-    /// Of [`MissDecision`].
+    /// The `fetch` field of [`MissDecision`]: extra words to fetch.
     Fetch,
-    /// Of [`MissDecision`].
+    /// The `flags` field of [`MissDecision`]: flags added to the fetch.
     RequestFlags,
-    /// Of [`FillDecision`].
+    /// The `keep` field of [`FillDecision`]: installs the line.
     Keep,
-    /// Of [`EvictDecision`], with the flags.
+    /// The `hand_down` field of [`EvictDecision`], together with its flags.
     HandDown,
-    /// Of [`ResponseDecision`].
+    /// The `drop` field of [`ResponseDecision`]: drops the clean line.
     Drop,
-    /// Of [`ResponseDecision`].
+    /// The `flags` field of [`ResponseDecision`]: flags added to the response.
     ResponseFlags,
 }
 
 pub(super) const FIELDS: usize = 7;
 
-/// What becomes of a miss.
+/// Decision on a miss: allocation, extra words and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissDecision {
-    /// The line gets a place here.
+    /// True if the line is allocated in this cache.
     pub insert: bool,
-    /// Words to fetch beyond the sectors asked for; whole sectors are fetched.
+    /// Words to fetch beyond the requested sectors; whole sectors are fetched.
     pub fetch: u32,
-    /// Flags added to the fetch.
+    /// Flags added to the fetch request.
     pub flags: u16,
 }
 
@@ -42,10 +42,10 @@ impl Default for MissDecision {
     }
 }
 
-/// What becomes of a line that came.
+/// Decision on a line that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillDecision {
-    /// It gets, or keeps, its place. A line that has words newer than below keeps it anyhow.
+    /// True if the line gets, or keeps, its place. A line with dirty words is kept regardless.
     pub keep: bool,
 }
 
@@ -55,21 +55,21 @@ impl Default for FillDecision {
     }
 }
 
-/// What becomes of a clean victim.
+/// Decision on a clean victim that leaves the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EvictDecision {
-    /// It is sent down as a copy-back flagged [`flags::CLEAN`](crate::memory::flags::CLEAN). The
-    /// level below must be a cache.
+    /// Sends the victim down as a copy-back flagged [`flags::CLEAN`](crate::memory::flags::CLEAN).
+    /// The next level must be a cache.
     pub hand_down: bool,
-    /// Further flags of that copy-back.
+    /// Additional flags for the copy-back of the clean victim.
     pub flags: u16,
 }
 
-/// What goes with the answer of a hit.
+/// Decision on the response to a hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseDecision {
-    /// A line that is clean leaves.
+    /// Drops the line after the response if it is clean.
     pub drop: bool,
-    /// Flags added to the response.
+    /// Flags added to the response of the hit.
     pub flags: u16,
 }

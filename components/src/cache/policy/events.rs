@@ -1,97 +1,97 @@
-//! What policies are told.
+//! Events delivered to cache policies and prefetchers.
 
 use crate::cache::tag_array::{LineState, Slot};
 use crate::memory::{MemRequest, Source};
 
-/// A request that is looked up.
+/// Result of the tag look-up of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct LookUp<'a> {
-    /// The request, as received.
+    /// Request as received from the upper level.
     pub request: &'a MemRequest,
-    /// Line of this cache.
+    /// Address of the line in this cache.
     pub line: u64,
-    /// Words of that line.
+    /// Mask of the requested words in that line.
     pub words: u32,
-    /// Where the line is, if it is present.
+    /// Slot of the line, if it is present.
     pub slot: Option<Slot>,
-    /// Set of the line.
+    /// Set index of the line in this cache.
     pub set: u32,
-    /// Number of the set among those of all slices: slice × sets + set.
+    /// Set number across all slices: slice × sets + set.
     pub global_set: u64,
 }
 
-/// A line, or a part of it, that came from below.
+/// A line, or a part of it, that arrived from the next level.
 #[derive(Clone, Copy, Debug)]
 pub struct Fill {
-    /// Line of this cache.
+    /// Address of the line in this cache.
     pub line: u64,
-    /// Words that came.
+    /// Mask of the words that arrived.
     pub words: u32,
-    /// Whether nothing of the line was present before.
+    /// True if no part of the line was present before.
     pub first: bool,
-    /// Whether a prefetcher asked for it, and no request has since.
+    /// True if a prefetcher requested the line and no demand request has joined.
     pub prefetched: bool,
-    /// Who caused the fetch: the owner of the line.
+    /// Source that caused the fetch: the owner of the line.
     pub source: Source,
-    /// Flags of the response.
+    /// Flags carried by the fill response.
     pub flags: u16,
-    /// Its place, reserved or to be taken; none if it has none.
+    /// Slot of the line, reserved or about to be taken; `None` if it gets none.
     pub slot: Option<Slot>,
-    /// The line that leaves that place for it, if it is full and was not reserved.
+    /// Line evicted from that slot to make room, if the slot was occupied and not reserved.
     pub victim: Option<u64>,
-    /// Set of the line.
+    /// Set index of the line in this cache.
     pub set: u32,
-    /// Number of the set among those of all slices.
+    /// Set number across the sets of all slices.
     pub global_set: u64,
 }
 
-/// Why a line leaves.
+/// Reason for which a line leaves its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Another line takes its place.
+    /// Replaced by another line that takes its slot.
     Replaced,
-    /// A request for it was handed down.
+    /// Dropped because a request for it was forwarded to the next level.
     Passed,
-    /// It answered a read and a policy dropped it.
+    /// Dropped by a policy after answering a read.
     Dropped,
-    /// An invalidation, or its way went out of use.
+    /// Dropped by an invalidation, or because its way was disabled.
     Invalidated,
 }
 
-/// A line that leaves its place.
+/// Eviction of a line from its slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Eviction {
-    /// The line.
+    /// Address of the line that leaves.
     pub line: u64,
-    /// Its place.
+    /// Slot that the line leaves empty.
     pub slot: Slot,
-    /// What was in it.
+    /// State of the line when it was evicted.
     pub state: LineState,
-    /// Why it leaves.
+    /// Reason for which the line leaves.
     pub cause: Cause,
-    /// Who brought it in; see [`Source`].
+    /// Source that fetched the line; see [`Source`].
     pub owner: Source,
-    /// Set of the line.
+    /// Set index of the line in this cache.
     pub set: u32,
-    /// Number of the set among those of all slices.
+    /// Set number across the sets of all slices.
     pub global_set: u64,
 }
 
-/// A line that comes back from the victim cache.
+/// Return of a line from the victim cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Swap {
-    /// The line.
+    /// Address of the line that returns.
     pub line: u64,
-    /// Its new place.
+    /// New slot of the line in the cache.
     pub slot: Slot,
-    /// What is in it.
+    /// State of the line when it returns.
     pub state: LineState,
-    /// Who brought it in, when it came from below.
+    /// Source that originally fetched the line from the next level.
     pub owner: Source,
-    /// The line that left that place for it, if any; it was told as an [`Eviction`].
+    /// Line displaced from that slot, if any; it was already reported as an [`Eviction`].
     pub displaced: Option<u64>,
-    /// Set of the line.
+    /// Set index of the line in this cache.
     pub set: u32,
-    /// Number of the set among those of all slices.
+    /// Set number across the sets of all slices.
     pub global_set: u64,
 }

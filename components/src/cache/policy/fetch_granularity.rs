@@ -1,5 +1,5 @@
 //! Fetch granularity of a sectored cache: a miss fetches every sector of the aligned group that it
-//! touches (as the adjustable second-level fetch granularity of 32, 64 or 128 bytes).
+//! touches. It models the adjustable second-level fetch granularity of 32, 64 or 128 bytes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,15 @@ use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 use crate::memory::{check_line_bytes, full_line};
 
-/// Specification of [`FetchGranularity`].
+/// Specification of the [`FetchGranularity`] policy: the group size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchGranularitySpec {
-    /// Bytes of a group: a power of two from 4 to 128.
+    /// Bytes of an aligned group: a power of two from 4 to 128.
     pub bytes: u32,
 }
 
-/// Misses fetch aligned groups of sectors.
+/// Policy by which misses fetch aligned groups of sectors.
 pub struct FetchGranularity {
     bytes: u32,
 }
@@ -50,6 +50,6 @@ impl CachePolicy for FetchGranularity {
         }
     }
 
-    /// There is none.
+    /// Saves nothing: the policy has no state.
     fn state(&mut self, _state: &mut State<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! Cache policies: bypass, inclusion, granularity. The role, and the policies that come with the
+//! Cache policies (bypass, inclusion, granularity): the role, and the policies that come with the
 //! cache.
 //!
 //! ```text
@@ -12,16 +12,17 @@
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
 //! ```
 //!
-//! A new policy is a file with a specification, an `impl CachePolicy` and an `impl PolicyKind`, and a
-//! line in its crate's registration; `static_bypass.rs` is the smallest.
+//! A new policy needs a file with a specification, an `impl CachePolicy` and an `impl PolicyKind`.
+//! It also needs a line in its crate's registration; `static_bypass.rs` is the smallest example.
 //!
-//! A cache asks its chain of policies before it acts and tells all of them what it did. Questions
-//! (`decide_…`) change nothing, because a blocked request asks again; events (`on_…`) train. Every
-//! field of a decision has at most one owner in a chain: what a policy writes into a field of another
-//! is ignored, and two owners of one field are refused when the cache is built.
+//! A cache consults its chain of policies before it acts and notifies all of them afterwards.
+//! Decisions (`decide_…`) must not change state, because a blocked request asks again; events
+//! (`on_…`) train the policy. Every field of a decision has at most one owner in a chain. Values
+//! that a policy writes into fields of other owners are ignored. Two owners of one field are
+//! rejected when the cache is built.
 //!
-//! Questions are asked of the policies as they are: a policy changes only by what it is told, so that
-//! a cache that sleeps until something happens behaves as one that is awake.
+//! Decisions depend only on the current policy state. A policy changes only on events, so that a
+//! sleeping cache behaves like one that is awake.
 //!
 //! | field | question | default |
 //! |---|---|---|
@@ -58,7 +59,7 @@ pub use self::reuse_bypass::{ReuseBypass, ReuseBypassSpec};
 pub use self::role::{CachePolicies, CacheSite};
 pub use self::static_bypass::{StaticBypass, StaticBypassSpec};
 
-/// Adds the policies of this folder.
+/// Registers the policies of this folder.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<StaticBypass>();
     registry.register_policy::<ReuseBypass>();

@@ -1,4 +1,4 @@
-//! When a policy is told something, and what it may ask for then.
+//! Context of a policy event: its cycle, and the actions that a policy may request.
 
 use std::collections::VecDeque;
 
@@ -7,37 +7,37 @@ use warpweave_framework::{Cycle, Message};
 
 use crate::memory::CacheEvent;
 
-/// Events that wait for the wire at `locality`. Source: own choice; the wire takes one per cycle and
-/// a miss rarely causes more.
+/// Capacity of the queue of events for the wire at `locality`. Source: own choice; the wire takes
+/// one per cycle and a miss rarely causes more.
 pub const EVENTS_MAX: usize = 16;
 
-/// Policies of a chain, the first ones, that may publish.
+/// Number of leading policies in a chain that may publish values.
 pub const PUBLISHERS_MAX: usize = 4;
 
-/// What the policies of one cache publish, by their numbers in the chain.
+/// Values published by the policies of one cache, indexed by their position in the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishedValues(pub(in crate::cache) [i64; PUBLISHERS_MAX]);
 
 impl Message for PublishedValues {}
 
-/// The cycle in which a policy is told something, and what it may ask for.
+/// Context of an event: the cycle, and the actions that a policy may request.
 pub struct Moment<'a> {
     cycle: Cycle,
-    /// Number of the policy in its chain.
+    /// Index of the policy in its chain.
     policy: usize,
     outbox: &'a mut Outbox,
 }
 
 impl Moment<'_> {
-    /// The cycle.
+    /// Returns the cycle in which the event happens.
     #[inline]
     pub fn cycle(&self) -> Cycle {
         self.cycle
     }
 
-    /// Tells the compute unit something, over the wire at the cache's port `locality`. Events leave
-    /// from this cycle on, in order. When [`EVENTS_MAX`] wait, the event is dropped and counted
-    /// (`events_dropped`); without a wire it is lost.
+    /// Sends an event to the compute unit over the wire at the cache's port `locality`. Events
+    /// leave from this cycle on, in order. If [`EVENTS_MAX`] are queued, the event is dropped and
+    /// counted (`events_dropped`); without a wire it is lost.
     pub fn tell(&mut self, event: CacheEvent) {
         let Outbox {
             events,
@@ -53,18 +53,18 @@ impl Moment<'_> {
         }
     }
 
-    /// Asks for a line to be sent down while it stays: its dirty words, which are clean then, or, if
-    /// none is dirty, its words as a copy-back flagged
-    /// [`CLEAN`](crate::memory::flags::CLEAN) with `flags`. It leaves at the end of this cycle if it is
-    /// present and not being filled, and if the copy-back buffer (or else the miss queue) has room;
-    /// if not, nothing is done and it is counted (`policy_copy_backs_dropped`).
+    /// Requests that a line be sent to the next level while it stays here. Its dirty words are sent
+    /// and become clean. If none is dirty, its words go as a copy-back flagged
+    /// [`CLEAN`](crate::memory::flags::CLEAN) with `flags`. It leaves at the end of this cycle if
+    /// it is present and not being filled. The copy-back buffer (or else the miss queue) must have
+    /// room. Otherwise nothing is done, and `policy_copy_backs_dropped` counts it.
     pub fn copy_back(&mut self, line: u64, flags: u16) {
         self.outbox.copy_backs.push((line, flags));
     }
 
-    /// Publishes a number in place of the policy's last one: the readers at the cache's port
-    /// `published` see it after the latency of their wires, at the end of the cycle. A cache that is
-    /// wired to no other hears itself, at the end of this cycle. Policies after the first
+    /// Publishes a number that replaces the policy's previous one. Readers at the cache's port
+    /// `published` see it at the end of the cycle, after the latency of their wires. A cache wired
+    /// to no other receives its own values at the end of this cycle. Policies after the first
     /// [`PUBLISHERS_MAX`] of a chain publish nothing.
     pub fn publish(&mut self, value: i64) {
         if let Some(own) = self.outbox.published.0.get_mut(self.policy) {
@@ -73,22 +73,22 @@ impl Moment<'_> {
     }
 }
 
-/// What policies asked for that is not done yet. [`Outbox::moment`] is for trying a policy without a
-/// cache.
+/// Actions requested by policies that are still pending. [`Outbox::moment`] allows testing a policy
+/// without a cache.
 #[derive(Default)]
 pub struct Outbox {
     pub(in crate::cache) events: VecDeque<CacheEvent>,
-    /// Whether `locality` is connected.
+    /// True if the port `locality` is connected.
     pub(in crate::cache) is_wired: bool,
     pub(in crate::cache) events_dropped: u64,
-    /// Lines to send down at the end of the cycle, with further flags.
+    /// Lines to send downstream at the end of the cycle, with additional flags.
     pub(in crate::cache) copy_backs: Vec<(u64, u16)>,
     pub(in crate::cache) copy_backs_dropped: u64,
     pub(in crate::cache) published: PublishedValues,
 }
 
 impl Outbox {
-    /// One that takes events.
+    /// Creates an empty outbox that accepts events.
     pub fn new() -> Self {
         Self {
             is_wired: true,
@@ -96,7 +96,7 @@ impl Outbox {
         }
     }
 
-    /// A moment of the first policy of a chain.
+    /// Creates the context of an event for the first policy of a chain.
     pub fn moment(&mut self, cycle: Cycle) -> Moment<'_> {
         self.moment_of(0, cycle)
     }
@@ -110,7 +110,7 @@ impl Outbox {
         }
     }
 
-    /// Takes what was told, oldest first.
+    /// Removes and returns the queued events, oldest first.
     pub fn take_events(&mut self) -> Vec<CacheEvent> {
         self.events.drain(..).collect()
     }

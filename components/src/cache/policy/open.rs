@@ -1,4 +1,4 @@
-//! The trait of a cache policy.
+//! Trait of a cache policy: decisions and events.
 
 use warpweave_framework::{State, Statistics};
 
@@ -8,73 +8,76 @@ use super::{
 };
 use crate::memory::MemRequest;
 
-/// A policy in a chain; see [`policy`](super).
+/// Policy in a cache's chain; see [`policy`](super).
 pub trait CachePolicy: Send {
-    /// The fields that it decides; none for one that only watches.
+    /// Returns the decision fields that the policy owns; empty for one that only observes.
     fn owns(&self) -> &'static [Field] {
         &[]
     }
 
-    /// What becomes of this miss.
+    /// Decides on allocation, extra words and flags of a miss.
     fn decide_miss(&self, _miss: &LookUp<'_>, _decision: &mut MissDecision) {}
 
-    /// What becomes of a line that came.
+    /// Decides whether a line that has arrived is kept.
     fn decide_fill(&self, _fill: &Fill, _decision: &mut FillDecision) {}
 
-    /// What becomes of a clean victim.
+    /// Decides whether a clean victim is sent to the next level.
     fn decide_evict(&self, _eviction: &Eviction, _decision: &mut EvictDecision) {}
 
-    /// What goes with the answer of a hit.
+    /// Decides on flags of a hit response, and whether the line is dropped.
     fn decide_response(&self, _hit: &LookUp<'_>, _decision: &mut ResponseDecision) {}
 
-    /// A request was accepted and looked up; `hit` if its words are present. Requests of
-    /// [`on_pass`](Self::on_pass) and [`on_ignored`](Self::on_ignored) are not among them.
+    /// Called when a request was accepted and looked up; `hit` if its words are present. Excludes
+    /// requests reported to [`on_pass`](Self::on_pass) and [`on_ignored`](Self::on_ignored).
     fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _moment: &mut Moment<'_>) {}
 
-    /// A line is fetched, or missing words of one that is present.
+    /// Called when a line, or the missing words of a present line, are fetched.
     fn on_miss(&mut self, _miss: &LookUp<'_>, _decision: MissDecision, _moment: &mut Moment<'_>) {}
 
-    /// A request was accepted that is handed down: a store of a write-evict cache, a forwarded atomic,
-    /// a request that bypasses this level. The slot is that of the copy it drops.
+    /// Called when a forwarded request was accepted: a store of a write-evict cache, a forwarded
+    /// atomic, or a request that bypasses this level. The slot is that of the copy it drops.
     fn on_pass(&mut self, _pass: &LookUp<'_>, _moment: &mut Moment<'_>) {}
 
-    /// A clean copy-back was accepted whose data are here or on their way, and nothing was done.
+    /// Called when a clean copy-back was ignored because its data are present or in flight.
     fn on_ignored(&mut self, _copy_back: &LookUp<'_>, _moment: &mut Moment<'_>) {}
 
-    /// A store or copy-back from above made a new line without a fetch; `slot` is its place. Told
-    /// after `on_access`.
+    /// Called after `on_access` when a store or copy-back from the upper level allocated a line
+    /// without a fetch. `slot` is the line's place.
     fn on_new_line(&mut self, _store: &LookUp<'_>, _moment: &mut Moment<'_>) {}
 
-    /// A line, or a part of it, came and is in `slot` of the event, or nowhere.
+    /// Called when a line, or a part of it, arrived. The event's `slot` is its place, if it has
+    /// one.
     fn on_fill(&mut self, _fill: &Fill, _moment: &mut Moment<'_>) {}
 
-    /// A line leaves its place, for the victim cache if there is one and the cause is
-    /// [`Replaced`](super::Cause::Replaced).
+    /// Called when a line leaves its slot. It moves to the victim cache if there is one and the
+    /// cause is [`Replaced`](super::Cause::Replaced).
     fn on_evict(&mut self, _eviction: &Eviction, _moment: &mut Moment<'_>) {}
 
-    /// A line came back from the victim cache, after `on_evict` of the line it displaced.
+    /// Called when a line returned from the victim cache, after `on_evict` of the line it
+    /// displaced.
     fn on_swap(&mut self, _swap: &Swap, _moment: &mut Moment<'_>) {}
 
-    /// A request is answered from its line, without or after a fetch.
+    /// Called when a request is answered from its line, with or without a preceding fetch.
     fn on_response(&mut self, _request: &MemRequest, _moment: &mut Moment<'_>) {}
 
-    /// Accepted requests between two calls of [`CachePolicy::on_period`]; none for no calls.
+    /// Returns the number of accepted requests between calls of [`CachePolicy::on_period`]; `None`
+    /// for no calls.
     fn period(&self) -> Option<u64> {
         None
     }
 
-    /// Another period is over.
+    /// Called at the end of every period.
     fn on_period(&mut self, _moment: &mut Moment<'_>) {}
 
-    /// What the caches around [publish](Moment::publish) adds up to `sum` from now on.
+    /// Called when the values [published](Moment::publish) by the peer caches add up to a new
+    /// `sum`.
     fn on_published(&mut self, _sum: i64) {}
 
-    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
-    /// names nothing.
+    /// Registers all state for checkpoints. A policy without state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted.
+    /// Reports the policy's own statistics, if it has any.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }

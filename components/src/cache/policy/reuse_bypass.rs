@@ -1,9 +1,9 @@
-//! Bypass by observed reuse, per load instruction.
+//! Bypass based on observed reuse, per load instruction.
 //!
-//! A counter per hashed instruction rises when a line that the instruction fetched is used again and
-//! falls when such a line is replaced without having been used. While it is below the threshold, the
-//! instruction's lines are not kept, except one of `sample`, so that reuse can show again. Every
-//! period moves all counters one step back towards the start.
+//! Each hashed instruction has a counter. It rises when a line fetched by the instruction is
+//! reused, and falls when such a line is evicted without reuse. While it is below the threshold,
+//! the instruction's lines are not kept, except one of `sample` so that reuse can be observed
+//! again. Every period moves all counters one step back towards the start value.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,26 +13,25 @@ use super::{
     CachePolicies, CachePolicy, Cause, Eviction, Field, Fill, LookUp, MissDecision, Moment,
 };
 
-/// Specification of [`ReuseBypass`].
+/// Specification of the [`ReuseBypass`] policy and its counters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReuseBypassSpec {
-    /// Counters; a power of two.
+    /// Number of counters in the table; a power of two.
     pub entries: u32,
-    /// Largest value of a counter; they start in the middle.
+    /// Largest value of a counter; counters start at half of it.
     pub counter_max: u32,
-    /// Lines of instructions whose counter is below are not kept.
+    /// Lines of instructions whose counter is below this value are not kept.
     pub threshold: u32,
-    /// One of so many lines is kept all the same.
+    /// One in this many bypassed lines is kept anyway.
     pub sample: u32,
     /// Accepted requests between two steps of all counters towards the middle.
     pub period_requests: u64,
 }
 
-/// Most counters.
 const ENTRIES_MAX: u32 = 1 << 20;
 
-/// Lines of instructions without reuse are not kept.
+/// Policy that does not keep lines of instructions without observed reuse.
 pub struct ReuseBypass {
     settings: ReuseBypassSpec,
     learned: Learned,
@@ -74,7 +73,7 @@ impl PolicyKind for ReuseBypass {
 #[derive(Serialize, Deserialize)]
 struct Learned {
     counters: Vec<u32>,
-    /// Per place: counter of the instruction that fetched the line, while it has not been used.
+    /// For each place: counter of the instruction that fetched the line, until the line is reused.
     lines: Vec<Option<u32>>,
     misses: u64,
     bypassed: u64,

@@ -1,4 +1,4 @@
-//! The place in a cache that cache policies fill.
+//! Policy slot of a cache that cache policies fill.
 
 use warpweave_framework::PolicyRole;
 
@@ -6,7 +6,7 @@ use super::CachePolicy;
 use crate::interleave::Interleave;
 use crate::memory::Level;
 
-/// The policies of a cache, a chain of any length.
+/// Role of the cache policies, a chain of any length.
 pub struct CachePolicies;
 
 impl PolicyRole for CachePolicies {
@@ -17,35 +17,35 @@ impl PolicyRole for CachePolicies {
     type Site = CacheSite;
 }
 
-/// What a cache tells a policy or prefetcher of itself.
+/// Properties of a cache that its policies and prefetchers can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSite {
-    /// Level of the hierarchy.
+    /// Level of the cache in the memory hierarchy.
     pub level: Level,
-    /// Places for lines; every [`Slot`](crate::cache::Slot) has an index below.
+    /// Number of line places; the index of every [`Slot`](crate::cache::Slot) is smaller.
     pub lines: u32,
-    /// Sets, those of all parts together; every set number is below.
+    /// Number of sets in all parts together; every set number is smaller.
     pub sets: u32,
-    /// Lines per set.
+    /// Lines per set (associativity of the cache).
     pub ways: u32,
-    /// Parts with lines of their own.
+    /// Number of parts with lines of their own.
     pub partitions: u32,
     /// Bytes per line: a power of two from 4 to 128.
     pub line_bytes: u32,
-    /// How addresses are dealt to slices, if the cache is one of several.
+    /// Interleaving of addresses over slices, if the cache is one of several.
     pub interleave: Option<Interleave>,
 }
 
 impl CacheSite {
-    /// Number of a set among those of all slices: slice × sets + set.
+    /// Returns the set number across all slices: slice × sets + set.
     #[inline]
     pub fn global_set(&self, line: u64, set: u32) -> u64 {
         let slice = self.interleave.map_or(0, |i| i.slice(line));
         u64::from(slice) * u64::from(self.sets) + u64::from(set)
     }
 
-    /// The line `distance` lines after this one in the cache's own addresses: those of its slice and
-    /// its part. None beyond the end of the address space.
+    /// Returns the line `distance` lines after this one in the cache's own address space: that of
+    /// its slice and part. Returns `None` beyond the end of the address space.
     pub fn line_after(&self, line: u64, distance: u64) -> Option<u64> {
         let bytes = distance.checked_mul(u64::from(self.line_bytes))?;
         match self.interleave {
@@ -60,7 +60,7 @@ impl CacheSite {
         }
     }
 
-    /// Whether both lines belong to this cache, if one does.
+    /// True if both lines belong to the same slice, and so both to this cache if one does.
     pub(in crate::cache) fn is_with(&self, line: u64, other: u64) -> bool {
         self.interleave
             .is_none_or(|i| i.slice(line) == i.slice(other))

@@ -1,10 +1,11 @@
-//! Set duelling: two ways of acting compete in a few sets each, and the others follow the winner.
+//! Set duelling: two alternatives compete in a few sets each, and the other sets follow the winner.
 //!
-//! A building block for policies. A miss in a set of the first team counts up, one in a set of the
-//! second team down; while the count is at or above its start, the followers act as the second team.
-//! The slices of a cache share one count: each publishes how often it counted, up less down, and every
-//! slice adds the changes of the sum to a saturating counter of its own when it hears of them. Where all
-//! slices hear all, themselves included, with the same latency, their counters are always equal.
+//! Building block for policies. A miss in a set of the first team increments the counter, one in a
+//! set of the second team decrements it. While the counter is at or above its start value, the
+//! followers act as the second team. The slices of a cache share one counter. Each publishes its
+//! increments minus its decrements, and every slice adds changes of the sum to its own saturating
+//! counter. If all slices receive all values (their own included) with the same latency, their
+//! counters are always equal.
 //!
 //! Source: Qureshi et al., "Adaptive Insertion Policies", ISCA 2007; the teams and the counter of
 //! [`DuelSpec::default`] are those of the graph thesis, INC-M3.
@@ -15,17 +16,18 @@ use warpweave_framework::SpecError;
 
 use super::Moment;
 
-/// Numbers of a duel.
+/// Parameters of a set duel: team sets and counter range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DuelSpec {
-    /// One set of so many is in each team. Source: 48, 16 of 768 sets in the graph thesis.
+    /// One set in this many belongs to each team. Source: 48, 16 of 768 sets in the graph thesis.
     pub period: u32,
-    /// Set of a period that is in the first team. Source: own choice.
+    /// Index within a period of the set in the first team. Source: own choice.
     pub first: u32,
-    /// Set of a period that is in the second team. Source: own choice.
+    /// Index within a period of the set in the second team. Source: own choice.
     pub second: u32,
-    /// Largest count; it starts at the middle, rounded up. Source: 2047 (11 bits) in the graph thesis.
+    /// Largest value of the counter; it starts at the middle, rounded up. Source: 2047 (11 bits) in
+    /// the graph thesis.
     pub max: u32,
 }
 
@@ -40,33 +42,33 @@ impl Default for DuelSpec {
     }
 }
 
-/// Which way a set acts.
+/// Team of a set, which selects the alternative it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
-    /// Always the first way.
+    /// Leader sets that always use the first alternative.
     First,
-    /// Always the second way.
+    /// Leader sets that always use the second alternative.
     Second,
-    /// The way that misses less.
+    /// Follower sets, which use the alternative that misses less.
     Followers,
 }
 
-/// See the module.
+/// Set duel shared by the slices of a cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SetDuel {
     spec: DuelSpec,
     count: u32,
-    /// What this cache published: misses of the first team less those of the second.
+    /// Value published by this cache: misses of the first team minus those of the second.
     own: i64,
-    /// Sum that the count knows.
+    /// Latest sum already included in the counter.
     heard: i64,
 }
 
 impl SetDuel {
-    /// A duel that is even; `field` is the name of the numbers within the specification.
+    /// Creates an undecided duel; `field` is the name of the parameters within the specification.
     ///
     /// # Errors
-    /// Teams that are one or lie outside the period, and a count that cannot move.
+    /// Fails if the teams coincide or are outside the period, or if the counter has no range.
     pub fn new(spec: DuelSpec, field: &str) -> Result<Self, SpecError> {
         let name = |part: &str| format!("{field}.{part}");
         SpecError::in_range(&name("period"), spec.period, 2..)?;
@@ -87,7 +89,7 @@ impl SetDuel {
         })
     }
 
-    /// The team of a set, by its number among those of all slices.
+    /// Returns the team of a set, by its set number across all slices.
     pub fn team(&self, global_set: u64) -> Team {
         let place = global_set % u64::from(self.spec.period);
         if place == u64::from(self.spec.first) {
@@ -99,7 +101,7 @@ impl SetDuel {
         }
     }
 
-    /// Whether a set acts the second way now.
+    /// True if a set currently uses the second alternative.
     pub fn acts_second(&self, global_set: u64) -> bool {
         match self.team(global_set) {
             Team::First => false,
@@ -108,12 +110,12 @@ impl SetDuel {
         }
     }
 
-    /// The count, 0 to [`DuelSpec::max`].
+    /// Returns the counter value, 0 to [`DuelSpec::max`].
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// A set missed; to be called when a policy is told of it.
+    /// Records a miss in a set; called from the policy's miss event.
     pub fn missed(&mut self, global_set: u64, moment: &mut Moment<'_>) {
         self.own += match self.team(global_set) {
             Team::First => 1,
@@ -123,7 +125,7 @@ impl SetDuel {
         moment.publish(self.own);
     }
 
-    /// What all slices published adds up to `sum`; to be called by
+    /// Takes the new `sum` of the values published by all slices. Called from
     /// [`CachePolicy::on_published`](super::CachePolicy::on_published).
     pub fn hear(&mut self, sum: i64) {
         let change = sum.wrapping_sub(self.heard);

@@ -1,4 +1,4 @@
-//! Bypass by annotation: the program says which of its loads have no reuse.
+//! Bypass by annotation: the program states which of its loads have no reuse.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, Sta
 
 use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 
-/// Specification of [`StaticBypass`].
+/// Specification of the [`StaticBypass`] policy: the annotated loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticBypassSpec {
-    /// Indices of instructions in their kernel's code.
+    /// Instruction indices in the code of their kernel.
     pub pcs: Vec<u32>,
 }
 
-/// Lines missed by the instructions listed are not kept.
+/// Policy that does not keep lines missed by the listed instructions.
 pub struct StaticBypass {
-    /// Sorted.
+    /// Instruction indices, sorted for binary search.
     pcs: Vec<u32>,
 }
 
@@ -48,6 +48,6 @@ impl CachePolicy for StaticBypass {
         decision.insert = self.pcs.binary_search(&miss.request.source.pc).is_err();
     }
 
-    /// There is none.
+    /// Saves nothing: the policy has no state.
     fn state(&mut self, _state: &mut State<'_>) {}
 }

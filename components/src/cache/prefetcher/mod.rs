@@ -1,4 +1,4 @@
-//! Prefetchers: what a cache fetches ahead of need. The role, and the prefetchers that come with the
+//! Prefetchers, which fetch lines ahead of need: the role, and the prefetchers that come with the
 //! cache.
 //!
 //! ```text
@@ -6,16 +6,17 @@
 //!              ◄── accesses, misses, fills, evictions
 //! ```
 //!
-//! A prefetcher is told what the policies of the cache are told, and says which lines it wants. The
-//! cache fetches them, one at most per cycle and after the requests of the cycle, within the budget of
-//! [`PrefetchSpec`]. A line that is present, under way or wanted already is not fetched, nor is one
-//! that belongs to another slice. Whole lines are fetched, by requests of kind
-//! [`Prefetch`](crate::memory::RequestKind::Prefetch) whose source is that of the request, fill or
-//! eviction that the prefetcher was told of. A line beyond the memory that the program has is fetched
-//! like any other: it has an address and costs time, and a timing model holds no data.
+//! A prefetcher receives the same events as the cache's policies and requests lines. The cache
+//! fetches at most one of them per cycle, after the cycle's demand requests and within the budget
+//! of [`PrefetchSpec`]. A line is skipped if it is present, in flight, already queued, or part of
+//! another slice. Whole lines are fetched by requests of kind
+//! [`Prefetch`](crate::memory::RequestKind::Prefetch). Their source is that of the request, fill or
+//! eviction that triggered the prefetcher. A line beyond the program's memory is fetched like any
+//! other: it has an address and costs time, and a timing model holds no data.
 //!
-//! A new prefetcher is a file with a specification, an `impl Prefetcher` and an `impl PolicyKind`, and
-//! a line in its crate's registration; `next_line.rs` is one.
+//! A new prefetcher needs a file with a specification, an `impl Prefetcher` and an
+//! `impl PolicyKind`. It also needs a line in its crate's registration; `next_line.rs` is an
+//! example.
 
 mod next_line;
 mod queue;
@@ -31,7 +32,7 @@ pub(super) use self::queue::Prefetches;
 pub use self::queue::Wanted;
 use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
 
-/// The prefetchers of a cache, any number.
+/// Role of a cache's prefetchers, any number.
 pub struct Prefetching;
 
 impl PolicyRole for Prefetching {
@@ -41,43 +42,42 @@ impl PolicyRole for Prefetching {
     type Site = CacheSite;
 }
 
-/// A prefetcher; see the module.
+/// Prefetcher of a cache; reacts to events by requesting lines.
 pub trait Prefetcher: Send {
-    /// A request was accepted and looked up; `hit` if its words are present. Requests that are handed
-    /// down are not among them.
+    /// Called when a request was accepted and looked up; `hit` if its words are present. Forwarded
+    /// requests are excluded.
     fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _wanted: &mut Wanted<'_>) {}
 
-    /// A line is fetched for a request, or missing words of one that is present.
+    /// Called when a line, or the missing words of a present line, are fetched for a request.
     fn on_miss(&mut self, _miss: &LookUp<'_>, _decision: MissDecision, _wanted: &mut Wanted<'_>) {}
 
-    /// A line, or a part of it, came, prefetched or not. One that wants another line for each that it
-    /// prefetched never stops.
+    /// Called when a line, or a part of it, arrived, prefetched or not. A prefetcher that requests
+    /// a new line for each one it prefetched never stops.
     fn on_fill(&mut self, _fill: &Fill, _wanted: &mut Wanted<'_>) {}
 
-    /// A line leaves its place.
+    /// Called when a line leaves its slot.
     fn on_evict(&mut self, _eviction: &Eviction, _wanted: &mut Wanted<'_>) {}
 
-    /// Names the state for checkpoints: all that it was told and remembers. A prefetcher without state
-    /// names nothing.
+    /// Registers all state for checkpoints. A prefetcher without state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the prefetcher does not name its state");
     }
 
-    /// Reports what the prefetcher counted.
+    /// Reports the prefetcher's own statistics, if it has any.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// What the prefetchers of a cache may use together.
+/// Resource budget shared by the prefetchers of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrefetchSpec {
-    /// Lines that wait to be fetched; what is wanted while so many wait is dropped. Source: own
-    /// choice.
+    /// Capacity of the queue of lines to prefetch; further lines are dropped while it is full.
+    /// Source: own choice.
     pub queue_entries: u32,
-    /// Prefetches under way at a time. Source: own choice.
+    /// Maximum number of outstanding prefetches. Source: own choice.
     pub outstanding_max: u32,
-    /// MSHRs that prefetches leave to requests: none is issued that would leave fewer free. A cache
-    /// with no more MSHRs than that prefetches nothing. Source: own choice.
+    /// MSHRs reserved for demand requests: no prefetch is issued that would leave fewer free. A
+    /// cache with no more MSHRs than that prefetches nothing. Source: own choice.
     pub mshrs_left: u32,
     /// Prefetches issued per cycle. Source: own choice.
     pub per_cycle: u32,
@@ -94,7 +94,7 @@ impl Default for PrefetchSpec {
     }
 }
 
-/// Adds the prefetchers of this folder.
+/// Registers the prefetchers of this folder.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<NextLine>();
 }

@@ -1,4 +1,4 @@
-//! The lines that follow one that misses.
+//! Next-line prefetcher: fetches the lines that follow one that misses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, Sta
 use super::{Prefetcher, Prefetching, Wanted};
 use crate::cache::policy::{CacheSite, LookUp, MissDecision};
 
-/// Specification of [`NextLine`].
+/// Specification of the [`NextLine`] prefetcher: the prefetch degree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NextLineSpec {
-    /// Lines fetched after each that misses, 0 to 64. Source: 1, Smith, "Sequential program
-    /// prefetching in memory hierarchies", Computer 1978.
+    /// Lines prefetched after each miss, 0 to 64. Source: 1, Smith, "Sequential program prefetching
+    /// in memory hierarchies", Computer 1978.
     #[serde(default = "one")]
     pub degree: u32,
 }
@@ -27,7 +27,8 @@ impl Default for NextLineSpec {
     }
 }
 
-/// The lines that follow one that misses, in the order of addresses; in a slice, those of the slice.
+/// Prefetches the lines that follow one that misses, in address order; in a slice, only lines of
+/// the slice.
 pub struct NextLine {
     degree: u64,
     site: CacheSite,
@@ -64,6 +65,6 @@ impl Prefetcher for NextLine {
         }
     }
 
-    /// There is none.
+    /// Saves nothing: the prefetcher has no state.
     fn state(&mut self, _state: &mut State<'_>) {}
 }

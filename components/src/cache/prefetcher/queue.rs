@@ -1,4 +1,4 @@
-//! Lines that prefetchers want, and what became of those that were fetched.
+//! Prefetch queue, and tracking of whether prefetched lines were useful.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
 use crate::cache::tag_array::Slot;
 use crate::memory::Source;
 
-/// What a prefetcher may ask for when it is told something.
+/// Interface through which a prefetcher requests lines during an event.
 pub struct Wanted<'a> {
     cycle: Cycle,
     site: &'a CacheSite,
-    /// Line that the prefetcher was told of.
+    /// Line of the event that the prefetcher is handling.
     line: u64,
     source: Source,
     budget: &'a PrefetchSpec,
@@ -23,14 +23,14 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The cycle.
+    /// Returns the cycle in which the event happens.
     pub fn cycle(&self) -> Cycle {
         self.cycle
     }
 
-    /// Asks for the line that holds this address, of the part of the cache that the address names or,
-    /// if it names none, of the first. It is dropped and counted when too many wait, or when it
-    /// belongs to another slice than what the prefetcher was told of.
+    /// Requests the line that contains this address. The address selects the part of the cache;
+    /// without one, the first part is used. The request is dropped and counted if the queue is
+    /// full, or if the line belongs to another slice than the event's line.
     pub fn fetch(&mut self, line: u64) {
         let offset = u64::from(self.site.line_bytes - 1);
         let (address, part) = (line & !offset, line & offset);
@@ -53,10 +53,10 @@ impl Wanted<'_> {
     }
 }
 
-/// A line that is wanted, and on whose behalf.
+/// Requested line, with the source that triggered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::cache) struct Trigger {
-    /// The line, with its part.
+    /// Line address, including its cache part.
     pub(in crate::cache) line: u64,
     pub(in crate::cache) source: Source,
 }
@@ -83,14 +83,14 @@ struct Counts {
     dropped: u64,
 }
 
-/// The prefetchers of one cache and what they want.
+/// The prefetchers of one cache, with their queue and statistics.
 pub(in crate::cache) struct Prefetches {
     prefetchers: Vec<Box<dyn Prefetcher>>,
     budget: PrefetchSpec,
     queue: VecDeque<Trigger>,
-    /// Prefetches under way that no request has joined.
+    /// Outstanding prefetches that no demand request has joined.
     under_way: u32,
-    /// Per place: whether its line was prefetched and not used.
+    /// For each place: true if its line was prefetched and not used yet.
     unused: Vec<bool>,
     counts: Counts,
 }
@@ -117,13 +117,13 @@ impl Prefetches {
         self.prefetchers.is_empty()
     }
 
-    /// The line that is fetched next.
+    /// Returns the line at the head of the prefetch queue.
     #[inline]
     pub(in crate::cache) fn first(&self) -> Option<&Trigger> {
         self.queue.front()
     }
 
-    /// Whether the budget allows another prefetch when so many MSHRs are free.
+    /// True if the budget allows another prefetch with this many MSHRs free.
     pub(in crate::cache) fn may_issue(&self, mshrs_free: u32) -> bool {
         self.under_way < self.budget.outstanding_max && mshrs_free > self.budget.mshrs_left
     }
@@ -132,26 +132,27 @@ impl Prefetches {
         self.budget.per_cycle
     }
 
-    /// Takes the first line out of the queue to be fetched.
+    /// Removes and returns the first line of the queue to be fetched.
     pub(in crate::cache) fn issue(&mut self) -> Option<Trigger> {
         self.counts.issued += 1;
         self.under_way += 1;
         self.queue.pop_front()
     }
 
-    /// Drops the first line of the queue: it is here or under way.
+    /// Drops the first line of the queue, which is present or in flight.
     pub(in crate::cache) fn skip(&mut self) {
         self.counts.redundant += 1;
         self.queue.pop_front();
     }
 
-    /// A request joins a prefetch under way.
+    /// Records that a demand request joined an outstanding prefetch.
     pub(in crate::cache) fn is_late(&mut self) {
         self.counts.late += 1;
         self.under_way -= 1;
     }
 
-    /// A prefetch that no request joined is over; its line is in this place, if it has one.
+    /// Records that a prefetch completed before any request joined it; its line is in `slot`, if it
+    /// has one.
     pub(in crate::cache) fn is_over(&mut self, slot: Option<Slot>) {
         self.under_way -= 1;
         match slot {
@@ -160,12 +161,12 @@ impl Prefetches {
         }
     }
 
-    /// The line in this place is used.
+    /// Records a use of the line in this slot.
     pub(in crate::cache) fn is_used(&mut self, slot: Slot) {
         self.counts.useful += u64::from(std::mem::take(&mut self.unused[slot.index()]));
     }
 
-    /// The line in this place leaves it.
+    /// Records that the line in this slot was evicted.
     fn has_left(&mut self, slot: Slot) {
         self.counts.unused += u64::from(std::mem::take(&mut self.unused[slot.index()]));
     }

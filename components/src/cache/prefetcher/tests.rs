@@ -1,4 +1,4 @@
-//! Prefetchers on a test bench.
+//! Tests of prefetchers on a test bench.
 
 use proptest::prelude::*;
 use warpweave_framework::{
@@ -13,10 +13,10 @@ use crate::cache::{AllocatePolicy, Cache, CacheSpec};
 use crate::interleave::Interleave;
 use crate::memory::{MemRequest, MemResponse, RequestKind};
 
-/// Cycles that the memory takes.
+/// Latency of the test memory in cycles.
 const LATENCY: u32 = 30;
 
-/// What is left of a run.
+/// Results of a run on the test bench.
 struct Run {
     responses: Vec<(u64, MemResponse)>,
     below: Vec<(u64, MemRequest)>,
@@ -29,7 +29,7 @@ impl Run {
     }
 }
 
-/// Reads lines, each so many cycles after the one before.
+/// Reads the lines, each the given number of cycles after the previous one.
 fn reads(spec: CacheSpec, lines: &[(u64, u64)]) -> Run {
     let mut bench = TestBench::new();
     bench.add("cache", Cache::new(spec).unwrap());
@@ -152,7 +152,7 @@ fn a_slice_fetches_lines_of_its_own() {
     assert!(run.below.iter().all(|(_, r)| interleave.slice(r.line) == 4));
 }
 
-/// Wants eight lines far away whenever it is told of an access.
+/// Prefetcher that requests eight distant lines on every access.
 struct Greedy;
 
 const FAR: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! A replacement policy once it is built.
+//! Built replacement policy, either known to the cache or behind the open trait.
 
 use warpweave_framework::{Instrumented, PolicyContext, PolicyKind, State, Statistics};
 
@@ -7,28 +7,28 @@ use super::{
     ReplacementPolicy, Srrip,
 };
 
-/// A replacement policy once it is built.
+/// Built replacement policy: one of the known types or an open one.
 #[derive(State)]
 pub enum AnyReplacement {
-    /// See [`Lru`].
+    /// Least recently used; see [`Lru`] for details.
     Lru(Lru),
-    /// See [`Fifo`].
+    /// First in, first out; see [`Fifo`].
     Fifo(Fifo),
-    /// See [`PseudoLru`].
+    /// Tree-based pseudo-LRU; see [`PseudoLru`] for details.
     PseudoLru(PseudoLru),
-    /// See [`BitPlru`].
+    /// Pseudo-LRU with one bit per way; see [`BitPlru`].
     BitPlru(BitPlru),
-    /// See [`Random`].
+    /// Random choice of the victim; see [`Random`].
     Random(Random),
-    /// See [`Srrip`].
+    /// Static re-reference interval prediction; see [`Srrip`].
     Srrip(Srrip),
-    /// See [`Lfu`].
+    /// Least frequently used; see [`Lfu`] for details.
     Lfu(Lfu),
-    /// Any other.
+    /// Any other policy, called through the open trait.
     Open(OpenReplacement),
 }
 
-/// Does the same with the policy, whichever it is.
+/// Evaluates an expression on the policy, whatever its type.
 macro_rules! with {
     ($any:expr, $policy:ident => $what:expr) => {
         match $any {
@@ -45,7 +45,7 @@ macro_rules! with {
 }
 
 impl AnyReplacement {
-    /// The policy `P`, which the cache knows by the open trait alone.
+    /// Wraps policy `P`, which the cache accesses only through the open trait.
     pub fn open<P: PolicyKind<Role = Replacement>>(
         policy: impl ReplacementPolicy + 'static,
         context: &PolicyContext<'_, Replacement>,
@@ -54,36 +54,36 @@ impl AnyReplacement {
         Self::Open(OpenReplacement::new(P::NAME, Box::new(policy), ways))
     }
 
-    /// The line in this way was used.
+    /// Records a use of the line in this way.
     #[inline]
     pub(crate) fn used(&mut self, set: usize, way: usize) {
         with!(self, policy => policy.used(set, way));
     }
 
-    /// A line was put into this way, in place of what was there.
+    /// Records that a line was installed in this way, replacing its previous content.
     #[inline]
     pub(crate) fn installed(&mut self, set: usize, way: usize) {
         with!(self, policy => policy.installed(set, way));
     }
 
-    /// The line in this way was dropped; the way is empty.
+    /// Records that the line in this way was dropped; the way is now empty.
     #[inline]
     pub(crate) fn removed(&mut self, set: usize, way: usize) {
         with!(self, policy => policy.removed(set, way));
     }
 
-    /// So many ways of each set are in use from here on, the first ones.
+    /// Sets the number of ways in use per set; these are the first ones.
     pub(crate) fn use_ways(&mut self, ways: usize) {
         with!(self, policy => policy.use_ways(ways));
     }
 
-    /// The way whose line leaves next among those that may, if any may.
+    /// Returns the victim way among those that may leave, if there is one.
     #[inline]
     pub(crate) fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         with!(self, policy => policy.victim(set, may_leave))
     }
 
-    /// What the policy did against its promise, for which the run is to end.
+    /// Returns the contract violation of the policy, which ends the run, if there was one.
     #[inline]
     pub(crate) fn broken(&self) -> Option<&str> {
         match self {

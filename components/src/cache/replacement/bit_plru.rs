@@ -1,19 +1,19 @@
-//! Pseudo-LRU by one bit per way. A use marks its way; a use that would leave no way unmarked clears
-//! all other marks. The lowest unmarked way leaves.
+//! Pseudo-LRU with one bit per way. A use marks its way. A use that would leave no way unmarked
+//! clears all other marks. The lowest unmarked way is the victim.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// Bits of a word.
 const WAYS_MAX: u32 = 64;
 
-/// One bit per way marks recent use; the lowest unmarked way leaves, and a use that would mark all
-/// clears the others. Up to 64 ways. Source: the MRU approximation of Al-Zoubi et al., "Performance
-/// Evaluation of Cache Replacement Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
+/// One bit per way marks recent use. The lowest unmarked way is the victim; a use that would mark
+/// all ways clears the others. Up to 64 ways. Source: the MRU approximation of Al-Zoubi et al.,
+/// "Performance Evaluation of Cache Replacement Policies for the SPEC CPU2000 Benchmark Suite",
+/// ACM-SE 2004.
 #[derive(State)]
 pub struct BitPlru {
-    /// In use.
+    /// Number of ways in use per set.
     #[state(skip)]
     ways: usize,
     #[state(array)]

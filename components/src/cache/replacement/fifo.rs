@@ -5,13 +5,13 @@ use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State}
 use super::lru::oldest;
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// The line that was installed first leaves, however often it was used.
+/// Evicts the line that was installed first, however often it was used.
 #[derive(State)]
 pub struct Fifo {
     #[state(skip)]
     ways: usize,
     clock: u64,
-    /// Time of installation.
+    /// Installation time of the line in each way, set by set.
     #[state(array)]
     stamps: Vec<u64>,
 }

@@ -1,11 +1,11 @@
-//! Least frequently used: a count per way, one when its line is installed.
+//! Least frequently used: a use count per way, set to one when its line is installed.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::lru::oldest;
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// The line used least often since it was installed leaves; of equals, the lowest way.
+/// Evicts the line used least often since it was installed; ties go to the lowest way.
 #[derive(State)]
 pub struct Lfu {
     #[state(skip)]

@@ -4,7 +4,7 @@ use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State}
 
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// The line whose last use is longest ago leaves. Source: the usual policy of the studies of GPUs
+/// Evicts the line whose last use is longest ago. Source: the usual policy of the studies of GPUs
 /// followed here, and of GPGPU-Sim.
 #[derive(State)]
 #[state(prepare = Self::make_stamps)]
@@ -14,7 +14,7 @@ pub struct Lru {
     #[state(skip)]
     lines: usize,
     clock: u64,
-    /// Time of last use, set by set; nothing until the first.
+    /// Time of last use, set by set; empty until the first use.
     #[state(array)]
     stamps: Vec<u64>,
 }
@@ -70,7 +70,7 @@ impl Order for Lru {
     }
 }
 
-/// The way with the smallest stamp among those that may leave.
+/// Returns the way with the smallest stamp among those that may leave.
 #[inline]
 pub(super) fn oldest(stamps: &[u64], may_leave: impl Fn(usize) -> bool) -> Option<usize> {
     let mut oldest = None;

@@ -1,5 +1,5 @@
-//! Replacement policies: which line of a full set leaves. The role, and the policies that come with
-//! it.
+//! Replacement policies, which select the victim line of a full set: the role, and the policies
+//! that come with it.
 //!
 //! ```text
 //!   role.rs    the role, what a cache tells of itself
@@ -9,12 +9,12 @@
 //!   lru.rs  fifo.rs  lfu.rs  pseudo_lru.rs  bit_plru.rs  random.rs  srrip.rs     the known ones
 //! ```
 //!
-//! A new policy is a file with a specification, an `impl ReplacementPolicy` and an `impl PolicyKind`,
-//! and a line in its crate's registration.
+//! A new policy needs a file with a specification, an `impl ReplacementPolicy` and an
+//! `impl PolicyKind`. It also needs a line in its crate's registration.
 //!
-//! The cache fills empty ways first (the lowest first) and offers only ways that are not locked, so a
-//! policy keeps the order of uses and nothing else. Choosing a victim changes nothing: a request that
-//! waits for other resources asks again.
+//! The cache fills empty ways first (the lowest first) and offers only ways that are not locked. A
+//! policy therefore only maintains the order of eviction. Choosing a victim must not change state:
+//! a request that waits for other resources asks again.
 
 mod any;
 mod bit_plru;
@@ -42,7 +42,7 @@ pub use self::random::{Random, RandomSpec};
 pub use self::role::{Replacement, ReplacementSite};
 pub use self::srrip::Srrip;
 
-/// Adds the replacement policies of this folder.
+/// Registers the replacement policies of this folder.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<BitPlru>();
     registry.register_policy::<Fifo>();

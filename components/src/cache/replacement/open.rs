@@ -1,46 +1,46 @@
-//! The replacement policy as a trait: what a policy of any crate is told and asked.
+//! Replacement policy trait, implementable by any crate: the events and queries of a policy.
 
 use warpweave_framework::{State, Stateful, Statistics};
 
 use super::Order;
 use crate::policy_contract::PolicyContract;
 
-/// The order in which the lines of each set leave. Sets and ways are numbered from 0.
+/// Replacement order of the lines of each set. Sets and ways are numbered from 0.
 ///
-/// A line is in a way from [`installed`](Self::installed) on, until [`removed`](Self::removed), or
-/// until another is installed in its place. Being asked changes nothing.
+/// A way holds a line from [`installed`](Self::installed) until [`removed`](Self::removed), or
+/// until another is installed in its place. Queries must not change state.
 pub trait ReplacementPolicy: Send {
-    /// The line in this way was used.
+    /// Records a use of the line in this way.
     fn used(&mut self, set: usize, way: usize);
 
-    /// A line was put into this way, in place of what was there. That counts as a use; `used` is not
-    /// called for it.
+    /// Records that a line was installed in this way, replacing its previous content. This counts
+    /// as a use; `used` is not called for it.
     fn installed(&mut self, set: usize, way: usize);
 
-    /// The line in this way was dropped; the way is empty and will be filled before a victim is
-    /// asked for.
+    /// Records that the line in this way was dropped. The way is empty and will be filled before
+    /// the next victim is selected.
     fn removed(&mut self, _set: usize, _way: usize) {}
 
-    /// So many ways of each set are in use from here on, the first ones; those beyond hold nothing and may not leave. All are
-    /// in use before this is called, and it is called again when a checkpoint has been loaded.
+    /// Sets the number of ways in use per set; these are the first ones. Ways beyond are empty and
+    /// must not be chosen. All are in use before the first call; it is called again after a
+    /// checkpoint is loaded.
     fn use_ways(&mut self, _ways: usize) {}
 
-    /// The way whose line leaves next: one that may leave, or none when none may. Every way of the
-    /// set in use holds a line; those that may not leave are being filled, still answer requests, or are out of use. Another
-    /// answer ends the run.
+    /// Returns the victim way among those that may leave, or `None` if none may. Every way in use
+    /// of the set holds a line. Those that may not leave are being filled, still answer requests,
+    /// or are out of use. Any other result ends the run.
     fn victim(&self, set: usize, may_leave: &dyn Fn(usize) -> bool) -> Option<usize>;
 
-    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
-    /// names nothing.
+    /// Registers all state for checkpoints. A policy without state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted.
+    /// Reports the policy's own statistics, if it has any.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// A policy that the cache knows by [`ReplacementPolicy`] alone. Its answers are checked.
+/// Policy that the cache accesses only through [`ReplacementPolicy`]. Its results are checked.
 pub struct OpenReplacement {
     policy: Box<dyn ReplacementPolicy>,
     ways: usize,
@@ -60,7 +60,7 @@ impl OpenReplacement {
         self.policy.statistics(statistics);
     }
 
-    /// What the policy did against its promise.
+    /// Returns the contract violation of the policy, if there was one.
     pub(super) fn broken(&self) -> Option<&str> {
         self.promise.broken()
     }
@@ -88,7 +88,7 @@ impl Order for OpenReplacement {
         if chosen.is_some_and(|way| way < self.ways && may_leave(way)) {
             return chosen;
         }
-        // What the cache goes on with until the run ends, if this was wrong.
+        // Fallback victim used until the run ends, if the policy's choice was invalid.
         let right = (0..self.ways).find(|&way| may_leave(way));
         if chosen != right {
             self.promise.violate(|| match chosen {

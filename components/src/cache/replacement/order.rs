@@ -1,19 +1,20 @@
-//! What a cache asks of a replacement policy, known or not.
+//! Interface between a cache and its replacement policy, known or open.
 
-/// The order in which the lines of each set leave.
+/// Replacement order of the lines of each set.
 pub(super) trait Order {
-    /// The line in this way was used.
+    /// Records a use of the line in this way.
     fn used(&mut self, set: usize, way: usize);
 
-    /// A line was put into this way, in place of what was there.
+    /// Records that a line was installed in this way, replacing its previous content.
     fn installed(&mut self, set: usize, way: usize);
 
-    /// The line in this way was dropped; the way is empty.
+    /// Records that the line in this way was dropped; the way is now empty.
     fn removed(&mut self, _set: usize, _way: usize) {}
 
-    /// So many ways of each set are in use from here on, the first ones. Those beyond hold nothing, and may not leave.
+    /// Sets the number of ways in use per set; these are the first ones. Ways beyond are empty and
+    /// must not be chosen.
     fn use_ways(&mut self, _ways: usize) {}
 
-    /// The way whose line leaves next among those that may, if any may.
+    /// Returns the victim way among those that may leave, if there is one.
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize>;
 }

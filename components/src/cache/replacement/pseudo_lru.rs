@@ -1,22 +1,21 @@
-//! Pseudo-LRU by a binary tree of bits per set. Node 1 is the root, nodes `2n` and `2n + 1` are the
-//! halves of node `n`; its bit is set when the upper half leaves first. A use turns the bits on its
-//! path away from itself.
+//! Pseudo-LRU with a binary tree of bits per set. Node 1 is the root, nodes `2n` and `2n + 1` are
+//! the halves of node `n`; its bit is set when the upper half leaves first. A use points the bits
+//! on its path away from itself.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// Bits of a word.
 const WAYS_MAX: u32 = 64;
 
-/// A binary tree of bits per set points away from the last uses; the number of ways is a power of two
-/// up to 64. Source: the tree of Al-Zoubi et al., "Performance Evaluation of Cache Replacement
-/// Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
+/// Binary tree of bits per set that points away from the most recent uses. The number of ways is a
+/// power of two up to 64. Source: the tree of Al-Zoubi et al., "Performance Evaluation of Cache
+/// Replacement Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
 #[derive(State)]
 pub struct PseudoLru {
     #[state(skip)]
     ways: usize,
-    /// Bit `n` of a set's word belongs to node `n`.
+    /// Tree bits per set; bit `n` of the word belongs to node `n`.
     #[state(array)]
     trees: Vec<u64>,
 }

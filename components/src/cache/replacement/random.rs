@@ -1,5 +1,5 @@
 //! Random replacement. The choice is a function of the seed, the set and the number of lines
-//! installed so far, so that it does not depend on how often it is asked for.
+//! installed so far. Repeated queries therefore give the same victim.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use warpweave_random::{GAMMA, mix};
 
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// Settings of [`Random`].
+/// Settings of the [`Random`] replacement policy: its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomSpec {
-    /// Seed of the sequence.
+    /// Seed of the sequence of random victims.
     pub seed: u64,
 }
 
-/// Any line leaves, by a sequence of random numbers: a function of the seed, the set and the number of
-/// lines installed so far.
+/// Evicts a random line. The choice is a function of the seed, the set and the number of lines
+/// installed so far.
 #[derive(State)]
 pub struct Random {
-    /// In use.
+    /// Number of ways in use per set.
     #[state(skip)]
     ways: usize,
     #[state(skip)]

@@ -1,10 +1,10 @@
-//! The place in a cache that a replacement policy fills.
+//! Policy slot of a cache that a replacement policy fills.
 
 use warpweave_framework::{PolicyRole, SpecError};
 
 use super::AnyReplacement;
 
-/// The replacement policy of a cache.
+/// Role of the replacement policy of a cache.
 pub struct Replacement;
 
 impl PolicyRole for Replacement {
@@ -14,19 +14,19 @@ impl PolicyRole for Replacement {
     type Site = ReplacementSite;
 }
 
-/// What a cache tells its replacement policy.
+/// Geometry of a cache, as seen by its replacement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplacementSite {
-    /// Sets that the policy orders, those of all parts of the cache.
+    /// Number of sets that the policy orders, in all parts of the cache.
     pub sets: u32,
-    /// Lines per set.
+    /// Lines per set (associativity of the cache).
     pub ways: u32,
     /// Equal parts of the cache; the sets of a part are consecutive.
     pub partitions: u32,
 }
 
 impl ReplacementSite {
-    /// Of a cache whose lines are one set.
+    /// Creates the site of a fully associative cache with a single set.
     pub fn of_one_set(ways: u32) -> Self {
         Self {
             sets: 1,
@@ -35,12 +35,12 @@ impl ReplacementSite {
         }
     }
 
-    /// Lines of all sets.
+    /// Returns the number of lines of all sets.
     pub(super) fn lines(&self) -> usize {
         self.sets as usize * self.ways as usize
     }
 
-    /// Refuses more ways than `policy` orders.
+    /// Fails if the cache has more than the `most` ways that `policy` supports.
     pub(super) fn at_most(&self, most: u32, policy: &str) -> Result<(), SpecError> {
         SpecError::require(self.ways <= most, "", || {
             format!("{policy} orders at most {most} ways, not {}", self.ways)

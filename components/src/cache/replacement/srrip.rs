@@ -1,15 +1,15 @@
 //! Static re-reference interval prediction, two bits, hit priority (Jaleel et al., ISCA 2010).
 //!
 //! A line enters with a long predicted interval and gets a near-immediate one when it is used. The
-//! lowest way whose interval is distant leaves; if there is none, all intervals grow until there is
-//! one. That growth happens when the new line is installed.
+//! lowest way whose interval is distant is the victim; if there is none, all intervals grow until
+//! there is one. That growth happens when the new line is installed.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// Static re-reference interval prediction with two bits per line and hit priority: lines enter with
-/// a long predicted interval, a use makes it short. Source: Jaleel et al., ISCA 2010.
+/// Static re-reference interval prediction with two bits per line and hit priority: lines enter
+/// with a long predicted interval, a use makes it short. Source: Jaleel et al., ISCA 2010.
 #[derive(State)]
 pub struct Srrip {
     #[state(skip)]

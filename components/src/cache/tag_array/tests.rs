@@ -1,4 +1,4 @@
-//! The tag array beside a naive one.
+//! Tests of the tag array against a naive model.
 
 use proptest::prelude::*;
 use warpweave_framework::{Environment, Policy};
@@ -20,7 +20,7 @@ pub(in crate::cache) fn array(sets: u32, ways: u32, replacement: &Policy<Replace
     TagArray::new(geometry, built.unwrap())
 }
 
-/// A cache as a list per set, first to leave first.
+/// Naive cache model: a list per set, in order of replacement.
 struct Naive {
     sets: Vec<Vec<u64>>,
     ways: usize,
@@ -72,8 +72,8 @@ fn a_loop_that_fits_misses_once_per_line() {
     }
 }
 
-/// First 500 accesses of synthetic traces through a 16 KiB 4-way cache of 128-byte lines, with
-/// the hit bits of an independent simulator.
+/// First 500 accesses of synthetic traces through a 16 KiB 4-way cache of 128-byte lines, with the
+/// hit bits of an independent simulator.
 #[test]
 fn hit_bits_equal_those_of_an_independent_simulator() {
     let table = include_str!("../testdata/hit_bits_16k_4w.csv");

@@ -1,8 +1,8 @@
-//! The copy-back buffer: exact cycles.
+//! Exact cycles of the copy-back buffer.
 
 use super::*;
 
-/// 1 set of 4 ways that takes places when lines come.
+/// Cache with 1 set of 4 ways that allocates on fill.
 fn on_fill(copy_back_entries: Option<u32>) -> CacheSpec {
     CacheSpec {
         ways: 4,
@@ -12,8 +12,8 @@ fn on_fill(copy_back_entries: Option<u32>) -> CacheSpec {
     }
 }
 
-/// Four dirty lines, and two reads that displace two of them: cycles of the answers, and of the
-/// copy-backs.
+/// Runs four dirty lines and two reads that displace two of them. Returns the cycles of the
+/// responses and of the copy-backs.
 fn displaced(copy_back_entries: Option<u32>) -> (Rig, Vec<Cycle>, Vec<Cycle>) {
     let mut rig = Rig::new(on_fill(copy_back_entries));
     for line in 0..4 {

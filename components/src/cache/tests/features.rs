@@ -1,4 +1,4 @@
-//! Sectors, pieces, banks, victim cache, parts and write policies: exact cycles.
+//! Exact cycles of sectors, pieces, banks, victim cache, parts and write policies.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! The cache on a test bench, between a scripted requester and a scripted level below: exact cycles
-//! of [`reads`] and [`writes`], of the optional [`features`] and of [`partial_lines`], of [`copy_backs`] and [`resize`]; what is
-//! refused ([`refusals`]); and [`random_traffic`] in front of a memory that answers late and out of
-//! order.
+//! Tests of the cache on a test bench, between a scripted requester and a scripted next level.
+//! Exact cycles are checked for [`reads`], [`writes`], the optional [`features`],
+//! [`partial_lines`], [`copy_backs`] and [`resize`]. Further tests cover rejected specifications
+//! ([`refusals`]), and [`random_traffic`] with a memory that answers late and out of order.
 
 mod copy_backs;
 mod features;
@@ -20,7 +20,7 @@ use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
 use crate::memory::{Level, MemResponse, RequestKind, flags};
 
-/// 2 sets of 2 ways, 128-byte lines.
+/// Specification with 2 sets of 2 ways and 128-byte lines.
 pub(crate) fn l1() -> CacheSpec {
     CacheSpec {
         level: CacheLevel::L1,
@@ -67,7 +67,7 @@ fn l2(partial: PartialWrite) -> CacheSpec {
     }
 }
 
-/// A cache between a scripted requester and a scripted level below.
+/// Test rig with a cache between a scripted requester and a scripted next level.
 pub(super) struct Rig {
     pub(super) bench: TestBench,
     pub(super) request: Source<MemRequest>,
@@ -114,7 +114,7 @@ impl Rig {
         );
     }
 
-    /// The next request below: it must leave in `cycle`.
+    /// Returns the next downstream request, which must leave in `cycle`.
     pub(super) fn below_at(
         &mut self,
         cycle: Cycle,
@@ -134,14 +134,14 @@ impl Rig {
         self.answer.send_at(cycle, request.answer(Level::DRAM));
     }
 
-    /// The next response above: it must leave in `cycle`.
+    /// Returns the next upstream response, which must leave in `cycle`.
     pub(super) fn above_at(&mut self, cycle: Cycle, id: u32, level: Level) -> MemResponse {
         let (at, response) = self.bench.receive(&self.response);
         assert_eq!((at, response.id, response.level), (cycle, id, level));
         response
     }
 
-    /// Brings a line in and returns the cycle after its answer.
+    /// Fetches a line and returns the cycle after its response.
     pub(super) fn warm(&mut self, line: u64) -> Cycle {
         let start = self.bench.cycle() + 2;
         self.read_at(start, 99, line);
@@ -158,7 +158,7 @@ impl Rig {
     }
 }
 
-/// A wire for several messages per cycle.
+/// Creates a wire for several messages per cycle.
 fn wide() -> Link {
     Link::latency(1)
         .width(warpweave_framework::Width::Messages(4))

@@ -1,8 +1,8 @@
-//! Lines of which parts are here and others under way: what is answered when, and how fresh.
+//! Tests of partly present lines with other parts in flight: order and freshness of responses.
 
 use super::*;
 
-/// Second level over lines of half the length: each miss is two reads below.
+/// Second level over lines of half the length: each miss causes two downstream reads.
 fn over_halves(partial: PartialWrite) -> CacheSpec {
     CacheSpec {
         level: CacheLevel::L2,
@@ -17,7 +17,7 @@ const LOW: u32 = 0xffff;
 const HIGH: u32 = 0xffff_0000;
 
 impl Rig {
-    /// Reads line 0; its lower half comes and answers the read, the request for the other half is
+    /// Reads line 0. Its lower half arrives and answers the read; the request for the other half is
     /// returned.
     fn lower_half(&mut self) -> MemRequest {
         self.read_at(10, 1, 0);

@@ -1,4 +1,4 @@
-//! Hits and misses, what they wait for, and what they cost the engine.
+//! Tests of hits and misses: waiting conditions and engine cost.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Specifications that are refused, with the field at fault.
+//! Tests of rejected specifications, with the field at fault.
 
 use super::*;
 use crate::cache::replacement::PseudoLru;

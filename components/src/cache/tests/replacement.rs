@@ -1,11 +1,11 @@
-//! Replacement policies of other crates in a whole cache.
+//! Tests of replacement policies from other crates in a complete cache.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::*;
 use crate::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
 
-/// Chooses a way that there is not.
+/// Policy that chooses a nonexistent way.
 struct Nowhere;
 
 impl PolicyKind for Nowhere {

@@ -1,9 +1,9 @@
-//! Caches that are told how many of their ways to use.
+//! Tests of caches that change the number of ways in use.
 
 use super::*;
 use crate::launch::{CacheSizes, Resizable};
 
-/// A cache with a script of commands; line 0 is that of way 0.
+/// Cache with a scripted sequence of commands; line 0 maps to way 0.
 struct Sized {
     rig: Rig,
     command: Source<CacheCommand>,
@@ -18,7 +18,7 @@ impl Sized {
         Self { rig, command, done }
     }
 
-    /// Commands so many bytes in `cycle`; the answer comes in `answered`.
+    /// Commands a size of `bytes` in `cycle` and expects the response in `answered`.
     fn resize(&mut self, cycle: Cycle, bytes: u32, answered: Cycle) {
         self.command.send_at(cycle, CacheCommand::Resize { bytes });
         self.rig
@@ -26,14 +26,14 @@ impl Sized {
             .expect_at(&self.done, answered, &CacheCommandDone);
     }
 
-    /// Reads a line that is there.
+    /// Reads a line that must be present.
     fn hits(&mut self, line: u64) {
         let start = self.rig.bench.cycle() + 2;
         self.rig.read_at(start, 1, line);
         self.rig.above_at(start + 5, 1, Level::L1);
     }
 
-    /// Invalidations, and lines that left.
+    /// Returns the numbers of invalidations and of dropped lines.
     fn counts(&mut self) -> [u64; 2] {
         ["invalidations", "lines_invalidated"].map(|name| self.rig.count(name))
     }

@@ -1,4 +1,4 @@
-//! Writes, atomics, bypassing requests and copy-backs under every policy.
+//! Tests of writes, atomics, bypassing requests and copy-backs under every policy.
 
 use super::*;
 

@@ -1,16 +1,16 @@
-//! Something for each level of the memory hierarchy.
+//! A map from levels of the memory hierarchy to values.
 
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Level;
 
-/// A value for each level that ever answered.
+/// Holds one value for each level that has supplied a response.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ByLevel<T>(Vec<(Level, T)>);
 
 impl<T: Default> Default for ByLevel<T> {
-    /// The levels that every system may have, so that units report the same statistics; others come
-    /// when they answer.
+    /// Creates entries for the levels that any system may have, so that all units report the same
+    /// statistics. Other levels are added with their first response.
     fn default() -> Self {
         let known = [Level::L1, Level::COALESCED, Level::L2, Level::DRAM];
         Self(known.map(|level| (level, T::default())).into())

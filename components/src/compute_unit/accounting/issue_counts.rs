@@ -13,13 +13,13 @@ pub(crate) struct IssueCounts {
     wavefront_instructions: u64,
     thread_instructions: u64,
     per_class: [u64; Class::COUNT],
-    /// By kind of unit: slots that issued a part of an instruction and not its last, and parts that issued in the
-    /// slot of another.
+    /// Counts by kind of unit: parts of an instruction, other than its last, that took an issue
+    /// slot; `in_slot_of_another` counts issues that shared a slot.
     parts: [u64; UnitKind::COUNT],
     in_slot_of_another: [u64; UnitKind::COUNT],
 }
 
-/// Name, unit and meaning of the counts per class.
+/// Name, unit and meaning of each per-class counter.
 const PER_CLASS: [(&str, &str, &str); Class::COUNT] = {
     let meaning = "wavefront instructions issued of the class in the name";
     let mut rows = [("", "instructions", meaning); Class::COUNT];
@@ -64,7 +64,7 @@ impl IssueCounts {
         self.wavefront_instructions
     }
 
-    /// Issue slots by the kind of unit of what they issued, of several instructions the first.
+    /// Returns issue slots by kind of unit; a slot with several instructions counts for the first.
     pub(crate) fn issued_slots(&self) -> [u64; UnitKind::COUNT] {
         let mut slots = self.parts;
         for (class, count) in Class::ALL.iter().zip(&self.per_class) {

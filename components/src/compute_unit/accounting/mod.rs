@@ -1,4 +1,4 @@
-//! Where every issue slot went.
+//! Attribution of every issue slot to an instruction or a stall reason.
 
 pub(crate) mod by_level;
 pub(crate) mod issue_counts;
@@ -11,39 +11,43 @@ use crate::compute_unit::unit_kind::UnitKind;
 use crate::memory::Level;
 use crate::roles;
 
-/// What became of one cycle of one scheduler.
+/// Outcome of one scheduler cycle: an issued instruction or a stall reason.
 ///
-/// A slot in which nothing issued is charged to the first reason in this order that any of the
-/// scheduler's wavefronts has: the reason nearest to issuing.
+/// A slot in which nothing issued is charged to the first reason in this order that applies to any
+/// wavefront of the scheduler. The order begins with the reasons closest to issuing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IssueSlot {
-    /// An instruction issued.
+    /// The scheduler issued at least one instruction.
     Issued,
-    /// A wavefront could issue but for the interval of its class or the register file.
+    /// A wavefront is ready except for the issue interval of its class or the register file.
     PipeBusy,
-    /// A wavefront could issue, but the local memory serves bank conflicts.
+    /// A wavefront is ready, but the local memory is serving bank conflicts.
     LocalMemoryBusy,
-    /// A wavefront could issue, but the load/store queue is full, or that of constants or textures.
+    /// A wavefront is ready, but the load/store queue or the queue of constants or textures is
+    /// full.
     LoadStoreFull,
-    /// A wavefront is held back by the policy of the scheduler alone, or by that and a busy unit.
+    /// The scheduling policy holds back a wavefront that is ready, possibly except for a busy unit.
     Throttled,
-    /// A wavefront lacks nothing but its instruction.
+    /// A wavefront waits only for its next instruction to be fetched.
     Fetch,
-    /// A wait for a result of an execution unit, of local memory, or of constant memory at a fixed latency.
+    /// Waits for a result of an execution unit, of local memory, or of constant memory with a fixed
+    /// latency.
     Scoreboard,
-    /// A wait for load data, also of constants and textures that left the unit, or of a fence for stores.
+    /// Waits for load data, including constant and texture reads that left the unit, or waits at a
+    /// fence for stores.
     Memory,
-    /// The latency of a start, branch, fence, exit or barrier release.
+    /// Waits for the latency of a start, branch, fence, exit or barrier release.
     Control,
-    /// Every wavefront left waits at a barrier.
+    /// All remaining wavefronts wait at a barrier.
     Barrier,
-    /// Every wavefront left has ended and its work-group has not.
+    /// All remaining wavefronts have ended, but their work-groups have not.
     Ended,
-    /// The scheduler has no wavefront.
+    /// No wavefront is resident on the scheduler.
     NoWavefront,
 }
 
-/// Names, units and meanings of the parts that are known of some reasons, memory by level first.
+/// Names, units and meanings of the sub-counts of some reasons; those of memory, by level, come
+/// first.
 const PARTS: [(&str, &str, &str); 6] = [
     ("memory_slots_L1", "slots", FROM_LEVEL),
     ("memory_slots_Coalesced", "slots", FROM_LEVEL),
@@ -64,7 +68,7 @@ const PARTS: [(&str, &str, &str); 6] = [
 const FROM_LEVEL: &str = "of the slots lost to memory, those in which the answer that ended the wait came from \
                           the level in the name";
 
-/// Of the slots that issued, those by kind of unit, in the order of [`UnitKind`].
+/// Sub-counts of issued slots by kind of unit, in the order of [`UnitKind`].
 const ISSUED: [(&str, &str, &str); UnitKind::COUNT] = [
     ("issued_slots_integer", "slots", ISSUED_FOR),
     ("issued_slots_single", "slots", ISSUED_FOR),
@@ -77,7 +81,7 @@ const ISSUED_FOR: &str = "of the slots that issued, those whose first instructio
                           single precision with conversions, shuffles and votes, double precision, special functions, memory, \
                           or control";
 
-/// Name and meaning of each, in order.
+/// Names, units and meanings of the reasons, in order of [`IssueSlot`].
 const NAMES: [(&str, &str, &str); 12] = [
     (
         "slots_issued",
@@ -141,22 +145,23 @@ const NAMES: [(&str, &str, &str); 12] = [
     ),
 ];
 
-/// Charges every cycle of every scheduler once, slept cycles included.
+/// Charges every cycle of every scheduler exactly once, including cycles in which the unit sleeps.
 ///
-/// What a wait for memory waited for, and why there was no wavefront, is known when the wait ends. Slots
-/// of these two reasons are charged when they are lost, and *settled* afterwards: a scheduler's slots
-/// that are not settled go to the part that the end of the wait names. So both counts only grow, and are the
-/// same however long the unit slept.
+/// The level that ends a memory wait, and the cause of a time without wavefronts, are known only at
+/// its end. Slots of these two reasons are charged when lost and *settled* later. The end of the
+/// wait attributes all unsettled slots of the scheduler to one sub-count. Both counts therefore
+/// only grow, and do not depend on how long the unit slept.
 ///
-/// A scheduler is charged by the stretch: cycles in a row with one reason are counted when another one begins.
+/// Cycles are charged in runs: consecutive cycles with one reason are added when the reason
+/// changes.
 #[derive(State)]
 pub(crate) struct Accounting {
-    /// By scheduler, for as many as there are.
+    /// Charges by scheduler; entries beyond `schedulers` are unused.
     #[state(tally)]
     charges: [Charges; SCHEDULERS_MAX],
     #[state(skip)]
     schedulers: usize,
-    /// The unit was evaluated in the cycle before this one, and in none after it.
+    /// Cycle after the last evaluation of the unit.
     #[state(tally)]
     evaluated_to: Cycle,
     #[state(tally)]
@@ -165,18 +170,18 @@ pub(crate) struct Accounting {
 
 const SCHEDULERS_MAX: usize = 8;
 
-/// Where the slots of one scheduler went.
+/// Slot counts of one scheduler by reason.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Charges {
-    /// By reason, without the stretch under way.
+    /// Counts by reason, without the current run.
     counts: Counts,
-    /// Reason and first cycle of the stretch under way.
+    /// Reason of the current run; `since` is its first cycle.
     reason: IssueSlot,
     since: Cycle,
 }
 
 impl Charges {
-    /// Cycles before `now` charged to a reason.
+    /// Returns the number of cycles before `now` charged to a reason.
     fn of(&self, reason: IssueSlot, now: Cycle) -> u64 {
         let counted = self.counts[reason as usize];
         if reason == self.reason {
@@ -189,17 +194,18 @@ impl Charges {
 
 type Counts = [u64; NAMES.len()];
 
-/// What is known of slots after they were charged.
+/// Attribution that becomes known only after slots were charged.
 #[derive(Default, Serialize, Deserialize)]
 struct Settled {
-    /// By scheduler, how many of its slots lost to memory, and without a wavefront, are settled.
+    /// Settled slots by scheduler: those lost to memory here, those without a wavefront in
+    /// `no_wavefront`.
     memory: [u64; SCHEDULERS_MAX],
     no_wavefront: [u64; SCHEDULERS_MAX],
-    /// Slots lost to memory by the level whose answer ended the wait.
+    /// Slots lost to memory, by the level whose response ended the wait.
     by_level: ByLevel<u64>,
-    /// Slots without a wavefront before one came.
+    /// Slots without a wavefront that ended with the arrival of one.
     launch: u64,
-    /// Slots without a wavefront while a kernel ran elsewhere.
+    /// Slots without a wavefront while a kernel was still running elsewhere.
     tail: u64,
 }
 
@@ -217,13 +223,13 @@ impl Accounting {
         }
     }
 
-    /// The unit is evaluated in cycle `now`.
+    /// Notes that the unit is evaluated in cycle `now`.
     #[inline]
     pub(crate) fn begin(&mut self, now: Cycle) {
         self.evaluated_to = now + 1;
     }
 
-    /// From cycle `from` on slots of the scheduler are charged to `reason`, until this is called again.
+    /// Charges slots of the scheduler to `reason` from cycle `from` until the next call.
     #[inline(always)]
     pub(crate) fn charge(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
         if self.charges[scheduler % SCHEDULERS_MAX].reason as u8 != reason as u8 {
@@ -238,7 +244,8 @@ impl Accounting {
         charges.since = from;
     }
 
-    /// Whether slots of the scheduler are charged to units that were occupied, but for another reason than this one.
+    /// True if slots of the scheduler are charged to an occupied unit under a reason other than
+    /// this one.
     #[inline]
     pub(crate) fn is_otherwise_occupied(&self, scheduler: usize, reason: IssueSlot) -> bool {
         let charged = self.charges[scheduler % SCHEDULERS_MAX].reason;
@@ -249,24 +256,25 @@ impl Accounting {
         occupied && charged != reason
     }
 
-    /// A wavefront of the scheduler that waited for memory goes on in cycle `now`: `level` supplied what it
-    /// waited for.
+    /// Settles memory slots when a wavefront of the scheduler resumes in cycle `now`; `level`
+    /// supplied the response.
     pub(crate) fn memory_answered(&mut self, scheduler: usize, level: Level, now: Cycle) {
         let lost = self.charges[scheduler].of(IssueSlot::Memory, now);
         let settled = std::mem::replace(&mut self.settled.memory[scheduler], lost);
         *self.settled.by_level.of(level) += lost - settled;
     }
 
-    /// A scheduler gets a wavefront in cycle `now`.
+    /// Settles empty slots when the scheduler receives a wavefront in cycle `now`.
     pub(crate) fn wavefront_came(&mut self, scheduler: usize, now: Cycle) {
         self.settled.launch += self.unsettled_without_wavefront(scheduler, now);
     }
 
-    /// A kernel has ended on the whole machine that was there for `ran` cycles; the unit hears of it in cycle `now`.
+    /// Settles empty slots when a kernel has ended on the whole device after `ran` cycles; the unit
+    /// is notified in cycle `now`.
     pub(crate) fn kernel_ended(&mut self, ran: u64, now: Cycle) {
         for scheduler in 0..self.schedulers {
-            // One stretch of cycles up to now: it began when the last wavefront left, or when something was
-            // settled last.
+            // One run of cycles up to now, which began when the last wavefront left or at the last
+            // settlement.
             let lost = self.unsettled_without_wavefront(scheduler, now);
             let tail = lost.min(ran);
             self.settled.tail += tail;
@@ -274,18 +282,19 @@ impl Accounting {
         }
     }
 
-    /// Settles the slots without a wavefront of a scheduler: how many.
+    /// Settles the scheduler's slots without a wavefront and returns their number.
     fn unsettled_without_wavefront(&mut self, scheduler: usize, now: Cycle) -> u64 {
         let lost = self.charges[scheduler].of(IssueSlot::NoWavefront, now);
         lost - std::mem::replace(&mut self.settled.no_wavefront[scheduler], lost)
     }
 
-    /// The cycle after the last evaluation.
+    /// Returns the cycle after the last evaluation.
     pub(crate) fn evaluated_to(&self) -> Cycle {
         self.evaluated_to
     }
 
-    /// Reports the counts, but for those of `absent` features; `issued` says for which units instructions issued.
+    /// Reports the counts, without those of `absent` features. `issued` has the issued slots by
+    /// kind of unit.
     pub(crate) fn report(
         &self,
         absent: &[IssueSlot],

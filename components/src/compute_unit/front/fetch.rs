@@ -1,4 +1,4 @@
-//! Instruction fetch: a buffer of instructions per wavefront, filled one fetch per cycle.
+//! Instruction fetch: one instruction buffer per wavefront and at most one fetch per cycle.
 //!
 //! ```text
 //!   wavefronts with room ──► one, in turn ──► request at `instructions`, or a fixed latency
@@ -6,8 +6,8 @@
 //!   next instruction there? ◄── [start .. end) of each ◄─────────┘
 //! ```
 //!
-//! A buffer holds consecutive instructions, from the wavefront's next one on. What a wavefront does not
-//! go on to is forgotten, also what is on its way.
+//! A buffer holds consecutive instructions that begin with the wavefront's next one. When the
+//! wavefront jumps elsewhere, its buffered instructions and its fetch in flight are discarded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,27 +21,27 @@ use crate::compute_unit::scheduler::next_in_turn;
 use crate::compute_unit::spec::FetchSpec;
 use crate::memory::{LineBytes, MemMaster, MemRequest, MemResponse, Source, word_mask};
 
-/// The instructions of a wavefront that can be issued: their numbers in the code.
+/// Range of instruction indices of a wavefront that are ready to issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Buffer {
     start: u32,
     end: u32,
-    /// Grows with everything that is forgotten; what comes with another number is dropped.
+    /// Incremented with every discard; arriving fetches with another serial are dropped.
     serial: u32,
     kernel: u32,
-    /// How many instructions the next fetch brings; follows from `end`.
+    /// Number of instructions the next fetch returns; derived from `end`.
     #[serde(skip)]
     coming: u32,
 }
 
-/// Instructions on their way.
+/// One instruction fetch in flight for a wavefront.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Fetched {
     slot: u8,
     serial: u32,
     start: u32,
     end: u32,
-    /// Byte address of the line.
+    /// Byte address of the line, aligned to the line size.
     line: u64,
 }
 
@@ -67,34 +67,34 @@ impl Stateful for Supply {
 pub(crate) struct InstructionFetch {
     #[port(optional, rename = "instructions")]
     port: MemMaster,
-    /// None: instructions are there when they are needed.
+    /// Instruction fetch stage; `None` if instructions are always available.
     #[state(part, rename = "fetch")]
     #[statistic(flatten)]
     stage: Option<Box<FetchStage>>,
 }
 
-/// The fetch stage of a unit.
+/// Fetch stage of a compute unit.
 #[derive(State, Statistics)]
 #[state(restore = FetchStage::note_all_coming)]
 struct FetchStage {
     #[state(skip)]
     spec: FetchSpec,
-    /// By kernel, where its code lies and how many instructions it has.
+    /// Base address and number of instructions of each kernel's code.
     #[state(skip)]
     codes: Box<[(u64, u32)]>,
-    /// By wavefront slot.
+    /// Instruction buffers, indexed by wavefront slot.
     #[state(array)]
     buffers: Vec<Buffer>,
-    /// Wavefronts for which something is on its way.
+    /// Wavefronts that have a fetch in flight.
     under_way: u64,
-    /// Wavefronts that want something and have room for it; derived from the buffers.
+    /// Wavefronts that need instructions and have room for them; derived from the buffers.
     #[state(skip)]
     wanting: u64,
     /// Bit of the wavefront that fetched last.
     last: u64,
     #[state(flatten)]
     supply: Supply,
-    /// The wire took nothing in the cycle under way.
+    /// True if the port accepted no request in the current cycle.
     is_blocked: bool,
     /// fetches of instructions, for one wavefront each
     #[statistic(unit = "requests")]
@@ -102,8 +102,9 @@ struct FetchStage {
 }
 
 impl FetchStage {
-    /// `lengths` has, by kernel, the number of the first instruction of its code in the program and how many
-    /// there are; kernels of one code have the same.
+    /// Creates the stage for `wavefronts` slots. `lengths` has, for each kernel, the index of its
+    /// first instruction in the program and the number of instructions. Kernels that share code
+    /// have equal entries.
     fn new(spec: FetchSpec, lengths: &[(u32, u32)], wavefronts: u32) -> Self {
         let mut next = spec.base;
         let mut known = BTreeMap::new();
@@ -129,7 +130,7 @@ impl FetchStage {
         }
     }
 
-    /// A wavefront of a kernel begins: nothing is there for it, and nothing on its way.
+    /// Starts a wavefront of a kernel with an empty buffer and no fetch in flight.
     fn begin(&mut self, slot: usize, kernel: u32) {
         self.buffers[slot].kernel = kernel;
         self.forget(slot, 0);
@@ -157,7 +158,7 @@ impl FetchStage {
         is_there
     }
 
-    /// Brings up to date how much the wavefront would fetch, after the end of its buffer changed.
+    /// Updates the size of the wavefront's next fetch after the end of its buffer changed.
     fn note_coming(&mut self, slot: usize) {
         let Buffer { end, kernel, .. } = self.buffers[slot];
         let (address, line) = self.place(kernel, end);
@@ -170,8 +171,8 @@ impl FetchStage {
         self.note_wanting(slot);
     }
 
-    /// Brings up to date whether the wavefront wants something, after its buffer changed: it does not without room, nor
-    /// after the last instruction.
+    /// Updates the `wanting` bit after the buffer changed. The bit is clear without room in the
+    /// buffer or after the last instruction.
     #[inline]
     fn note_wanting(&mut self, slot: usize) {
         let Buffer {
@@ -181,14 +182,14 @@ impl FetchStage {
         self.wanting = self.wanting & !(1 << slot) | u64::from(wants) << slot;
     }
 
-    /// Byte addresses of an instruction and of its line.
+    /// Returns the byte addresses of an instruction and of its line.
     fn place(&self, kernel: u32, instruction: u32) -> (u64, u64) {
         let (code, _) = self.codes.get(kernel as usize).copied().unwrap_or_default();
         let address = code + u64::from(instruction) * u64::from(self.spec.instruction_bytes);
         (address, address & !u64::from(self.spec.line_bytes - 1))
     }
 
-    /// What the wavefront, which wants something, fetches next.
+    /// Returns the next fetch of a wavefront in `wanting`.
     fn wanted(&self, slot: usize) -> Fetched {
         let Buffer {
             end,
@@ -206,7 +207,8 @@ impl FetchStage {
         }
     }
 
-    /// Takes what has come for a wavefront: its slot, if it is what the wavefront waits for.
+    /// Adds an arrived fetch to its wavefront's buffer. Returns the slot, or `None` if the fetch
+    /// was discarded.
     fn take(&mut self, fetched: Fetched) -> Option<usize> {
         let slot = usize::from(fetched.slot);
         let buffer = &mut self.buffers[slot];
@@ -312,7 +314,7 @@ impl InstructionFetch {
         self.stage.is_some()
     }
 
-    /// A wavefront of a kernel begins: nothing is there for it, and nothing on its way.
+    /// Starts a wavefront of a kernel with an empty buffer and no fetch in flight.
     pub(crate) fn begin(&mut self, slot: usize, kernel: u32) {
         if let Some(stage) = &mut self.stage {
             stage.begin(slot, kernel);
@@ -326,7 +328,7 @@ impl InstructionFetch {
         Some(stage.advance(slot, pc))
     }
 
-    /// Whether instructions have come.
+    /// True if fetched instructions arrive in this cycle.
     #[inline]
     pub(crate) fn has_instructions(&self, ctx: &Context<'_>, now: Cycle) -> bool {
         let Some(stage) = &self.stage else {
@@ -344,7 +346,7 @@ impl InstructionFetch {
     /// Takes instructions that have come, if there are any: the slot of the wavefront that waits for them.
     ///
     /// # Errors
-    /// An answer to nothing that was asked.
+    /// Fails if the response matches no outstanding request.
     pub(crate) fn receive(
         &mut self,
         ctx: &mut Context<'_>,
@@ -419,13 +421,13 @@ impl InstructionFetch {
         }
     }
 
-    /// Whether answers are awaited.
+    /// True if requests at `instructions` are outstanding.
     pub(crate) fn awaits_answers(&self) -> bool {
         let supply = self.stage.as_ref().map(|stage| &stage.supply);
         matches!(supply, Some(Supply::Cache(requests)) if !requests.is_empty())
     }
 
-    /// Whether something waits for the wire.
+    /// True if a fetch is stalled by back-pressure of the port.
     pub(crate) fn is_blocked(&self) -> bool {
         self.stage.as_ref().is_some_and(|stage| stage.is_blocked)
     }

@@ -1,26 +1,26 @@
-//! Which registers of a wavefront are still to be written.
+//! Scoreboard: the registers of a wavefront with pending writes.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 use crate::compute_unit::registers::{Registers, Writes};
 
-/// Why an instruction cannot issue yet.
+/// Reason why an instruction cannot issue yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hazard {
-    /// Nothing it reads or writes is pending.
+    /// None of its source or destination registers is pending.
     None,
-    /// It needs registers that execution units or local memory write, the last in this cycle; [`UNKNOWN`], if
-    /// local memory has not begun to serve an access.
+    /// It needs registers written by execution units or local memory; the value is the cycle of the
+    /// last write. [`UNKNOWN`] if the local memory has not started to serve an access.
     Pipeline(Cycle),
-    /// It needs a register that a load or atomic outside the unit will write.
+    /// It needs a register with a pending write by a load or atomic outside the unit.
     Memory,
 }
 
-/// The cycle of a result of which it is not known yet.
+/// Cycle of a result whose time is not known yet.
 pub(crate) const UNKNOWN: Cycle = Cycle::MAX;
 
-/// Registers of a wavefront, by number.
+/// Bit vector of pending registers, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
     low: u64,
@@ -58,23 +58,23 @@ impl Pending {
     }
 }
 
-/// The pending destination registers of one wavefront.
+/// Pending destination registers of one wavefront.
 ///
-/// An instruction issues only when no register it reads (read after write) or writes (write after
-/// write) is pending, so pending sets of instructions in flight never overlap.
+/// An instruction issues only if no register it reads (read after write) or writes (write after
+/// write) is pending. Pending sets of instructions in flight therefore never overlap.
 ///
-/// When execution units and local memory write a register is known beforehand, so nothing is to be done then: that it is
-/// not pending any more is found when it is asked about.
+/// The write times of execution units and local memory are known in advance and need no event. An
+/// elapsed write is noticed only when the register is next checked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "SavedScoreboard", into = "SavedScoreboard")]
 pub(crate) struct Scoreboard {
-    /// Those pending, and some that were.
+    /// Pending registers, and possibly some that have been written since.
     all: Pending,
-    /// Of those, the ones that memory outside the unit writes.
+    /// Registers in `all` that memory outside the unit writes.
     memory: Pending,
-    /// By register that is pending, and not in `memory`, when it is written; of others, any cycle.
+    /// Write cycle of each pending register that is not in `memory`; arbitrary for other registers.
     results: [Cycle; 64],
-    /// As above, of those beyond the first 64.
+    /// Write cycles of registers beyond the first 64.
     more_results: Vec<Cycle>,
 }
 
@@ -111,7 +111,7 @@ impl From<SavedScoreboard> for Scoreboard {
 }
 
 impl Scoreboard {
-    /// Of a wavefront whose registers have numbers below `registers`.
+    /// Creates the scoreboard of a wavefront whose register numbers are below `registers`.
     pub(crate) fn new(registers: u32) -> Self {
         Self {
             all: Pending::default(),
@@ -121,7 +121,8 @@ impl Scoreboard {
         }
     }
 
-    /// Whether an instruction that touches the registers `uses` (reads and writes) must wait in cycle `now`.
+    /// Returns the hazard of an instruction that reads or writes the registers `uses` in cycle
+    /// `now`.
     #[inline(always)]
     pub(crate) fn hazard(&mut self, uses: &Registers, now: Cycle) -> Hazard {
         if uses.is_wide {
@@ -146,7 +147,7 @@ impl Scoreboard {
         Hazard::Pipeline(last)
     }
 
-    /// As [`Scoreboard::hazard`], of an instruction with registers beyond the first 64.
+    /// Handles [`Scoreboard::hazard`] for an instruction with registers beyond the first 64.
     #[inline(never)]
     fn wide_hazard(&mut self, uses: &Registers, now: Cycle) -> Hazard {
         let found = self.all.common(uses);
@@ -176,7 +177,7 @@ impl Scoreboard {
         }
     }
 
-    /// An execution unit or local memory will write these, in cycle `at`.
+    /// Marks registers that an execution unit or local memory will write in cycle `at`.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, writes: &Writes, at: Cycle) {
         if let Some(register) = writes.one {
@@ -201,14 +202,14 @@ impl Scoreboard {
         self.reserve(writes, UNKNOWN);
     }
 
-    /// A response from memory will write these.
+    /// Marks registers that a memory response will write.
     #[inline]
     pub(crate) fn reserve_for_memory(&mut self, writes: &Registers) {
         self.all.insert(writes);
         self.memory.insert(writes);
     }
 
-    /// A response from memory has written these.
+    /// Clears registers that a memory response has written.
     #[inline]
     pub(crate) fn release(&mut self, writes: &Registers) {
         self.all.remove(writes);
@@ -223,7 +224,7 @@ mod tests {
     use super::*;
     use crate::compute_unit::registers::Numbering;
 
-    /// Sets of a kernel that uses every register, or those named alone.
+    /// Renumbers sets of a kernel that uses every register, or only the registers in the sets.
     fn sets<const N: usize>(every: bool, sets: [&[u16]; N]) -> [Registers; N] {
         let sets = sets.map(|set| set.iter().copied().collect::<RegisterSet>());
         let mut code = Code::default();

@@ -9,25 +9,27 @@ use crate::compute_unit::pipes::wheel::{Stamp, Wheel};
 use crate::compute_unit::registers::Writes;
 use crate::memory::Source;
 
-/// One wavefront slot.
+/// State of the wavefront in one slot.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Wavefront {
     pub(crate) place: Placement,
     cursor: Cursor,
-    /// The record to be issued next.
+    /// Trace record that the wavefront issues next.
     pub(crate) record: Record,
     pub(crate) lanes: Lanes,
-    /// Index of the kernel's first decoded instruction, and of the one to be issued next.
+    /// Index of the kernel's first decoded instruction; `next` is that of the instruction to be
+    /// issued next.
     code: u32,
     pub(crate) next: u32,
-    /// Launch records so far.
+    /// Number of launch records issued so far.
     pub(crate) launches: u32,
-    /// Accesses under way whose results are not known to come in a certain cycle.
+    /// Number of accesses in flight whose result cycle is not known.
     in_flight: u32,
-    /// Of these, stores and atomics not answered yet.
+    /// Number of stores and atomics in flight.
     stores: u32,
     pub(crate) scoreboard: Scoreboard,
-    /// The cycle of the last of the other results, and when the first of that cycle was filed.
+    /// Cycle of the latest result with a known time, and the stamp of the first such result in that
+    /// cycle.
     last_result: (Cycle, Stamp),
 }
 
@@ -38,7 +40,7 @@ pub(crate) struct Placement {
     pub(crate) work_group: u32,
     /// Slot of the work-group.
     pub(crate) group_slot: u8,
-    /// Number in the work-group.
+    /// Index of the wavefront in its work-group.
     pub(crate) number: u8,
 }
 
@@ -98,7 +100,7 @@ impl Wavefront {
         true
     }
 
-    /// The destination registers of an instruction are written in cycle `at`.
+    /// Registers that an instruction writes its destination registers in cycle `at`.
     #[inline(always)]
     pub(crate) fn write_at(&mut self, at: Cycle, writes: &Writes, wheel: &mut Wheel) {
         self.scoreboard.reserve(writes, at);
@@ -166,7 +168,7 @@ impl Wavefront {
     }
 }
 
-/// Whether a record of a memory instruction goes to a memory.
+/// True if a record of a memory instruction accesses a memory.
 #[inline]
 pub(crate) fn touches_memory(record: &Record, lanes: &Lanes) -> bool {
     record.mask != 0 && lanes.shape != Shape::None

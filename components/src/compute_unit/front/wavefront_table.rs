@@ -19,27 +19,28 @@ use crate::compute_unit::memory_path::readonly_ports::ReadonlyPorts;
 use crate::compute_unit::pipes::wheel::{Event, Wheel};
 use crate::compute_unit::scheduler::{AgeMatrix, SchedulerView};
 
-/// One bit per wavefront slot.
+/// Wavefront states as masks, with one bit per wavefront slot.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Masks {
-    /// Taken by a resident work-group.
+    /// Slots in use by a resident work-group.
     pub(crate) present: u64,
-    /// The next record is known and only registers, stores or units can hold it back.
+    /// Next record is known; only registers, stores or units can block it.
     pub(crate) fetched: u64,
-    /// Held back by the scoreboard; and those of them that wait for memory.
+    /// Blocked by the scoreboard; `hazard_memory` has those that wait for memory.
     pub(crate) hazard: u64,
     pub(crate) hazard_memory: u64,
-    /// At a fence, waiting for stores.
+    /// Blocked at a fence until stores are answered.
     pub(crate) fence: u64,
-    /// Of those whose next record is known, the instruction is not in the buffer; others may have the bit.
+    /// Instruction of the next record is not buffered. Valid only for wavefronts whose next record
+    /// is known.
     pub(crate) starved: u64,
-    /// At a barrier.
+    /// Waiting at a barrier of their work-group.
     pub(crate) barrier: u64,
-    /// Waiting for a time: start, branch, barrier release, exit.
+    /// Waiting for a fixed time: start, branch, barrier release or exit.
     pub(crate) paused: u64,
-    /// No record left.
+    /// Wavefronts with no records left to issue.
     pub(crate) ended: u64,
-    /// The next record needs the load/store queue, or the local memory.
+    /// Next record needs the load/store queue; `next_local` has those that need the local memory.
     pub(crate) next_load_store: u64,
     pub(crate) next_local: u64,
     /// The next record needs a pipe; by class, those whose next record needs its pipe.
@@ -48,7 +49,7 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// Wavefronts that can issue as far as they are concerned.
+    /// Returns the wavefronts whose own state allows them to issue.
     #[inline]
     pub(crate) fn open(&self) -> u64 {
         self.fetched & !(self.hazard | self.fence | self.starved)
@@ -61,7 +62,8 @@ impl Masks {
         self.next_pipe &= !bit;
     }
 
-    /// Notes what holds back the next instruction of a wavefront, given by its bit, of which nothing is noted.
+    /// Records the hazard of a wavefront's next instruction; the wavefront is given by its bit and
+    /// has no recorded hazard.
     #[inline(always)]
     fn note_hazard(&mut self, hazard: Hazard, bit: u64, wheel: &mut Wheel) {
         match hazard {
@@ -122,7 +124,7 @@ impl Masks {
 /// The wavefront slots of a unit.
 #[derive(State)]
 pub(crate) struct WavefrontTable {
-    /// Grows to the slots that were ever taken.
+    /// Wavefronts by slot; grows to the highest slot used.
     slots: Vec<Wavefront>,
     masks: Masks,
     #[state(part)]
@@ -227,7 +229,7 @@ impl WavefrontTable {
         }
     }
 
-    /// A wavefront has no record left.
+    /// Ends a wavefront that has no records left.
     pub(crate) fn end(&mut self, slot: usize) {
         let bit = 1_u64 << slot;
         self.masks.fetched &= !bit;
@@ -319,8 +321,8 @@ impl WavefrontTable {
         self.look_again(slot, decoded, wheel, now)
     }
 
-    /// Looks again at what holds back a wavefront, after that changed; whether that was memory and is
-    /// not any more.
+    /// Re-evaluates the hazard of a wavefront after a change. Returns true if a wait for memory has
+    /// ended.
     pub(crate) fn look_again(
         &mut self,
         slot: usize,

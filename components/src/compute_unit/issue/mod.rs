@@ -27,7 +27,8 @@ pub(crate) struct Schedulers {
     units: Box<[IssueUnit]>,
     #[port(flatten)]
     open: OpenPolicies,
-    /// In the last evaluation no wavefront was open, and why is charged: that goes on until something changes.
+    /// True if no wavefront was open in the last evaluation; the charged stall reason persists
+    /// until something changes.
     is_settled: bool,
 }
 
@@ -241,9 +242,9 @@ impl Schedulers {
         true
     }
 
-    /// The slots among which a scheduler may choose: its own but for those that its policy holds
-    /// back, or the last one alone while a built-in policy that waits out short stalls holds on to
-    /// it.
+    /// Returns the slots from which a scheduler may choose: its own without those held back by its
+    /// policy. While a built-in policy waits out a short stall, only the slot that issued last is
+    /// eligible.
     #[inline]
     fn eligible<V: Variant>(&self, scheduler: usize, datapath: &Datapath, now: Cycle) -> u64 {
         let unit = &self.units[scheduler];
@@ -361,7 +362,8 @@ impl Schedulers {
         true
     }
 
-    /// The wavefronts of these slots are gone: their successors are not favoured.
+    /// Clears the last slot if it is among `slots`, whose wavefronts have left, so that successors
+    /// are not favored.
     pub(crate) fn forget(&mut self, slots: u64) {
         for unit in &mut self.units {
             unit.built_in.forget(slots);

@@ -7,13 +7,13 @@ use crate::compute_unit::datapath::Datapath;
 use crate::compute_unit::scheduler::{SchedulerView, Throttled, WavefrontScheduler};
 use crate::memory::{CacheEvent, RequestKind};
 
-/// Cycles that a policy names in vain before its unit goes on without sleep.
+/// Number of unsuccessful wake-up cycles from a policy after which its unit stays awake.
 const STEPS_MAX: u32 = 16;
 
-/// The policy of one scheduler.
+/// Scheduling policy of one scheduler, with its last reported stall.
 struct OpenScheduler {
     policy: Box<dyn WavefrontScheduler>,
-    /// Why it issues nothing, as it was told last; none after an issue.
+    /// Stall reason last reported to the policy; `None` after an issue.
     told: Option<IssueSlot>,
 }
 
@@ -76,7 +76,8 @@ impl OpenPolicies {
         }
     }
 
-    /// Wavefronts that could issue in cycle `now` but for the policy of their scheduler.
+    /// Returns the wavefronts that could issue in cycle `now` but are held back by their
+    /// scheduler's policy.
     pub(crate) fn throttled(&self, scheduler: usize, datapath: &Datapath, now: Cycle) -> u64 {
         let policy = &self.schedulers[scheduler].policy;
         let Throttled { all, loads } = policy.throttled(&datapath.view(now));
@@ -94,7 +95,7 @@ impl OpenPolicies {
         held & masks.open()
     }
 
-    /// Lets the policy choose, and tells it that what it chose issues.
+    /// Lets the policy pick a wavefront and notifies it that the pick issues.
     ///
     /// # Errors
     /// The slot that it chose is not one that can issue. Then that and a slot to go on with.
@@ -119,7 +120,7 @@ impl OpenPolicies {
         (slot, (!is_ready).then_some(picked))
     }
 
-    /// Tells the policy why nothing issues, unless it knows.
+    /// Reports the stall reason to the policy if it has changed.
     pub(crate) fn stall(
         &mut self,
         scheduler: usize,
@@ -139,11 +140,11 @@ impl OpenPolicies {
         self.schedulers[scheduler].told != Some(why)
     }
 
-    /// The first cycle after `now` in which a policy holds back other wavefronts than in `now`, if
-    /// nothing happens until then; the next one if that cannot be said.
+    /// Returns the first cycle after `now` in which a policy holds back other wavefronts than in
+    /// `now`, if nothing else happens. Returns the next cycle if that is unknown.
     ///
-    /// Cycles in which a policy only might have changed its mind are passed over. A unit that is kept
-    /// awake could tell them from the others, and would account for its time differently.
+    /// Wake-up cycles without an actual change are skipped. Otherwise a unit that is kept awake
+    /// would account for its time differently.
     pub(crate) fn throttle_changes(&self, datapath: &Datapath, now: Cycle) -> Option<Cycle> {
         let changes = |scheduler: usize| {
             let held = self.throttled(scheduler, datapath, now);

@@ -7,10 +7,10 @@ use crate::compute_unit::datapath::Datapath;
 use crate::compute_unit::issue_variant::{Limited, Variant};
 use crate::compute_unit::limits::LATENCY_MAX;
 
-/// Wavefronts that could issue but for a unit.
+/// Wavefronts that are ready except for an occupied unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StructuralHazards {
-    /// A pipe, or the register file.
+    /// Wavefronts blocked by a pipe or the register file.
     pub(crate) pipe: u64,
     pub(crate) local_memory: u64,
     pub(crate) load_store: u64,
@@ -70,13 +70,13 @@ impl StructuralHazards {
         self.pipe | self.local_memory | self.load_store
     }
 
-    /// Those that more than one unit keeps back.
+    /// Returns the wavefronts blocked by more than one unit.
     #[inline]
     pub(crate) fn by_several(self) -> u64 {
         self.pipe & (self.local_memory | self.load_store) | self.local_memory & self.load_store
     }
 
-    /// Why none of `candidates`, of which there are some, issues.
+    /// Returns the reason why none of `candidates` issues; there must be at least one.
     #[inline]
     pub(crate) fn reason(self, candidates: u64) -> IssueSlot {
         if candidates & self.pipe != 0 {
@@ -88,8 +88,8 @@ impl StructuralHazards {
         }
     }
 
-    /// The first cycle from `from` on in which one of `candidates` can issue, or all of them are kept back for another
-    /// `reason`, as far as time alone decides.
+    /// Returns the first cycle at or after `from` in which a candidate can issue or the stall
+    /// `reason` changes. Considers only changes due to time.
     #[inline(never)]
     pub(crate) fn first_change(
         scheduler: usize,
@@ -104,7 +104,7 @@ impl StructuralHazards {
         if let Some(file) = &pipes.register_file {
             until = until.max(file.settled_at(from, datapath.have_results(candidates)));
         }
-        // A unit that was not read from a damaged file takes nothing for longer than an interval or a result.
+        // In a valid state no unit is occupied for longer than an interval or a result latency.
         let longest = u64::from(LATENCY_MAX).max(pipes.wheel.horizon());
         (from..=until.min(from + longest)).find(|at| {
             let hazards = Self::of::<Limited>(scheduler, candidates, datapath, *at);

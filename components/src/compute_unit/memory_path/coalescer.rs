@@ -1,4 +1,4 @@
-//! Reducing the lane addresses of one access to the lines they touch.
+//! Coalescing: reduces the lane addresses of one access to the lines that they touch.
 
 use serde::{Deserialize, Serialize};
 use warpweave_trace::{Lanes, Shape};
@@ -6,12 +6,12 @@ use warpweave_trace::{Lanes, Shape};
 use crate::compute_unit::lane_mask::is_one_run;
 use crate::memory::word_mask;
 
-/// One line that an access touches.
+/// One line touched by an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Transaction {
-    /// Byte address of the line.
+    /// Byte address of the cache line fetched from.
     pub(crate) line: u64,
-    /// Touched 4-byte words.
+    /// Bit mask of the touched 4-byte words.
     pub(crate) words: u32,
 }
 
@@ -47,10 +47,11 @@ impl Coalescing {
     }
 }
 
-/// Appends the lines of `line_bytes` that active lanes touch, each once, in ascending order.
+/// Appends the lines of `line_bytes` that the active lanes touch, each once, in ascending order.
 ///
-/// Uniform and contiguous accesses, and contiguous rows, are reduced from their end points, other strides by one
-/// pass over the active lanes in address order; only arbitrary addresses are sorted.
+/// Uniform accesses, contiguous accesses and contiguous rows are reduced from their end points.
+/// Other strides take one pass over the active lanes in address order. Only arbitrary addresses are
+/// sorted.
 pub(crate) fn coalesce(
     lanes: &Lanes,
     mask: u32,
@@ -102,7 +103,7 @@ pub(crate) fn coalesce(
     }
 }
 
-/// Adds the lines that the active lanes of a row touch.
+/// Appends the lines that the active lanes of a row touch.
 fn coalesce_row(
     start: u64,
     step: i64,
@@ -130,8 +131,8 @@ fn coalesce_row(
     }
 }
 
-/// Appends the lines of private memory that active lanes touch; lane addresses are offsets within
-/// each thread's memory, whose words are interleaved by lane from `region` on.
+/// Appends the lines of private memory that active lanes touch. Lane addresses are offsets into
+/// each thread's memory, whose words are interleaved by lane, starting at `region`.
 fn coalesce_private(
     lanes: &Lanes,
     mask: u32,
@@ -161,8 +162,8 @@ fn coalesce_private(
     }
 }
 
-/// Appends the lines that active lanes of an atomic operation update, in ascending order: each as often as the word
-/// that most lanes update has lanes, the first lane of every word in the first.
+/// Appends the lines that active lanes of an atomic operation update, in ascending order. A line is
+/// repeated for lanes that update the same word: its n-th entry has the n-th update of each word.
 fn coalesce_apart(
     lanes: &Lanes,
     mask: u32,
@@ -189,7 +190,7 @@ fn coalesce_apart(
     }
 }
 
-/// Adds the lines of bytes `start .. start + bytes`.
+/// Appends the lines of bytes `start .. start + bytes`.
 #[inline]
 fn add_range(out: &mut Vec<Transaction>, start: u64, bytes: u32, line_bytes: u32) {
     let mut offset = (start & u64::from(line_bytes - 1)) as u32;
@@ -204,7 +205,7 @@ fn add_range(out: &mut Vec<Transaction>, start: u64, bytes: u32, line_bytes: u32
     }
 }
 
-/// Adds words of a line, keeping the order.
+/// Adds words of a line to the list and keeps it sorted.
 #[inline]
 fn add(out: &mut Vec<Transaction>, line: u64, words: u32) {
     let mut place = out.len();
@@ -243,7 +244,7 @@ mod tests {
         out
     }
 
-    /// The definition: every word every lane touches, by line.
+    /// Reference implementation: collects every word of every lane, by line.
     fn naive(lanes: &Lanes, mask: u32, bytes: u32, line_bytes: u32) -> Vec<Transaction> {
         let mut words: BTreeMap<u64, u32> = BTreeMap::new();
         for (_, address) in lanes.iter(mask) {

@@ -17,7 +17,7 @@ pub(crate) struct LoadLatency {
     by_level: ByLevel<LevelLatency>,
 }
 
-/// Loads whose last response one level supplied, and their cycles.
+/// Number of loads whose last response came from one level, and their total cycles.
 #[derive(Default, Serialize, Deserialize)]
 struct LevelLatency {
     loads: u64,

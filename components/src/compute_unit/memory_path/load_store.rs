@@ -1,4 +1,4 @@
-//! The load/store unit: accesses that wait to be sent, and requests that wait for answers.
+//! Load/store unit: queue of accesses to be sent, and table of outstanding requests.
 //!
 //! ```text
 //!   issue ──► [queue of accesses, each its list of lines] ──► request, one line at a time
@@ -15,18 +15,18 @@ use crate::compute_unit::memory_path::coalescer::Transaction;
 use crate::compute_unit::spec::LoadStoreSpec;
 use crate::memory::{MemMaster, MemRequest, MemResponse, RequestKind, Source, transaction};
 
-/// One memory instruction in flight.
+/// One memory instruction in flight in the load/store unit.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Access {
     pub(crate) source: Source,
-    /// Index of the decoded instruction.
+    /// Index of the instruction in the decoded program.
     pub(crate) instruction: u32,
     pub(crate) issued: Cycle,
     pub(crate) kind: RequestKind,
     pub(crate) flags: u16,
-    /// Requests without an answer, sent or not; 1 of an access to local memory.
+    /// Number of requests without a response, sent or not; 1 for a local-memory access.
     remaining: u32,
-    /// Of an access to local memory, the cycles for which it is served; 0 of others.
+    /// Service cycles of a local-memory access; 0 for other accesses.
     pub(crate) local_cycles: u32,
 }
 
@@ -50,7 +50,7 @@ impl Access {
     }
 }
 
-/// An access that waits to be sent; the list keeps its memory when the place is reused.
+/// An access that waits to be sent; the line list keeps its allocation when the entry is reused.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Queued {
     ready_at: Cycle,
@@ -60,7 +60,7 @@ struct Queued {
     is_local: bool,
 }
 
-/// Counters of the unit.
+/// Request and access counters of the load/store unit.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, Statistics)]
 pub(crate) struct LoadStoreCounts {
     /// memory requests sent to read
@@ -86,23 +86,23 @@ pub(crate) struct LoadStoreCounts {
     pub(crate) accesses: u64,
 }
 
-/// The load/store unit.
+/// Queues memory accesses, sends their requests and collects the responses.
 #[derive(Statistics)]
 pub(crate) struct LoadStoreUnit {
     queue: Box<[Queued]>,
     head: usize,
     length: usize,
     accesses: IdTable<Access>,
-    /// Access and line of each request without an answer.
+    /// Access and line address of each outstanding request.
     requests: IdTable<(Id, u64)>,
     outstanding_max: u32,
     requests_per_cycle: u32,
     write_sequence: u32,
-    /// The first cycle in which the access to local memory that is served has been, and whether it has its place
-    /// still.
+    /// End cycle of the local-memory access in service; `holds_place` is true while it keeps its
+    /// queue entry.
     local_until: Cycle,
     holds_place: bool,
-    /// The wire took no more in the cycle under way.
+    /// True if the port accepted no more requests in the current cycle.
     pub(crate) is_blocked: bool,
     #[statistic(flatten)]
     pub(crate) counts: LoadStoreCounts,
@@ -117,7 +117,8 @@ impl LoadStoreUnit {
         )
     }
 
-    /// A unit for so many waiting accesses, requests in a cycle and requests without an answer.
+    /// Creates a unit with these limits: queued accesses, requests per cycle and outstanding
+    /// requests.
     pub(crate) fn of(queue_depth: u32, requests_per_cycle: u32, outstanding_max: u32) -> Self {
         Self {
             queue: vec![Queued::default(); queue_depth as usize].into(),
@@ -135,7 +136,7 @@ impl LoadStoreUnit {
         }
     }
 
-    /// What is queued, oldest first: places left over hold nothing.
+    /// Returns the queued accesses, oldest first, without unused entries.
     fn save_queue(&self) -> Vec<Queued> {
         let (before, after) = self.queue.split_at(self.head);
         after
@@ -163,13 +164,14 @@ impl LoadStoreUnit {
         self.length + usize::from(self.holds_place) >= self.queue.len()
     }
 
-    /// Whether an access waits to be sent or served, or holds its place still: without one sending does nothing.
+    /// True if an access waits to be sent or served, or still holds its entry. Otherwise sending
+    /// has no effect.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         self.length > 0 || self.holds_place
     }
 
-    /// Queues an access whose first request may leave at `ready_at`; `coalesce` lists its lines.
+    /// Queues an access whose first request may be sent at `ready_at`; `coalesce` lists its lines.
     #[inline]
     pub(crate) fn enqueue(
         &mut self,
@@ -185,7 +187,7 @@ impl LoadStoreUnit {
         self.counts.accesses += 1;
     }
 
-    /// Queues an access to local memory that may be served from `ready_at` on, for `cycles`.
+    /// Queues a local-memory access that may start service at `ready_at` and takes `cycles`.
     pub(crate) fn enqueue_local(&mut self, mut access: Access, ready_at: Cycle, cycles: u32) {
         let place = self.place(ready_at, true);
         access.remaining = 1;
@@ -193,7 +195,7 @@ impl LoadStoreUnit {
         self.queue[place].access = self.accesses.insert(access);
     }
 
-    /// The place of the next access to wait.
+    /// Allocates and clears the next queue entry.
     #[inline]
     fn place(&mut self, ready_at: Cycle, is_local: bool) -> usize {
         debug_assert!(!self.is_full());
@@ -210,8 +212,8 @@ impl LoadStoreUnit {
         place
     }
 
-    /// Sends what may leave in this cycle, oldest access first, and shows each request to `watch`. An access to
-    /// local memory that begins to be served has the cycle for itself and is given back.
+    /// Sends the requests that may leave in this cycle, oldest access first, and passes each to
+    /// `watch`. Returns the local-memory access whose service starts; it has the cycle to itself.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -256,7 +258,7 @@ impl LoadStoreUnit {
         None
     }
 
-    /// Begins to serve the access to local memory at the head of the queue.
+    /// Starts service of the local-memory access at the head of the queue.
     fn serve_local(&mut self, now: Cycle) -> Option<Access> {
         let id = self.queue[self.head].access;
         self.leave();
@@ -266,7 +268,7 @@ impl LoadStoreUnit {
         Some(access)
     }
 
-    /// The access at the head of the queue leaves it.
+    /// Removes the access at the head of the queue.
     #[inline]
     fn leave(&mut self) {
         self.head = (self.head + 1) % self.queue.len();
@@ -307,10 +309,10 @@ impl LoadStoreUnit {
         }
     }
 
-    /// Takes an answer; the access when it was the last one it waited for.
+    /// Takes a response. Returns the access if this was its last outstanding request.
     ///
     /// # Errors
-    /// An answer to nothing that was asked.
+    /// Fails if the response matches no outstanding request.
     #[inline(always)]
     pub(crate) fn receive(&mut self, response: &MemResponse) -> Result<Option<Access>, String> {
         let Some((owner, line)) = self.requests.remove(Id::from_bits(response.id)) else {
@@ -333,13 +335,13 @@ impl LoadStoreUnit {
         Ok(self.accesses.remove(owner))
     }
 
-    /// Requests without an answer.
+    /// Returns the number of requests sent and not yet answered.
     #[inline]
     pub(crate) fn outstanding(&self) -> u32 {
         self.requests.len() as u32
     }
 
-    /// Shows every request that was sent and not answered as a thing of this name.
+    /// Shows every outstanding request in the recording under this name.
     pub(crate) fn show(&self, name: &'static str, contents: &mut Contents<'_>) {
         for (id, &(owner, line)) in self.requests.iter() {
             let source = &self.accesses[owner].source;
@@ -352,7 +354,7 @@ impl LoadStoreUnit {
         }
     }
 
-    /// Why requests do not leave, in words of the hardware.
+    /// Returns the hardware reason why requests cannot be sent.
     pub(crate) fn holdup(&self) -> Option<&'static str> {
         let full = self.length > 0 && self.outstanding() >= self.outstanding_max;
         if self.is_blocked {
@@ -364,13 +366,13 @@ impl LoadStoreUnit {
         }
     }
 
-    /// Accesses that wait to be sent.
+    /// Returns the number of accesses that wait to be sent.
     pub(crate) fn queued(&self) -> usize {
         self.length
     }
 
-    /// The cycle after `now` in which the unit could send by itself; none while it waits for an
-    /// answer or for the wire.
+    /// Returns the first cycle after `now` in which the unit could send without an external event.
+    /// `None` while it waits for a response or the port.
     #[inline]
     pub(crate) fn next_send(&self, now: Cycle) -> Option<Cycle> {
         if self.holds_place {

@@ -93,7 +93,7 @@ impl MemoryPath {
         &self.load_store
     }
 
-    /// Whether the load/store queue takes nothing.
+    /// True if the load/store queue is full.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.load_store.is_full()
@@ -145,7 +145,7 @@ impl MemoryPath {
         });
     }
 
-    /// Queues an access to local memory that may be served from `ready_at` on, for `cycles`.
+    /// Queues a local-memory access that may start service at `ready_at` and takes `cycles`.
     pub(crate) fn enqueue_local(&mut self, access: Access, ready_at: Cycle, cycles: u32) {
         self.load_store.enqueue_local(access, ready_at, cycles);
     }

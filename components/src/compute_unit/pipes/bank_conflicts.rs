@@ -1,4 +1,4 @@
-//! Bank conflicts of the local memory.
+//! Bank-conflict timing of the local memory.
 
 use warpweave_trace::{Lanes, Shape};
 
@@ -6,12 +6,12 @@ use crate::compute_unit::lane_mask::is_one_run;
 
 const END: u16 = u16::MAX;
 
-/// Counts conflicts; keeps its tables between accesses.
+/// Counts bank conflicts; its tables are reused between accesses.
 pub(crate) struct BankConflicts {
     banks: u64,
-    /// Of a power of two its logarithm.
+    /// Base-2 logarithm of the number of banks if that is a power of two.
     banks_log: Option<u32>,
-    /// Per bank the words seen so far, as a chain through `words`.
+    /// Head of each bank's chain of distinct words in `words`.
     heads: Vec<u16>,
     counts: Vec<u32>,
     words: Vec<(u64, u16)>,
@@ -28,9 +28,9 @@ impl BankConflicts {
         }
     }
 
-    /// Cycles the access occupies the memory: the largest number of different words in one bank
-    /// (equal words are broadcast), at least 1. For an `atomic` every lane counts, because equal
-    /// words are updated one after the other.
+    /// Returns the cycles for which the access occupies the memory: the largest number of distinct
+    /// words in one bank, at least 1. Equal words are broadcast. For an `atomic` every lane counts,
+    /// because updates of one word are serialized.
     // Inlined into the evaluation of the unit, its loop over the lanes has too few registers.
     #[inline(never)]
     pub(crate) fn cycles(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
@@ -54,7 +54,8 @@ impl BankConflicts {
         self.counts.iter().copied().max().unwrap_or(0).max(1)
     }
 
-    /// Broadcasts, contiguous accesses, word strides and rows of words, without comparing words.
+    /// Handles broadcasts, contiguous accesses, word strides and rows of words without comparing
+    /// words.
     #[inline(always)]
     fn regular(&mut self, shape: &Shape, mask: u32, bytes: u32) -> Option<u32> {
         match *shape {
@@ -84,7 +85,7 @@ impl BankConflicts {
         }
     }
 
-    /// Cycles for lanes whose addresses grow by `step`, which is not 0.
+    /// Returns the cycles for lanes whose addresses grow by `step`, which must not be 0.
     #[inline(always)]
     fn strided(&self, start: u64, step: i64, lanes: u32, bytes: u32) -> Option<u32> {
         if step == i64::from(bytes) {
@@ -103,7 +104,8 @@ impl BankConflicts {
         Some(u64::from(lanes).div_ceil(period) as u32)
     }
 
-    /// Cycles for rows of whole words that have no word in common: words are counted without being compared.
+    /// Returns the cycles for rows of whole words without common words; words are counted without
+    /// comparison.
     #[inline(never)]
     fn rows(&mut self, base: u64, step: i64, pitch: i64, row_bits: u8, bytes: u32) -> Option<u32> {
         let row_bytes = u64::from(bytes) << row_bits;
@@ -132,7 +134,7 @@ impl BankConflicts {
         Some(most)
     }
 
-    /// Cycles for consecutive bytes.
+    /// Returns the cycles for an access to consecutive bytes.
     #[inline(always)]
     fn run(&self, start: u64, bytes: u64) -> u32 {
         let words = (start % 4 + bytes).div_ceil(4);

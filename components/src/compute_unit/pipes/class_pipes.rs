@@ -7,7 +7,8 @@ use warpweave_trace::Class;
 #[derive(Clone, State)]
 #[state(restore = ClassPipes::note_used)]
 pub(crate) struct ClassPipes {
-    /// Pipes that may be busy, and the first cycle in which each takes an instruction again.
+    /// Bit mask of possibly busy pipes; `free_at` is the first cycle in which each accepts an
+    /// instruction again.
     #[state(skip)]
     busy: u32,
     #[state(array)]
@@ -22,7 +23,8 @@ impl ClassPipes {
         }
     }
 
-    /// Wavefronts that need a pipe that takes nothing in cycle `now`, by what wavefronts need next.
+    /// Returns the wavefronts whose next instruction needs a pipe that is busy in cycle `now`;
+    /// `next_of_pipe` has the wavefronts by pipe.
     #[inline]
     pub(crate) fn blocked(&self, next_of_pipe: &[u64; Class::COUNT], now: Cycle) -> u64 {
         let mut behind = 0;
@@ -37,7 +39,7 @@ impl ClassPipes {
         behind
     }
 
-    /// Forgets pipes that take an instruction again in cycle `now`.
+    /// Clears the busy bits of pipes that accept an instruction in cycle `now`.
     #[inline]
     pub(crate) fn release(&mut self, now: Cycle) {
         let mut busy = self.busy;

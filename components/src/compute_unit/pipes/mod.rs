@@ -26,7 +26,7 @@ pub(crate) struct Pipes {
     pub(crate) classes: Box<[ClassPipes]>,
     #[state(part)]
     pub(crate) local_memory: LocalMemory,
-    /// None: as many operands are read and results written as there are.
+    /// Register file limits; `None` if operand reads and result writes are unlimited.
     #[state(part)]
     pub(crate) register_file: Option<Box<RegisterFile>>,
 }

@@ -1,15 +1,16 @@
-//! Ports of the register file: banks that operands are read from, and results written per cycle.
+//! Register file ports: operand reads by bank, and result writes per cycle.
 //!
 //! ```text
 //!   issue ──► a collector until its last operand is read ──► execution ──► result
 //!                 │ so many registers per bank and cycle             │ so many per cycle
 //! ```
 //!
-//! Registers of one instruction in one bank are read one after the other, and behind those of instructions that
-//! issued before. An instruction issues only when a collector is free, and when its result has room in the cycle in
-//! which it comes. Source: operand collectors and result buses as in GPGPU-Sim, there with an arbiter among them.
+//! Registers of one instruction in the same bank are read in sequence, after those of instructions
+//! that issued earlier. An instruction issues only if a collector is free and its result has a
+//! write port in the cycle of its arrival. Source: operand collectors and result buses as in
+//! GPGPU-Sim, there with an arbiter among them.
 //!
-//! Time is counted in steps here, of which a cycle has as many as a bank reads registers.
+//! Time is counted in steps: a cycle has as many steps as a bank has reads per cycle.
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
@@ -18,10 +19,10 @@ use warpweave_trace::RegisterSet;
 
 use crate::compute_unit::spec::{BANKS_MAX, ComputeUnitSpec};
 
-/// Most registers that an instruction reads.
+/// Maximum number of registers that an instruction reads.
 const MOST: usize = RegisterSet::FIRST_PREDICATE as usize;
 
-/// What of the register file is limited, none in a unit without limits.
+/// Register file limits; a unit without limits has no such object.
 #[derive(State)]
 pub(crate) struct RegisterFile {
     #[state(flatten)]
@@ -43,30 +44,33 @@ pub(crate) struct Operands<'a> {
 struct Banks {
     #[state(skip)]
     layout: Layout,
-    /// By bank, the first step in which it reads for somebody else. Those of a part lie together.
+    /// First step in which each bank is free. Banks of one partition are contiguous.
     #[state(array, rename = "bank_free_at")]
     free_at: Vec<u64>,
-    /// By collector, the first cycle in which it takes an instruction again. Those of a part lie together.
+    /// First cycle in which each collector accepts an instruction. Collectors of one partition are
+    /// contiguous.
     #[state(array)]
     collectors: Vec<Cycle>,
-    /// By part, the first cycle in which one of its collectors does; derived from those above.
+    /// First cycle in which any collector of each partition is free; derived from `collectors`.
     #[state(skip)]
     collector_at: Vec<Cycle>,
 }
 
-/// Where registers lie and how they are read.
+/// Mapping of registers to banks, and the read order.
 #[derive(Clone, Copy)]
 struct Layout {
     by_wavefront: bool,
     one_by_one: bool,
-    /// Steps of a cycle.
+    /// Number of steps in one cycle, equal to the reads per bank and cycle.
     steps: u64,
-    /// Equal parts of banks and of collectors, of which a slot has the one of its number modulo these.
+    /// Number of equal partitions of banks and collectors; a slot uses the partition given by its
+    /// number modulo `parts`.
     parts: usize,
-    /// Banks and collectors of each.
+    /// Number of banks per partition; `collectors` likewise.
     banks: usize,
     collectors: usize,
-    /// The longest that an instruction waits; what comes from a damaged checkpoint does not wait longer.
+    /// Upper bound of an instruction's wait in cycles, also enforced for state from a damaged
+    /// checkpoint.
     wait_max: u64,
 }
 
@@ -75,10 +79,10 @@ struct Layout {
 struct Results {
     #[state(skip)]
     per_cycle: u32,
-    /// A ring of cycles, longer than any result takes: a cycle, and how many results come in it.
+    /// Ring buffer of cycles with their result counts, longer than any result latency.
     #[state(array, rename = "results")]
     due: Vec<Due>,
-    /// The last cycle in which as many come as may; derived from those above.
+    /// Last cycle whose result ports are all taken; derived from `due`.
     #[state(skip)]
     last_full: Cycle,
 }
@@ -90,8 +94,8 @@ struct Due {
 }
 
 impl RegisterFile {
-    /// The register file of a unit whose instructions read at most `sources` registers; `horizon` is the longest
-    /// that a result takes, bank conflicts included.
+    /// Creates the register file of a unit whose instructions read at most `sources` registers.
+    /// `horizon` is the longest result latency, including bank conflicts.
     pub(crate) fn of(spec: &ComputeUnitSpec, sources: u32, horizon: u64) -> Option<Box<Self>> {
         if spec.register_banks.is_none() && spec.results_per_cycle.is_none() {
             return None;
@@ -122,7 +126,7 @@ impl RegisterFile {
         Some(Box::new(Self { banks, results }))
     }
 
-    /// How much later than `now` the last of these registers of a wavefront slot is read.
+    /// Returns how many cycles after `now` the last of these registers of a wavefront slot is read.
     fn wait(&self, slot: usize, sources: &[u8], now: Cycle) -> u32 {
         let Some(banks) = &self.banks else { return 0 };
         let mut free_at = [0; BANKS_MAX];
@@ -131,7 +135,8 @@ impl RegisterFile {
         banks.layout.read(free_at, slot, sources, now)
     }
 
-    /// An instruction issues: reads its registers, and gives back how much later than `now` the last is.
+    /// Reads the registers of an issuing instruction. Returns how many cycles after `now` the last
+    /// one is read.
     pub(crate) fn read(&mut self, slot: usize, sources: &[u8], now: Cycle) -> u32 {
         let Some(banks) = &mut self.banks else {
             return 0;
@@ -141,7 +146,7 @@ impl RegisterFile {
         wait
     }
 
-    /// A result comes in cycle `at`.
+    /// Reserves a result port in cycle `at`.
     pub(crate) fn write(&mut self, at: Cycle) {
         let Some(results) = &mut self.results else {
             return;
@@ -161,7 +166,7 @@ impl RegisterFile {
         }
     }
 
-    /// Whether as many results come in cycle `at` as may.
+    /// True if all result ports are taken in cycle `at`.
     fn is_full(&self, at: Cycle) -> bool {
         self.results.as_ref().is_some_and(|results| {
             let due = results.due[(at % results.due.len() as u64) as usize];
@@ -169,7 +174,8 @@ impl RegisterFile {
         })
     }
 
-    /// The first cycle in which a collector takes an instruction of this scheduler; 0, where there are none.
+    /// Returns the first cycle in which a collector accepts an instruction of this scheduler; 0
+    /// without collectors.
     #[inline]
     fn collector_at(&self, scheduler: usize) -> Cycle {
         let banks = self.banks.as_ref();
@@ -179,8 +185,8 @@ impl RegisterFile {
         })
     }
 
-    /// A cycle from which on nobody is kept back by what has issued until `now`, of instructions with a result or
-    /// without.
+    /// Returns a cycle from which instructions issued until `now` block no wavefront. `with_result`
+    /// includes the limit on results.
     pub(crate) fn settled_at(&self, now: Cycle, with_result: bool) -> Cycle {
         let banks = self.banks.as_ref();
         let read = banks.and_then(|banks| banks.collectors.iter().max());
@@ -246,7 +252,7 @@ impl Results {
 }
 
 impl Banks {
-    /// An instruction of a slot takes a collector that is free in cycle `now`, until `end`.
+    /// Allocates a collector that is free in cycle `now` to an instruction of a slot, until `end`.
     fn collect(&mut self, slot: usize, now: Cycle, end: Cycle) {
         let part = slot % self.layout.parts;
         let mut own = self.of_part(part).iter_mut();
@@ -267,7 +273,7 @@ impl Banks {
         self.collector_at[part] = first;
     }
 
-    /// The collectors of a part.
+    /// Returns the collectors of one partition by mutable reference.
     #[inline]
     fn of_part(&mut self, part: usize) -> &mut [Cycle] {
         let count = self.layout.collectors;
@@ -275,7 +281,8 @@ impl Banks {
     }
 }
 
-/// Reads a register from a bank that is free from some step on, not before `open`; gives back the step.
+/// Reads a register from a bank, not before step `open`, and updates the bank's first free step.
+/// Returns the step of the read.
 #[inline]
 fn take(free_at: &mut u64, open: u64) -> u64 {
     let step = (*free_at).max(open);
@@ -284,15 +291,15 @@ fn take(free_at: &mut u64, open: u64) -> u64 {
 }
 
 impl Layout {
-    /// The bank that holds a register of a wavefront slot.
+    /// Returns the bank that holds a register of a wavefront slot.
     #[inline]
     fn bank(self, slot: usize, register: u8) -> usize {
         let shift = if self.by_wavefront { slot } else { 0 };
         slot % self.parts * self.banks + (usize::from(register) + shift) % self.banks
     }
 
-    /// Reads these registers from banks that are free from the steps `free_at` on, which become those of what comes
-    /// after; gives back how much later than cycle `now` the last one is read.
+    /// Reads these registers from banks that are free from the steps in `free_at`, and updates
+    /// those. Returns how many cycles after `now` the last register is read.
     #[inline]
     fn read(self, free_at: &mut [u64], slot: usize, sources: &[u8], now: Cycle) -> u32 {
         // The first step in which the collector takes a register.

@@ -1,11 +1,11 @@
-//! Events of the near future, by their cycle.
+//! Timing wheel of events in the near future.
 //!
 //! ```text
 //!   ring of cycles:   a bit: something happens   wavefronts whose operands are there   list of events
 //! ```
 //!
-//! Most results need no event: it is enough that the unit is awake in their cycle. The wavefronts that wait for one
-//! are bits, whoever wrote it.
+//! Most results need no event; the unit only has to be awake in their cycle. The wavefronts that
+//! wait for a result are kept as bits, independent of its source.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, Stateful};
@@ -14,40 +14,40 @@ use crate::memory::Level;
 
 const NONE: u32 = u32::MAX;
 
-/// What becomes true at a cycle.
+/// Event that takes effect in a given cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Event {
-    /// A wavefront goes on to its next instruction.
+    /// A wavefront resumes with its next instruction.
     Resume {
-        /// Wavefront slot.
+        /// Slot of the wavefront that issues.
         slot: u8,
     },
-    /// What a load from outside the unit brings is in the registers.
+    /// The data of a load from outside the unit are written to the registers.
     WriteBack {
-        /// Wavefront slot.
+        /// Slot of the wavefront that resumes issuing.
         slot: u8,
-        /// Who supplied what came last.
+        /// Memory level that supplied the last response.
         level: Level,
-        /// Index of the decoded instruction.
+        /// Index of the load in the decoded program.
         instruction: u32,
     },
-    /// The last result of a wavefront that has ended.
+    /// The last result of an ended wavefront arrives.
     Drain {
-        /// Wavefront slot.
+        /// Slot of the wavefront that issued the load.
         slot: u8,
     },
 }
 
-/// A time among those of one cycle: of results and events of a cycle the one filed last comes first.
+/// Order of results and events within one cycle: the one filed last comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Stamp(u64);
 
-/// One cycle of the ring.
+/// One cycle of the ring buffer.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The wavefronts whose operands are there then.
+    /// Wavefronts whose operands become available in this cycle.
     waiting: u64,
-    /// The first of its events.
+    /// Index of the first event in the list.
     first: u32,
 }
 
@@ -63,32 +63,32 @@ struct Entry {
     next: u32,
 }
 
-/// What a checkpoint keeps of an occupied slot: its number, who waits, and its events in the order in which they will
-/// be taken.
+/// Checkpoint form of an occupied slot: its index, the waiting wavefronts, and its events in
+/// processing order.
 type Saved = (u32, u64, Vec<(Event, Stamp)>);
 
-/// A timing wheel: a ring of lists over a slab of entries, with a bit per occupied cycle.
+/// Timing wheel: a ring of lists over a slab of entries, with one bit per occupied cycle.
 ///
-/// The owner takes the events of every cycle that has any, so that an entry never survives a turn
-/// of the wheel.
+/// The owner must take the events of every occupied cycle, so that no entry survives a full turn of
+/// the wheel.
 pub(crate) struct Wheel {
     slots: Box<[Slot]>,
     occupied: Box<[u64]>,
     entries: Vec<Entry>,
-    /// The entries that are not in use are one more list. No number of an entry leaves the wheel, so
-    /// a table that checks ids would find nothing; it takes 1.0 % more instructions of a whole matrix
-    /// multiply and 0.8 % of a breadth-first search (`scenarios/*_60.ron`).
+    /// Unused entries form another list. Entry indices never leave the wheel, so a table with ID
+    /// checks would find no errors. It would take 1.0 % more instructions for a whole matrix
+    /// multiply and 0.8 % for a breadth-first search (`scenarios/*_60.ron`).
     free: u32,
-    /// Events that were taken and not handed out yet.
+    /// First event that was taken from the wheel but not yet returned.
     due: u32,
-    /// Of the event handed out last, while there are such.
+    /// Stamp of the event returned last, until the list is empty.
     under_way: Stamp,
-    /// Of what was filed last.
+    /// Stamp of the result or event filed last.
     last: Stamp,
 }
 
 impl Wheel {
-    /// A wheel for events at most `horizon` cycles ahead.
+    /// Creates a wheel for events at most `horizon` cycles ahead.
     pub(crate) fn new(horizon: u64) -> Self {
         let slots = (horizon + 1).next_power_of_two().max(64) as usize;
         Self {
@@ -102,7 +102,7 @@ impl Wheel {
         }
     }
 
-    /// No event lies so many cycles ahead.
+    /// Returns the size of the ring in cycles; every event is fewer cycles ahead.
     pub(crate) fn horizon(&self) -> u64 {
         self.slots.len() as u64
     }
@@ -133,22 +133,23 @@ impl Wheel {
         self.slots[slot].first = self.entry(event, stamp, self.slots[slot].first);
     }
 
-    /// Files a result of cycle `at`, for which nobody waits yet.
+    /// Files a result of cycle `at`, for which no wavefront waits yet.
     #[inline]
     pub(crate) fn result(&mut self, at: Cycle) -> Stamp {
         self.occupy(self.slot(at));
         self.stamp()
     }
 
-    /// The operands of a wavefront, given by its bit, are there in cycle `at`, in which a result was filed.
+    /// Makes a wavefront, given by its bit, wait for cycle `at`, in which a result was filed.
     #[inline]
     pub(crate) fn wait(&mut self, at: Cycle, bit: u64) {
         let slot = self.slot(at);
         self.slots[slot].waiting |= bit;
     }
 
-    /// Files that an ended wavefront has its last result, filed with `stamp`, in cycle `at`: this cycle, if that result is
-    /// not [past](Self::is_past), or a later one.
+    /// Files the drain of an ended wavefront whose last result, filed with `stamp`, arrives in
+    /// cycle `at`. The cycle must be later, or the current one if that result is not
+    /// [past](Self::is_past).
     pub(crate) fn push_drain(&mut self, slot: u8, at: Cycle, stamp: Stamp, now: Cycle) {
         let ring = self.slot(at);
         let first = if at == now {
@@ -173,7 +174,7 @@ impl Wheel {
         }
     }
 
-    /// Whether a result of cycle `at`, filed with `stamp`, has come before the event handed out last.
+    /// True if a result of cycle `at`, filed with `stamp`, precedes the event returned last.
     #[inline]
     pub(crate) fn is_past(&self, at: Cycle, stamp: Stamp, now: Cycle) -> bool {
         at < now || at == now && stamp >= self.under_way
@@ -192,15 +193,15 @@ impl Wheel {
         index
     }
 
-    /// Whether something happens in cycle `now`.
+    /// True if cycle `now` has any event or result.
     #[inline]
     pub(crate) fn is_due(&self, now: Cycle) -> bool {
         let slot = self.slot(now);
         self.occupied[slot / 64] >> (slot % 64) & 1 != 0
     }
 
-    /// Takes all of cycle `now` from the wheel, in which something happens: the wavefronts whose operands are there;
-    /// [`Wheel::next_event`] gives the events one by one.
+    /// Takes everything in cycle `now`, which must be occupied. Returns the wavefronts whose
+    /// operands are available; [`Wheel::next_event`] returns the events one by one.
     #[inline]
     pub(crate) fn take(&mut self, now: Cycle) -> u64 {
         let slot = self.slot(now);
@@ -210,7 +211,7 @@ impl Wheel {
         waiting
     }
 
-    /// The next of the events taken. Others may be filed in between.
+    /// Returns the next of the events taken. New events may be filed in between.
     #[inline]
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         let index = self.due;
@@ -225,7 +226,7 @@ impl Wheel {
         Some(entry.event)
     }
 
-    /// The first cycle after `now` (whose events are taken) in which something happens.
+    /// Returns the first occupied cycle after `now`, whose own events must have been taken.
     #[inline]
     pub(crate) fn next_after(&self, now: Cycle) -> Option<Cycle> {
         let start = self.slot(now + 1);
@@ -236,12 +237,13 @@ impl Wheel {
         self.next_beyond(now, start)
     }
 
-    /// As [`Wheel::next_after`], beyond the word of the slot `start`, in which nothing comes after it.
+    /// Continues [`Wheel::next_after`] beyond the word of slot `start`, which has nothing from
+    /// `start` on.
     fn next_beyond(&self, now: Cycle, start: usize) -> Option<Cycle> {
         let words = self.occupied.len();
         for step in 1..=words {
             let word = (start / 64 + step) & (words - 1);
-            // Of the first word, come to again, only what lies before `start` is left.
+            // On the second visit to the first word, only slots before `start` can be set.
             let bits = self.occupied[word];
             if bits != 0 {
                 let slot = word * 64 + bits.trailing_zeros() as usize;

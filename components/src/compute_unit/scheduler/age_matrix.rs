@@ -1,10 +1,10 @@
-//! Who has been resident for longer.
+//! Order of wavefronts by age of residency.
 
 use warpweave_framework::{State, Stateful};
 
 use crate::compute_unit::limits::WAVEFRONT_SLOTS_MAX;
 
-/// The order of arrival: per slot the mask of older slots.
+/// Arrival order, as a mask of older slots for each slot.
 pub struct AgeMatrix {
     older: [u64; WAVEFRONT_SLOTS_MAX as usize],
 }
@@ -16,14 +16,14 @@ impl Default for AgeMatrix {
 }
 
 impl AgeMatrix {
-    /// Nobody has arrived.
+    /// Creates an order without any arrived wavefronts.
     pub fn new() -> Self {
         Self {
             older: [0; WAVEFRONT_SLOTS_MAX as usize],
         }
     }
 
-    /// A wavefront takes `slot` and is younger than those `present`.
+    /// Adds a wavefront in `slot` that is younger than those in `present`.
     pub fn arrive(&mut self, slot: usize, present: u64) {
         for older in &mut self.older {
             *older &= !(1 << slot);
@@ -31,14 +31,14 @@ impl AgeMatrix {
         self.older[slot] = present & !(1 << slot);
     }
 
-    /// Slots whose wavefronts have been there for longer than that of `slot`; of slots that are
-    /// free, some.
+    /// Returns the slots whose wavefronts have been resident longer than that of `slot`. The mask
+    /// may include free slots.
     #[inline]
     pub fn older(&self, slot: usize) -> u64 {
         self.older[slot]
     }
 
-    /// The oldest of `among`, which is not empty.
+    /// Returns the oldest slot in `among`, which must not be empty.
     #[inline]
     pub fn oldest(&self, among: u64) -> usize {
         let mut slot = among.trailing_zeros() as usize;

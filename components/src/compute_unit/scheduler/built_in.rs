@@ -7,12 +7,12 @@ use super::AgeMatrix;
 /// A policy that the compute unit knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuiltIn {
-    /// See [`Gto`](super::Gto).
+    /// Greedy-then-oldest selection of a wavefront; see [`Gto`](super::Gto).
     #[default]
     Gto,
-    /// See [`GtoLongLatency`](super::GtoLongLatency).
+    /// Greedy over short stalls, then oldest; see [`GtoLongLatency`](super::GtoLongLatency).
     GtoLongLatency,
-    /// See [`Lrr`](super::Lrr).
+    /// Loose round robin in slot order; see [`Lrr`](super::Lrr).
     Lrr,
 }
 
@@ -30,7 +30,7 @@ impl BuiltInScheduler {
         Self { policy, last: 0 }
     }
 
-    /// Chooses among `ready`, which is not empty.
+    /// Picks a slot from `ready`, which must not be empty.
     #[inline]
     pub(crate) fn pick(&mut self, ready: u64, ages: &AgeMatrix) -> usize {
         let slot = match self.policy {
@@ -47,13 +47,15 @@ impl BuiltInScheduler {
         slot
     }
 
-    /// Bit of the slot that issued last, if the policy stays with it over short stalls.
+    /// Returns the bit of the slot that issued last, if the policy holds on to it over short
+    /// stalls.
     #[inline]
     pub(crate) fn last_favoured(&self) -> Option<u64> {
         (self.policy == BuiltIn::GtoLongLatency && self.last != 0).then_some(self.last)
     }
 
-    /// The wavefronts of these slots are gone: their successors are not favoured.
+    /// Clears the last slot if it is among `slots`, whose wavefronts have left, so that successors
+    /// are not favored.
     pub(crate) fn forget(&mut self, slots: u64) {
         if self.policy != BuiltIn::Lrr {
             self.last &= !slots;
@@ -61,8 +63,8 @@ impl BuiltInScheduler {
     }
 }
 
-/// The first of `ready`, which is not empty, above the slot whose bit is `last` (0: none); the lowest
-/// where there is none above.
+/// Returns the first slot of `ready`, which must not be empty, above the slot whose bit is `last`
+/// (0: none). Wraps around to the lowest slot.
 #[inline]
 pub(crate) fn next_in_turn(ready: u64, last: u64) -> usize {
     // Slots above the last one; with none before, or none above, the lowest.
@@ -89,8 +91,8 @@ mod tests {
         ages
     }
 
-    /// A stalls at issue 3 and returns at issue 6; B keeps the
-    /// slot; when B stalls at its fifth issue the next is A, not C.
+    /// Wavefront A stalls at issue 3 and is ready again at issue 6, but B keeps the slot. When B
+    /// stalls at its fifth issue, the next is A, not C.
     #[test]
     fn bas_m11_gto_stays_with_one_wavefront_and_then_takes_the_oldest() {
         let ages = ages(&[0, 1, 2]);

@@ -1,4 +1,4 @@
-//! Groups of wavefronts: round robin inside, greedy then oldest between.
+//! Groups of wavefronts: round robin within a group, greedy-then-oldest between groups.
 
 use std::sync::Arc;
 
@@ -16,36 +16,36 @@ use crate::launch::LaunchHint;
 use crate::reuse_monitor::Relation;
 use crate::reuse_profile::{ReuseProfile, WHAT};
 
-/// Settings of [`Grouped`].
+/// Criterion by which [`Grouped`] forms its groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupedSpec {
-    /// What makes work-groups share a group. Source: `Prediction` is LASER, section 6, `Profile` its limit study,
-    /// section 5.
+    /// Criterion by which work-groups share a group. Source: `Prediction` is LASER, section 6,
+    /// `Profile` its limit study, section 5.
     #[serde(default)]
     pub by: GroupBy,
 }
 
-/// What makes work-groups share a group.
+/// Criterion by which work-groups share a scheduling group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum GroupBy {
-    /// Nothing: each is a group of its own.
+    /// No sharing: each work-group is a separate group.
     WorkGroup,
-    /// A work-group of a kernel of which it was predicted that it shares lines with its parent joins the group of the
-    /// wavefront that launched it, if that is still there.
+    /// A work-group predicted to share lines with its parent joins the group of the wavefront that
+    /// launched its kernel, if that is still resident.
     #[default]
     Prediction,
-    /// Work-groups of one chain of the reuse profile share one.
+    /// Work-groups in one chain of the reuse profile share a group.
     Profile,
 }
 
-/// How a work-group is told from others.
+/// Identity of the wavefront in a slot, with its group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Resident {
     kernel: u32,
     work_group: u32,
     wavefront: u32,
-    /// Number of its group, from 1 in the order in which groups began; 0 for a slot that nobody took yet.
+    /// Group number, from 1 in order of creation; 0 for a slot never used.
     group: u64,
 }
 
@@ -55,20 +55,21 @@ enum Sharing {
     Profile(Arc<ReuseProfile>),
 }
 
-/// Groups of wavefronts: the wavefronts of one group issue in turn as long as one of it can, then the group that began
-/// first of those that can. A group begins with a work-group, and others join it. Of a group whose wavefronts lie with several
-/// schedulers each serves its part.
+/// Grouped scheduling: the wavefronts of one group issue in round-robin order as long as any of
+/// them can. After that the oldest group that can issue takes over. A work-group starts a new group
+/// or joins an existing one. If a group's wavefronts belong to several schedulers, each scheduler
+/// serves its share.
 ///
 /// Source: the LASER paper, sections 5 and 6.
 pub struct Grouped {
     sharing: Sharing,
-    /// By slot of the unit.
+    /// Residents by wavefront slot of the unit.
     slots: Vec<Resident>,
-    /// Groups begun.
+    /// Number of groups created so far.
     groups: u64,
-    /// The group that issued last.
+    /// Number of the group that issued last.
     current: u64,
-    /// Bits of the slots that issued last, one for each group that has one.
+    /// Bits of the slots that issued last, at most one per group.
     last: u64,
 }
 
@@ -83,7 +84,7 @@ impl Grouped {
         }
     }
 
-    /// Slots of a group.
+    /// Returns the mask of slots in a group.
     fn members(&self, group: u64) -> u64 {
         let members = self.slots.iter().enumerate();
         members
@@ -91,7 +92,7 @@ impl Grouped {
             .fold(0, |members, (slot, _)| members | 1 << slot)
     }
 
-    /// Whose turn it is of the groups of these slots.
+    /// Returns the group that issues next among those of these slots.
     fn group_of(&self, ready: u64) -> u64 {
         let of_ready = self.slots.iter().enumerate();
         let of_ready = of_ready.filter(|(slot, _)| ready >> slot & 1 == 1);
@@ -102,7 +103,7 @@ impl Grouped {
         groups.by_ref().min().unwrap_or(self.current)
     }
 
-    /// The group that a work-group joins.
+    /// Returns the group that an arriving work-group joins.
     fn joined(&self, arrival: &Arrival, present: u64) -> Option<u64> {
         let there = self.slots.iter().enumerate();
         let mut there = there
@@ -230,7 +231,7 @@ mod tests {
             }
         }
 
-        /// A work-group of so many wavefronts comes into the lowest free slots.
+        /// Places a work-group of this many wavefronts in the lowest free slots.
         fn arrive(&mut self, kernel: u32, relation: Option<Relation>, wavefronts: u32) {
             for wavefront in 0..wavefronts {
                 let slot = (!self.present).trailing_zeros() as usize;
@@ -289,14 +290,15 @@ mod tests {
         let all = 0b111_1111;
         let order: Vec<usize> = (0..6).map(|_| bench.issue(all)).collect();
         assert_eq!(order, [0, 1, 2, 3, 4, 0]);
-        // The other group only when the first has nobody, and then for as long as it can.
+        // The second group issues only when the first cannot, and then for as long as it can.
         assert_eq!(bench.issue(0b110_0000), 5);
         assert_eq!(bench.issue(all), 6);
         assert_eq!(bench.issue(all), 5);
         assert_eq!(bench.issue(0b001_1111), 1);
     }
 
-    /// LASER, section 6: a child predicted to share with its parent joins it, others do not.
+    /// LASER, section 6: a child predicted to share with its parent joins the parent's group, and
+    /// others do not.
     #[test]
     fn a_predicted_child_joins_the_group_of_the_wavefront_that_launched_it() {
         let program = family(&[None, Some((0, 0, 0, 0)), Some((0, 0, 1, 0)), None]);

@@ -1,11 +1,11 @@
-//! Greedy, then oldest.
+//! Greedy-then-oldest (GTO) wavefront scheduler of the built-in policies.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::{BuiltIn, WavefrontPolicy, WavefrontScheduling};
 
-/// Greedy, then oldest: the wavefront that issued last as long as it can, then the one that has been
-/// resident for longest (ties: lowest slot). Any stall loses the turn.
+/// Greedy-then-oldest: the wavefront that issued last, as long as it can, then the one resident
+/// longest (ties: lowest slot). Any stall ends the greedy run.
 ///
 /// Source: the CCWS paper, as in GPGPU-Sim.
 pub struct Gto;

@@ -1,12 +1,12 @@
-//! Greedy, then oldest, over short stalls.
+//! Greedy-then-oldest scheduling that waits out short stalls.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::{BuiltIn, WavefrontPolicy, WavefrontScheduling};
 
-/// As [`Gto`](super::Gto), but only a long stall loses the turn: a wait for load data, a full
-/// load/store queue, a fence or a barrier. Waits for execution units, local and constant memory,
-/// branches and initiation intervals are sat out, issuing nothing.
+/// Like [`Gto`](super::Gto), but only a long stall ends the greedy run: a wait for load data, a
+/// full load/store queue, a fence or a barrier. During waits for execution units, local and
+/// constant memory, branches and initiation intervals, nothing issues.
 ///
 /// Source: the LASER paper, section 3.2.
 pub struct GtoLongLatency;

@@ -1,10 +1,11 @@
-//! Loose round robin.
+//! Loose round-robin (LRR) wavefront scheduler of the built-in policies.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
 
 use super::{BuiltIn, WavefrontPolicy, WavefrontScheduling};
 
-/// Loose round robin: the first ready wavefront after the one that issued last, in slot order.
+/// Loose round robin: picks the first ready wavefront after the one that issued last, in slot
+/// order.
 pub struct Lrr;
 
 impl PolicyKind for Lrr {

@@ -1,4 +1,4 @@
-//! Wavefront schedulers: who issues. The role, and the policies that come with the compute unit.
+//! Wavefront schedulers: the policy role, and the policies provided with the compute unit.
 //!
 //! ```text
 //!   role.rs          the role, what a unit tells of itself, what a policy is once built
@@ -9,8 +9,9 @@
 //!   oldest_first.rs  two_level.rs  grouped.rs  owl_locality.rs    policies by the open trait
 //! ```
 //!
-//! A new policy is a file with a specification, an `impl WavefrontScheduler` and an
-//! `impl PolicyKind`, and a line in its crate's registration; `oldest_first.rs` is the smallest.
+//! A new policy consists of a file with a specification, an `impl WavefrontScheduler` and an
+//! `impl PolicyKind`, and a line in its crate's registration. The smallest example is
+//! `oldest_first.rs`.
 
 mod age_matrix;
 mod built_in;
@@ -39,7 +40,7 @@ pub use self::owl_locality::{OwlLocality, OwlLocalitySpec};
 pub use self::role::{SchedulerSite, WavefrontPolicy, WavefrontScheduling};
 pub use self::two_level::{TwoLevel, TwoLevelSpec};
 
-/// Adds the wavefront schedulers of this folder.
+/// Registers the wavefront schedulers of this module.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<Grouped>();
     registry.register_policy::<Gto>();

@@ -1,10 +1,10 @@
-//! The oldest first.
+//! Oldest-first wavefront scheduler, the smallest example of a policy.
 
 use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 use super::{SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling};
 
-/// Always the oldest ready wavefront, whoever issued before.
+/// Picks the oldest ready wavefront, regardless of which issued last.
 pub struct OldestFirst;
 
 impl PolicyKind for OldestFirst {
@@ -26,7 +26,6 @@ impl WavefrontScheduler for OldestFirst {
         view.ages.oldest(ready)
     }
 
-    /// There is none.
     fn state(&mut self, _state: &mut State<'_>) {}
 }
 

@@ -1,4 +1,4 @@
-//! The wavefront scheduler as a trait: what a policy of any crate is told and asked.
+//! Wavefront scheduler trait: notifications and queries for policies from any crate.
 
 use warpweave_framework::{Cycle, State, Statistics};
 use warpweave_trace::Class;
@@ -7,7 +7,7 @@ use super::AgeMatrix;
 use crate::compute_unit::accounting::IssueSlot;
 use crate::memory::CacheEvent;
 
-/// A wavefront scheduler: what a policy of any crate is told and asked.
+/// Wavefront scheduling policy: notifications and queries from the compute unit.
 ///
 /// # What happens in a cycle
 ///
@@ -32,12 +32,12 @@ use crate::memory::CacheEvent;
 /// cycle since which it fades. When its answer to `throttled` changes with time alone, `throttle_changes` says
 /// in which cycle.
 pub trait WavefrontScheduler: Send {
-    /// Chooses who issues: one of `ready`, which is not empty and holds only slots of this scheduler
-    /// that are not held back and whose instruction can issue now.
+    /// Picks the wavefront to issue from `ready`. `ready` is not empty and contains only slots of
+    /// this scheduler that can issue now and are not held back.
     fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize;
 
-    /// Which wavefronts may not issue in cycle `view.now`, even though they could. Slots of other
-    /// schedulers may be among them; they are not looked at.
+    /// Returns the wavefronts that may not issue in cycle `view.now`, although they could. Slots of
+    /// other schedulers may be included and are ignored.
     fn throttled(&self, _view: &SchedulerView<'_>) -> Throttled {
         Throttled::default()
     }
@@ -50,80 +50,83 @@ pub trait WavefrontScheduler: Send {
         None
     }
 
-    /// A wavefront was placed on the unit, the wavefronts of a work-group in their order. It is
-    /// younger than all others.
+    /// Notifies that a wavefront was placed on the unit. Wavefronts of a work-group arrive in
+    /// order. The new one is younger than all others.
     fn arrive(&mut self, _arrival: &Arrival, _view: &SchedulerView<'_>) {}
 
-    /// The wavefront in `slot` has ended and issues nothing more. Answers to its loads may still
-    /// come; then, when its whole work-group has ended, the slot is given away.
+    /// Notifies that the wavefront in `slot` has ended and issues no more. Responses to its loads
+    /// may still arrive. The slot is reassigned only after its whole work-group has ended.
     fn leave(&mut self, _slot: usize, _view: &SchedulerView<'_>) {}
 
-    /// The last answer to a load or atomic of the wavefront in `slot` has come.
+    /// Notifies that the last response to a load or atomic of the wavefront in `slot` has arrived.
     fn response(&mut self, _slot: usize, _view: &SchedulerView<'_>) {}
 
-    /// The first-level cache tells something, over the wire of the unit's port `locality`.
+    /// Passes an event of the first-level cache, received at the unit's `locality` port.
     fn event(&mut self, _event: &CacheEvent, _view: &SchedulerView<'_>) {}
 
-    /// The scheduler issues an instruction of the wavefront picked. The view shows the unit just
-    /// before.
+    /// Notifies that the scheduler issues an instruction of the picked wavefront. The view shows
+    /// the unit just before the issue.
     fn issued(&mut self, _issue: &Issue, _view: &SchedulerView<'_>) {}
 
-    /// The scheduler issues nothing in this cycle, because of `why`, and in no cycle after until
-    /// something else is told: a reason is told once for as long as it lasts.
+    /// Notifies that the scheduler issues nothing from this cycle until the next notification,
+    /// because of `why`. A reason is reported once for as long as it lasts.
     fn stalled(&mut self, _why: IssueSlot, _view: &SchedulerView<'_>) {}
 
-    /// Whether the policy makes sense only where the first-level cache tells it [events]; then a unit
-    /// without a wire at `locality` is refused.
+    /// True if the policy requires [events] of the first-level cache. A unit without a connection
+    /// at `locality` is then rejected.
     ///
     /// [events]: Self::event
     fn needs_cache_events(&self) -> bool {
         false
     }
 
-    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
-    /// names nothing.
+    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
+    /// nothing.
     fn state(&mut self, state: &mut State<'_>) {
         state.refuse("the policy does not name its state");
     }
 
-    /// Reports what the policy counted. In a unit with several schedulers the names get the number of
-    /// the scheduler in front.
+    /// Reports the policy's statistics. In a unit with several schedulers the names are prefixed
+    /// with the scheduler number.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// What a policy may know of the wavefronts of its unit; masks have a bit per wavefront slot.
+/// State of the unit's wavefronts that is visible to a policy; masks have one bit per wavefront
+/// slot.
 pub struct SchedulerView<'a> {
-    /// The cycle that is told or asked about.
+    /// Cycle to which the notification or query refers.
     pub now: Cycle,
-    /// Slots that hold a wavefront.
+    /// Mask of the slots that hold a wavefront.
     pub present: u64,
-    /// Of them: nothing of their own keeps them from issuing. A unit that is busy still may.
+    /// Present wavefronts that do not wait for anything of their own. A busy unit may still keep
+    /// them from issuing.
     pub open: u64,
-    /// Of them: the next instruction needs load data, or is a fence that waits for stores.
+    /// Present wavefronts whose next instruction needs load data, or is a fence waiting for stores.
     pub waits_for_memory: u64,
-    /// Of them: the next instruction needs the result of an execution unit, or of local or constant
-    /// memory, and no load data.
+    /// Present wavefronts whose next instruction waits for a result of an execution unit or of
+    /// local or constant memory, but for no load data.
     pub waits_for_result: u64,
-    /// Of them: a start, branch, exit, barrier release or fetch of the next instruction is under way.
+    /// Present wavefronts that wait for a start, branch, exit, barrier release or fetch of the next
+    /// instruction.
     pub waits_for_control: u64,
-    /// Of them: at a barrier.
+    /// Present wavefronts that wait at a barrier.
     pub at_barrier: u64,
-    /// Of them: has ended, and others of the work-group have not.
+    /// Wavefronts that have ended while others of their work-group have not.
     pub ended: u64,
-    /// Of them: the next instruction goes to the load/store queue: a load, store or atomic to global
-    /// or private memory.
+    /// Present wavefronts whose next instruction enters the load/store queue: a load, store or
+    /// atomic to global or private memory.
     pub next_is_access: u64,
-    /// Whether the load/store queue takes nothing.
+    /// True if the load/store queue is full.
     pub load_store_is_full: bool,
-    /// Wavefront instructions that the unit has issued.
+    /// Number of wavefront instructions that the unit has issued.
     pub instructions: u64,
-    /// Who has been resident for longer.
+    /// Age order of the unit's wavefronts.
     pub ages: &'a AgeMatrix,
 }
 
 impl<'a> SchedulerView<'a> {
-    /// A unit whose wavefronts can all issue, to try a policy on; what is different is changed in
-    /// it.
+    /// Creates the view of a unit whose wavefronts can all issue, for policy tests. Tests modify
+    /// its fields as needed.
     pub fn new(now: Cycle, present: u64, ages: &'a AgeMatrix) -> Self {
         Self {
             now,
@@ -142,56 +145,57 @@ impl<'a> SchedulerView<'a> {
     }
 }
 
-/// Wavefronts that a scheduler keeps from issuing; a bit per wavefront slot.
+/// Wavefronts that a scheduler keeps from issuing; masks have one bit per wavefront slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttled {
-    /// May not issue at all.
+    /// Mask of wavefronts that may not issue at all.
     pub all: u64,
-    /// May not issue loads from global or private memory.
+    /// Mask of wavefronts that may not issue loads from global or private memory.
     pub loads: u64,
 }
 
 impl Throttled {
-    /// Wavefronts that may not issue at all.
+    /// Holds back these wavefronts from issuing anything.
     pub fn all(all: u64) -> Self {
         Self { all, loads: 0 }
     }
 
-    /// Wavefronts that may issue anything but loads.
+    /// Holds back these wavefronts from issuing loads.
     pub fn loads(loads: u64) -> Self {
         Self { all: 0, loads }
     }
 }
 
-/// A wavefront that was placed on the unit.
+/// Describes a wavefront that was placed on the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its wavefront slot.
+    /// Wavefront slot of the new wavefront, from 0.
     pub slot: usize,
-    /// Work-group slot of its work-group.
+    /// Work-group slot of the work-group it belongs to.
     pub work_group_slot: usize,
-    /// Number of the launch in the program, whose [`kernels`](warpweave_trace::Program::kernels) say
-    /// what it is and how it relates to others.
+    /// Number of the launch in the program. See [`kernels`](warpweave_trace::Program::kernels) for
+    /// its properties and relations.
     pub kernel: u32,
-    /// As in the launch of the kernel: from the device a [`LaunchHint`](crate::launch::LaunchHint).
+    /// Hint from the launch of the kernel; for device-side launches a
+    /// [`LaunchHint`](crate::launch::LaunchHint).
     pub hint: u32,
-    /// Number of the work-group in the grid.
+    /// Index of the work-group in the grid.
     pub work_group: u32,
-    /// Number of the wavefront in the work-group.
+    /// Index of the wavefront in the work-group.
     pub wavefront: u32,
 }
 
-/// An instruction that issues.
+/// Describes an instruction that a scheduler issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// Wavefront slot.
+    /// Slot of the wavefront that issues.
     pub slot: usize,
-    /// Class of the instruction.
+    /// Class of the issued instruction, such as load or branch.
     pub class: Class,
-    /// Number of the instruction in the kernel's code.
+    /// Index of the instruction in the kernel's code.
     pub pc: u32,
-    /// Whether it goes to the load/store queue.
+    /// True if it enters the load/store queue.
     pub is_access: bool,
-    /// Whether it is a part of an access to several spaces, and another part follows.
+    /// True if it is one part of an access to several spaces and another part follows.
     pub continues: bool,
 }

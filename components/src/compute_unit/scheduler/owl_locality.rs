@@ -1,4 +1,5 @@
-//! OWL's locality-aware scheduler: groups of work-groups by age, the first that can issue.
+//! OWL's locality-aware scheduler: forms groups of work-groups by age and issues from the first
+//! group that can.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,14 +10,14 @@ use super::{
     Arrival, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 
-/// Settings of [`OwlLocality`].
+/// Group size and rotation period of [`OwlLocality`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwlLocalitySpec {
-    /// Wavefronts of a group at least, but for the youngest group, 1 to 64. Source: OWL paper.
+    /// Minimum number of wavefronts per group, except the youngest, 1 to 64. Source: OWL paper.
     #[serde(default = "eight")]
     pub group_wavefronts: u32,
-    /// Cycles after which the next group has the highest priority, at least 1. Source: OWL paper.
+    /// Cycles after which priority moves to the next group, at least 1. Source: OWL paper.
     #[serde(default = "rotation")]
     pub rotation_cycles: Cycle,
 }
@@ -38,16 +39,17 @@ impl Default for OwlLocalitySpec {
     }
 }
 
-/// Work-groups of a unit form groups, in the order of their age, of enough wavefronts each. Of the first group with a
-/// wavefront that can issue, wavefronts issue in turn; as soon as an earlier group can, it goes on. Which group is
-/// the first changes with time, round robin.
+/// Work-groups of a unit form groups by age, each with a minimum number of wavefronts. Wavefronts
+/// of the first group that can issue do so in round-robin order. As soon as an earlier group can
+/// issue, it takes over. The first group rotates with time, round robin.
 ///
-/// Source: the OWL paper, as compared in the LASER paper; the rotation is from general knowledge of it.
+/// Source: the OWL paper, as compared in the LASER paper; the rotation is from general knowledge of
+/// it.
 pub struct OwlLocality {
     spec: OwlLocalitySpec,
-    /// Work-groups on the unit by age, the oldest first: their wavefront slots.
+    /// Wavefront slots of the work-groups on the unit, oldest first.
     work_groups: Vec<u64>,
-    /// The slot that issued last, as a bit, of each group.
+    /// Bits of the slots that issued last, one per group.
     last: u64,
 }
 
@@ -60,7 +62,7 @@ impl OwlLocality {
         }
     }
 
-    /// The slots of each group, the oldest first.
+    /// Returns the slots of each group, oldest first.
     fn groups(&self, present: u64) -> impl Iterator<Item = u64> + Clone {
         let mut work_groups = self.work_groups.iter().map(move |slots| slots & present);
         let least = self.spec.group_wavefronts;
@@ -76,7 +78,7 @@ impl OwlLocality {
         })
     }
 
-    /// The group whose turn it is: the first with one of `ready`.
+    /// Returns the group that issues next: the first one with a wavefront in `ready`.
     fn group(&self, ready: u64, view: &SchedulerView<'_>) -> u64 {
         let groups = self.groups(view.present);
         let count = groups.clone().count().max(1) as Cycle;
@@ -142,7 +144,7 @@ mod tests {
     use super::super::AgeMatrix;
     use super::*;
 
-    /// Four work-groups of four wavefronts each, in slots 0 to 15: two groups.
+    /// Creates two groups: four work-groups of four wavefronts each, in slots 0 to 15.
     fn filled() -> OwlLocality {
         let (mut policy, ages) = (
             OwlLocality::new(OwlLocalitySpec::default()),

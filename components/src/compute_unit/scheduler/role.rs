@@ -1,10 +1,10 @@
-//! The place in a compute unit that a wavefront scheduler fills.
+//! Policy role of wavefront schedulers in a compute unit.
 
 use warpweave_framework::PolicyRole;
 
 use super::{BuiltIn, WavefrontScheduler};
 
-/// The wavefront schedulers of a compute unit; each has a policy of its own, built from the same
+/// Wavefront schedulers of a compute unit; each has its own policy instance, built from the same
 /// specification.
 pub struct WavefrontScheduling;
 
@@ -16,34 +16,34 @@ impl PolicyRole for WavefrontScheduling {
     type Site = SchedulerSite;
 }
 
-/// What a compute unit tells the policy of one of its schedulers. What its wavefronts execute, and
-/// how kernels relate, is the program's: the resource `Program` of the environment.
+/// Parameters that a compute unit gives to the policy of one scheduler. Instructions and kernel
+/// relations are found in the program, the resource `Program` of the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerSite {
-    /// Number of the compute unit in the machine.
+    /// Index of the compute unit in the device.
     pub unit: u16,
-    /// Number of this scheduler in the unit.
+    /// Index of this scheduler in the unit.
     pub scheduler: u32,
-    /// Schedulers of the unit, 1 to 8.
+    /// Number of schedulers in the unit, 1 to 8.
     pub schedulers: u32,
-    /// Wavefront slots that this scheduler serves, one bit each. No slot is served by two.
+    /// Wavefront slots of this scheduler, one bit each. Schedulers share no slots.
     pub slots: u64,
-    /// Wavefront slots of the unit, 1 to 64.
+    /// Number of wavefront slots of the unit, 1 to 64.
     pub wavefront_slots: u32,
-    /// Work-group slots of the unit, 1 to 64.
+    /// Number of work-group slots of the unit, 1 to 64.
     pub work_group_slots: u32,
 }
 
-/// A wavefront scheduler once it is built. Either all schedulers of a unit are built in, or none.
+/// A constructed wavefront scheduler. The schedulers of a unit are either all built in or all open.
 pub enum WavefrontPolicy {
-    /// One that the compute unit knows, without a dynamic call in each cycle.
+    /// Policy implemented in the compute unit, without a dynamic call per cycle.
     BuiltIn(BuiltIn),
-    /// Any other.
+    /// Policy behind the `WavefrontScheduler` trait, called dynamically.
     Open(Box<dyn WavefrontScheduler>),
 }
 
 impl WavefrontPolicy {
-    /// A policy of the open kind.
+    /// Wraps a policy that is called through the `WavefrontScheduler` trait.
     pub fn open(policy: impl WavefrontScheduler + 'static) -> Self {
         Self::Open(Box::new(policy))
     }

@@ -10,11 +10,11 @@ use super::{
     WavefrontScheduling,
 };
 
-/// Settings of [`TwoLevel`].
+/// Group size of the [`TwoLevel`] wavefront scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TwoLevelSpec {
-    /// Wavefront slots of a group, 1 to 64: as many consecutive ones of the scheduler. Source:
+    /// Wavefront slots per group, 1 to 64, consecutive among those of the scheduler. Source:
     /// two-level paper.
     #[serde(default = "eight")]
     pub group_size: u32,
@@ -32,17 +32,17 @@ impl Default for TwoLevelSpec {
     }
 }
 
-/// Two-level round robin: wavefronts of one group at a time issue, in turn; the next group follows
-/// when every wavefront of the group waits for something that takes long: memory, a fence or a
+/// Two-level round robin: the wavefronts of the active group issue in round-robin order. The next
+/// group follows when all wavefronts of the group wait for a long event: memory, a fence or a
 /// barrier. Groups then reach their loads at different times.
 ///
-/// The group changes with the first instruction of the next one: if a wavefront of the group comes
-/// back before, the group goes on.
+/// The switch happens with the first instruction of the next group. If a wavefront of the active
+/// group becomes ready before, that group stays active.
 ///
 /// Source: the two-level paper.
 pub struct TwoLevel {
     slots: u64,
-    /// Slots of each group, and the bit of the one that issued last.
+    /// Slots of each group, with the bit of the one that issued last.
     groups: Vec<Group>,
     active: usize,
 }
@@ -71,8 +71,8 @@ impl TwoLevel {
         }
     }
 
-    /// The group whose turn it is: the active one, or the first after it that does not wait as a
-    /// whole.
+    /// Returns the group that may issue: the active one, or the first after it that does not wait
+    /// as a whole.
     fn current(&self, view: &SchedulerView<'_>) -> usize {
         let goes_on = view.present & !(view.waits_for_memory | view.at_barrier | view.ended);
         let from_active = (self.active..self.groups.len()).chain(0..self.active);
@@ -132,7 +132,7 @@ mod tests {
     use super::super::AgeMatrix;
     use super::*;
 
-    /// Two groups of two: slots 0, 2 and 4, 6.
+    /// Creates two groups of two slots: 0, 2 and 4, 6.
     fn two_groups() -> TwoLevel {
         TwoLevel::new(
             2,
@@ -147,7 +147,7 @@ mod tests {
         )
     }
 
-    /// Lets the policy issue with these wavefronts waiting for memory.
+    /// Issues once with these wavefronts waiting for memory and returns the slot.
     fn issue(policy: &mut TwoLevel, waits_for_memory: u64) -> usize {
         let ages = AgeMatrix::new();
         let view = SchedulerView {
@@ -173,7 +173,7 @@ mod tests {
         let waits = [0, 0, 0, 1 << 2, 1 << 2, 0b101, 0b101, 0b101, 0, 0];
         let order = waits.map(|waits| issue(&mut policy, waits));
         assert_eq!(order, [0, 2, 0, 0, 0, 4, 6, 4, 6, 4]);
-        // Groups are visited in turn, and each goes on where it was.
+        // Groups take turns, and each resumes at its own round-robin position.
         assert_eq!(issue(&mut policy, 0b101_0000), 2);
     }
 
@@ -200,7 +200,7 @@ mod tests {
             0xFF_FFFF & !policy.throttled(&view).all
         };
         assert_eq!(may_issue(0, 0), 0xFF);
-        // The last one waits for a result, which does not take long: nobody issues instead.
+        // The last wavefront waits for a result, a short event: no other group issues instead.
         assert_eq!(may_issue(0x7F, 0x80), 0xFF);
         assert_eq!(may_issue(0xFF, 0), 0xFF00);
         // The next group that does not wait; if all wait, the same one.

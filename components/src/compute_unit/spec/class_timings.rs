@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_trace::Class;
 
-/// Times of one instruction class.
+/// Latency and issue interval of one instruction class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassTiming {
@@ -18,7 +18,7 @@ pub struct ClassTiming {
 
 macro_rules! class_timings {
     ($($(#[$doc:meta])* $field:ident: $class:ident,)*) => {
-        /// Times of every instruction class.
+        /// Latency and issue interval of every instruction class.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct ClassTimings {
@@ -26,12 +26,13 @@ macro_rules! class_timings {
         }
 
         impl ClassTimings {
-            /// Every class with the same times.
+            /// Creates timings in which every class has the same latency and interval.
             pub fn uniform(timing: ClassTiming) -> Self {
                 Self { $($field: timing,)* }
             }
 
-            /// The times of a class.
+            /// Returns the timing of an instruction class; launches use `branch`, prefetches use
+            /// `load`.
             pub fn of(&self, class: Class) -> ClassTiming {
                 match class {
                     $(Class::$class => self.$field,)*
@@ -45,44 +46,44 @@ macro_rules! class_timings {
 }
 
 class_timings! {
-    /// Integer add, logic, shift, compare, move.
+    /// Timing of integer add, logic, shift, compare and move instructions.
     int_add: IntAdd,
-    /// Integer multiply and multiply-add.
+    /// Timing of integer multiply and multiply-add instructions.
     int_mul: IntMul,
-    /// Integer divide and remainder.
+    /// Timing of integer divide and remainder instructions.
     int_div: IntDiv,
-    /// Single-precision add and compare.
+    /// Timing of single-precision add and compare instructions.
     fp_add: FpAdd,
-    /// Single-precision multiply and fused multiply-add.
+    /// Timing of single-precision multiply and fused multiply-add instructions.
     fp_mul: FpMul,
-    /// Single-precision divide.
+    /// Timing of single-precision floating-point divide instructions.
     fp_div: FpDiv,
-    /// Double-precision add and compare.
+    /// Timing of double-precision add and compare instructions.
     dp_add: DpAdd,
-    /// Double-precision multiply and fused multiply-add.
+    /// Timing of double-precision multiply and fused multiply-add instructions.
     dp_mul: DpMul,
-    /// Double-precision divide.
+    /// Timing of double-precision floating-point divide instructions.
     dp_div: DpDiv,
-    /// Roots, reciprocals, exponentials, sine and cosine.
+    /// Timing of roots, reciprocals, exponentials, sine and cosine.
     special: Special,
-    /// Conversions.
+    /// Timing of conversions between number formats.
     convert: Convert,
-    /// Exchange of values between lanes.
+    /// Timing of shuffles, which exchange values between lanes.
     shuffle: Shuffle,
-    /// Votes over lanes.
+    /// Timing of votes over the lanes of a wavefront.
     vote: Vote,
-    /// Branches, and launches of kernels.
+    /// Timing of branches and of device-side kernel launches.
     branch: Branch,
-    /// Work-group barriers.
+    /// Timing of work-group barriers, after the last arrival.
     barrier: Barrier,
-    /// Memory fences.
+    /// Timing of memory fences, after all stores are answered.
     fence: Fence,
-    /// Loads and prefetches.
+    /// Timing of loads and prefetches; the latency lasts until the first request.
     load: Load,
-    /// Stores.
+    /// Timing of stores; the latency lasts until the first request.
     store: Store,
-    /// Atomics.
+    /// Timing of atomic operations; the latency lasts until the first request.
     atomic: Atomic,
-    /// End of threads.
+    /// Timing of exits, which end threads of a wavefront.
     exit: Exit,
 }

@@ -1,4 +1,4 @@
-//! What a description may set of instruction fetch.
+//! Description of the instruction fetch stage.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use warpweave_framework::SpecError;
 use crate::compute_unit::limits::LATENCY_MAX;
 use crate::memory::LINE_BYTES_MAX;
 
-/// How instructions come to the wavefronts.
+/// Instruction fetch parameters of a compute unit.
 ///
-/// The code of each kernel lies at a multiple of 128 bytes, kernels of the program one after the other; launches
-/// of one kernel share it.
+/// The code of each kernel starts at a multiple of 128 bytes, and kernels follow each other in
+/// program order. Launches of one kernel share its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchSpec {
@@ -18,16 +18,16 @@ pub struct FetchSpec {
     pub base: u64,
     /// Bytes of an instruction: 4, 8, 16 or 32.
     pub instruction_bytes: u32,
-    /// Bytes fetched at a time, `instruction_bytes` to `line_bytes`: from the next instruction on, but
-    /// not beyond its line.
+    /// Bytes per fetch, `instruction_bytes` to `line_bytes`. A fetch starts at the next instruction
+    /// and ends at its line's end at the latest.
     pub bytes: u32,
-    /// Bytes of the lines that requests at `instructions` name: 32, 64 or 128.
+    /// Line size in bytes of requests at `instructions`: 32, 64 or 128.
     pub line_bytes: u32,
-    /// Instructions of a wavefront that wait to be issued at most, 1 to 64, and not fewer than are fetched at a
-    /// time. A wavefront fetches when what comes has room.
+    /// Instruction buffer entries per wavefront, 1 to 64 and at least the instructions per fetch. A
+    /// wavefront fetches when the fetched instructions have room.
     pub buffer: u32,
-    /// Cycles from a fetch to the issue of its instructions where `instructions` is not connected, at
-    /// least 1: a cache that never misses.
+    /// Cycles from a fetch to the issue of its instructions if `instructions` is not connected, at
+    /// least 1. Models a cache that never misses.
     pub latency: u32,
 }
 

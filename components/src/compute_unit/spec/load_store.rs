@@ -3,54 +3,55 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of lanes of an atomic operation that update the same word.
+/// Handling of lanes of an atomic operation that update the same word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AtomicLanes {
-    /// They share the request of their line, which is served as one wherever atomics are carried out.
+    /// They share the request of their line, which the atomic unit serves as one operation.
     #[default]
     Together,
-    /// Each goes in a request of its own: there are as many requests for a line as the word that most lanes update
-    /// has lanes.
+    /// They go in separate requests: a line gets as many requests as the largest number of lanes
+    /// that update one of its words.
     Apart,
 }
 
-/// Who serves accesses to local memory.
+/// Unit that serves accesses to local memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MemoryPipe {
-    /// A port of its own, beside the load/store queue.
+    /// A separate port, independent of the load/store queue.
     #[default]
     Separate,
-    /// The load/store queue: accesses to local, global and private memory leave it in the order of
-    /// issue, and each holds its place until its last bank conflict is served or its last request sent.
+    /// The load/store queue, which accesses to local, global and private memory leave in issue
+    /// order. Each keeps its entry until its last bank conflict is served or its last request is
+    /// sent.
     InOrder,
 }
 
-/// The load/store unit: coalescer, queue of accesses, outstanding requests.
+/// Load/store unit: coalescer, access queue and outstanding requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadStoreSpec {
-    /// Bytes of the lines requests name: 32, 64 or 128.
+    /// Line size in bytes of requests: 32, 64 or 128.
     pub line_bytes: u32,
-    /// Accesses (wavefront instructions) that wait for their requests to be sent, 1 to 1024; when
-    /// full, memory instructions do not issue.
+    /// Queue entries for accesses (wavefront instructions) that wait for their requests to be sent,
+    /// 1 to 1024; when full, memory instructions do not issue.
     pub queue_depth: u32,
-    /// Who serves accesses to local memory. Source: own choice; `InOrder` is GPGPU-Sim's, whose memory
-    /// collectors are the queue.
+    /// Unit that serves local-memory accesses. Source: own choice; `InOrder` is GPGPU-Sim's, whose
+    /// memory collectors are the queue.
     #[serde(default)]
     pub pipe: MemoryPipe,
-    /// Accesses to local, global and private memory, and by `constants`, that all schedulers together issue per
-    /// cycle at most, 1 to 8; absent: as many as there are schedulers.
+    /// Maximum number of accesses that all schedulers together issue per cycle, 1 to 8. Counts
+    /// accesses to local, global and private memory and by `constants`. Absent: one per scheduler.
     #[serde(default)]
     pub issues_per_cycle: Option<u32>,
-    /// What becomes of lanes of an atomic operation on global memory that update the same word. Source: own choice;
+    /// Handling of lanes of a global-memory atomic that update the same word. Source: own choice;
     /// `Apart` is GPGPU-Sim's.
     #[serde(default)]
     pub atomics: AtomicLanes,
-    /// Requests sent per cycle at most, 1 to 32.
+    /// Maximum number of requests sent per cycle, 1 to 32.
     pub requests_per_cycle: u32,
-    /// Requests sent and not yet answered at most, 1 to 65536; when reached, sending waits.
+    /// Maximum number of outstanding requests, 1 to 65536; when reached, sending waits.
     pub outstanding_max: u32,
-    /// Cycles from the last response of a load to issue of a dependent instruction; 0 allows it
-    /// in the cycle in which the response arrives.
+    /// Cycles from the last response of a load to the issue of a dependent instruction. 0 allows
+    /// issue in the arrival cycle of the response.
     pub writeback_latency: u32,
 }

@@ -4,43 +4,48 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
-/// The local memory of a compute unit.
+/// Local memory of a compute unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalMemorySpec {
-    /// Size in bytes.
+    /// Size of the local memory in bytes.
     pub bytes: u32,
-    /// Banks, 1 to 128; consecutive 4-byte words lie in consecutive banks.
+    /// Number of banks, 1 to 128; consecutive 4-byte words are in consecutive banks.
     pub banks: u32,
     /// Cycles from issue of a load without bank conflicts to issue of a dependent instruction, at
     /// least 1.
     pub latency: u32,
-    /// The memory that local memory and the first-level cache are parts of; absent: each has its own, of one size.
+    /// Memory that is divided between local memory and the first-level cache; absent: each has
+    /// separate memory of fixed size.
     #[serde(default)]
     pub shared_with_cache: Option<SharedMemorySpec>,
 }
 
-/// The memory that local memory and the first-level cache are parts of.
+/// Memory that is divided between local memory and the first-level cache.
 ///
-/// A kernel of `g` work-groups on a machine of `u` units wants of each unit as much local memory as those of its work-groups take
-/// that it may hold: `min(g', ceil(g / u)) × local memory of a work-group`, with `g'` the number that fits an empty unit with the most local
-/// memory. A work-group starts when local memory is the smallest of `splits` that holds what its kernel and those of the
-/// resident work-groups want together, and at least what these work-groups take; the largest, if none holds that.
+/// A kernel of `g` work-groups on a device of `u` units requests local memory on each unit for the
+/// work-groups that the unit may hold. The request is
+/// `min(g', ceil(g / u)) × local memory of a work-group`, where `g'` work-groups fit an empty unit
+/// with the most local memory. A work-group starts when local memory has the required size. That is
+/// the smallest entry of `splits` that holds the combined requests of its kernel and all resident
+/// kernels. It must also hold the memory that these work-groups allocate. If no entry is large
+/// enough, the largest is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SharedMemorySpec {
-    /// Bytes of both together.
+    /// Total size of local memory and cache in bytes.
     pub bytes: u32,
-    /// Bytes that local memory can have, ascending, 1 to 64 of them; the last is `local_memory.bytes`. The cache has the rest, in
-    /// whole ways, beside the first all of its `size_bytes`. Before the first kernel the first holds.
+    /// Possible sizes of local memory in bytes, ascending, 1 to 64 of them; the last is
+    /// `local_memory.bytes`. The cache has the rest, in whole ways, and all of its `size_bytes`
+    /// with the first. The first applies before the first kernel.
     pub splits: Vec<u32>,
 }
 
-/// Field of the specification.
+/// Name of the specification field for error messages.
 pub(crate) const FIELD: &str = "local_memory.shared_with_cache";
 
 impl SharedMemorySpec {
-    /// Checks the numbers of a unit whose local memory has at most `local` bytes.
+    /// Checks the parameters of a unit whose local memory has at most `local` bytes.
     pub(crate) fn check(&self, local: u32) -> Result<(), SpecError> {
         let field = format!("{FIELD}.splits");
         SpecError::require(
@@ -57,7 +62,8 @@ impl SharedMemorySpec {
         })
     }
 
-    /// The smallest split that holds so many bytes, or the largest.
+    /// Returns the index of the smallest split with at least this many bytes, or of the largest
+    /// split.
     pub(crate) fn holding(&self, bytes: u64) -> usize {
         let smaller = self
             .splits

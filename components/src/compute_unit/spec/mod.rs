@@ -31,71 +31,74 @@ use crate::compute_unit::scheduler::{Gto, SchedulerSite, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
 
-/// A compute unit.
+/// A compute unit: wavefront schedulers, execution pipes and the load/store unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComputeUnitSpec {
-    /// Number of the unit, counted over the whole machine; requests carry it.
+    /// Index of the unit in the whole device; requests carry it.
     pub index: u16,
-    /// Wavefronts resident at a time, 1 to 64.
+    /// Maximum number of resident wavefronts, 1 to 64.
     pub wavefront_slots: u32,
-    /// Work-groups resident at a time, 1 to 64.
+    /// Maximum number of resident work-groups, 1 to 64.
     pub work_group_slots: u32,
-    /// 32-bit registers of the register file.
+    /// Size of the register file in 32-bit registers.
     pub registers: u32,
-    /// Equal partitions of the register file, 1 to 8; absent: what the work-group scheduler states.
+    /// Equal partitions of the register file, 1 to 8; absent: the value of the work-group
+    /// scheduler.
     #[serde(default)]
     pub register_partitions: Option<u32>,
-    /// Registers are allocated to a wavefront in multiples of this many 32-bit registers; absent: what
-    /// the work-group scheduler states.
+    /// Allocation granularity of a wavefront in 32-bit registers; absent: the value of the
+    /// work-group scheduler.
     #[serde(default)]
     pub register_granularity: Option<u32>,
-    /// Wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`. Each issues
-    /// in at most one wavefront per cycle.
+    /// Number of wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`.
+    /// Each issues from at most one wavefront per cycle.
     pub schedulers: u32,
-    /// Instructions that a scheduler issues per cycle at most, 1 to 4, all of the wavefront chosen. Source: most
-    /// machines issue one.
+    /// Maximum number of instructions that a scheduler issues per cycle, 1 to 4, all from the
+    /// chosen wavefront. Source: most machines issue one.
     #[serde(default = "one")]
     pub issues_per_cycle: u32,
-    /// Which instructions of a wavefront issue in one cycle. Source: as in GPGPU-Sim.
+    /// Instructions of a wavefront that may issue in the same cycle. Source: as in GPGPU-Sim.
     #[serde(default)]
     pub issue_together: IssueTogether,
-    /// How each scheduler chooses among wavefronts that can issue. Source: own choice; most studies
-    /// compare with `Gto`.
+    /// Policy by which each scheduler chooses among ready wavefronts. Source: own choice; most
+    /// studies compare with `Gto`.
     #[serde(default = "Policy::plain::<Gto>")]
     pub scheduler: Policy<WavefrontScheduling>,
     /// Cycles from a dispatch message to the first issue of its wavefronts, at least 1.
     pub start_latency: u32,
-    /// How instructions are fetched; absent: they are there when they are needed.
+    /// Instruction fetch; absent: instructions are always available.
     #[serde(default)]
     pub fetch: Option<FetchSpec>,
-    /// Cycles from issue to execution, in which operands are read: added to the latency of every result and of
-    /// every access. Source: own choice; the latencies of classes can hold them.
+    /// Cycles from issue to execution for reading operands, added to the latency of every result
+    /// and access. Source: own choice; the latencies of classes can hold them.
     #[serde(default)]
     pub operand_latency: u32,
-    /// Banks that operands are read from; absent: all operands are read at once.
+    /// Banks from which operands are read; absent: all operands are read at once.
     #[serde(default)]
     pub register_banks: Option<RegisterBanksSpec>,
-    /// Results of execution units that are written to registers per cycle at most, 1 to 32; absent: any number.
-    /// An instruction whose result would be one more does not issue. Results of memories are not counted.
+    /// Maximum number of execution unit results written to registers per cycle, 1 to 32; absent:
+    /// any number. An instruction whose result would exceed the limit does not issue. Results of
+    /// memories are not counted.
     #[serde(default)]
     pub results_per_cycle: Option<u32>,
-    /// Latency and initiation interval per instruction class.
+    /// Latency and initiation interval of each instruction class.
     pub classes: ClassTimings,
-    /// The local memory of resident work-groups.
+    /// Local memory shared by the resident work-groups.
     pub local_memory: LocalMemorySpec,
-    /// Cycles from issue of a load from constant or argument memory to issue of an instruction
-    /// that needs its result, at least 1. It says nothing where there are `constants`.
+    /// Cycles from issue of a load from constant or argument memory to issue of a dependent
+    /// instruction, at least 1. Ignored if `constants` is present.
     pub constant_latency: u32,
-    /// The path of loads from constant and argument memory to a cache; absent: they take `constant_latency`.
+    /// Path of loads from constant and argument memory to a cache; absent: they take
+    /// `constant_latency`.
     #[serde(default)]
     pub constants: Option<ConstantsSpec>,
-    /// The path of reads of textures to a cache; absent: they go with other loads.
+    /// Path of texture reads to a cache; absent: they use the path of other loads.
     #[serde(default)]
     pub textures: Option<TexturesSpec>,
-    /// The path to the first-level cache.
+    /// Load/store unit and path to the first-level cache.
     pub load_store: LoadStoreSpec,
-    /// Where private memory of threads lies in the address space.
+    /// Placement of the threads' private memory in the address space.
     pub private_memory: PrivateMemorySpec,
     /// Measures reuse between related kernels at this unit; absent: no monitor.
     #[serde(default)]
@@ -106,19 +109,19 @@ fn one() -> u32 {
     1
 }
 
-/// Which instructions of a wavefront issue in one cycle.
+/// Instructions of a wavefront that may issue in the same cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum IssueTogether {
-    /// Any that do not wait for each other.
+    /// Any instructions that do not depend on each other.
     #[default]
     Any,
-    /// Those that go to different units: integer, single precision with conversions, shuffles and votes,
-    /// double precision, special functions, memory, control.
+    /// Instructions for different units: integer, single precision with conversions, shuffles and
+    /// votes, double precision, special functions, memory, control.
     DifferentUnits,
 }
 
 impl ComputeUnitSpec {
-    /// Checks every number.
+    /// Checks that every parameter is in its range.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         SpecError::in_range(
             "wavefront_slots",
@@ -246,7 +249,7 @@ impl ComputeUnitSpec {
         )
     }
 
-    /// What the unit tells the policy of one of its schedulers.
+    /// Returns the parameters for the policy of one scheduler.
     pub(crate) fn site(&self, scheduler: u32) -> SchedulerSite {
         let slots = (scheduler..self.wavefront_slots).step_by(self.schedulers as usize);
         SchedulerSite {
@@ -259,7 +262,7 @@ impl ComputeUnitSpec {
         }
     }
 
-    /// What the unit tells its work-group scheduler.
+    /// Returns the parameters that the unit publishes to the work-group scheduler.
     pub(crate) fn facts(&self) -> UnitFacts {
         UnitFacts {
             wavefront_slots: self.wavefront_slots,
@@ -278,13 +281,14 @@ impl ComputeUnitSpec {
         constants.max(textures).unwrap_or(0)
     }
 
-    /// Addresses of the private memory of the unit's threads.
+    /// Returns the address range of the private memory of the unit's threads.
     pub(crate) fn private_range(&self) -> Range<u64> {
         let at = |slot| self.private_memory.base + self.private_region(slot);
         at(0)..at(self.wavefront_slots)
     }
 
-    /// Bytes from the first private region of the machine to that of wavefront slot `slot`.
+    /// Returns the byte offset of the private region of wavefront slot `slot` from the first region
+    /// of the device.
     pub(crate) fn private_region(&self, slot: u32) -> u64 {
         let number = u64::from(self.index) * u64::from(self.wavefront_slots) + u64::from(slot);
         number * 32 * u64::from(self.private_memory.bytes_per_thread)

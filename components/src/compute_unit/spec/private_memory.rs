@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where private (PTX `.local`) memory of threads lies.
+/// Placement of the threads' private (PTX `.local`) memory.
 ///
-/// Word `w` of lane `l` of a wavefront lies at `region + 128 w + 4 l`: equal offsets of a
-/// wavefront's threads share a line. Each wavefront slot of the machine has its own region of
+/// Word `w` of lane `l` of a wavefront is at `region + 128 w + 4 l`: equal offsets of a wavefront's
+/// threads share a line. Each wavefront slot of the device has a separate region of
 /// `32 * bytes_per_thread` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrivateMemorySpec {
     /// Byte address of the first region, a multiple of 128.
     pub base: u64,
-    /// Bytes per thread, a positive multiple of 4.
+    /// Private memory per thread in bytes, a positive multiple of 4.
     pub bytes_per_thread: u32,
 }

@@ -1,4 +1,4 @@
-//! What a description may set of the paths to caches that are read alone.
+//! Description of the paths to read-only caches.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,81 +7,84 @@ use warpweave_trace::ReadPath;
 
 use crate::compute_unit::limits::LATENCY_MAX;
 
-/// Bytes at whose multiples blocks of arguments begin.
+/// Alignment of argument blocks, in bytes.
 pub(crate) const BLOCK_BYTES: u64 = 256;
 
-/// The path of loads from constant and argument memory to a cache.
+/// Path of loads from constant and argument memory to a cache.
 ///
-/// Constant data lie where the program has them. The arguments of each launch are a block of their own.
+/// Constant data have the addresses given by the program. The arguments of each launch form a
+/// separate block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantsSpec {
-    /// Byte address of the arguments of the first launch, a multiple of 256; those of the others follow, each at the
-    /// next multiple of 256.
+    /// Byte address of the first launch's arguments, a multiple of 256. Those of later launches
+    /// follow, each at the next multiple of 256.
     pub arguments: u64,
-    /// What becomes of lanes that read different addresses. Source: `Apart` is that of hardware, CUDA C++
-    /// Programming Guide, "Constant Memory".
+    /// Handling of lanes that read different addresses. Source: `Apart` is that of hardware, CUDA
+    /// C++ Programming Guide, "Constant Memory".
     #[serde(default)]
     pub lanes: ConstantLanes,
-    /// Bytes of the lines that requests at `constants` name: 32, 64 or 128.
+    /// Line size in bytes of requests at `constants`: 32, 64 or 128.
     pub line_bytes: u32,
-    /// Loads (wavefront instructions) that wait for their requests to be sent, 1 to 1024; when full, loads from
-    /// constant and argument memory do not issue.
+    /// Queue entries for loads (wavefront instructions) that wait for their requests to be sent, 1
+    /// to 1024. When full, loads from constant and argument memory do not issue.
     pub queue_depth: u32,
-    /// Requests sent per cycle at most, 1 to 32.
+    /// Maximum number of requests sent per cycle, 1 to 32.
     pub requests_per_cycle: u32,
-    /// Requests sent and not yet answered at most, 1 to 65536; when reached, sending waits.
+    /// Maximum number of outstanding requests, 1 to 65536; when reached, sending waits.
     pub outstanding_max: u32,
-    /// Cycles from the last response of a load to issue of a dependent instruction; 0 allows it in the cycle in which
-    /// the response arrives.
+    /// Cycles from the last response of a load to the issue of a dependent instruction. 0 allows
+    /// issue in the arrival cycle of the response.
     pub writeback_latency: u32,
 }
 
-/// What becomes of lanes of a load from constant or argument memory that read different addresses.
+/// Handling of lanes that read different addresses in a load from constant or argument memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConstantLanes {
-    /// Each address is a request of its own, one after the other.
+    /// Sends a separate request for each address, one after the other.
     #[default]
     Apart,
-    /// Those of one line share a request.
+    /// Combines all addresses within one line into one request.
     Together,
 }
 
-/// The path of reads of textures, and of other data that nobody writes, to a cache.
+/// Path of texture reads, and of reads of other read-only data, to a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TexturesSpec {
-    /// Which loads from global memory take it.
+    /// Loads from global memory that use this path.
     pub loads: TextureLoads,
-    /// In which order answers come to the registers. Source: `InOrder` is that of caches for textures, Igehy and
-    /// others, "Prefetching in a Texture Cache Architecture", 1998.
+    /// Order in which responses reach the registers. Source: `InOrder` is that of caches for
+    /// textures, Igehy and others, "Prefetching in a Texture Cache Architecture", 1998.
     #[serde(default)]
     pub answers: TextureAnswers,
-    /// Bytes of the lines that requests at `textures` name: 32, 64 or 128.
+    /// Line size in bytes of requests at `textures`: 32, 64 or 128.
     pub line_bytes: u32,
-    /// Loads (wavefront instructions) that wait for their requests to be sent, 1 to 1024; when full, loads that take
-    /// this path do not issue.
+    /// Queue entries for loads (wavefront instructions) that wait for their requests to be sent, 1
+    /// to 1024. When full, loads that use this path do not issue.
     pub queue_depth: u32,
-    /// Requests sent per cycle at most, 1 to 32.
+    /// Maximum number of requests sent per cycle, 1 to 32.
     pub requests_per_cycle: u32,
-    /// Requests sent whose answers have not come to the registers at most, 1 to 65536; when reached, sending waits.
+    /// Maximum number of requests sent whose responses have not reached the registers, 1 to 65536;
+    /// when reached, sending waits.
     pub outstanding_max: u32,
-    /// Cycles from the last response of a load to issue of a dependent instruction; 0 allows it in the cycle in which
-    /// the response arrives.
+    /// Cycles from the last response of a load to the issue of a dependent instruction. 0 allows
+    /// issue in the arrival cycle of the response.
     pub writeback_latency: u32,
 }
 
-/// Loads from global memory that take the path of textures.
+/// Loads from global memory that use the texture path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TextureLoads {
-    /// Reads of textures alone, as on Fermi.
+    /// Texture reads only, as on Fermi.
     Textures,
-    /// Loads of data that are read-only for the kernel's lifetime (`ld.global.nc`) as well, as from Kepler on.
+    /// Also loads of data that are read-only for the kernel's lifetime (`ld.global.nc`), as since
+    /// Kepler.
     NonCoherent,
 }
 
 impl TextureLoads {
-    /// Whether a load that may take this path does.
+    /// True if a load that may use this path does.
     pub(crate) fn take(self, path: ReadPath) -> bool {
         match path {
             ReadPath::Coherent => false,
@@ -91,17 +94,17 @@ impl TextureLoads {
     }
 }
 
-/// In which order answers at `textures` come to the registers.
+/// Order in which responses at `textures` reach the registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TextureAnswers {
-    /// In that of their requests: an answer waits for those to all requests before its own.
+    /// Request order: a response waits for the responses to all earlier requests.
     #[default]
     InOrder,
-    /// In that in which they arrive.
+    /// Arrival order: each response is forwarded at once.
     AsTheyCome,
 }
 
-/// What the two have in common.
+/// Parameters common to both kinds of read path.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueSpec {
     pub(crate) line_bytes: u32,

@@ -1,9 +1,10 @@
-//! Cache-conscious scheduling in a unit whose cache is scripted: who loads when.
+//! Cache-conscious scheduling in a unit with a scripted cache: which wavefront loads in which
+//! cycle.
 
 use super::*;
 use crate::ccws::{Ccws, CcwsSpec, LOST_LOCALITY};
 
-/// A unit with a scripted cache that can tell events.
+/// Unit with a scripted cache that can send events.
 struct Wired {
     bench: TestBench,
     request: Sink<MemRequest>,
@@ -16,8 +17,8 @@ struct Wired {
 }
 
 impl Wired {
-    /// One work-group of four wavefronts, which arrive in cycle 1; each computes, loads and waits
-    /// for the data for ever.
+    /// Starts one work-group of four wavefronts, which arrive in cycle 1. Each computes, loads and
+    /// waits forever for the data.
     fn new(schedulers: u32, k_throttle: u32) -> Self {
         let mut spec = spec();
         spec.schedulers = schedulers;
@@ -63,7 +64,7 @@ impl Wired {
         self.locality.send_at(cycle, event);
     }
 
-    /// Cycle and wavefront of every load issued before cycle 500.
+    /// Returns cycle and wavefront of every load issued before cycle 500.
     fn loads(&mut self) -> Vec<(Cycle, u64)> {
         self.bench.step(500);
         // A request leaves the latency of a load after its issue.
@@ -74,21 +75,21 @@ impl Wired {
     }
 }
 
-/// One loss before the first instruction is worth `1 × K × 400` above the cutoff of four wavefronts,
-/// which is 400; the sums of the others fall below it as the score decays.
+/// One loss before the first instruction raises the score by `1 × K × 400`, with a cutoff of 400
+/// for four wavefronts. The other wavefronts' sums fall below the cutoff as the score decays.
 #[test]
 fn bas_m13_wavefronts_beyond_the_cutoff_issue_anything_but_loads() {
     let mut unit = Wired::new(1, 1);
     unit.tell_at(2, LOST_LOCALITY, 2);
     let loads = unit.loads();
-    // Slot 2 has a score of 400 in cycle 2; the older the others the earlier they fit: 400 + 100
+    // Slot 2 has a score of 400 above the base in cycle 2. Older wavefronts fit earlier: 400 + 100
     // after 100 cycles of decay, 400 + 200 after 200, 400 + 300 after 300.
     assert_eq!(loads, [(6, 2), (102, 0), (202, 1), (302, 3)]);
     let statistics = unit.bench.statistics("cu");
     let counter = |name| statistics.counter(name);
     assert_eq!(counter("lost_locality"), Some(1));
     assert_eq!(counter("wavefront_instructions"), Some(8));
-    // Additions in 3 to 5 and 7; then somebody is held back until the last load.
+    // Additions issue in 3 to 5 and 7; then some wavefront is held back until the last load.
     assert_eq!(counter("slots_held_back"), Some(302 - 8 - 2));
 }
 

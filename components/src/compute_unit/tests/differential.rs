@@ -1,4 +1,4 @@
-//! The unit beside a naive one.
+//! Differential test of the compute unit against a naive model.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::naive::{Naive, NaiveLog};
 use super::random_kernels::{Requests, any_kernel, any_spec, surround};
 use super::*;
 
-/// Name of the counter of a reason, and its number.
+/// Counter name and number of each stall reason.
 const REASONS: [(&str, IssueSlot); 11] = [
     ("slots_issued", IssueSlot::Issued),
     ("slots_pipe_busy", IssueSlot::PipeBusy),
@@ -21,9 +21,9 @@ const REASONS: [(&str, IssueSlot); 11] = [
     ("slots_no_wavefront", IssueSlot::NoWavefront),
 ];
 
-/// Runs longer than this end early.
+/// Maximum length of a run in cycles.
 const CYCLES_MAX: Cycle = 4000;
-/// So many cycles are compared one by one, and then a few.
+/// Number of cycles compared one by one; after that only every 37th is compared.
 const EACH: Cycle = 250;
 
 fn naive_policy() -> impl Strategy<Value = Policy<WavefrontScheduling>> {
@@ -35,14 +35,15 @@ fn naive_policy() -> impl Strategy<Value = Policy<WavefrontScheduling>> {
     ])
 }
 
-/// What was seen on a wire, whatever numbers the unit gives its requests.
+/// Messages logged on a connection, with the request IDs removed.
 fn without_ids(log: &Log<MemRequest>) -> Vec<(Cycle, MemRequest)> {
     let log = log.lock().expect("nobody panics with the log");
     let plain = |(cycle, request): &(Cycle, MemRequest)| (*cycle, MemRequest { id: 0, ..*request });
     log.iter().map(plain).collect()
 }
 
-/// Slots lost to memory that each level ended, and slots without a wavefront before one came.
+/// Returns slots lost to memory by the level that ended the wait, and slots without a wavefront
+/// before one arrived.
 fn parts(log: &NaiveLog) -> [u64; 4] {
     let mut parts = [0; 4];
     for (cycle, scheduler, slot) in &log.slots {

@@ -1,9 +1,9 @@
-//! A work-group scheduler reduced to a list of free slots.
+//! Work-group scheduler reduced to a list of free slots.
 
 use super::*;
 use crate::launch::DispatchMaster;
 
-/// Dispatches the work-groups of kernel 0, a given number at a time.
+/// Dispatches the work-groups of kernel 0, at most a given number at a time.
 #[derive(Statistics)]
 pub(super) struct Dispatcher {
     pub(super) down: DispatchMaster,

@@ -74,7 +74,8 @@ fn a_barrier_waits_for_every_wavefront_that_has_not_exited() {
     let gone = vec![exit()];
     let mut bench = Bench::new(spec(), vec![kernel(&[slow, fast, gone], 1, 0)]);
     bench.start_at(1, 0, 0, 0);
-    // Slow: add in 3, barrier in 7; all go on in 11; exits in 11 and 12.
+    // The slow wavefront adds in 3 and reaches the barrier in 7. All resume in 11 and exit in 11
+    // and 12.
     bench.expect_completion(13, 0, 0);
     assert_eq!(bench.counter("barriers"), 1);
 }
@@ -132,7 +133,7 @@ fn greedy_for_long_latencies_sits_out_short_stalls_only() {
     assert_eq!(bench.counter("wavefront_instructions"), 4);
 }
 
-/// When and by whom loads are issued by four wavefronts that each compute three times before.
+/// Returns the cycle and wavefront of each load of four wavefronts that compute three times first.
 fn loads_of(scheduler: Policy<WavefrontScheduling>) -> [(Cycle, u64); 4] {
     let mut spec = spec();
     spec.scheduler = scheduler;

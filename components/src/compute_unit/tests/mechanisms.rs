@@ -1,4 +1,4 @@
-//! Mechanisms that a unit has only where its specification says so, in closed form.
+//! Optional mechanisms of the unit, checked against closed forms.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn fetch() -> FetchSpec {
     }
 }
 
-/// `n` additions that wait for nothing, and an exit.
+/// Returns `n` independent additions followed by an exit.
 fn additions(n: u16) -> Vec<Step> {
     let add = |i| step(op(Class::IntAdd, &[i], &[]));
     (0..n).map(add).chain([exit()]).collect()
@@ -27,8 +27,9 @@ fn a_buffer_of_two_is_filled_again_when_it_is_empty() {
     };
     let mut bench = Bench::new(spec, vec![kernel(&[additions(5)], 1, 0)]);
     bench.start_at(1, 0, 0, 0);
-    // The first record is known in 3: fetches in 3, 7 and 11, each for two instructions that issue three and
-    // four cycles after it; the result of the last addition, of cycle 14, is awaited.
+    // The first record is known in 3. Fetches in 3, 7 and 11 return two instructions each, which
+    // issue three and four cycles later. The unit then waits for the result of the last addition,
+    // issued in 14.
     bench.expect_completion(14 + 4, 0, 0);
     assert_eq!(bench.counter("slots_fetch"), 3 + 2 + 2);
     assert_eq!(bench.counter("fetches"), 3);
@@ -116,7 +117,8 @@ fn the_pipe_serves_local_and_global_accesses_in_the_order_of_issue() {
         let (cycle, request) = bench.bench.receive(&bench.request);
         bench.response.send_at(cycle + 1, request.answer(Level::L1));
     }
-    // Requests leave in 6 to 37; the local load is served in 38 instead of 7 and its reader issues 10 - 3 after.
+    // Requests leave in 6 to 37. The local load is served in 38 instead of 7, and its dependent
+    // instruction issues 10 - 3 cycles later.
     bench.expect_completion(38 + 7 + 1, 0, 0);
     assert_eq!(bench.counter("slots_scoreboard"), 40);
 }
@@ -129,8 +131,8 @@ fn an_access_holds_its_place_until_its_last_conflict() {
     let steps = vec![local_load(1, 8), local_load(2, 1), exit()];
     let mut bench = Bench::new(spec, vec![kernel(&[steps], 1, 0)]);
     bench.start_at(1, 0, 0, 0);
-    // The first issues in 3, is served in 6 to 13 and leaves its place to the second in 13, which is served
-    // in 16; its result comes in 23.
+    // The first access issues in 3 and is served in 6 to 13. Its entry passes to the second in 13,
+    // which is served in 16, with its result in 23.
     bench.expect_completion(23, 0, 0);
     assert_eq!(bench.counter("slots_load_store_full"), 9);
 }
@@ -208,7 +210,7 @@ fn with_banks(
     spec
 }
 
-/// A wavefront that computes from these registers, and ends with the result.
+/// Returns a wavefront that reads these registers, computes and ends with the result.
 fn reading(registers: &[u16]) -> Vec<Step> {
     vec![
         step(op(Class::IntAdd, &[1], registers)),
@@ -218,7 +220,7 @@ fn reading(registers: &[u16]) -> Vec<Step> {
 
 #[test]
 fn registers_of_one_bank_are_read_one_after_the_other() {
-    // Predicates lie in no bank.
+    // Predicates are not stored in the register banks.
     let predicate = RegisterSet::FIRST_PREDICATE;
     for (registers, conflicts) in [
         (&[0, 1, 2, 3][..], 0),
@@ -284,7 +286,8 @@ fn schedulers_have_banks_and_collectors_of_their_own_if_it_says_so() {
     let mut spec = with_banks(banked(8), |banks| banks.by_scheduler = true);
     spec.schedulers = 2;
     Bench::completes_at(spec.clone(), &[reading(&[0, 2])], 3 + 4 + 1 + 1);
-    // One collector for each: a wavefront waits for that of its scheduler although the other is free.
+    // Each scheduler has one collector: a wavefront waits for its own scheduler's although the
+    // other is free.
     let steps = vec![
         step(op(Class::IntAdd, &[1], &[0, 4, 8])),
         step(op(Class::IntAdd, &[2], &[])),

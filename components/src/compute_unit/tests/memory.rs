@@ -1,4 +1,4 @@
-//! Accesses to every memory, and what waits for them.
+//! Accesses to every memory space, and the waits for them.
 
 use super::*;
 use crate::bloom::BloomSpec;
@@ -225,7 +225,7 @@ fn a_full_load_store_queue_stops_memory_instructions_alone() {
     let mut bench = Bench::new(spec(), vec![kernel(&[steps, compute], 1, 0)]);
     bench.start_at(1, 0, 0, 0);
     bench.bench.step(25);
-    // Four loads fill the queue in 3 to 6; the other wavefront goes on.
+    // Four loads fill the queue in 3 to 6; the other wavefront continues to issue.
     assert_eq!(bench.counter("instructions_load"), 4);
     assert_eq!(bench.counter("instructions_int_add"), 19);
     bench.bench.step(10);

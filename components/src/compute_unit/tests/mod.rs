@@ -98,7 +98,7 @@ fn op(class: Class, writes: &[u16], reads: &[u16]) -> Instruction {
     }
 }
 
-/// One step of a wavefront: instruction, mask and lane addresses of a memory access.
+/// One step of a wavefront: instruction, mask, and lane addresses of a memory access.
 #[derive(Clone, Debug)]
 struct Step {
     instruction: Instruction,
@@ -131,8 +131,8 @@ fn exit() -> Step {
     step(op(Class::Exit, &[], &[]))
 }
 
-/// A kernel whose wavefronts execute these steps, each work-group the same ones; every step has
-/// its own instruction. A step that continues shares its instruction with the next one.
+/// Creates a kernel whose wavefronts execute these steps, equal in each work-group. Each step has
+/// its own instruction, except that a continued step shares it with the next one.
 fn kernel(wavefronts: &[Vec<Step>], work_groups: u32, local_bytes: u32) -> KernelTrace {
     let mut instructions = Vec::new();
     let mut pcs = Vec::new();
@@ -218,7 +218,7 @@ fn build(spec: ComputeUnitSpec, kernels: Vec<KernelTrace>) -> ComputeUnit {
     ComputeUnit::build(spec, &program(kernels)).expect("the specification is in range")
 }
 
-/// A unit with scripted surroundings.
+/// Compute unit in a test bench with scripted neighbors.
 struct Bench {
     bench: TestBench,
     dispatch: BenchSource<Dispatch>,
@@ -270,7 +270,7 @@ impl Bench {
             .unwrap_or_else(|| panic!("there is no counter {name}"))
     }
 
-    /// The completion of one work-group of these wavefronts, dispatched for cycle 1.
+    /// Checks the completion cycle of one work-group of these wavefronts, dispatched for cycle 1.
     fn completes_at(spec: ComputeUnitSpec, wavefronts: &[Vec<Step>], cycle: Cycle) {
         let mut bench = Self::new(spec, vec![kernel(wavefronts, 1, 0)]);
         bench.start_at(1, 0, 0, 0);
@@ -278,5 +278,5 @@ impl Bench {
     }
 }
 
-/// What was seen on a wire.
+/// Messages seen on a connection, with their cycles.
 type Log<T> = Arc<Mutex<Vec<(Cycle, T)>>>;

@@ -1,5 +1,5 @@
-//! Schedulers with policies of any crate: what they are told, what they may hold back, and what
-//! becomes of a unit that they stop.
+//! Schedulers with policies from any crate: their notifications, the wavefronts they may hold back,
+//! and units that they stop.
 
 use warpweave_framework::{NoFields, Outcome, PolicyContext, PolicyKind, Statistics};
 use warpweave_random::mix;
@@ -25,8 +25,8 @@ macro_rules! policy {
     };
 }
 
-/// Holds back and chooses at random, differently every 16 cycles, and mixes all that it is told into
-/// one number: whoever tells it something else, or in another cycle, gets another one.
+/// Holds back and picks at random, with a new choice every 16 cycles, and hashes all notifications
+/// into one number. Any difference in a notification or its cycle changes that number.
 pub(super) struct Capricious {
     seed: u64,
     told: u64,
@@ -106,7 +106,7 @@ impl WavefrontScheduler for Capricious {
     }
 }
 
-/// Keeps all loads back until cycle 100.
+/// Holds back all loads until cycle 100.
 struct LateLoads;
 
 policy!(LateLoads, |_| LateLoads);
@@ -176,7 +176,7 @@ fn loads_from_private_memory_are_held_back_and_those_of_the_unit_and_atomics_are
     assert_eq!((cycle, load.kind), (100 + 3, RequestKind::Read));
 }
 
-/// Lets the wavefront in slot 0 issue nothing before cycle 50.
+/// Holds back the wavefront in slot 0 until cycle 50.
 struct Late;
 
 policy!(Late, |_| Late);
@@ -212,10 +212,10 @@ fn a_wavefront_that_may_not_issue_issues_nothing_and_the_others_go_on() {
     assert_eq!(stores, [(3 + 1 + 3, 1), (50 + 1 + 3, 0)]);
 }
 
-/// Prefers wavefronts of the kernel with the fewest work-groups; all begin in cycle 10.
+/// Prefers wavefronts of the kernel with the fewest work-groups; nothing issues before cycle 10.
 struct SmallGrids {
     program: Arc<Program>,
-    /// Per slot.
+    /// Kernel of the wavefront in each slot.
     kernels: [u32; 64],
 }
 
@@ -281,7 +281,7 @@ fn a_built_in_policy_reports_no_slots_held_back() {
     assert_eq!(statistics.counter("slots_held_back"), None);
 }
 
-/// Lets nobody issue.
+/// Holds back every wavefront in every cycle.
 struct Never;
 
 policy!(Never, |_| Never);
@@ -310,7 +310,7 @@ fn a_policy_that_lets_nobody_issue_is_named_by_the_deadlock_report() {
     );
 }
 
-/// Chooses a wavefront that is not there.
+/// Picks a wavefront slot that is not occupied.
 struct Wild;
 
 policy!(Wild, |_| Wild);
@@ -342,7 +342,7 @@ fn a_policy_that_does_not_name_its_state_is_refused_by_its_name() {
     );
 }
 
-/// Writes down what it is told, into a resource of the environment.
+/// Records its notifications in a resource of the environment.
 struct Diary {
     number: u32,
     pages: Arc<Mutex<Vec<String>>>,

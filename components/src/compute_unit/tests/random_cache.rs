@@ -1,11 +1,11 @@
-//! A cache that tells at random.
+//! A cache that sends random events.
 
 use warpweave_framework::OutPort;
 use warpweave_random::CounterRng;
 
 use super::*;
 
-/// Tells events of random topics and wavefronts, some of them in bursts.
+/// Sends events of random topics and wavefronts, some of them in bursts.
 #[derive(Statistics)]
 pub(super) struct RandomCache {
     pub(super) locality: OutPort<CacheEvent>,

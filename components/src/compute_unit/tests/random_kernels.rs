@@ -1,5 +1,5 @@
 //! Random kernels on random units: every instruction issues once, every slot is accounted for, and
-//! a unit saved in the middle goes on alike.
+//! a restored checkpoint behaves identically.
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order};
@@ -22,7 +22,7 @@ fn slots(statistics: &InstanceStatistics) -> u64 {
     counters.sum()
 }
 
-/// Sum of the counters whose names begin with this.
+/// Returns the sum of the counters whose names begin with `prefix`.
 fn parts(statistics: &InstanceStatistics, prefix: &str) -> u64 {
     let of = |s: &warpweave_framework::Statistic| match &s.value {
         Value::Counter(n) if s.name.starts_with(prefix) => Some(*n),
@@ -31,22 +31,23 @@ fn parts(statistics: &InstanceStatistics, prefix: &str) -> u64 {
     statistics.values.iter().filter_map(of).sum()
 }
 
-/// What a run gives back.
+/// Observed results of one run, for comparison.
 #[derive(Debug, PartialEq)]
 struct Seen {
     completions: Vec<(Cycle, Completion)>,
     requests: [Vec<(Cycle, MemRequest)>; 3],
     statistics: InstanceStatistics,
-    /// What the unit waited for.
+    /// Activity record of the unit from the simulation.
     activity: Vec<u64>,
 }
 
 const RUN_CYCLES: Cycle = 30_000;
 
-/// What left for data, constants and textures.
+/// Logs of the requests for data, constants and textures.
 pub(super) type Requests = [Log<MemRequest>; 3];
 
-/// Runs every work-group of a kernel on the unit `cu`, two at a time, in front of a random memory.
+/// Connects the unit `cu` to a random memory and runs every work-group of a kernel on it, two at a
+/// time.
 pub(super) fn surround(
     bench: &mut TestBench,
     spec: &ComputeUnitSpec,
@@ -87,7 +88,7 @@ pub(super) fn surround(
     }
 }
 
-/// A unit in its surroundings that is told random events.
+/// Creates a unit with its neighbors and random cache events.
 fn bench(
     spec: &ComputeUnitSpec,
     kernel: &KernelTrace,
@@ -129,7 +130,7 @@ fn run(
     }
 }
 
-/// A step without barrier or exit.
+/// Generates a step without barrier or exit.
 fn any_step() -> impl Strategy<Value = Step> {
     let compute = proptest::sample::select(vec![
         Class::IntAdd,
@@ -187,7 +188,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     (prop_oneof![2 => compute, 3 => memory], mask).prop_map(|(step, mask)| Step { mask, ..step })
 }
 
-/// Kernels whose wavefronts meet at the same barriers, unless they have exited before.
+/// Generates kernels whose wavefronts meet at the same barriers, unless they have exited before.
 pub(super) fn any_kernel() -> impl Strategy<Value = KernelTrace> {
     let phase = proptest::collection::vec(any_step(), 0..6);
     let wavefront = proptest::collection::vec(phase, 1..4);
@@ -210,7 +211,7 @@ fn ccws(k_throttle: u32) -> Policy<WavefrontScheduling> {
     })
 }
 
-/// What a unit may have besides.
+/// Optional mechanisms of a random unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mechanisms {
     issues: u32,
@@ -249,7 +250,8 @@ impl Mechanisms {
     }
 }
 
-/// Each as by default more often than not. Instructions come from a cache where the latency is 1.
+/// Generates mechanisms that each have the default value more often than not. With a fetch latency
+/// of 1, instructions come from a cache.
 pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
     let fetch = (0u32..4, 0u32..2, 1u32..4, 0u32..3).prop_map(|(bytes, line, latency, room)| {
         let fetched = 1 << bytes;
@@ -370,7 +372,8 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
         )
 }
 
-/// Line bytes, depth, requests in a cycle, requests under way and time to the registers of a path of its own.
+/// Generates line bytes, queue depth, requests per cycle, maximum outstanding requests and
+/// write-back latency of a read path.
 fn any_queue() -> impl Strategy<Value = [u32; 5]> {
     let line = proptest::sample::select(vec![32u32, 64, 128]);
     (line, 1u32..4, 1u32..4, 2u32..40, 0u32..3)

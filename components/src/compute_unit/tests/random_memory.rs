@@ -1,4 +1,4 @@
-//! A memory out to break the unit.
+//! A memory designed to stress the unit.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use warpweave_random::CounterRng;
 use super::*;
 use crate::memory::MemSlave;
 
-/// Answers each request once, after a random delay and in any order, and refuses requests for
-/// some stretches of time.
+/// Answers each request once, after a random delay and in any order. Refuses requests during random
+/// intervals.
 #[derive(Statistics)]
 pub(super) struct RandomMemory {
     up: MemSlave,
-    /// Stretches of time in which no request is taken.
+    /// Random source for the intervals in which no request is accepted.
     refusals: CounterRng,
     delays: CounterRng,
     delay_max: u64,

@@ -1,4 +1,4 @@
-//! Loads of constants and textures that leave by ports of their own, in closed form.
+//! Loads of constants and textures through separate ports, checked against closed forms.
 
 use warpweave_framework::{Link, Width};
 use warpweave_trace::ReadPath;
@@ -46,7 +46,7 @@ fn with_textures(textures: TexturesSpec) -> ComputeUnitSpec {
     }
 }
 
-/// A unit of which one path has a scripted neighbour.
+/// Unit with a scripted neighbor on one read path.
 struct Aside {
     bench: TestBench,
     _dispatch: BenchSource<Dispatch>,
@@ -58,7 +58,7 @@ struct Aside {
 }
 
 impl Aside {
-    /// One work-group of these wavefronts, dispatched for cycle 1.
+    /// Dispatches one work-group of these wavefronts for cycle 1.
     fn new(spec: ComputeUnitSpec, path: &str, wavefronts: &[Vec<Step>]) -> Self {
         let mut bench = TestBench::new();
         bench.add("cu", build(spec, vec![kernel(wavefronts, 1, 0)]));
@@ -86,7 +86,7 @@ impl Aside {
         }
     }
 
-    /// The next request with the cycle in which it left.
+    /// Returns the next request and the cycle in which it left.
     fn request(&mut self) -> (Cycle, MemRequest) {
         self.bench.receive(&self.request)
     }
@@ -199,7 +199,8 @@ fn a_full_queue_stops_constant_loads_alone() {
     ];
     let mut aside = Aside::new(with_constants(spec), "constants", &[loads]);
     aside.bench.step(30);
-    // The first issues in 3 and sends in 6 to 9: the second finds its place in 9, and the third goes elsewhere in 10.
+    // The first load issues in 3 and sends in 6 to 9. The second gets a queue entry in 9. The third
+    // uses another path, in 10.
     let sent = |sink: &Sink<MemRequest>| {
         let requests = sink.take_all().into_iter();
         requests.map(|(cycle, _)| cycle).collect::<Vec<_>>()
@@ -257,7 +258,8 @@ fn what_takes_the_path_of_textures_is_chosen() {
 
 #[test]
 fn answers_for_textures_go_on_in_the_order_of_their_requests_or_as_they_come() {
-    // The second is answered in 20 and the first in 30; the reader of the second issues a cycle after its own.
+    // The second load is answered in 20 and the first in 30. The second's dependent instruction
+    // issues one cycle after that of the first.
     for (answers, exits, end) in [
         (TextureAnswers::InOrder, 31, 32),
         (TextureAnswers::AsTheyCome, 21, 31),
@@ -354,7 +356,8 @@ fn every_cache_that_is_wired_drops_its_lines_and_the_last_one_ends_an_invalidati
     bench.expect_at(&completion, 40, &Completion::Invalidated { kernel: 0 });
 }
 
-/// The cache of constants, two lines of 64 bytes in one set, with other times than a wire's.
+/// Constant cache with two lines of 64 bytes in one set, and latencies that differ from a
+/// connection's.
 const CACHE: &str = r#"(
     level: Named("Constant"), size_bytes: 128, line_bytes: 64, ways: 2, replacement: Lru, allocate: OnFill,
     write: WriteEvict, atomics: Forward, miss_queue_entries: 4, hit_latency_cycles: 4, miss_latency_cycles: 2,
@@ -402,8 +405,9 @@ fn through_a_cache_a_miss_takes_the_way_down_and_a_hit_that_to_the_cache() {
     let (cycle, miss) = bench.receive(&down);
     assert_eq!((cycle, miss.line), (9, 0x100));
     up.send_at(50, miss.answer(Level::L2));
-    // Up in 53, at the unit in 54, its reader issues in 55. That hits: sent in 58, looked up in 59, up in 63, at the unit
-    // in 64. The third issues in 65, is sent in 68, looked up in 69 and sent down in 71.
+    // The fill arrives in 53 and the response reaches the unit in 54, so the dependent load issues
+    // in 55. It hits: sent in 58, looked up in 59, answered in 63, and at the unit in 64. The third
+    // load issues in 65, is sent in 68, looked up in 69 and sent to the next level in 71.
     let (cycle, miss) = bench.receive(&down);
     assert_eq!((cycle, miss.line), (71, 0x140));
     up.send_at(90, miss.answer(Level::L2));

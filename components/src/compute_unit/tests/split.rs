@@ -1,9 +1,9 @@
-//! Units whose local memory and first-level cache share one memory.
+//! Units whose local memory and first-level cache divide one memory.
 
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone, CacheSizes, Resizable};
 
-/// Half of the memory can be local, in four ways.
+/// Returns a unit of which half the memory can be local, in four splits.
 fn sharing() -> ComputeUnitSpec {
     let mut spec = spec();
     spec.local_memory.shared_with_cache = Some(SharedMemorySpec {
@@ -13,7 +13,7 @@ fn sharing() -> ComputeUnitSpec {
     spec
 }
 
-/// A unit beside a scripted cache, one of so many of its machine.
+/// Unit with a scripted cache, one of a given number of units on its device.
 struct Sharing {
     bench: Bench,
     command: Sink<CacheCommand>,
@@ -48,7 +48,7 @@ impl Sharing {
         }
     }
 
-    /// The unit commands this size in `cycle`, and hears five cycles later that it is done.
+    /// Checks that the unit commands this size in `cycle`, and replies to it five cycles later.
     fn resizes(&mut self, cycle: Cycle, bytes: u32) {
         let command = CacheCommand::Resize { bytes };
         self.bench.bench.expect_at(&self.command, cycle, &command);
@@ -70,12 +70,12 @@ impl Sharing {
     }
 }
 
-/// A kernel of one short wavefront per work-group.
+/// Creates a kernel of one short wavefront per work-group.
 fn short(work_groups: u32, local_bytes: u32) -> KernelTrace {
     kernel(&[vec![exit()]], work_groups, local_bytes)
 }
 
-/// A kernel whose wavefront ends when its load is answered.
+/// Creates a kernel whose wavefront ends when its load is answered.
 fn waiting(local_bytes: u32) -> KernelTrace {
     let load = access(Class::Load, &[1], &[], Space::Global, strided(0, 4));
     let waits = step(op(Class::IntAdd, &[2], &[1]));

@@ -1,4 +1,4 @@
-//! Work-groups that come and go, invalidations, and what is refused.
+//! Work-group dispatch and completion, invalidations, and rejected messages.
 
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};

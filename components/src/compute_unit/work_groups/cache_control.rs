@@ -34,11 +34,11 @@ const CACHES: [ControlledCache; 3] = [
     },
 ];
 
-/// An invalidation that is not answered.
+/// An invalidation command whose reply is outstanding.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Invalidation {
     kernel: u32,
-    /// Caches that were told, a bit each; and those of them that have answered.
+    /// Bit mask of the caches that received the command; `done` has those that completed it.
     told: u8,
     done: u8,
 }
@@ -53,7 +53,7 @@ pub(crate) struct CacheControl {
     )]
     port: CacheControlMaster,
     invalidation: Option<Invalidation>,
-    /// None: the first-level cache has its size.
+    /// Split between first-level cache and local memory; `None` if the cache size is fixed.
     #[state(part)]
     #[statistic(flatten)]
     split: Option<Box<CacheSplit>>,

@@ -1,4 +1,5 @@
-//! One memory that local memory and the first-level cache share: how much of it is local follows the kernels.
+//! Memory divided between local memory and the first-level cache; the kernels determine the local
+//! part.
 //!
 //! ```text
 //!   dispatch for kernel K ──► bytes wanted by K and by the kernels that are resident ──► the smallest split that holds them
@@ -6,8 +7,9 @@
 //!   taken ◄── done ◄── first-level cache: so many ways ◄── CacheCommand::Resize ◄──────────┘
 //! ```
 //!
-//! What a dispatch waits for is the cache alone, and that answers when what it accepted is answered. It waits for no work-group that
-//! is resident, so no order of dispatches and no launch from the device can stop it for good.
+//! A dispatch waits only for the cache, which replies when the requests it has accepted are
+//! answered. It never waits for a resident work-group. No order of dispatches and no device-side
+//! launch can therefore block it forever.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Facts, PortId, State, Statistics, TimeWeighted, Unfit};
@@ -30,18 +32,18 @@ enum Change {
     Commanded(Cycle),
 }
 
-/// The split there is, and a change of it.
+/// Current split, and the state of a change in progress.
 #[derive(State, Statistics)]
 #[statistics(after = CacheSplit::report_wait)]
 pub(crate) struct CacheSplit {
     #[state(skip)]
     spec: SharedMemorySpec,
-    /// What is known of the machine; of elaboration only.
+    /// Parameters from the work-group scheduler, known after elaboration.
     #[state(skip)]
     scheduler: SchedulerFacts,
     #[state(skip)]
     cache_can: bool,
-    /// Number of the split there is, or that the cache is told.
+    /// Index of the current split, or of the one commanded to the cache.
     at: usize,
     change: Change,
     /// bytes of the memory shared with local memory that the first-level cache has, mean over all cycles
@@ -54,7 +56,7 @@ pub(crate) struct CacheSplit {
 }
 
 impl CacheSplit {
-    /// That of a unit with this local memory, if it shares.
+    /// Creates the state for a unit with this local memory, if that is shared with the cache.
     pub(crate) fn of(local: &LocalMemorySpec) -> Option<Self> {
         let spec = local.shared_with_cache.clone()?;
         let mut split = Self {
@@ -75,7 +77,7 @@ impl CacheSplit {
         Some(split)
     }
 
-    /// Bytes that the split leaves to the cache.
+    /// Returns the bytes that the split leaves to the cache.
     fn cache_size(&self) -> u32 {
         self.spec.bytes - self.spec.splits[self.at]
     }
@@ -86,7 +88,7 @@ impl CacheSplit {
         }
     }
 
-    /// What the cache is told at elaboration.
+    /// Publishes the possible cache sizes during elaboration.
     pub(crate) fn tell(&self, facts: &mut Facts) {
         let sizes = self.spec.splits.iter();
         let sizes = sizes.map(|local| self.spec.bytes - local).collect();
@@ -100,7 +102,7 @@ impl CacheSplit {
         self.cache_can |= port == port_ids::CACHE_COMMAND && facts.get::<Resizable>().is_some();
     }
 
-    /// Fails where the cache cannot be told, or cannot do what it is told.
+    /// Fails if the cache control port is not connected or the cache cannot be resized.
     pub(crate) fn check_wire(&self, is_connected: bool) -> Result<(), Unfit> {
         let problem = if !is_connected {
             "the port `cache_control` is not connected; wire it to the port `control` of the first-level cache, or leave \
@@ -113,7 +115,7 @@ impl CacheSplit {
         Err(Unfit::at(SHARED_WITH_CACHE, problem))
     }
 
-    /// What the unit offers, as its scheduler counts it.
+    /// Returns the limits of the unit with the register parameters of its work-group scheduler.
     fn limits(&self, own: UnitLimits) -> UnitLimits {
         let SchedulerFacts {
             register_partitions,
@@ -127,7 +129,7 @@ impl CacheSplit {
         }
     }
 
-    /// Since when a dispatch waits.
+    /// Cycle since which a dispatch waits for a resize.
     fn waits_since(&self) -> Option<Cycle> {
         match self.change {
             Change::None => None,
@@ -135,7 +137,7 @@ impl CacheSplit {
         }
     }
 
-    /// Whether a dispatch waits for another split.
+    /// True if a dispatch waits for another split.
     pub(crate) fn is_under_way(&self) -> bool {
         self.change != Change::None
     }
@@ -151,7 +153,7 @@ impl CacheSplit {
         self.settle(now);
     }
 
-    /// A dispatch need not wait in cycle `now`.
+    /// Ends a dispatch's wait in cycle `now` and records the cache size.
     fn settle(&mut self, now: Cycle) {
         self.cache_bytes.set(now, u64::from(self.cache_size()));
         if let Some(since) = self.waits_since() {
@@ -192,7 +194,7 @@ impl CacheSplit {
         Some(self.command())
     }
 
-    /// The split that a work-group of this kernel needs beside those that are resident.
+    /// Returns the split needed by a work-group of this kernel together with the resident ones.
     pub(crate) fn wanted(
         &self,
         kernel: u32,

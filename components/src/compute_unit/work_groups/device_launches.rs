@@ -1,4 +1,4 @@
-//! Launches from the device, on their way to the launch unit.
+//! Device-side launches on their way to the launch unit.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use warpweave_framework::{Context, OutPort, Ports, State, Waits};
 
 use crate::launch::DeviceLaunch;
 
-/// A launch that has issued and not left. Its wavefront waits.
+/// A launch that has issued but has not been sent. Its wavefront waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PendingLaunch {
-    /// Wavefront slot.
+    /// Slot of the wavefront that has ended.
     pub(crate) slot: u8,
-    /// Cycles from leaving to the next instruction of the wavefront.
+    /// Cycles from sending the launch to the wavefront's next instruction.
     pub(crate) latency: u32,
     /// None: no lane launches, which takes the latency alone.
     pub(crate) launch: Option<DeviceLaunch>,

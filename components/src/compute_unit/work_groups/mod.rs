@@ -1,4 +1,4 @@
-//! The work-group slots: from the dispatch of a work-group, over its barriers, to its completion.
+//! Work-group slots: from the dispatch of a work-group through its barriers to its completion.
 
 pub(crate) mod cache_control;
 pub(crate) mod cache_split;
@@ -15,18 +15,19 @@ use crate::compute_unit::config::UnitConfig;
 use crate::compute_unit::spec::ComputeUnitSpec;
 use crate::roles;
 
-/// One work-group slot.
+/// State of the work-group in one slot.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct WorkGroup {
     is_resident: bool,
     pub(crate) kernel: u32,
     pub(crate) work_group: u32,
-    /// Wavefront slots taken.
+    /// Mask of the wavefront slots in use.
     slots: u64,
-    /// Wavefronts that have not ended; and those that still have something under way.
+    /// Number of wavefronts that have not ended; `undrained` counts those with operations still in
+    /// flight.
     alive: u32,
     undrained: u32,
-    /// Wavefronts at the barrier.
+    /// Number of wavefronts waiting at the barrier.
     arrived: u32,
     registers: u32,
     local_bytes: u64,
@@ -203,7 +204,7 @@ impl WorkGroupTable {
         self.release(slot)
     }
 
-    /// Lets the wavefronts at a barrier go on if every one that has not ended is there.
+    /// Releases the wavefronts at a barrier if all that have not ended have arrived.
     fn release(&mut self, slot: u8) -> Option<u64> {
         let group = &mut self.slots[usize::from(slot)];
         if group.arrived == 0 || group.arrived < group.alive {

@@ -1,9 +1,9 @@
-//! What policies are told of and may ask for, by a policy that asks for everything.
+//! Events and actions available to policies, tested with a policy that uses all of them.
 
 use super::*;
 use crate::memory::CacheEvent;
 
-/// Tells of whatever it hears, and sends lines down when they are used.
+/// Policy that reports every event it receives, and sends lines down when they are used.
 struct Talker {
     events: u8,
 }
@@ -34,7 +34,7 @@ fn say(moment: &mut Moment<'_>, times: u8, topic: u16, line: u64, wavefront_slot
     Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 struct TalkerSpec {
-    /// Events for each thing heard.
+    /// Number of events sent for each event received.
     events: u8,
 }
 
@@ -130,7 +130,7 @@ fn of_wavefront(kind: RequestKind, line: u64, wavefront_slot: u8) -> MemRequest 
     request
 }
 
-/// Sends a request and answers what goes down for it.
+/// Sends a request and answers the requests that it causes at the next level.
 fn done(rig: &mut Rig, request: MemRequest) {
     rig.request.send(request);
     for _ in 0..40 {

@@ -1,4 +1,4 @@
-//! A counter that the slices of a cache share.
+//! Tests of a counter shared by the slices of a cache.
 
 use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order, Statistics};
 use warpweave_random::CounterRng;
@@ -8,7 +8,7 @@ use super::*;
 use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::interleave::Interleave;
 
-/// Lines of sets that act the second way get no place.
+/// Policy that allocates no lines in sets using the second alternative.
 struct Duel {
     duel: SetDuel,
     bypassed: u64,

@@ -1,4 +1,4 @@
-//! Exclusion as a policy.
+//! Exclusive caching implemented as a test policy.
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, Link, Order, Outcome};
@@ -7,7 +7,8 @@ use super::*;
 use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::cache::AtomicPolicy;
 
-/// Exclusion as a policy: hits leave, clean victims go down; lines below are not kept.
+/// Exclusion as a policy: lines leave on a hit, clean victims are sent down, and lower-level fills
+/// are not kept.
 pub(super) struct Exclusive;
 
 impl PolicyKind for Exclusive {
@@ -122,8 +123,8 @@ fn a_line_with_words_newer_than_below_keeps_its_place_whatever_a_policy_says() {
     assert_eq!((rig.count("copy_backs"), rig.count("evictions")), (1, 1));
 }
 
-/// An exclusive first level over a second level, both with small copy-back buffers, over a memory
-/// that takes requests when it likes: answers, and lines copied back to the second level.
+/// Builds an exclusive first and second level, both with small copy-back buffers, over a memory
+/// that stalls at random. Returns the responses and the lines copied back to the second level.
 fn hierarchy(
     entries: [u32; 2],
     memory: EchoMemorySpec,

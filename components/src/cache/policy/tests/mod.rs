@@ -1,5 +1,5 @@
-//! Chains and the policies that come with the library, on a test bench; and a policy that only
-//! tests have ([`exclusive`], [`duel`], [`tag_extension`], [`wishes`]).
+//! Tests of policy chains and the library's policies on a test bench, and of test-only policies
+//! ([`exclusive`], [`duel`], [`tag_extension`], [`wishes`]).
 
 mod actions;
 mod duel;
@@ -37,7 +37,7 @@ impl Rig {
         }
     }
 
-    /// Reads one word and returns who supplied it, and the words fetched.
+    /// Reads one word and returns the supplying level and the words fetched.
     fn read(&mut self, line: u64, pc: u32) -> (Level, u32) {
         let mut request = MemRequest::read(7, line, 1);
         request.source.pc = pc;
@@ -84,7 +84,7 @@ fn lines_of_annotated_instructions_are_not_kept() {
         assert_eq!(rig.read(0, 4), (Level::L2, u32::MAX));
         assert_eq!(rig.read(0, 4), (Level::L2, u32::MAX));
         assert_eq!(rig.read(0, 5), (Level::L2, u32::MAX));
-        // Hits are served whoever asks.
+        // Hits are served regardless of the requesting instruction.
         assert_eq!(rig.read(0, 4), (Level::L1, 0));
         assert_eq!(
             (rig.count("bypassed"), rig.count("fills_not_installed")),

@@ -1,5 +1,5 @@
-//! The tag extension of a second level (INC-M4): which core a line belongs to, and whether it, or
-//! another core, came back for it.
+//! Tag extension of a second level (INC-M4): the core that a line belongs to, and whether it or
+//! another core returned for the line.
 
 use warpweave_framework::Link;
 
@@ -128,7 +128,7 @@ fn request(kind: RequestKind, line: u64, core: u16) -> MemRequest {
     request
 }
 
-/// Who answers a read of a core, and with which flags.
+/// Reads a line for a core and returns the supplying level and the flags.
 fn read(rig: &mut Rig, line: u64, core: u16) -> (Level, u16) {
     rig.request.send(request(RequestKind::Read, line, core));
     for _ in 0..60 {

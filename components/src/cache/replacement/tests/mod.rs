@@ -1,4 +1,4 @@
-//! Each policy by hand, and beside a [`slow`] model that keeps lists of lines.
+//! Tests of each policy by hand, and against a [`slow`] model that keeps lists of lines.
 
 mod slow;
 
@@ -11,7 +11,6 @@ use super::super::tag_array::TagArray;
 use super::super::tag_array::tests::array;
 use super::*;
 
-/// The policies of this folder.
 pub(in crate::cache) fn all(seed: u64) -> Vec<Policy<Replacement>> {
     vec![
         Policy::plain::<Lru>(),
@@ -31,12 +30,12 @@ fn built(
     policy.build("replacement", &Environment::default(), site, 0)
 }
 
-/// Whether the policy orders so many ways.
+/// True if the policy supports this number of ways.
 pub(in crate::cache) fn fits(policy: &Policy<Replacement>, ways: u32) -> bool {
     built(policy, &ReplacementSite::of_one_set(ways)).is_ok()
 }
 
-/// A policy behind the open trait.
+/// Known policy wrapped behind the open trait.
 pub(in crate::cache) struct Opened(AnyReplacement);
 
 impl ReplacementPolicy for Opened {
@@ -80,7 +79,7 @@ impl PolicyKind for Opened {
     }
 }
 
-/// Chooses always the same.
+/// Policy that always makes the same choice.
 struct Stubborn(Option<usize>);
 
 impl ReplacementPolicy for Stubborn {
@@ -93,7 +92,7 @@ impl ReplacementPolicy for Stubborn {
     }
 }
 
-/// An array with this policy behind the open trait.
+/// Builds an array with this policy behind the open trait.
 fn opened(like: &TagArray, policy: impl ReplacementPolicy + 'static) -> TagArray {
     let ways = like.geometry().ways as usize;
     let policy = OpenReplacement::new("Stubborn", Box::new(policy), ways);
@@ -101,8 +100,8 @@ fn opened(like: &TagArray, policy: impl ReplacementPolicy + 'static) -> TagArray
 }
 
 proptest! {
-    /// Whatever the policy: only ways that may leave are chosen, one is found if there is any, and
-    /// choosing changes nothing.
+    /// Holds for every policy: only ways that may leave are chosen, one is found if there is any,
+    /// and choosing changes nothing.
     #[test]
     fn locked_lines_never_leave(
         policy in 0usize..7, numbers in prop::collection::vec(0u64..40, 1..100), locks: u8,
@@ -240,7 +239,7 @@ fn an_answer_against_the_promise_is_kept_for_the_end_of_the_run() {
         }
         tags.lock(tags.find(0).unwrap(), Id::from_bits(0));
         assert_eq!(tags.broken(), None, "nothing was asked yet");
-        // The array goes on with a way that may leave.
+        // The array falls back to a way that may leave.
         assert_eq!(tags.victim_in(0), tags.find(128));
         let broken = tags.broken().expect("found");
         assert!(

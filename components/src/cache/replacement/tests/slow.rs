@@ -1,8 +1,8 @@
-//! A slow set, way by way.
+//! Slow reference model of a set, way by way.
 
 use super::*;
 
-/// What a slow set remembers of a line.
+/// State that the reference model keeps for a line.
 #[derive(Clone, Debug)]
 struct Line {
     number: u64,
@@ -13,11 +13,10 @@ struct Line {
     interval: u8,
 }
 
-/// One set, way by way.
 struct Slow {
     replacement: String,
     ways: Vec<Option<Line>>,
-    /// For the tree: the half to leave first, by the ways that a node covers.
+    /// For the tree: the half to evict first, by the range of ways that a node covers.
     upper_first: std::collections::BTreeMap<(usize, usize), bool>,
     time: u64,
 }

@@ -1,4 +1,4 @@
-//! Random specifications, and random requests for them.
+//! Random cache specifications, with random requests for each.
 
 use proptest::prelude::*;
 use warpweave_framework::Policy;
@@ -14,13 +14,13 @@ use crate::cache::tests::l1;
 use crate::cache::*;
 use crate::memory::{RequestKind, flags};
 
-/// A whole random case.
+/// Random test case: cache specifications and requests.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) spec: CacheSpec,
-    /// A second level below the first.
+    /// Optional second level below the first.
     pub(super) second: Option<CacheSpec>,
-    /// Gap in cycles before each request, and the request.
+    /// Requests, each with the gap in cycles before it.
     pub(super) requests: Vec<(u64, MemRequest)>,
     pub(super) commands: Vec<(Cycle, CacheCommand)>,
     pub(super) stall: u32,
@@ -28,9 +28,9 @@ pub(super) struct Case {
     pub(super) delay_max: u64,
 }
 
-/// Bytes of a line above; the caches' own may be twice as long.
+/// Line size of the requester in bytes; the caches' own lines may be twice as long.
 const LINE: u32 = 32;
-/// Lines used by random requests; the flush uses others.
+/// Number of lines used by random requests; the flush uses others.
 const LINES: u64 = 12;
 
 fn policies() -> impl Strategy<Value = (WritePolicy, AllocatePolicy, AtomicPolicy, CacheLevel)> {
@@ -53,14 +53,15 @@ fn policies() -> impl Strategy<Value = (WritePolicy, AllocatePolicy, AtomicPolic
     (write, allocate, atomics, level)
 }
 
-/// Everything optional.
+/// Random choice of optional cache features.
 #[derive(Clone, Debug)]
 struct Features {
     hash: SetHash,
     halves: bool,
     sector_bytes: Option<u32>,
     below_line_bytes: Option<u32>,
-    /// Whether the level below takes requests apart, where it can, and whether requests wait for whole lines.
+    /// True if the next level splits requests where possible; `wait_for` likewise selects waiting
+    /// for whole lines.
     cut_below: bool,
     wait_for: WaitFor,
     banks: Option<Banks>,
@@ -69,7 +70,7 @@ struct Features {
     write_allocate: Option<bool>,
     replacement: Policy<Replacement>,
     copy_back_entries: Option<u32>,
-    /// Lines fetched after one that misses, none for no prefetcher.
+    /// Prefetch degree of the next-line prefetcher; `None` without one.
     degree: Option<u32>,
     prefetch: PrefetchSpec,
 }
@@ -158,7 +159,7 @@ fn features() -> impl Strategy<Value = Features> {
 }
 
 impl Features {
-    /// Puts into the specification what it can take.
+    /// Enables in the specification the features that it supports.
     fn add_to(self, spec: &mut CacheSpec) {
         spec.sector_bytes = self.sector_bytes;
         spec.below_line_bytes = self.below_line_bytes;
@@ -216,12 +217,12 @@ impl Features {
     }
 }
 
-/// Whether nothing in the cache is newer than below.
+/// True if the cache never holds dirty words.
 pub(super) fn keeps_no_dirty_lines(spec: &CacheSpec) -> bool {
     !matches!(spec.write, WritePolicy::WriteBack { .. }) && spec.atomics == AtomicPolicy::Forward
 }
 
-/// Whether the reads of [`flush`] displace every dirty line.
+/// True if the reads of [`flush`] displace every dirty line.
 pub(super) fn is_flushed(spec: &CacheSpec) -> bool {
     let in_turn =
         ["Lru", "Fifo"].contains(&spec.replacement.name()) && spec.set_hash == SetHash::Modulo;
@@ -347,7 +348,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Gives requests their ids and writes their sequence.
+/// Assigns ids to the requests, and sequence numbers to the writes.
 fn number(requests: &mut [(u64, MemRequest)]) {
     for (id, (_, request)) in (0u32..).zip(requests) {
         request.id = id;

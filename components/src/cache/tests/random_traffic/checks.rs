@@ -1,4 +1,4 @@
-//! What must hold of every run.
+//! Invariants that must hold for every run.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use super::{Observed, place};
 use crate::cache::*;
 use crate::memory::{MemResponse, RequestKind, flags};
 
-/// What an answer must look like.
+/// Expected properties of the response to a request.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     id: u32,
     words: u32,
-    /// Sequence of the last store before it to one of its words, and to its line.
+    /// Sequence of the last preceding store to one of its words, and to its line.
     fresh: u32,
     last: u32,
 }
 
-/// Line, and part of the cache: what answers are in order for.
+/// Line and part of the cache, within which responses are ordered.
 fn stream(case: &Case, request: &MemRequest) -> (u64, u32) {
     let (line, _) = place(request, case.spec.line_bytes);
     let part = case
@@ -27,7 +27,7 @@ fn stream(case: &Case, request: &MemRequest) -> (u64, u32) {
     (line, part)
 }
 
-/// The answers expected for each stream, in order.
+/// Returns the expected responses for each stream, in order.
 fn expected(case: &Case) -> BTreeMap<(u64, u32), Vec<Expected>> {
     let mut expected: BTreeMap<_, Vec<Expected>> = BTreeMap::new();
     let mut stores: BTreeMap<u64, Vec<(u32, u32)>> = BTreeMap::new();
@@ -54,8 +54,9 @@ fn expected(case: &Case) -> BTreeMap<(u64, u32), Vec<Expected>> {
     expected
 }
 
-/// Each request that wants an answer gets one, per line in order, with the exact sequence; where the
-/// level below keeps sequences of shorter lines, with one that is fresh and not from the future.
+/// Checks that each request that wants a response gets one, in order per line, with the exact
+/// sequence. If the next level keeps sequences of shorter lines, it must be fresh and not from the
+/// future.
 pub(super) fn check_answers(case: &Case, observed: &Observed) {
     let mut answered: BTreeMap<_, Vec<&MemResponse>> = BTreeMap::new();
     for (_, response) in &observed.responses {
@@ -97,7 +98,8 @@ pub(super) fn check_answers(case: &Case, observed: &Observed) {
     assert_eq!(observed.commands, case.commands.len());
 }
 
-/// Written words arrive below, no others, with the sequence of the last write.
+/// Checks that exactly the written words arrive at the next level, with the sequence of the last
+/// write.
 pub(super) fn check_memory(case: &Case, observed: &Observed) {
     let mut written: BTreeMap<u64, (u32, u32)> = BTreeMap::new();
     for (_, request) in case.requests.iter().filter(|(_, r)| r.kind.carries_data()) {
@@ -157,7 +159,7 @@ pub(super) fn check_statistics(case: &Case, observed: &Observed) {
     }
 }
 
-/// Piece by piece, for the sake of the message.
+/// Compares field by field, to give a readable message.
 pub(super) fn compare(other: &Observed, usual: &Observed) {
     for (a, b) in other.responses.iter().zip(&usual.responses) {
         assert_eq!(a, b);

@@ -1,4 +1,4 @@
-//! The level below.
+//! Randomly delayed memory as the next level.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::place;
 use crate::cache::*;
 use crate::memory::{Level, MemResponse, RequestKind};
 
-/// What a line looks like below.
+/// State of a line in the next level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LineBelow {
     /// Words that arrived with writes, atomics and copy-backs.
@@ -23,23 +23,23 @@ pub(super) struct LineBelow {
 pub(super) struct Record {
     pub(super) lines: BTreeMap<u64, LineBelow>,
     pub(super) kinds: [u64; RequestKind::ALL.len()],
-    /// Due time of the last answer, by the line that the request named.
+    /// Due time of the last response, by the line address of the request.
     pub(super) answered: BTreeMap<u64, Cycle>,
 }
 
-/// The level below: takes requests in order, looks at the line at once, answers after a random
-/// delay; answers for one line stay in order, others overtake.
+/// Memory as the next level: takes requests in order, reads the line immediately, and answers after
+/// a random delay. Responses for one line stay in order; others may overtake.
 #[derive(Statistics)]
 pub(super) struct Memory {
     pub(super) line_bytes: u32,
-    /// Bytes of the lines that requests are answered in order for.
+    /// Size in bytes of the lines within which responses stay in order.
     pub(super) order_bytes: u32,
-    /// Whether each of these lines of a request is answered by itself.
+    /// True if each of these lines of a request is answered separately.
     pub(super) parts: bool,
-    /// How long answers take, below `delay_max` cycles.
+    /// Random response delays, below `delay_max` cycles.
     pub(super) delays: CounterRng,
     pub(super) delay_max: u64,
-    /// Cycles in which no request is taken: one of three.
+    /// Random cycles in which no request is taken: one of three.
     pub(super) stalls: CounterRng,
     pub(super) record: Arc<Mutex<Record>>,
     pub(super) pending: Vec<(Cycle, MemResponse)>,
@@ -77,7 +77,7 @@ impl Memory {
         }
     }
 
-    /// The answers that one is given in.
+    /// Splits a response into the parts in which it is sent.
     fn parts_of(&self, answer: &MemResponse) -> Vec<MemResponse> {
         if !self.parts {
             return vec![*answer];

@@ -1,7 +1,7 @@
 //! Random traffic through one or two caches of random shape ([`cases`]), against a [`memory`] that
-//! answers late and out of order between lines. Because every line's answers leave in the order of
-//! its requests, the write sequence of each answer is known exactly ([`checks`]). In the middle of
-//! everything a cache may be [`renewed`].
+//! answers late and out of order between lines. Every line's responses leave in the order of its
+//! requests, so the write sequence of each is known exactly ([`checks`]). A cache may be
+//! [`renewed`] in the middle of the run.
 
 mod cases;
 mod checks;
@@ -25,7 +25,7 @@ use crate::cache::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
 use crate::memory::MemResponse;
 
-/// Everything that must not depend on how the engine works.
+/// Results that must not depend on the engine's scheduling.
 #[derive(Clone, Debug, PartialEq)]
 struct Observed {
     responses: Vec<(Cycle, MemResponse)>,
@@ -34,7 +34,7 @@ struct Observed {
     statistics: InstanceStatistics,
 }
 
-/// Line of this length that a request touches, and the words of it.
+/// Returns the line of this length that a request touches, and the words within it.
 fn place(request: &MemRequest, line_bytes: u32) -> (u64, u32) {
     let line = request.line & !u64::from(line_bytes - 1);
     (line, request.words << ((request.line - line) / 4))
@@ -118,8 +118,8 @@ proptest! {
     }
 }
 
-/// What a case shows in a cache of `more` ways more per set, of which those of the case are in use; the order of lines in the part
-/// that is used is the case's own.
+/// Extends a case to a cache with `more` additional ways per set, of which the original ones are in
+/// use. The order of lines in the used part is unchanged.
 fn with_ways_out_of_use(case: &Case, more: u32) -> Case {
     let mut larger = case.clone();
     let spec = &mut larger.spec;

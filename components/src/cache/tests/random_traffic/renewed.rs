@@ -1,11 +1,10 @@
-//! A cache that goes on from its own checkpoint.
+//! Replacement of a cache by one restored from its own checkpoint.
 
 use warpweave_framework::{Bundle, Stateful};
 
 use crate::cache::*;
 
-/// A cache that is replaced, in the middle of everything, by a fresh one that its state was loaded
-/// into.
+/// Cache that is replaced in the middle of the run by a fresh one loaded with its state.
 pub(super) struct Renewed {
     pub(super) cache: Cache,
     pub(super) at: Option<Cycle>,

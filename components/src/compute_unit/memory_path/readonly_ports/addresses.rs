@@ -1,4 +1,4 @@
-//! Where the data of a load lie: blocks of arguments, and the requests that lanes make.
+//! Addresses of load data: argument blocks and the requests of the lanes.
 
 use warpweave_trace::{Lanes, Program, Shape};
 
@@ -6,7 +6,8 @@ use crate::compute_unit::memory_path::coalescer::{Transaction, coalesce};
 use crate::compute_unit::spec::readonly_ports::BLOCK_BYTES;
 use crate::memory::word_mask;
 
-/// First byte of the arguments of each launch of a program, from `base` on, and of what follows.
+/// Returns the first byte of each launch's arguments, starting at `base`, and the end of the last
+/// block.
 pub(crate) fn blocks(program: &Program, base: u64) -> Box<[u64]> {
     let sizes = program.kernels.iter().map(|kernel| {
         let bytes = kernel.arguments.len().max(1) as u64;
@@ -19,7 +20,7 @@ pub(crate) fn blocks(program: &Program, base: u64) -> Box<[u64]> {
     std::iter::once(base).chain(starts).collect()
 }
 
-/// The same lanes, `by` bytes further on.
+/// Returns the lanes with `by` bytes added to their addresses.
 pub(crate) fn moved(lanes: &Lanes, mask: u32, by: u64) -> Lanes {
     let shape = match lanes.shape {
         Shape::Uniform(address) => Shape::Uniform(address.wrapping_add(by)),
@@ -52,8 +53,8 @@ pub(crate) fn moved(lanes: &Lanes, mask: u32, by: u64) -> Lanes {
     moved
 }
 
-/// Appends the requests of lanes whose addresses go apart: one for each address that differs from the others, in
-/// ascending order, or two where a line ends within what a lane reads.
+/// Appends the requests of lanes with different addresses, one for each distinct address, in
+/// ascending order. A lane whose data cross a line boundary needs two requests.
 pub(crate) fn coalesce_addresses(
     lanes: &Lanes,
     mask: u32,

@@ -1,4 +1,4 @@
-//! Whether wires and addresses fit the paths that are specified.
+//! Checks that connections and addresses match the specified read paths.
 
 use warpweave_framework::Unfit;
 
@@ -8,7 +8,8 @@ use crate::compute_unit::spec::ComputeUnitSpec;
 use crate::demands::Demands;
 
 impl ReadonlyPorts {
-    /// Fails where a path has no wire or a wire no path, and where arguments lie over something else.
+    /// Fails if a path has no connection, a connection has no path, or arguments overlap other
+    /// data.
     pub(crate) fn fit(
         &self,
         spec: &ComputeUnitSpec,

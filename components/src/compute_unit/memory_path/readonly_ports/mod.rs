@@ -64,12 +64,12 @@ struct Names {
     response: PortId,
     control: &'static str,
     line_bytes: &'static str,
-    /// Loads that take it.
+    /// Description of the loads that use the path, for messages.
     loads: &'static str,
-    /// One of its requests.
+    /// Name of one of its requests in recordings.
     shown: &'static str,
     queued: &'static str,
-    /// Names of statistics, with what they count.
+    /// Names, units and meanings of its statistics.
     counters: [(&'static str, &'static str, &'static str); 2],
     latency: (&'static str, &'static str),
 }
@@ -179,12 +179,12 @@ impl ReadonlyPorts {
         }
     }
 
-    /// Wires to the caches, by which they are told to drop their lines.
+    /// Returns the control ports that send invalidations to the caches.
     pub(crate) fn controls_mut(&mut self) -> impl Iterator<Item = &mut CacheControlMaster> {
         self.0.iter_mut().map(|port| &mut port.control)
     }
 
-    /// The same, to look at.
+    /// Returns the same control ports by shared reference.
     pub(crate) fn controls(&self) -> impl Iterator<Item = &CacheControlMaster> {
         self.0.iter().map(|port| &port.control)
     }
@@ -205,7 +205,7 @@ impl ReadonlyPorts {
         self.queues().fold(0, |next, queue| next | queue.next)
     }
 
-    /// Of these, those whose queue is full.
+    /// Returns the wavefronts whose next record needs a path with a full queue.
     #[inline]
     pub(crate) fn blocked_by_full_queue(&self) -> u64 {
         let full = self.queues().filter(|queue| queue.unit.is_full());
@@ -222,7 +222,7 @@ impl ReadonlyPorts {
         }
     }
 
-    /// Sends what may leave in this cycle.
+    /// Sends the requests that may leave in this cycle.
     pub(crate) fn send(&mut self, ctx: &mut Context<'_>) {
         for port in &mut self.0 {
             if let Some(queue) = &mut port.queue
@@ -236,7 +236,7 @@ impl ReadonlyPorts {
     /// Takes an answer, if one can be taken; the load when it was the last that it waited for.
     ///
     /// # Errors
-    /// An answer to nothing that was asked.
+    /// Fails if the response matches no outstanding request.
     pub(crate) fn receive(
         &mut self,
         ctx: &mut Context<'_>,
@@ -249,7 +249,8 @@ impl ReadonlyPorts {
         })
     }
 
-    /// The first cycle after `now` in which something could leave by itself.
+    /// Returns the first cycle after `now` in which a request could be sent without an external
+    /// event.
     #[inline]
     pub(crate) fn next_send(&self, now: Cycle) -> Option<Cycle> {
         self.queues()
@@ -257,12 +258,12 @@ impl ReadonlyPorts {
             .min()
     }
 
-    /// Whether answers are awaited.
+    /// True if any read path has outstanding requests.
     pub(crate) fn await_answers(&self) -> bool {
         self.queues().any(|queue| queue.unit.outstanding() > 0)
     }
 
-    /// Whether something waits for a wire.
+    /// True if a request is stalled by back-pressure of a port.
     pub(crate) fn are_blocked(&self) -> bool {
         self.queues().any(|queue| queue.unit.is_blocked)
     }
@@ -293,7 +294,7 @@ impl ReadonlyPorts {
         }
     }
 
-    /// Why requests do not leave.
+    /// Returns the hardware reason why requests cannot be sent.
     pub(crate) fn holdup(&self) -> Option<&'static str> {
         self.queues().find_map(|queue| queue.unit.holdup())
     }

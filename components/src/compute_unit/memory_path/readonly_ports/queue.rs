@@ -23,27 +23,28 @@ use crate::memory::{MemMaster, MemResponse, RequestKind};
 pub(crate) struct ReadonlyQueue {
     #[state(flatten)]
     pub(crate) unit: LoadStoreUnit,
-    /// Wavefronts whose next record needs a place.
+    /// Wavefronts whose next record needs an entry in the queue.
     pub(crate) next: u64,
     #[state(skip)]
     pub(crate) spec: QueueSpec,
     #[state(skip)]
     takes: Takes,
-    /// None: answers go on as they come.
+    /// Reorder buffer for responses; `None` if they are forwarded as they arrive.
     reorder: Option<ReorderQueue>,
-    /// Cycles from issue of a load to its last answer.
+    /// Histogram of cycles from issue of a load to its last response.
     #[state(tally)]
     pub(crate) latency: Histogram,
 }
 
-/// Which loads take a path.
+/// Selection of the loads that use a path.
 enum Takes {
-    /// From constant memory, and from argument memory, where those of each launch begin and the last ones end.
+    /// Loads from constant and argument memory; `blocks` has the start of each launch's arguments
+    /// and the end of the last.
     Constants {
         lanes: ConstantLanes,
         blocks: Box<[u64]>,
     },
-    /// From global memory.
+    /// Loads from global memory, selected by their `TextureLoads` class.
     Textures(TextureLoads),
 }
 
@@ -107,7 +108,7 @@ impl ReadonlyQueue {
         }
     }
 
-    /// Whether an access of an instruction to a space takes this path.
+    /// True if an instruction's access to this space uses the path.
     pub(crate) fn takes(&self, access: MemoryAccess, space: Space) -> bool {
         let is_of_space = match self.takes {
             Takes::Constants { .. } => matches!(space, Space::Const | Space::Param),
@@ -131,7 +132,7 @@ impl ReadonlyQueue {
         self.takes.requests(load, self.spec.line_bytes, out);
     }
 
-    /// Sends what may leave in this cycle.
+    /// Sends the requests that may leave in this cycle.
     pub(super) fn send(&mut self, ctx: &mut Context<'_>, port: &mut MemMaster) {
         let reorder = &mut self.reorder;
         // No access to local memory is among them.
@@ -145,7 +146,7 @@ impl ReadonlyQueue {
     /// Takes an answer, if one can be taken; the load when it was the last that it waited for.
     ///
     /// # Errors
-    /// An answer to nothing that was asked.
+    /// Fails if the response matches no outstanding request.
     pub(super) fn receive(
         &mut self,
         ctx: &mut Context<'_>,
@@ -181,7 +182,8 @@ impl ReadonlyQueue {
         }))
     }
 
-    /// Addresses of arguments, of one launch at least: what is checked before it has run has none yet.
+    /// Returns the address range of the arguments, at least one block long even if the checked
+    /// program has no launches yet.
     pub(crate) fn arguments(&self) -> Option<Range<u64>> {
         let Takes::Constants { blocks, .. } = &self.takes else {
             return None;

@@ -6,20 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::MemResponse;
 
-/// Requests whose answers have not gone on, oldest first, with the answers that came early.
+/// Requests whose responses have not been forwarded, oldest first, with the responses that arrived
+/// early.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct ReorderQueue(VecDeque<(u32, Option<MemResponse>)>);
 
 impl ReorderQueue {
-    /// A request of this number leaves.
+    /// Notes that a request with this ID was sent.
     pub(crate) fn sent(&mut self, id: u32) {
         self.0.push_back((id, None));
     }
 
-    /// Takes an answer.
+    /// Stores the response to an outstanding request.
     ///
     /// # Errors
-    /// No request waits for it.
+    /// Returns an error if no outstanding request matches the response.
     pub(crate) fn arrived(&mut self, response: MemResponse) -> Result<(), String> {
         let id = response.id;
         let mut waiting = self.0.iter_mut();
@@ -33,7 +34,7 @@ impl ReorderQueue {
         Ok(())
     }
 
-    /// The answer to the oldest request, if it is there; the next one is the oldest then.
+    /// Removes and returns the response to the oldest request, if it has arrived.
     pub(crate) fn next(&mut self) -> Option<MemResponse> {
         let (_, answer) = self.0.pop_front_if(|(_, answer)| answer.is_some())?;
         answer

@@ -1,4 +1,4 @@
-//! Accesses of the naive unit: from issue by way of the queue to the last answer.
+//! Memory accesses of the naive unit: from issue through the queue to the last response.
 
 use super::*;
 

@@ -1,14 +1,13 @@
-//! The fetch stage of the naive unit.
+//! Fetch stage of the naive unit.
 
 use super::super::*;
 use super::Naive;
 use crate::memory::word_mask;
 
-/// Instructions that a wavefront can issue, and what is on its way for it.
+/// Instructions that a wavefront can issue, and its fetch in flight.
 #[derive(Default)]
 pub(super) struct Buffer {
     held: Vec<u32>,
-    /// What is fetched next.
     after: u32,
     coming: Option<Coming>,
 }
@@ -24,7 +23,7 @@ impl Buffer {
         self.held.contains(&pc)
     }
 
-    /// The wavefront goes on to an instruction.
+    /// Advances the wavefront to an instruction.
     pub(super) fn go_on(&mut self, pc: u32) {
         if self.has(pc) {
             self.held.retain(|held| *held >= pc);
@@ -66,7 +65,7 @@ impl Naive {
         }
     }
 
-    /// The line of what a wavefront would fetch, and the instructions.
+    /// Returns the line and the instructions that a wavefront would fetch.
     fn wanted(&self, slot: usize) -> Option<(u64, Vec<u32>)> {
         let fetch = self.spec.fetch.expect("the unit fetches");
         let wavefront = self.wavefronts[slot].as_ref()?;

@@ -1,9 +1,10 @@
-//! Whom the schedulers of the naive unit choose, and what becomes of what is issued.
+//! Wavefront selection and issue in the naive unit.
 
 use super::*;
 
 impl Naive {
-    /// What the next record accesses: outside the unit, or local memory.
+    /// Returns two flags for the next record: accesses memory outside the unit, accesses local
+    /// memory.
     pub(super) fn accesses(&self, wavefront: &Wavefront) -> (bool, bool) {
         let (record, lanes) = wavefront.next();
         let class = self.kernel.code.instructions[wavefront.pc()].class;
@@ -15,7 +16,7 @@ impl Naive {
         )
     }
 
-    /// Whether the next record needs a place in the queue.
+    /// True if the next record needs a queue entry.
     fn queues(&self, wavefront: &Wavefront) -> bool {
         let (outside, local) = self.accesses(wavefront);
         outside || local && self.spec.load_store.pipe == MemoryPipe::InOrder
@@ -30,7 +31,7 @@ impl Naive {
         self.queue.len() + held >= self.spec.load_store.queue_depth as usize
     }
 
-    /// Why the wavefront cannot issue now; none if it can. Of several reasons the first in order.
+    /// Returns the first reason in order why the wavefront cannot issue now; `None` if it can.
     fn reason(&self, slot: usize, scheduler: usize, now: Cycle) -> Option<IssueSlot> {
         let wavefront = self.wavefronts[slot].as_ref().expect("the slot is taken");
         match wavefront.doing {
@@ -69,7 +70,7 @@ impl Naive {
         (is_full || self.aside_is_full(wavefront) || too_many).then_some(IssueSlot::LoadStoreFull)
     }
 
-    /// Slots among which the scheduler chooses.
+    /// Returns the slots among which the scheduler chooses.
     fn eligible(&self, scheduler: usize, now: Cycle) -> Vec<usize> {
         let schedulers = self.spec.schedulers as usize;
         let mine = (scheduler..self.wavefronts.len()).step_by(schedulers);

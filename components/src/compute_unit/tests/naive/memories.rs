@@ -1,4 +1,5 @@
-//! What the naive unit does with addresses: conflicts counted word by word, lines collected byte by byte.
+//! Address handling of the naive unit: conflicts counted word by word, lines collected byte by
+//! byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use warpweave_trace::{Lanes, Record};
 
 use super::super::*;
 
-/// Cycles for which an access occupies the local memory.
+/// Returns the cycles for which an access occupies the local memory.
 pub(super) fn conflict_cycles(
     spec: &ComputeUnitSpec,
     (record, lanes): &(Record, Lanes),
@@ -30,7 +31,7 @@ pub(super) fn conflict_cycles(
     banks.values().map(cycles).max().unwrap_or(1) as u64
 }
 
-/// Lines and their words that an access outside the unit touches, in the order of requests.
+/// Returns the lines and words that an access outside the unit touches, in request order.
 pub(super) fn lines(
     spec: &ComputeUnitSpec,
     (record, lanes): &(Record, Lanes),
@@ -59,8 +60,9 @@ pub(super) fn lines(
     lines.into_iter().collect()
 }
 
-/// Lines and words of an atomic operation whose requests each have one lane of a word: in the first of a line the
-/// first lanes of its words, in the second the second, and so on.
+/// Returns lines and words of an atomic operation whose requests have at most one lane per word.
+/// The first request of a line has the first lane of each word, the second request the second lane,
+/// and so on.
 fn one_lane_a_word((mask, lanes): &(u32, &Lanes), bytes: u64, line_bytes: u64) -> Vec<(u64, u32)> {
     let mut requests: BTreeMap<(u64, usize), u32> = BTreeMap::new();
     for (_, address) in lanes.iter(*mask) {

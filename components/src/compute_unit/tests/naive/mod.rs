@@ -1,5 +1,5 @@
-//! A compute unit as slow and plain as can be: every cycle is evaluated, everything is a list, nothing is
-//! masked, filed by cycle or slept through. Written from `docs/components/compute_unit.md`.
+//! Naive compute unit, as slow and plain as possible. Every cycle is evaluated and everything is a
+//! list, without masks, timing wheels or sleep. Written from `docs/components/compute_unit.md`.
 
 mod accesses;
 mod fetch;
@@ -14,7 +14,7 @@ use self::fetch::Buffer;
 use self::readonly_ports::Aside;
 use super::*;
 
-/// What a wavefront does.
+/// Execution state of a wavefront in the naive unit.
 #[derive(PartialEq)]
 enum Doing {
     Ready,
@@ -23,7 +23,7 @@ enum Doing {
     Ended,
 }
 
-/// Something of a wavefront that is under way.
+/// An operation of a wavefront in flight.
 struct Flight {
     number: u64,
     instruction: usize,
@@ -75,23 +75,23 @@ struct Queued {
     slot: usize,
     flight: u64,
     pc: u32,
-    /// Cycles of an access to local memory.
+    /// Service cycles of a local-memory access; `None` for other accesses.
     local: Option<u64>,
     lines: VecDeque<(u64, u32)>,
     kind: RequestKind,
 }
 
-/// What happened.
+/// Events of the naive unit, recorded for comparison.
 #[derive(Default)]
 pub(super) struct NaiveLog {
-    /// Cycle, scheduler and what became of the slot.
+    /// Cycle, scheduler and outcome of each issue slot.
     pub(super) slots: Vec<(Cycle, usize, IssueSlot)>,
-    /// A wait of a scheduler for memory has ended.
+    /// Ends of memory waits: cycle, scheduler and supplying level.
     pub(super) answered: Vec<(Cycle, usize, Level)>,
-    /// A scheduler has got a wavefront.
+    /// Arrivals of wavefronts: cycle and scheduler.
     pub(super) came: Vec<(Cycle, usize)>,
     pub(super) instructions: u64,
-    /// For what units the slots that issued did, by the first instruction.
+    /// Kinds of unit of the issued slots, by the first instruction.
     pub(super) issued: Vec<&'static str>,
 }
 
@@ -107,12 +107,12 @@ pub(super) struct Naive {
     groups: Vec<Option<Group>>,
     due: Vec<(Cycle, usize, Due)>,
     queue: VecDeque<Queued>,
-    /// Request, slot and flight.
+    /// Outstanding requests: request ID, wavefront slot and operation in flight.
     outstanding: Vec<(u32, usize, u64)>,
-    /// The local memory is busy until then: its own port, or the pipe.
+    /// End of the local memory's busy time; `pipe_until` is that of the load/store pipe.
     local_until: Cycle,
     pipe_until: Cycle,
-    /// The access served holds its place until then.
+    /// Cycle until which the access in service keeps its queue entry.
     place_until: Cycle,
     pipes: Vec<[Cycle; Class::COUNT]>,
     registers: registers::File,
@@ -181,7 +181,7 @@ impl Naive {
         }
     }
 
-    /// The wavefront goes on to its next record, or ends.
+    /// Advances the wavefront to its next record, or ends it.
     fn go_on(&mut self, slot: usize, now: Cycle) {
         let wavefront = self.at(slot);
         if let Some((record, _)) = wavefront.records.front() {
@@ -221,7 +221,7 @@ impl Naive {
         }
     }
 
-    /// The work-group leaves when every wavefront has ended and nothing is under way.
+    /// Completes the work-group if every wavefront has ended and nothing is in flight.
     fn leave(&mut self, number: usize) {
         let members = self.groups[number]
             .as_ref()
@@ -249,7 +249,7 @@ impl Naive {
         });
     }
 
-    /// The instruction of something under way.
+    /// Returns the instruction of an operation in flight.
     fn instruction_of(&self, slot: usize, number: u64) -> usize {
         let wavefront = self.wavefronts[slot].as_ref().expect("the slot is taken");
         let mut flights = wavefront.flights.iter();
@@ -280,7 +280,8 @@ impl Naive {
         }
     }
 
-    /// Why the next instruction cannot issue for its registers: a pending load, or something else.
+    /// Returns the register hazard of the next instruction: true for a pending load, false for
+    /// another result.
     fn hazard(&self, wavefront: &Wavefront) -> Option<bool> {
         let next = &self.kernel.code.instructions[wavefront.pc()];
         let uses = next.reads.union(&next.writes);
@@ -298,7 +299,7 @@ impl Naive {
         next.class == Class::Fence && wavefront.stores()
     }
 
-    /// Whether a wavefront waits for load data, and for stores.
+    /// Returns two flags: the wavefront waits for load data, or for stores.
     fn waits_for_memory(&self, slot: usize) -> [bool; 2] {
         let wavefront = self.wavefronts[slot].as_ref();
         let ready = wavefront.filter(|wavefront| wavefront.is_ready());
@@ -307,7 +308,7 @@ impl Naive {
         })
     }
 
-    /// Notes an answer if it ended one of the waits there were `before`.
+    /// Logs a response if it ended one of the waits in `before`.
     fn answered(&self, slot: usize, before: [bool; 2], level: Level, now: Cycle) {
         let after = self.waits_for_memory(slot);
         if before

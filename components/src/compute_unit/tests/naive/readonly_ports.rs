@@ -1,4 +1,4 @@
-//! The paths of constants and of textures of the naive unit.
+//! Constant and texture paths of the naive unit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use warpweave_trace::{Lanes, ReadPath, Record};
 
 use super::*;
 
-/// Constants, and textures.
+/// Index of the constant path; textures follow.
 const CONSTANTS: usize = 0;
 const TEXTURES: usize = 1;
 
-/// One path.
+/// State of one read path in the naive unit.
 #[derive(Default)]
 pub(super) struct Aside {
     pub(super) port: MemMaster,
@@ -19,7 +19,7 @@ pub(super) struct Aside {
     requests: u32,
 }
 
-/// A request whose answer has not gone on.
+/// A request whose response has not been forwarded.
 struct Sent {
     id: u32,
     slot: usize,
@@ -27,7 +27,7 @@ struct Sent {
     answer: Option<Level>,
 }
 
-/// Lines of bytes, in ascending order.
+/// Groups byte addresses into lines, in ascending order.
 fn lines(bytes: impl Iterator<Item = u64>, line_bytes: u32) -> Vec<(u64, u32)> {
     let mut lines: BTreeMap<u64, u32> = BTreeMap::new();
     for byte in bytes {
@@ -38,7 +38,7 @@ fn lines(bytes: impl Iterator<Item = u64>, line_bytes: u32) -> Vec<(u64, u32)> {
 }
 
 impl Naive {
-    /// The path that the next record takes.
+    /// Returns the read path that the next record uses.
     pub(super) fn aside(&self, wavefront: &Wavefront) -> Option<usize> {
         let (record, lanes) = wavefront.next();
         let instruction = &self.kernel.code.instructions[wavefront.pc()];
@@ -60,7 +60,8 @@ impl Naive {
         }
     }
 
-    /// Line bytes, depth of the queue, requests in a cycle, requests under way and time to the registers.
+    /// Returns line bytes, queue depth, requests per cycle, maximum outstanding requests and
+    /// write-back latency of a path.
     fn aside_numbers(&self, path: usize) -> [u32; 5] {
         if path == CONSTANTS {
             let spec = self.spec.constants.expect("the path is there");
@@ -90,7 +91,7 @@ impl Naive {
         })
     }
 
-    /// Requests of a load, in their order.
+    /// Returns the requests of a load in order.
     fn aside_lines(
         &self,
         path: usize,

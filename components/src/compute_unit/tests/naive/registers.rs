@@ -1,22 +1,22 @@
-//! The register file of the naive unit: every read and every result is an entry of a list.
+//! Register file of the naive unit: every read and every result is a list entry.
 
 use super::*;
 
 #[derive(Default)]
 pub(super) struct File {
-    /// Bank and step of each read, in the order in which they were asked for.
+    /// Bank and step of each read, in request order.
     reads: Vec<(Bank, u64)>,
-    /// The part, and the last cycle, of each instruction in a collector.
+    /// Partition and last cycle of each instruction in a collector.
     collecting: Vec<(usize, Cycle)>,
-    /// The cycle of each result of an execution unit.
+    /// Cycle of each result of an execution unit.
     results: Vec<Cycle>,
 }
 
-/// A part of the register file, and a bank of that.
+/// Partition of the register file, and bank within the partition.
 type Bank = (usize, usize);
 
 impl Naive {
-    /// Parts of the register file, each of which serves one scheduler, or one that serves all.
+    /// Returns the number of register file partitions: one per scheduler, or a single shared one.
     fn parts(&self) -> usize {
         match &self.spec.register_banks {
             Some(banks) if banks.by_scheduler => self.spec.schedulers as usize,
@@ -24,8 +24,8 @@ impl Naive {
         }
     }
 
-    /// The steps in which the registers of an instruction would be read if it issued now, with their banks. A cycle has
-    /// as many steps as a bank reads registers.
+    /// Returns the banks and steps at which an instruction issued now would read its registers. A
+    /// cycle has as many steps as a bank has reads per cycle.
     fn reads(&self, slot: usize, pc: usize, now: Cycle) -> Vec<(Bank, u64)> {
         let mut reads: Vec<(Bank, u64)> = Vec::new();
         let Some(banks) = &self.spec.register_banks else {
@@ -42,7 +42,7 @@ impl Naive {
             })
             .collect();
         while !left.is_empty() {
-            // A bank reads in the order in which it was asked, and so does a collector, if one by one.
+            // A bank serves reads in request order, and so does a sequential collector.
             let possible = |bank: Bank, reads: &[(Bank, u64)]| {
                 let of_bank = self.registers.reads.iter().chain(reads);
                 let of_bank = of_bank.filter(|read| read.0 == bank);
@@ -59,7 +59,7 @@ impl Naive {
         reads
     }
 
-    /// The cycle of the last of these reads.
+    /// Returns the cycle of the last of these reads.
     fn last_read(&self, reads: &[(Bank, u64)], now: Cycle) -> Cycle {
         let banks = self.spec.register_banks;
         let steps = banks.map_or(1, |banks| u64::from(banks.reads_per_cycle));
@@ -69,7 +69,7 @@ impl Naive {
             .fold(now, Cycle::max)
     }
 
-    /// When the result of an execution unit would come if the instruction issued now.
+    /// Returns the cycle of the execution unit's result if the instruction issued now.
     fn result_at(&self, slot: usize, pc: usize, now: Cycle) -> Option<Cycle> {
         let instruction = &self.kernel.code.instructions[pc];
         let class = instruction.class;
@@ -85,7 +85,7 @@ impl Naive {
         Some(self.last_read(&self.reads(slot, pc, now), now) + latency)
     }
 
-    /// Whether there is no collector for an instruction, or no room for its result.
+    /// True if no collector is free for an instruction, or no port for its result.
     pub(super) fn registers_keep_back(&self, slot: usize, pc: usize, now: Cycle) -> bool {
         let file = &self.registers;
         let part = slot % self.parts();
@@ -104,7 +104,8 @@ impl Naive {
         file.results.iter().filter(|other| **other == at).count() >= most as usize
     }
 
-    /// An instruction issues: how many cycles late its last register is read.
+    /// Reads the registers of an issuing instruction. Returns how many cycles late the last one is
+    /// read.
     pub(super) fn read_registers(&mut self, slot: usize, pc: usize, now: Cycle) -> u64 {
         let reads = self.reads(slot, pc, now);
         let last = self.last_read(&reads, now);
