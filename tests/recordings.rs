@@ -217,8 +217,8 @@ fn a_timeline_shows_what_was_foretold_of_each_launched_kernel_beside_what_is_so(
     let report = ended.json();
     let launcher = &report["stats"]["launcher"];
     let names = [
-        ["rightly_not_foretold", "not_foretold"],
-        ["foretold_wrong", "foretold_right"],
+        ["prediction_true_negatives", "prediction_false_negatives"],
+        ["prediction_false_positives", "prediction_true_positives"],
     ];
     let counted = names.map(|names| names.map(|name| launcher[name]["value"].as_u64().unwrap()));
     assert_eq!(counts, counted, "{launcher}");

@@ -107,7 +107,7 @@ fn cache(level: CacheLevel, write: WritePolicy, atomics: AtomicPolicy) -> CacheS
         ways: 2,
         interleave: None,
         set_hash: SetHash::default(),
-        halves: None,
+        partitions: None,
         sector_bytes: None,
         below_line_bytes: None,
         cut: Cut::Here,

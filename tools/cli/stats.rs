@@ -141,7 +141,7 @@ mod tests {
             ("mshrs_max", "maximum", ""),
             ("reuse_prediction", "none", "`reuse_monitor`"),
             ("victim_hits", "sum", "`victim_cache`"),
-            ("further_sectors", "sum", "`sector_bytes`"),
+            ("sector_merges", "sum", "`sector_bytes`"),
             ("timing_violations", "sum", "`check`"),
             ("scheduler0_lost_locality", "sum", "Ccws`"),
             ("prefetches_issued", "sum", "NextLine`"),

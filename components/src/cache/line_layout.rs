@@ -21,7 +21,7 @@ impl LineLayout {
             full: full_line(spec.line_bytes),
             sector_words: full_line(spec.sector()),
             offset_mask: u64::from(spec.line_bytes) - 1,
-            partitions: spec.halves,
+            partitions: spec.partitions,
         }
     }
 

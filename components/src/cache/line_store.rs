@@ -297,7 +297,7 @@ impl LineStore {
         more_flags: u16,
         now: Cycle,
     ) {
-        self.counts.handed_down += 1;
+        self.counts.clean_victims_sent += 1;
         let line = self.lookup.layout().address(line);
         let request = MemRequest {
             kind: RequestKind::CopyBack,

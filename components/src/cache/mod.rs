@@ -135,7 +135,7 @@
 //!     ways: 4,
 //!     interleave: None,
 //!     set_hash: SetHash::Modulo,
-//!     halves: None,
+//!     partitions: None,
 //!     sector_bytes: None,
 //!     below_line_bytes: None,
 //!     cut: Cut::Here,

@@ -50,7 +50,7 @@ pub struct CacheSpec {
     /// `WriteEvict` and `Forward`. Source: 2 on Maxwell and Pascal, "Locality-Aware CTA Clustering
     /// for Modern GPUs", ASPLOS 2017.
     #[serde(default)]
-    pub halves: Option<Partitions>,
+    pub partitions: Option<Partitions>,
     /// Minimum bytes fetched by a miss, a power of two up to `line_bytes`; whole lines if absent.
     /// Source: 32 on GPUs with sectors.
     #[serde(default)]
@@ -359,7 +359,7 @@ impl CacheSpec {
 
     /// Returns the number of parts with lines of their own.
     pub fn partitions(&self) -> u32 {
-        self.halves.map_or(1, |halves| halves.count)
+        self.partitions.map_or(1, |partitions| partitions.count)
     }
 
     /// Returns the extra latency of a hit in the victim cache.
@@ -500,16 +500,16 @@ impl CacheSpec {
             || "WriteEvict keeps no written line; use WriteThrough or WriteBack".to_owned(),
         )?;
         let forwards = self.atomics == AtomicPolicy::Forward;
-        if let Some(halves) = &self.halves {
-            SpecError::in_range("halves.count", halves.count, 2..=4)?;
-            if let PartitionBy::WavefrontSlots { consecutive } = halves.by {
-                SpecError::in_range("halves.by.consecutive", consecutive, 1..)?;
+        if let Some(partitions) = &self.partitions {
+            SpecError::in_range("partitions.count", partitions.count, 2..=4)?;
+            if let PartitionBy::WavefrontSlots { consecutive } = partitions.by {
+                SpecError::in_range("partitions.by.consecutive", consecutive, 1..)?;
             }
-            SpecError::require(evicts && forwards, "halves", || {
+            SpecError::require(evicts && forwards, "partitions", || {
                 "parts need `write: WriteEvict` and `atomics: Forward`".to_owned()
             })?;
             // Answers for one line from two parts come in any order; a cache above relies on one.
-            SpecError::require(self.level == CacheLevel::L1, "halves", || {
+            SpecError::require(self.level == CacheLevel::L1, "partitions", || {
                 "only a first-level cache has parts: use `level: L1`".to_owned()
             })?;
         }

@@ -47,7 +47,7 @@ const OUTCOMES: [Row; 4] = [
         "requests whose words were neither present nor in flight",
     ),
     (
-        "passed",
+        "forwarded",
         "requests",
         "requests handed down without a look-up",
     ),
@@ -77,7 +77,7 @@ pub(super) struct RequestCounts {
     #[statistic(unit = "requests")]
     pub(super) partial_misses: u64,
     /// Requests that joined a line in flight and requested further sectors of it.
-    pub(super) further_sectors: u64,
+    pub(super) sector_merges: u64,
     /// Missed lines that a policy did not allocate.
     pub(super) bypassed: u64,
 }
@@ -112,7 +112,7 @@ pub(super) struct LineCounts {
     /// Misses whose line was restored from the victim cache.
     pub(super) victim_hits: u64,
     /// Clean victims sent to the next level.
-    pub(super) handed_down: u64,
+    pub(super) clean_victims_sent: u64,
 }
 
 impl RequestCounts {

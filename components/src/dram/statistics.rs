@@ -110,7 +110,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     if dram.column_pairs {
         let meaning =
             "accesses that the command of another one served, with the other half of its burst";
-        s.counter("paired", "accesses", meaning, paired);
+        s.counter("paired_accesses", "accesses", meaning, paired);
     }
     let bursts = accesses - paired;
     let total = bursts + commands.iter().map(|(_, _, value)| value).sum::<u64>();
@@ -197,7 +197,7 @@ fn requests(dram: &GddrController, s: &mut Statistics<'_>) {
         ("write_requests", "writes accepted", g.write_requests),
         ("copy_backs", "copy-backs accepted", g.copy_backs),
         (
-            "wrapped",
+            "wrapped_requests",
             "requests beyond the last row, mapped modulo the rows",
             g.wrapped,
         ),

@@ -354,7 +354,7 @@ impl IccUnit {
                 below.command.send(ctx, command);
                 if command == CacheCommand::Invalidate {
                     self.counters.invalidations += 1;
-                    self.counters.open_at_invalidation += self.table.len() as u64;
+                    self.counters.entries_at_invalidation += self.table.len() as u64;
                     if drops && let Some(cache) = &mut self.cache {
                         self.counters.cache_dropped += cache.clear();
                     }

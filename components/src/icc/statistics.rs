@@ -29,7 +29,7 @@ pub(super) struct Counters {
     pub(super) cache_invalidated: u64,
     pub(super) cache_dropped: u64,
     pub(super) invalidations: u64,
-    pub(super) open_at_invalidation: u64,
+    pub(super) entries_at_invalidation: u64,
     responses: u64,
     read_latency: Histogram,
     pub(super) table_occupancy: TimeWeighted,
@@ -118,11 +118,11 @@ impl Counters {
                 self.invalidations,
             ),
             (
-                "open_at_invalidation",
+                "entries_at_invalidation",
                 "entries",
                 "Entries of the merge table in use when an invalidation passed; 0 when kernels \
                  run one at a time",
-                self.open_at_invalidation,
+                self.entries_at_invalidation,
             ),
             (
                 "table_bits",
@@ -241,7 +241,7 @@ impl Counters {
             self.table_occupancy.max(),
         );
         statistics.counter(
-            "held_cycles",
+            "blocked_cycles",
             "cycles",
             "Cycles in which a request that was looked up was held: no room below or, with \
              `table_full: Wait`, no entry",

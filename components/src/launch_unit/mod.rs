@@ -10,7 +10,7 @@
 //!
 //! | Port       | Direction | Message        | Back-pressure                                       |
 //! |------------|-----------|----------------|-----------------------------------------------------|
-//! | `units[n]` | in        | `DeviceLaunch` | not taken while `kernels_under_way` kernels are under way |
+//! | `units[n]` | in        | `DeviceLaunch` | not taken while `kernels_in_flight` kernels are under way |
 //! | `gmu`      | out       | `KernelLaunch` | kernels that are due wait, in order                 |
 //!
 //! # Timing
@@ -77,7 +77,7 @@ pub struct LaunchUnitSpec {
     #[serde(default)]
     pub arrival: LaunchArrival,
     /// Maximum number of kernels in flight, at least 32.
-    pub kernels_under_way: u32,
+    pub kernels_in_flight: u32,
 }
 
 /// Launch unit: delays device-side launches; see the [module](self).
@@ -113,7 +113,7 @@ impl Kind for LaunchUnit {
 
     fn build(spec: LaunchUnitSpec, environment: &Environment) -> Result<Self, SpecError> {
         SpecError::in_range("units", spec.units, 1..)?;
-        SpecError::in_range("kernels_under_way", spec.kernels_under_way, 32..)?;
+        SpecError::in_range("kernels_in_flight", spec.kernels_in_flight, 32..)?;
         let program = environment.resource::<Program>();
         let parents = program
             .as_ref()
@@ -178,7 +178,7 @@ impl Inspect for LaunchUnit {
                 thing.number("near", foresight.is_near(launch.kernel).into());
             }
         }
-        contents.level("kernels_under_way", self.under_way_level.value());
+        contents.level("kernels_in_flight", self.under_way_level.value());
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
@@ -236,19 +236,19 @@ impl Instrumented for LaunchUnit {
             self.sent,
         );
         statistics.level(
-            "kernels_under_way",
+            "kernels_in_flight",
             "kernels",
             "mean number of kernels under way",
             &self.under_way_level,
         );
         statistics.maximum(
-            "kernels_under_way_max",
+            "kernels_in_flight_max",
             "kernels",
             "most kernels under way at a time",
             self.under_way_level.max(),
         );
         statistics.histogram(
-            "late",
+            "launch_delay",
             "cycles",
             "cycles from the time at which a kernel was due until it was sent",
             &self.late,
@@ -263,7 +263,7 @@ impl LaunchUnit {
     /// Accepts records as long as there is room for the kernels they launch.
     fn take(&mut self, ctx: &mut Context<'_>) {
         for unit in 0..self.units.len() {
-            while self.under_way.len() < self.spec.kernels_under_way as usize {
+            while self.under_way.len() < self.spec.kernels_in_flight as usize {
                 let Some(record) = self.units[unit].pop(ctx) else {
                     break;
                 };

@@ -57,35 +57,41 @@ impl PredictionScore {
         let [[neither, missed], [wrong, right]] = self.counts;
         let mut count = |name, meaning, value| statistics.counter(name, "kernels", meaning, value);
         count(
-            "foretold_right",
+            "prediction_true_positives",
             "kernels said to share lines with parent or siblings that do, by the profile",
             right,
         );
         count(
-            "foretold_wrong",
+            "prediction_false_positives",
             "kernels said to share lines with parent or siblings that do not, by the profile",
             wrong,
         );
         count(
-            "not_foretold",
+            "prediction_false_negatives",
             "kernels that share lines with parent or siblings, by the profile, of which it was not said",
             missed,
         );
         count(
-            "rightly_not_foretold",
+            "prediction_true_negatives",
             "kernels that share lines neither with parent nor siblings, by the profile, of which it was not said",
             neither,
         );
         let meaning = "part of the kernels said to share that do";
         statistics.ratio(
-            "foretold_precision",
+            "prediction_precision",
             "kernels",
             meaning,
             right,
             right + wrong,
         );
         let meaning = "part of the kernels that share of which it was said";
-        statistics.ratio("foretold_recall", "kernels", meaning, right, right + missed);
+        statistics.ratio(
+            "prediction_recall",
+            "kernels",
+            meaning,
+            right,
+            right + missed,
+        );
     }
 }
 

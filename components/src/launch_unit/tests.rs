@@ -13,7 +13,7 @@ const LASER: LaunchUnitSpec = LaunchUnitSpec {
     base_cycles: 20210,
     cycles_per_kernel: 1721,
     arrival: LaunchArrival::InTurn,
-    kernels_under_way: 64,
+    kernels_in_flight: 64,
 };
 
 struct Bench {
@@ -96,7 +96,7 @@ fn kernels_that_arrive_together_leave_one_per_cycle_when_the_last_one_is_due() {
     }
     let statistics = b.bench.statistics("launcher");
     assert_eq!(statistics.counter("kernels_sent"), Some(3));
-    assert_eq!(statistics.counter("kernels_under_way_max"), Some(3));
+    assert_eq!(statistics.counter("kernels_in_flight_max"), Some(3));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_record_waits_while_as_many_kernels_as_there_may_be_are_under_way() {
     let spec = LaunchUnitSpec {
         base_cycles: 10,
         cycles_per_kernel: 1,
-        kernels_under_way: 32,
+        kernels_in_flight: 32,
         ..LASER
     };
     let mut b = bench(spec, 32);

@@ -28,7 +28,7 @@ use crate::run::{Simulated, Status};
 use crate::scenario::{AppliedOverride, Scenario};
 
 /// Version of the JSON object; it increases when a key changes its meaning or is removed.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Results of one run of a scenario.
 pub struct Report {

@@ -21,7 +21,7 @@ pub(super) const DESCRIPTIONS: &[&str] = &[
     "CoalescingChecker(up_ports: 2, freshness: true)",
     "HostDriver(copy_latency_cycles: 10, copy_bytes_per_cycle: 4, launch_latency_cycles: 10)",
     "Gmu(hardware_queues: 1, queue_depth: 2, pending_kernels: 2, dispatch_latency_cycles: 1)",
-    "LaunchUnit(units: 2, base_cycles: 4, cycles_per_kernel: 2, kernels_under_way: 32)",
+    "LaunchUnit(units: 2, base_cycles: 4, cycles_per_kernel: 2, kernels_in_flight: 32)",
     "WorkGroupScheduler(clusters: 1, units_per_cluster: 1, policy: Distributed, unit: ( \
      wavefront_slots: 8, work_group_slots: 2, registers: 1024, register_partitions: 1, \
      register_granularity: 64, local_memory_bytes: 1024), kernel_slots: 1, \

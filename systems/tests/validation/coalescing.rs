@@ -79,7 +79,7 @@ fn matrix_multiplication_reads_less_through_the_network() {
     let (before, after) = (reads(&plain), reads(&coalescing));
     assert!(after * 10 < before * 8, "{after} reads against {before}");
     // One kernel: nothing is under way when it ends.
-    assert_eq!(sum(&units, "open_at_invalidation"), 0);
+    assert_eq!(sum(&units, "entries_at_invalidation"), 0);
     assert_eq!(sum(&units, "invalidations"), 6);
     let writes = |simulated: &Simulated| sum(&named(simulated, "l2"), "writes");
     assert_eq!(writes(&plain), writes(&coalescing));

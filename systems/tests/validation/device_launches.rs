@@ -152,7 +152,7 @@ fn a_pool_too_small_for_what_waits_ends_as_a_deadlock_that_names_it() {
     let sets = [
         "gmu.hardware_queues=1",
         "gmu.pending_kernels=0",
-        "launcher.kernels_under_way=32",
+        "launcher.kernels_in_flight=32",
     ];
     let scenario = quicksort(&sets);
     let program = scenario.emulate().unwrap().program;

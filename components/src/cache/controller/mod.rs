@@ -137,14 +137,19 @@ impl Controller {
         if spec.sector_bytes.is_some() {
             let meaning =
                 "requests that joined a line in flight and asked for further sectors of it";
-            let requests = self.counts.further_sectors;
-            out.counter("further_sectors", "requests", meaning, requests);
+            let requests = self.counts.sector_merges;
+            out.counter("sector_merges", "requests", meaning, requests);
         }
         if hooks.has_policies() {
             let meaning = "lines missed that a policy did not let in";
             out.counter("bypassed", "lines", meaning, self.counts.bypassed);
             let meaning = "clean victims sent down";
-            out.counter("handed_down", "lines", meaning, lines.handed_down);
+            out.counter(
+                "clean_victims_sent",
+                "lines",
+                meaning,
+                lines.clean_victims_sent,
+            );
         }
         blocked.report(spec, out);
         lookup.statistics(out);

@@ -52,7 +52,7 @@ impl Controller {
                     self.store.lookup.touch(slot);
                 }
                 if wanted != 0 {
-                    self.counts.further_sectors += 1;
+                    self.counts.sector_merges += 1;
                     self.request_words(mshr, request, wanted, 0, now);
                 }
                 self.join(mshr, accepted, JoinRole::secondary(wanted));

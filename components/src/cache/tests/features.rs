@@ -48,7 +48,7 @@ fn a_request_that_joins_asks_for_its_other_sectors_and_waits_for_its_own_only() 
     // The third has its words, but leaves in its turn.
     rig.above_at(34, 3, Level::DRAM);
     assert_eq!(
-        (rig.count("hits_reserved"), rig.count("further_sectors")),
+        (rig.count("hits_reserved"), rig.count("sector_merges")),
         (2, 1)
     );
     assert_eq!(rig.count("mshr_cycles"), 34 - 10);
@@ -313,7 +313,7 @@ fn a_write_back_cache_may_leave_absent_lines_to_the_level_below() {
 fn ccl_m9_a_line_that_two_work_group_slots_read_is_fetched_once_for_each_half() {
     let mut rig = Rig::new(CacheSpec {
         size_bytes: 1024,
-        halves: Some(Partitions {
+        partitions: Some(Partitions {
             count: 2,
             by: PartitionBy::WorkGroupSlots,
         }),
@@ -337,7 +337,7 @@ fn ccl_m9_a_line_that_two_work_group_slots_read_is_fetched_once_for_each_half() 
 fn parts_keep_lines_of_their_own_and_a_write_drops_them_all() {
     let mut rig = Rig::new(CacheSpec {
         size_bytes: 1024,
-        halves: Some(Partitions {
+        partitions: Some(Partitions {
             count: 2,
             by: PartitionBy::WorkGroup,
         }),

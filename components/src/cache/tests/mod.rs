@@ -29,7 +29,7 @@ pub(crate) fn l1() -> CacheSpec {
         ways: 2,
         interleave: None,
         set_hash: SetHash::Modulo,
-        halves: None,
+        partitions: None,
         sector_bytes: None,
         below_line_bytes: None,
         cut: Cut::Here,

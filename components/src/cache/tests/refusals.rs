@@ -82,7 +82,7 @@ fn specifications_are_refused_with_the_field_at_fault() {
 
 #[test]
 fn features_that_do_not_go_together_are_refused_by_field() {
-    let halves = Some(Partitions {
+    let partitions = Some(Partitions {
         count: 2,
         by: PartitionBy::WorkGroup,
     });
@@ -91,17 +91,17 @@ fn features_that_do_not_go_together_are_refused_by_field() {
     };
     let cases = [
         (
-            "halves",
+            "partitions",
             CacheSpec {
-                halves,
+                partitions,
                 write: back,
                 ..l1()
             },
         ),
         (
-            "halves",
+            "partitions",
             CacheSpec {
-                halves,
+                partitions,
                 level: CacheLevel::L2,
                 ..l1()
             },

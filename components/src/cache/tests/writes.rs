@@ -125,7 +125,7 @@ fn forwarded_atomics_drop_the_copy() {
     assert_eq!(answer.kind, RequestKind::Atomic);
     rig.read_at(start + 30, 2, 0);
     rig.below_at(start + 32, RequestKind::Read, 0, ALL);
-    assert_eq!((rig.count("passed"), rig.count("atomics")), (1, 1));
+    assert_eq!((rig.count("forwarded"), rig.count("atomics")), (1, 1));
 }
 
 #[test]

@@ -104,7 +104,7 @@ const NAMES: [(&str, &str, &str); 12] = [
         "issue slots lost because a wavefront could issue but the load/store queue, or that of constants or textures, is full",
     ),
     (
-        "slots_held_back",
+        "slots_throttled",
         "slots",
         "issue slots lost because the scheduler held back a wavefront that waited for nothing of its own",
     ),

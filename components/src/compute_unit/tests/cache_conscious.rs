@@ -90,7 +90,7 @@ fn bas_m13_wavefronts_beyond_the_cutoff_issue_anything_but_loads() {
     assert_eq!(counter("lost_locality"), Some(1));
     assert_eq!(counter("wavefront_instructions"), Some(8));
     // Additions issue in 3 to 5 and 7; then some wavefront is held back until the last load.
-    assert_eq!(counter("slots_held_back"), Some(302 - 8 - 2));
+    assert_eq!(counter("slots_throttled"), Some(302 - 8 - 2));
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn loads_alone_are_held_back_and_the_slots_lost_are_charged_to_it() {
     let (cycle, load) = bench.bench.receive(&bench.request);
     assert_eq!((cycle, load.kind), (100 + 3, RequestKind::Read));
     // Add, store and constant load issue in 3 to 5; the load in 100.
-    assert_eq!(bench.counter("slots_held_back"), 94);
+    assert_eq!(bench.counter("slots_throttled"), 94);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_unit_that_only_its_policy_holds_back_sleeps_until_that_changes() {
 fn a_built_in_policy_reports_no_slots_held_back() {
     let mut bench = Bench::new(spec(), vec![kernel(&[vec![exit()]], 1, 0)]);
     let statistics = bench.bench.statistics("cu");
-    assert_eq!(statistics.counter("slots_held_back"), None);
+    assert_eq!(statistics.counter("slots_throttled"), None);
 }
 
 /// Holds back every wavefront in every cycle.

@@ -70,7 +70,7 @@ fn a_column_command_serves_an_even_and_an_odd_column_in_one_burst() {
         assert_eq!((bench.counter("reads"), bench.counter("writes")), (4, 4));
         assert_eq!(bench.counter("bytes"), 8 * 32);
         if column_pairs {
-            assert_eq!(bench.counter("paired"), 4);
+            assert_eq!(bench.counter("paired_accesses"), 4);
         }
         let utilisation = bench.statistics().get("data_bus_utilisation").cloned();
         let Some(Value::Ratio { part, .. }) = utilisation else {
@@ -90,7 +90,7 @@ fn a_column_command_serves_an_even_and_an_odd_column_in_one_burst() {
     }
     let ends = (0..4).map(|_| bench.bench.receive(&bench.responses[0]).0);
     assert_eq!(ends.last(), Some(10 + 27 + 3 * Cycle::from(t.t_ccd_l)));
-    assert_eq!(bench.counter("paired"), 0);
+    assert_eq!(bench.counter("paired_accesses"), 0);
 }
 
 #[test]

@@ -248,7 +248,7 @@ fn a_held_injection_takes_no_entry() {
     rig.bench.step(40);
     assert_eq!(rig.counter("table_occupancy_max"), 2);
     assert_eq!(rig.counter("reads_injected"), 2, "the third is held");
-    assert!(rig.counter("held_cycles") >= 25);
+    assert!(rig.counter("blocked_cycles") >= 25);
     rig.bench.step(40);
     assert_eq!(rig.requests.count(), 3);
 }
@@ -344,7 +344,7 @@ fn a_read_may_wait_for_an_entry_instead() {
     let (cycle, c) = rig.bench.receive(&rig.requests);
     assert_eq!((cycle, c.line, c.flags), (61, C, flags::TRACKED));
     assert_eq!(rig.counter("reads_untracked_full"), 0);
-    assert!(rig.counter("held_cycles") > 20);
+    assert!(rig.counter("blocked_cycles") > 20);
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn the_end_of_a_kernel_drops_lines_and_lets_nothing_join() {
     answers.send_at(60, b.answer(Level::L2));
     bench.step(20);
     let statistics = bench.statistics("icc");
-    let counts = ["cache_dropped", "open_at_invalidation", "cache_fills"];
+    let counts = ["cache_dropped", "entries_at_invalidation", "cache_fills"];
     let counts = counts.map(|name| statistics.counter(name));
     assert_eq!(counts, [Some(1), Some(1), Some(1)]);
 }

@@ -260,7 +260,7 @@ mod tests {
                 let event = |name: &str, joules: f64, low: f64, high: f64| json!({"event": name, "count": 1, "energy_j": joules, "low_j": low * joules, "high_j": high * joules});
                 let total = open + fixed;
                 let record = json!({
-                    "schema_version": 1, "scenario": "s", "status": "done", "cycles": 100, "simulated_s": 1,
+                    "schema_version": 2, "scenario": "s", "status": "done", "cycles": 100, "simulated_s": 1,
                     "wavefront_instructions": 1, "thread_instructions": 1, "ipc": 1, "core_clock": "core", "stats": {},
                     "energy": {
                         "seconds": 2.0, "dynamic_j": total, "static_j": 0.0, "total_j": total, "edp_js": 2.0 * total,

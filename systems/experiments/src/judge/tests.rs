@@ -37,7 +37,7 @@ fn experiment(claims: &str, more: &str) -> Experiment {
 
 fn record(cycles: f64) -> Record {
     let json = format!(
-        r#"{{"schema_version": 1, "scenario": "s", "status": "done", "cycles": {}, "simulated_s": 1,
+        r#"{{"schema_version": 2, "scenario": "s", "status": "done", "cycles": {}, "simulated_s": 1,
             "wavefront_instructions": 1000000, "thread_instructions": 1, "ipc": 1, "core_clock": "core",
             "stats": {{}}}}"#,
         cycles.round()

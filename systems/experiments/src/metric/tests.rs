@@ -30,7 +30,7 @@ fn ratio(part: u64, whole: u64) -> RecordedStatistic {
 /// Creates the record of a run with three caches and two launches.
 pub(crate) fn record() -> Record {
     let json = r#"{
-        "schema_version": 1, "scenario": "s.ron", "status": "done", "cycles": 1000, "simulated_s": 0.5,
+        "schema_version": 2, "scenario": "s.ron", "status": "done", "cycles": 1000, "simulated_s": 0.5,
         "wavefront_instructions": 4000, "thread_instructions": 100000, "ipc": 4.0, "occupancy": 0.5,
         "core_clock": "core", "stats": {},
         "kernels": [

@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn instances_are_combined_as_each_statistic_says() {
         let record = serde_json::json!({
-            "schema_version": 1, "scenario": "s", "status": "done", "cycles": 1,
+            "schema_version": 2, "scenario": "s", "status": "done", "cycles": 1,
             "simulated_s": 0.0, "wavefront_instructions": 0, "thread_instructions": 0, "ipc": 0.0,
             "core_clock": "core",
             "stats": {

@@ -240,7 +240,10 @@ fn a_line_is_sent_down_while_it_stays() {
     assert_eq!(sent(), dirty, "its dirty words");
     let clean = (RequestKind::CopyBack, 0b11, flags::CLEAN | 1 << 12, 4);
     assert_eq!(sent(), clean, "which are clean then");
-    assert_eq!((rig.count("copy_backs"), rig.count("handed_down")), (1, 1));
+    assert_eq!(
+        (rig.count("copy_backs"), rig.count("clean_victims_sent")),
+        (1, 1)
+    );
     assert_eq!(rig.count("policy_copy_backs_dropped"), 0);
 }
 

@@ -57,7 +57,7 @@ fn policies() -> impl Strategy<Value = (WritePolicy, AllocatePolicy, AtomicPolic
 #[derive(Clone, Debug)]
 struct Features {
     hash: SetHash,
-    halves: bool,
+    partitions: bool,
     sector_bytes: Option<u32>,
     below_line_bytes: Option<u32>,
     /// True if the next level splits requests where possible; `wait_for` likewise selects waiting
@@ -140,7 +140,7 @@ fn features() -> impl Strategy<Value = Features> {
             )| {
                 Features {
                     hash,
-                    halves: switches.0,
+                    partitions: switches.0,
                     sector_bytes,
                     below_line_bytes,
                     cut_below: switches.3,
@@ -189,9 +189,9 @@ impl Features {
         }
         if keeps_no_dirty_lines(spec) {
             spec.victim_cache = self.victim_cache;
-            if evicts && self.halves && spec.level == CacheLevel::L1 {
+            if evicts && self.partitions && spec.level == CacheLevel::L1 {
                 spec.size_bytes *= 2;
-                spec.halves = Some(Partitions {
+                spec.partitions = Some(Partitions {
                     count: 2,
                     by: PartitionBy::WorkGroup,
                 });
@@ -323,7 +323,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
             flush(&spec, &mut requests);
             if let Some(second) = &mut second {
                 second.level = CacheLevel::L2;
-                if second.halves.take().is_some() {
+                if second.partitions.take().is_some() {
                     second.size_bytes /= 2;
                 }
                 // Lines of 8 bytes at least, so that pieces and sectors fit.

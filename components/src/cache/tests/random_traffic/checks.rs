@@ -22,8 +22,8 @@ fn stream(case: &Case, request: &MemRequest) -> (u64, u32) {
     let (line, _) = place(request, case.spec.line_bytes);
     let part = case
         .spec
-        .halves
-        .map_or(0, |halves| request.source.work_group % halves.count);
+        .partitions
+        .map_or(0, |partitions| request.source.work_group % partitions.count);
     (line, part)
 }
 
@@ -130,7 +130,7 @@ pub(super) fn check_memory(case: &Case, observed: &Observed) {
 
 pub(super) fn check_statistics(case: &Case, observed: &Observed) {
     let count = |name| observed.statistics.counter(name).unwrap();
-    let outcomes = ["hits", "hits_reserved", "misses", "passed"].map(count);
+    let outcomes = ["hits", "hits_reserved", "misses", "forwarded"].map(count);
     assert_eq!(outcomes.iter().sum::<u64>(), case.requests.len() as u64);
     for (name, kind) in [("reads", RequestKind::Read), ("writes", RequestKind::Write)] {
         let sent = case.requests.iter().filter(|(_, r)| r.kind == kind);
