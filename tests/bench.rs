@@ -16,7 +16,7 @@ fn bench() -> Bench {
 #[test]
 fn addresses_beyond_the_device_are_told() {
     let ended = bench().warpweave(&["bench", "dram", "--trace", "d.csv", "--preset", "A"]);
-    insta::assert_snapshot!(ended.err.trim_end(), @"warning: 1 of 3 requests have an address beyond the 134217728 bytes of the device and wrap around; the first is that of d.csv:3");
+    insta::assert_snapshot!(ended.err.trim_end(), @"warning: 1 of 3 requests have an address beyond the 134217728 bytes of the device and wrap around; the first is at d.csv:3");
     assert_eq!(ended.code, 0);
     assert!(ended.out.contains("beyond the device      1\n"));
 }
@@ -74,12 +74,12 @@ fn absurd_options_are_refused_by_name() {
 
     noc --trace d.csv --preset fifo_s1
     exit 2
-    error: d.csv:1: there is no column `create`
+    error: d.csv:1: no column `create`
     hint: the first line names `arrival`, `rw`, `address`
 
     dram --trace /dev/null --preset A
     exit 2
-    error: /dev/null: it is a device, not a plain file
+    error: /dev/null: it is a device, not a regular file
     ");
 }
 
@@ -111,7 +111,7 @@ fn a_controller_is_held_against_a_table_of_ones_own() {
     case    quantity           ours  reference  difference
     A mine  end cycle           527        527     +0.00 %  equal
     A mine  mean read latency    27         27     +0.00 %  equal
-    2 compared, 0 missed; 0 shown and not judged, 0 not compared
+    2 compared, 0 missed; 0 shown for information, 0 not compared
     ");
     assert_eq!(ended.code, 0);
     bench.write("summary.csv", "trace,end_cycle,lat_mean\nmine,530,27.0\n");

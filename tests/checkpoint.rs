@@ -85,11 +85,11 @@ fn a_checkpoint_of_another_machine_or_program_is_refused_by_field() {
         .refusal();
     insta::assert_snapshot!(refusals + &other + &none, @"
     exit 2
-    error: cannot resume from a.wwc: the checkpoint is of another system: `unit[0].l1` (Cache): field `ways`: the checkpoint has 2, this system has 4
+    error: cannot resume from a.wwc: the checkpoint is for a different system: `unit[0].l1` (Cache): field `ways`: the checkpoint has 2, this system has 4
     exit 2
-    error: cannot resume from a.wwc: the checkpoint is of another system: `run` (scenario): field `seed`: the checkpoint has 1, this system has 7
+    error: cannot resume from a.wwc: the checkpoint is for a different system: `run` (scenario): field `seed`: the checkpoint has 1, this system has 7
     exit 2
-    error: cannot resume from b.wwc: this is no checkpoint: it does not begin as one
+    error: cannot resume from b.wwc: not a checkpoint: wrong file header
     exit 2
     error: cannot resume from c.wwc: cannot read c.wwc: No such file or directory (os error 2)
     ");
@@ -237,9 +237,9 @@ fn diff_finds_the_cycle_and_component_at_which_two_runs_part() {
     insta::assert_snapshot!(format!("exit {}\n{}{}", diff.code, diff.out, diff.err), @"
     exit 1
     equal up to core cycle 200; different after core cycle 300
-    the runs are not of the same machine: `unit[1].cu` (ComputeUnit): field `start_latency`: 1 | 3
+    the runs are of different machines: `unit[1].cu` (ComputeUnit): field `start_latency`: 1 | 3
     first difference after core cycle 247
-    the two part at tick 8151:
+    the two runs diverge at tick 8151:
       `unit[1].cu` (ComputeUnit)
         events[0][0]: 248 | 250
     ");

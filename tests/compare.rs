@@ -69,7 +69,7 @@ fn what_is_no_report_is_refused_by_name() {
     ");
     insta::assert_snapshot!(bench.warpweave(&["compare", "a", "a/manifest.json"]).refusal(), @r"
     exit 2
-    error: a/manifest.json: this is not the report of a run: invalid type: map, expected a string at line 11 column 14
+    error: a/manifest.json: this is not a run report: invalid type: map, expected a string at line 11 column 14
     ");
     assert_eq!(bench.warpweave(&["compare", "a"]).code, 2);
 }

@@ -69,7 +69,7 @@ fn memory_that_waits_for_itself_is_reported_with_the_cycle() {
     let ipc = report["ipc"].as_f64().unwrap();
     assert!((ipc * cycles as f64 - issued as f64).abs() < 1e-6, "{ipc}");
     assert_eq!(report["kernels"][0]["completed"], serde_json::Value::Null);
-    let note = "the program's results were right in emulation; the timing model got stuck";
+    let note = "the program's results were correct in emulation; the timing model got stuck";
     assert_eq!(report["verified"], true);
     assert_eq!(report["verified_note"], note);
     assert!(
@@ -139,7 +139,7 @@ fn a_run_that_reaches_its_limit_reports_cycles_ipc_and_what_its_verification_mea
     assert_eq!(line("status"), "limit");
     assert_eq!(
         line("verified"),
-        "yes: the program's results were right in emulation; the timing was not simulated to its end"
+        "yes: the program's results were correct in emulation; the timing simulation did not complete"
     );
     assert_ne!(line("cycles"), "0 (core clock)");
     assert!(!line("IPC").starts_with("0.000"), "{}", ended.out);
@@ -167,7 +167,7 @@ fn no_silence_at_all_is_refused_where_it_stands() {
       |
     5 |     limits: (silent_cycles: 0),
       |                             ^
-      = hint: leave it out for the default of 1000000 core cycles
+      = hint: omit it for the default of 1000000 core cycles
     ");
     insta::assert_snapshot!(Bench::new().run(&["limits.silent_cycles=0"]).refusal(), @r"
     exit 2
@@ -176,6 +176,6 @@ fn no_silence_at_all_is_refused_where_it_stands() {
       |
     1 | limits.silent_cycles=0
       |                      ^
-      = hint: leave it out for the default of 1000000 core cycles
+      = hint: omit it for the default of 1000000 core cycles
     ");
 }

@@ -139,7 +139,7 @@ fn pairs_that_repeat_each_other_are_warned_of() {
         assert!(
             ended
                 .err
-                .contains("warning: on `add` equal draws make pairs 0 = 1"),
+                .contains("warning: on `add`, equal draws make these pairs identical: 0 = 1"),
             "{}",
             ended.err
         );

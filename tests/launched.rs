@@ -52,7 +52,7 @@ fn row(bench: &Bench, workload: &str, size: &str, published: &str) -> String {
         .count();
     let launches = info
         .lines()
-        .find_map(|line| line.strip_prefix("launches from the device: "));
+        .find_map(|line| line.strip_prefix("device launches: "));
     let numbers: Vec<&str> = launches
         .expect("it launches")
         .split(|c: char| !c.is_ascii_digit())

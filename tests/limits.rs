@@ -154,7 +154,7 @@ fn files_that_include_one_another_in_a_long_row_or_a_ladder_end_with_a_verdict()
     refused_with(
         &row(130),
         2,
-        &["more than 128 files name one another in a row"],
+        &["more than 128 files refer to one another in a chain"],
     );
 
     let bench = system(including);
@@ -237,7 +237,7 @@ fn what_is_no_plain_file_is_refused_wherever_a_file_is_named() {
             refused_with(
                 &ended,
                 2,
-                &[name, &format!("it is {what}, not a plain file")],
+                &[name, &format!("it is {what}, not a regular file")],
             );
             let removed = std::fs::remove_file(&path);
             removed.or_else(|_| std::fs::remove_dir(&path)).unwrap();
@@ -252,7 +252,7 @@ fn what_is_no_plain_file_is_refused_wherever_a_file_is_named() {
         refuse("a pipe");
         std::fs::rename(&kept, &path).unwrap();
     }
-    let device = "it is a device, not a plain file";
+    let device = "it is a device, not a regular file";
     for arguments in [
         &["run", "test.ron", "--resume", "/dev/zero"][..],
         &["trace", "info", "/dev/zero"],

@@ -151,8 +151,8 @@ fn a_control_port_without_wire_is_missed_unless_it_is_meant() {
 #[test]
 fn only_optional_ports_may_be_meant_to_have_no_wire() {
     for (port, words) in [
-        ("l1.contrl", "`l1.contrl` names no port"),
-        ("cu.memory", "`unit[0].cu.memory.request` needs a wire"),
+        ("l1.contrl", "`l1.contrl` does not name a port"),
+        ("cu.memory", "`unit[0].cu.memory.request` must be connected"),
     ] {
         let field =
             format!("unwired: [\"{port}\"],\n            wires: {{\n                \"cu.mem");

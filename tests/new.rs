@@ -58,7 +58,7 @@ fn names_that_cannot_be_compiled_are_refused() {
     error: `match` is a word of Rust
     hint: choose another name
     exit 2
-    error: there is a component kind `Cache` already
+    error: component kind `Cache` already
     hint: `warpweave list components` names those there are
     exit 2
     error: the file of a component uses the name `Context` for something else

@@ -85,7 +85,7 @@ fn a_place_for_the_cycle_belongs_to_the_name_of_the_file() {
     let ended = Bench::new().warpweave(&quiet(&["--checkpoint", "{cycle}/run.wwc"]));
     insta::assert_snapshot!(ended.refusal(), @"
     exit 2
-    error: `--checkpoint {cycle}/run.wwc`: `{cycle}` is for the name of the file, not for its folder
+    error: `--checkpoint {cycle}/run.wwc`: `{cycle}` is allowed in the name of the file, not in its folder
     ");
 }
 
@@ -322,7 +322,7 @@ fn sigusr1_without_a_checkpoint_says_so_and_the_run_goes_on() {
     let bench = Bench::new();
     let mut run = Long::start(&bench, &[]);
     run.signal("-USR1");
-    run.says("SIGUSR1: nothing is saved, the run was started without `--checkpoint FILE`");
+    run.says("SIGUSR1: nothing saved, because the run was started without `--checkpoint FILE`");
     run.signal("-INT");
     let ended = run.ended();
     assert_eq!(ended.code, 130, "{}", ended.err);
@@ -362,8 +362,8 @@ fn a_checkpoint_that_fails_on_the_way_is_a_warning_and_exit_3_at_the_end() {
     assert_eq!(ended.out, plain.out);
     insta::assert_snapshot!(ended.refusal(), @"
     exit 3
-    warning: not saved after core cycle 200: cannot write run-200.wwc: it is no plain file
-    error: not saved after core cycle 200: cannot write run-200.wwc: it is no plain file
+    warning: not saved after core cycle 200: cannot write run-200.wwc: it is not a regular file
+    error: not saved after core cycle 200: cannot write run-200.wwc: it is not a regular file
     ");
     for cycle in [100, 300] {
         let resumed = bench.warpweave(&quiet(&["--resume", &format!("run-{cycle}.wwc")]));

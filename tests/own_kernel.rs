@@ -88,7 +88,7 @@ fn a_wrong_value_in_a_table_is_named_by_its_line_and_column() {
 fn a_file_that_is_not_there_is_named_where_the_workload_does() {
     assert_snapshot!(refusal("workload.ron", "\"measurements.csv\"", "\"measurement.csv\""), @r#"
     exit 2
-    error: bring-your-own-kernel/measurement.csv: cannot be read: No such file or directory (os error 2)
+    error: bring-your-own-kernel/measurement.csv: cannot read: No such file or directory (os error 2)
      --> bring-your-own-kernel/workload.ron:9:45
       |
     9 |         "celsius": File(element: F32, path: "measurement.csv", column: "celsius"),
@@ -120,7 +120,7 @@ fn an_instruction_that_is_not_supported_is_named_in_the_module_and_where_it_is_l
        |
     26 |     wgmma.fence.sync.aligned;
        |     ^^^^^^^^^^^^^^^^^^^^^^^^
-    note: kernel `smooth` reaches this and is launched here
+    note: kernel `smooth` uses this and is launched here
       --> bring-your-own-kernel/workload.ron:16:21
        |
     16 |             kernel: "smooth", grid: "=ceil_div(n, block)", block: "=block",

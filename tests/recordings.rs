@@ -77,7 +77,7 @@ fn a_recording_with_an_unknown_ending_is_refused_with_the_endings_there_are() {
     assert_eq!(ended.code, 2);
     assert_eq!(
         ended.err,
-        "error: run.wave: the ending of the name says what to record: .vcd, .fst, .pftrace, \
+        "error: run.wave: the file extension must select what to record: .vcd, .fst, .pftrace, \
          .perfetto-trace\n"
     );
 }

@@ -165,7 +165,7 @@ fn fields_of_its_policies_are_overridden_by_path_and_refused_with_their_place() 
     1 | unit[*].cu.scheduler.patience=0
       |                               ^
     exit 2
-    error: unknown field `patienc` in Youngest
+    error: unknown interconnect field `patienc` in Youngest
      --> --set unit[*].cu.scheduler.patienc=3:1:1
       |
     1 | unit[*].cu.scheduler.patienc=3
@@ -259,7 +259,7 @@ fn a_policy_of_a_role_of_its_own_is_checked_where_its_scenario_has_a_place() {
     let nowhere = conform("timetable/Every", &[]);
     insta::assert_snapshot!(nowhere.refusal(), @r"
     exit 2
-    error: no generated machine has a place for a timetable
+    error: no generated machine can use a policy of role timetable
     hint: name a scenario with --scenario FILE and the place in it with --place PATH
     ");
     let place = ["--scenario", SCENARIO, "--place", "gate[*].timetable"];
@@ -278,13 +278,13 @@ fn broken(policy: &str, fields: &str) -> Vec<String> {
     broken.map(str::to_owned).collect()
 }
 
-const ONCE: &str = "every work-group runs exactly once and no protocol is broken";
-const NO_STARVATION: &str = "nothing waits for ever";
-const REPEATABLE: &str = "the same run gives the same results";
-const ANY_ORDER: &str = "results do not depend on the order of evaluation or on sleep";
+const ONCE: &str = "every work-group runs exactly once and no protocol is violated";
+const NO_STARVATION: &str = "nothing waits forever";
+const REPEATABLE: &str = "repeated runs give the same results";
+const ANY_ORDER: &str = "results do not depend on the order of evaluation or on sleepinging";
 const ANY_THREADS: &str = "results do not depend on the number of threads";
-const CHECKPOINTS: &str = "a run that is saved and resumed gives the same results";
-const WITHOUT_EFFECT: &str = "told to decide nothing, it changes nothing";
+const CHECKPOINTS: &str = "a saved and resumed run gives the same results";
+const WITHOUT_EFFECT: &str = "with its neutral settings, it changes nothing";
 
 #[test]
 fn a_placement_that_repeats_itself_breaks_the_first_promise() {

@@ -56,17 +56,17 @@ impl Artefacts {
         let own = self.hash.get_or_init(|| self.program.hash());
         SpecError::require(trace == own, "", || {
             format!(
-                "{what} is needed of this program, trace {own}; the one given is of trace {trace}"
+                "{what} is required for this program (trace {own}), but the one provided is for trace {trace}"
             )
         })?;
         Ok(Arc::clone(value)
             .downcast()
-            .expect("artefacts are kept by their types"))
+            .expect("artefacts are stored under their own type"))
     }
 }
 
 fn absent(what: &str) -> SpecError {
-    SpecError::at("", format!("{what} is needed, and none was given"))
+    SpecError::at("", format!("{what} is required, but none was provided"))
 }
 
 /// Returns the artefact of this type. `what` names it in error messages, for example "a reuse
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_absent_artefact_and_one_of_another_trace_are_refused() {
-        let none = "a list of favourites is needed, and none was given".to_owned();
+        let none = "a list of favourites is required, but none was provided".to_owned();
         assert_eq!(built(None), Err(none.clone()));
         let mut artefacts = Artefacts::of(program("this"));
         artefacts.add(program("that").hash(), 7_u32);

@@ -30,7 +30,7 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FixedBi
     let last = blocks.clone().next_back();
     let used = length as u32 % usize::BITS;
     if used != 0 && last.is_some_and(|last| last >> used != 0) {
-        return Err(Error::custom("bits beyond the end of a set"));
+        return Err(Error::custom("bits set beyond the end of the set"));
     }
     Ok(FixedBitSet::with_capacity_and_blocks(
         length as usize,

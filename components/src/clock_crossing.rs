@@ -209,7 +209,7 @@ impl Inspect for ClockCrossing {
             ("responses", self.responses.line.len()),
         ] {
             if inside > 0 {
-                waits.inside(format!("{inside} {what} in the synchronising FIFO"));
+                waits.inside(format!("{inside} {what} in the synchronizing FIFO"));
             }
         }
     }

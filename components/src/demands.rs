@@ -51,8 +51,7 @@ impl Demands {
         {
             let (name, needed) = (&kernel.name, kernel.private_bytes);
             let message = format!(
-                "{offered} bytes, but a thread of kernel `{name}` needs {needed}; raise it to that, \
-                 rounded up to a multiple of 4"
+                "{offered} bytes, but a thread of kernel `{name}` needs {needed}; raise it to that value, rounded up to a multiple of 4"
             );
             return Err(Unfit::at("private_memory.bytes_per_thread", message)
                 .beside_origin(format!("`{name}` is launched here"), kernel.origin));
@@ -62,8 +61,7 @@ impl Demands {
         };
         if let Some(buffer) = self.buffers.iter().find(overlaps) {
             let message = format!(
-                "private memory of the unit, {:#x} to {:#x}, lies over buffer `{}` at {:#x} in global \
-                 memory",
+                "private memory of the unit, {:#x} to {:#x}, overlaps buffer `{}` at {:#x} in global memory",
                 private.start, private.end, buffer.name, buffer.base
             );
             let there = format!("`{}` has {} bytes", buffer.name, buffer.bytes);

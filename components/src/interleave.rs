@@ -116,12 +116,7 @@ impl Interleave {
         SpecError::require(
             self.granule_bytes.is_power_of_two() && self.granule_bytes >= 32,
             &format!("{field}.granule_bytes"),
-            || {
-                format!(
-                    "{} is not a power of two of at least 32",
-                    self.granule_bytes
-                )
-            },
+            || format!("{} must be a power of two, at least 32", self.granule_bytes),
         )?;
         SpecError::in_range(&format!("{field}.slices"), self.slices, 1..)?;
         let most = match self.hash {
@@ -141,7 +136,7 @@ impl Interleave {
         }
         SpecError::require(self.slices <= most, &format!("{field}.hash"), || {
             format!(
-                "{:?} deals to {most} slices at most, not {}",
+                "{:?} supports at most {most} slices, not {}",
                 self.hash, self.slices
             )
         })

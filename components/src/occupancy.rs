@@ -137,7 +137,7 @@ impl UnitLimits {
             &format!("{field}.registers"),
             || {
                 format!(
-                    "{} registers do not divide into {} partitions",
+                    "{} registers cannot be divided evenly into {} partitions",
                     self.registers, self.register_partitions
                 )
             },
@@ -180,7 +180,7 @@ impl UnitLimits {
         let (work_groups, limiter) = bounds
             .into_iter()
             .min_by_key(|&(bound, _)| bound)
-            .expect("there are four bounds");
+            .expect("the array has four bounds");
         Occupancy {
             work_groups: work_groups as u32,
             limiter,

@@ -9,7 +9,7 @@ pub(crate) fn irreducible(degree: u32) -> u64 {
     (first + 1..2 * first)
         .step_by(2)
         .find(|&p| factors.clone().all(|f| remainder(p, f) != 0))
-        .expect("there are irreducible polynomials of every degree")
+        .expect("irreducible polynomials exist for every degree")
 }
 
 /// Returns the remainder of a division of polynomials over GF(2).

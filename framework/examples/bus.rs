@@ -10,7 +10,7 @@
 //! priority starves the last master; round robin does not.
 //! `cargo run -p warpweave-framework --example bus`
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ pub(crate) fn run() -> String {
                 "{name:14}  {master:6}  {:9}  {mean:9.1}  {longest:12}",
                 waits.len()
             )
-            .expect("a string takes everything");
+            .expect("writing to a string succeeds");
         }
     }
     table
@@ -155,7 +155,7 @@ fn simulate(arbiter: Arbiter) -> Vec<Vec<u64>> {
         });
     }
 
-    let mut simulation = builder.elaborate().expect("nothing is wired wrongly");
+    let mut simulation = builder.elaborate().expect("the wiring is valid");
     assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
     waits.take()
 }

@@ -10,7 +10,7 @@
 //! Run `cargo run -p warpweave-framework --example fir fir.vcd` (or `fir.fst`), then open the file
 //! in any waveform viewer.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::cell::RefCell;
 use std::io;
@@ -31,7 +31,7 @@ pub(crate) const STIMULUS: [i16; 14] = [8, 0, 0, 0, 0, 0, 5, 5, 5, 5, 5, -5, 0, 
 fn main() -> io::Result<()> {
     let file = std::env::args().nth(1).unwrap_or("fir.vcd".to_owned());
     let outputs = run(Path::new(&file))?;
-    println!("{outputs:?}, and how it came about is in {file}");
+    println!("{outputs:?}; see {file} for the waveforms");
     Ok(())
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(file: &Path) -> io::Result<Vec<i16>> {
         w.stop();
     });
 
-    let mut simulation = builder.elaborate().expect("nothing is wired wrongly");
+    let mut simulation = builder.elaborate().expect("the wiring is valid");
     let format = Format::of(file).unwrap_or(Format::Vcd);
     let recording = record_to(
         file,

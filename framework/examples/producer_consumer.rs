@@ -8,7 +8,7 @@
 //! The producer makes bursts of items faster than the consumer takes them; the FIFO fills, and the
 //! producer waits. `cargo run -p warpweave-framework --example producer_consumer`
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -65,11 +65,11 @@ pub(crate) fn run() -> String {
         }
     });
 
-    let mut simulation = builder.elaborate().expect("nothing is wired wrongly");
+    let mut simulation = builder.elaborate().expect("the wiring is valid");
     assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
     log.take()
 }
 
 fn note(log: &RefCell<String>, now: u64, what: &str) {
-    writeln!(log.borrow_mut(), "{now:4} ns  {what}").expect("a string takes everything");
+    writeln!(log.borrow_mut(), "{now:4} ns  {what}").expect("writing to a string succeeds");
 }

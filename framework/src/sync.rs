@@ -18,7 +18,7 @@ pub(crate) const SPINS: u32 = 1024;
 /// Host time since some moment. It determines which thread works, never the results.
 #[expect(
     clippy::disallowed_types,
-    reason = "threads that do not run can be told by nothing else"
+    reason = "threads that are not running can be detected only by host time"
 )]
 pub(crate) fn host_time() -> Duration {
     static BEGAN: OnceLock<std::time::Instant> = OnceLock::new();

@@ -32,7 +32,7 @@ impl Pattern {
         let text = text.trim();
         let refuse = |what: &str| {
             written
-                .error(format!("`{text}` is not an address: {what}"))
+                .error(format!("`{text}` is not a valid address: {what}"))
                 .hint("addresses look like `cluster[c].l1[i].up`")
         };
         if text.is_empty() {
@@ -57,7 +57,7 @@ impl Pattern {
                 let literal = &rest[..end];
                 let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
                 if let Some(odd) = literal.chars().find(|c| !plain(*c)) {
-                    return Err(refuse(&format!("`{odd}` has no meaning here")));
+                    return Err(refuse(&format!("unexpected character `{odd}`")));
                 }
                 pieces.push(Piece::Literal(literal.to_owned()));
                 rest = &rest[end..];

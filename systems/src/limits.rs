@@ -42,7 +42,7 @@ impl StatedLimits {
             let error = self
                 .silent_cycles
                 .error(format!("silent_cycles: {problem}"));
-            return Err(error.hint("leave it out for the default of 1000000 core cycles"));
+            return Err(error.hint("omit it for the default of 1000000 core cycles"));
         }
         Ok(Limits {
             cycles: self.cycles,

@@ -14,7 +14,7 @@ static LAYOUT: Layout = Layout {
     magic: *b"WWREUSE\n",
     version: 1,
     what: "a reuse profile",
-    again: "write it again with `warpweave analyze reuse TRACE --profile FILE`",
+    again: "recreate it with `warpweave analyze reuse TRACE --profile FILE`",
 };
 
 /// Compression level of zstd for profile files.

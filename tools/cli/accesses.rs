@@ -246,7 +246,7 @@ impl LineCounts {
         let _ = writeln!(
             out,
             "\n{:<20}{:>14}{:>18}{:>26}",
-            "lines asked for by", "several units", "several groups", "reads of one (quartiles)"
+            "lines requested by", "several units", "several groups", "reads each (quartiles)"
         );
         for (name, tap) in &self.taps {
             let share = |several: fn(&Line) -> bool| {

@@ -75,7 +75,7 @@ pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResul
     let (program, order, found) = if is_log(&arguments.file)? {
         if arguments.profile.is_some() {
             let message = format!(
-                "{}: a log of accesses has no profile; give a trace",
+                "{}: an access log has no profile; use a trace",
                 arguments.file.display()
             );
             return Err(Failure::InputText(message));
@@ -128,7 +128,7 @@ fn of_trace(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Fai
     let mut analysis = Analysis::new(parents, options(arguments));
     let (bytes, reads) = (arguments.line_bytes, arguments.reads_only);
     trace(&mut file, bytes, reads, &mut analysis).map_err(refused)?;
-    let order = "in the order of the trace, which no machine runs";
+    let order = "in trace order, which no machine follows";
     let (found, linked) = analysis.finish_linked();
     if let Some(path) = &arguments.profile {
         let written = profile::write(path, file.hash(), &profile::of_linked(linked));
@@ -165,7 +165,7 @@ fn of_log(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Failu
             analysis.touch(by, record.line);
         }
     }
-    Ok((head.program, "in the order of the run", analysis.finish()))
+    Ok((head.program, "in execution order", analysis.finish()))
 }
 
 fn percent(part: u64, whole: u64) -> String {
@@ -180,7 +180,7 @@ fn page(program: &str, order: &str, found: &Found) -> String {
         "{program}: {} kernels, {} of them launched from the device; {} accesses to {} lines\n",
         found.kernels, found.device_kernels, found.accesses, found.lines
     );
-    text.push_str("\naccesses to lines that are used again\n");
+    text.push_str("\naccesses to reused lines\n");
     for (name, part) in shares(found) {
         let cells = (BAR as u64 * part).checked_div(found.accesses).unwrap_or(0);
         let bar = "█".repeat(cells as usize);
@@ -193,7 +193,7 @@ fn page(program: &str, order: &str, found: &Found) -> String {
     let tenths = tenths.concat();
     let _ = writeln!(
         text,
-        "\nreuse ratios, share of units or pairs in each tenth in %\n{:26}{:>8}{:>10}{tenths}",
+        "\nreuse ratios, percentage of units or pairs in each tenth\n{:26}{:>8}{:>10}{tenths}",
         "", "mean", "count"
     );
     for ratios in &found.ratios {

@@ -80,7 +80,7 @@ fn division(simulation: &mut Simulation, threads: usize) -> String {
     simulation.set_options(simulation.options().divided_for(threads));
     let division = simulation.division();
     let mut text = format!(
-        "for {threads} threads: {} partitions, {} of {} channels between them",
+        "for {threads} threads: {} partitions, {} of {} channels cross partitions",
         division.share_percent.len(),
         division.cut,
         simulation.channel_count()

@@ -16,7 +16,7 @@ pub(crate) fn check_program(
 ) -> CommandResult {
     if arguments.format == ReportFormat::Csv {
         return Err(Failure::InputText(
-            "--check-program reports as text or JSON, not as CSV".to_owned(),
+            "--check-program supports text and JSON, not CSV".to_owned(),
         ));
     }
     let scenario = arguments.load(budget)?;

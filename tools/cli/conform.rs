@@ -49,7 +49,7 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
         .unwrap_or_else(|| PathBuf::from(format!("conform-{name}")));
     if out.exists() {
         return Err(Failure::InputText(format!(
-            "{} exists already\nhint: name another folder with --out DIR",
+            "{} already exists\nhint: name another folder with --out DIR",
             out.display()
         )));
     }
@@ -74,9 +74,9 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
         let line = match finding {
             Finding::Kept { tried, refused: 0 } => format!("  kept    {promise} ({tried} cases)\n"),
             Finding::Kept { tried, refused } => {
-                format!("  kept    {promise} ({tried} cases, {refused} of them refused)\n")
+                format!("  kept    {promise} ({tried} cases, {refused} of them rejected)\n")
             }
-            Finding::NotAsked => format!("  -       {promise}: it cannot be told\n"),
+            Finding::NotAsked => format!("  -       {promise}: cannot be tested\n"),
             Finding::Broken { what, scenario } => {
                 broken = true;
                 let what = what.replace('\n', "\n          ");

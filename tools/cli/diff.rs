@@ -57,23 +57,23 @@ pub(crate) fn diff(
     }
     let Some((before, after)) = of_a.log.parts_from(&of_b.log) else {
         let epochs = of_a.log.epochs.len();
-        to_stdout(&format!("equal: {epochs} state hashes are the same\n"))?;
+        to_stdout(&format!("equal: all {epochs} state hashes match\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
     let equal = before.map_or_else(
-        || "no state hash is the same".to_owned(),
+        || "no state hash matches".to_owned(),
         |cycle| format!("equal up to core cycle {cycle}"),
     );
     let mut text = format!("{equal}; different after core cycle {after}\n");
     if !quiet {
-        to_stderr("repeating both runs to find where they part");
+        to_stderr("repeating both runs to find where they diverge");
     }
     let [mut one, mut two] = [
         of_a.machine(registry, budget)?,
         of_b.machine(registry, budget)?,
     ];
     if let Err(difference) = one.same_description(&two) {
-        text.push_str("the runs are not of the same machine: ");
+        text.push_str("the runs are of different machines: ");
         text.push_str(&told(&difference));
         text.push('\n');
     }
@@ -84,8 +84,7 @@ pub(crate) fn diff(
     let parting = parting.map_err(|error| Failure::InputText(error.to_string()))?;
     let Some((cycle, parting)) = parting else {
         return Err(Failure::Program(format!(
-            "{text}both runs were repeated and did not part: at least one of them is not \
-             deterministic, or was not run by this version"
+            "{text}both runs were repeated and did not diverge: at least one of them is not deterministic, or was made by another version"
         )));
     };
     let first = cycle.map(|cycle| format!("first difference after core cycle {cycle}\n"));
@@ -131,7 +130,7 @@ impl Recorded {
         } = &self.manifest;
         if warpweave_version != env!("CARGO_PKG_VERSION") {
             let problem =
-                format!("the run was made by warpweave {warpweave_version}, which this is not");
+                format!("the run was made by a different version, warpweave {warpweave_version}");
             return Err(bad(&self.folder, MANIFEST, &problem));
         }
         let scenario = command.get(2).map(PathBuf::from).unwrap_or_default();
@@ -143,7 +142,7 @@ impl Recorded {
             .collect();
         if !scenario.is_file() {
             let problem = format!(
-                "the scenario `{}` of the run is not there",
+                "the scenario `{}` of the run does not exist",
                 scenario.display()
             );
             return Err(bad(&self.folder, MANIFEST, &problem));
@@ -153,7 +152,7 @@ impl Recorded {
         scenario.taps.clear();
         let program = scenario.emulate()?.program;
         if program.hash().to_string() != *trace_hash {
-            let problem = "the program is no longer the one that was run: its files have changed";
+            let problem = "the program differs from the one that was run: its files have changed";
             return Err(bad(&self.folder, MANIFEST, &problem));
         }
         Ok(Machine::of(&scenario, registry, &program)?)
@@ -171,8 +170,7 @@ impl Recorded {
             let before = self.log.epochs.iter().find(|(at, _)| *at == now);
             if before.is_some_and(|(_, hash)| *hash != rolling) {
                 return Err(Failure::Program(format!(
-                    "{}: repeated, the run has another state after core cycle {now} than it had: it \
-                     is not deterministic, or its files have changed",
+                    "{}: the repeated run has a different state after core cycle {now}: it is not deterministic, or its files have changed",
                     self.folder.join(HASHES).display()
                 )));
             }
@@ -201,7 +199,7 @@ fn told(difference: &Difference) -> String {
         }
         Difference::Gone { name, kind } => format!("only the first has `{name}` ({kind})"),
         Difference::New { name, kind } => format!("only the second has `{name}` ({kind})"),
-        Difference::Moved { name, kind } => format!("`{name}` ({kind}) comes at another place"),
+        Difference::Moved { name, kind } => format!("`{name}` ({kind}) is at a different position"),
         Difference::Kind {
             name,
             checkpoint,

@@ -80,7 +80,7 @@ impl<'a> Drive<'a> {
             {
                 self.log = None;
                 self.lose(&format!(
-                    "no state hashes after core cycle {cycle}: {error}"
+                    "state hashes stopped after core cycle {cycle}: {error}"
                 ));
             }
             progress(machine);
@@ -88,7 +88,7 @@ impl<'a> Drive<'a> {
             let asked = self.wanted.swap(false, Ordering::Relaxed);
             if asked && self.arguments.checkpoint.is_none() {
                 to_stderr(
-                    "SIGUSR1: nothing is saved, the run was started without `--checkpoint FILE`",
+                    "SIGUSR1: nothing saved, because the run was started without `--checkpoint FILE`",
                 );
             }
             if self.is_due(cycle, ended) || asked || interrupted {
@@ -154,7 +154,7 @@ impl<'a> Drive<'a> {
             [] => Ok(()),
             [only] => Err(Failure::Machine(only.clone())),
             [.., last] => Err(Failure::Machine(format!(
-                "{} times something was not saved, at last: {last}",
+                "{} writes failed, the last one: {last}",
                 self.lost.len()
             ))),
         }

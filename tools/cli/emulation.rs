@@ -64,7 +64,9 @@ impl Emulation<'_> {
             State::Ahead { ahead, ended, both } => {
                 drop(ahead);
                 let Ok((executed, cpu_s)) = ended.recv() else {
-                    return Err(Failure::Machine("the emulation has gone".to_owned()));
+                    return Err(Failure::Machine(
+                        "the emulation thread ended unexpectedly".to_owned(),
+                    ));
                 };
                 Ok((executed?, [cpu_s, (both.cpu_s() - cpu_s).max(0.0)]))
             }
@@ -106,8 +108,9 @@ pub(crate) fn emulate<U: Send>(
     scope(|scope| {
         let thread = Builder::new().stack_size(STACK_BYTES);
         let thread = thread.spawn_scoped(scope, beside);
-        let thread = thread
-            .map_err(|error| Failure::Machine(format!("no thread for the simulation: {error}")))?;
+        let thread = thread.map_err(|error| {
+            Failure::Machine(format!("cannot start the simulation thread: {error}"))
+        })?;
         let executed = ahead.run(progress);
         let cpu_s = clock.cpu_s();
         if executed.is_err() {
@@ -119,7 +122,9 @@ pub(crate) fn emulate<U: Send>(
             Ok(done) => done,
             Err((using, ended)) => match ended.recv() {
                 Ok((executed, cpu_s)) => work(Emulation::ended(executed?, cpu_s), using),
-                Err(_) => Err(Failure::Machine("the emulation has gone".to_owned())),
+                Err(_) => Err(Failure::Machine(
+                    "the emulation thread ended unexpectedly".to_owned(),
+                )),
             },
         }
     })

@@ -118,7 +118,7 @@ pub(crate) fn experiment(
             .first()
             .map_or_else(String::new, |run| run.ids[0].to_string());
         return Err(Failure::InputText(format!(
-            "no run fits `{pattern}`\nhint: runs are called `workload/variant/levels/pair`, such as `{some}`"
+            "no run matches `{pattern}`\nhint: runs are named `workload/variant/levels/pair`, such as `{some}`"
         )));
     }
     if arguments.check {
@@ -185,7 +185,7 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     /// Returns the plan, or `None` after an interrupt. Omitted runs are reported.
     pub(crate) fn plan(&self, experiment: &Experiment) -> Result<Option<Plan>, Failure> {
-        let bar = spinner(self.quiet, "reading what the experiment names");
+        let bar = spinner(self.quiet, "reading the files of the experiment");
         let plan = Plan::of(
             experiment,
             self.registry,
@@ -246,7 +246,7 @@ impl Session<'_> {
 
     /// Measures the memory footprint of the programs.
     fn scale(&self, experiment: &Experiment, plan: &Plan, traces: &Path) -> Result<Scale, Failure> {
-        let bar = spinner(self.quiet, "measuring what the programs touch");
+        let bar = spinner(self.quiet, "measuring the memory footprints");
         let scale = Scale::of(
             experiment,
             plan,
@@ -309,9 +309,7 @@ pub(crate) fn end_when_asked() -> Result<Arc<AtomicBool>, Failure> {
     let all = [SIGINT, SIGTERM, SIGHUP]
         .into_iter()
         .try_for_each(|signal| listen(signal).map(drop));
-    all.map_err(|error: io::Error| {
-        Failure::Machine(format!("cannot listen for signals: {error}"))
-    })?;
+    all.map_err(|error: io::Error| Failure::Machine(format!("cannot handle signals: {error}")))?;
     Ok(end)
 }
 
@@ -334,7 +332,7 @@ fn spinner(quiet: bool, text: &'static str) -> ProgressBar {
 fn bar(quiet: bool, runs: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(runs as u64), hidden_unless(!quiet));
     let template = "{bar:24} run {pos}/{len}, {prefix}, {eta} left  {msg}";
-    let style = ProgressStyle::with_template(template).expect("the template is written here");
+    let style = ProgressStyle::with_template(template).expect("the template is valid");
     bar.set_style(style);
     bar.set_prefix("0 failed");
     bar.enable_steady_tick(Duration::from_secs(1));
@@ -356,7 +354,7 @@ fn listed(plan: &Plan, wanted: &[usize]) -> String {
     let asked: usize = wanted.iter().map(|at| plan.runs[*at].ids.len()).sum();
     let _ = writeln!(
         text,
-        "{asked} runs, {} of them different, of {} programs",
+        "{asked} runs, {} of them distinct, of {} programs",
         wanted.len(),
         traces.len()
     );
@@ -393,7 +391,7 @@ fn summary(plan: &Plan, runs: &Runs, out: &Path) -> String {
         .values()
         .filter(|outcome| matches!(outcome, Outcome::Failed(_)));
     format!(
-        "runs     {} of {asked} made, {} failed\nresults  {}\n",
+        "runs     {} of {asked} completed, {} failed\nresults  {}\n",
         runs.len(),
         failed.count(),
         out.display()
@@ -411,7 +409,7 @@ pub(crate) fn failures(runs: &Runs) -> String {
     lines.truncate(LISTED);
     if more > 0 {
         lines.push(format!(
-            "note: {more} more runs failed; `runs.jsonl` lists them"
+            "note: {more} further runs failed; see `runs.jsonl`"
         ));
     }
     lines.join("\n")

@@ -1,7 +1,7 @@
 //! Measurements of the host: the only module that reads its clocks.
 #![expect(
     clippy::disallowed_types,
-    reason = "host time is reported, never simulated with"
+    reason = "host time is reported but never used in the simulation"
 )]
 
 use std::time::{Instant, SystemTime};

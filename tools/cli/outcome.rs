@@ -81,7 +81,7 @@ impl From<AccelSimError> for Failure {
             AccelSimError::Input(problem) => Self::Input((*problem).into()),
             AccelSimError::Output(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
                 Self::InputText(format!(
-                    "{} is there already, and an export replaces nothing\nhint: choose another folder, or remove it",
+                    "{} already exists, and an export never overwrites\nhint: choose another folder, or remove it",
                     error.path.display()
                 ))
             }
@@ -112,7 +112,7 @@ impl From<ClaimError> for Failure {
         match error {
             ClaimError::Output(error) => error.into(),
             ClaimError::Taken(_) => Self::InputText(format!(
-                "{error}\nhint: choose another folder, or wait for its end"
+                "{error}\nhint: choose another folder, or wait until that run ends"
             )),
         }
     }

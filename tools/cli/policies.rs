@@ -45,12 +45,12 @@ pub(crate) fn find<'r>(registry: &'r Registry, text: &str) -> Result<&'r PolicyE
     if let Some((role, name)) = text.split_once('/') {
         let roles: Vec<_> = registry.roles().map(|(role, _)| role).collect();
         if !roles.contains(&role) {
-            return Err(Diagnostic::error(format!("there is no role `{role}`"))
+            return Err(Diagnostic::error(format!("unknown role `{role}`"))
                 .hint(name_hint(role, "roles", roles)));
         }
         return registry.policy(role, name).ok_or_else(|| {
             let known: Vec<_> = registry.policies(role).map(|policy| policy.name).collect();
-            Diagnostic::error(format!("there is no {role} `{name}`")).hint(name_hint(
+            Diagnostic::error(format!("unknown {role} `{name}`")).hint(name_hint(
                 name,
                 "policies of this role",
                 known,
@@ -66,7 +66,7 @@ pub(crate) fn find<'r>(registry: &'r Registry, text: &str) -> Result<&'r PolicyE
     match called[..] {
         [policy] => Ok(policy),
         [] => Err(
-            Diagnostic::error(format!("there is no policy `{text}`")).hint(name_hint(
+            Diagnostic::error(format!("unknown policy `{text}`")).hint(name_hint(
                 text,
                 "policies",
                 names(registry),

@@ -200,7 +200,7 @@ fn left(done: u64, all: u64, seconds: f64, of: &str) -> String {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("the templates are written here")
+    ProgressStyle::with_template(template).expect("the templates are valid")
 }
 
 #[cfg(test)]

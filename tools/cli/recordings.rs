@@ -34,7 +34,7 @@ pub(crate) fn window(text: &str) -> Result<(u64, Option<u64>), String> {
     let from = if from.is_empty() { 0 } else { number(from)? };
     let until = (!until.is_empty()).then(|| number(until)).transpose()?;
     if until.is_some_and(|until| until < from) {
-        return Err(format!("the window ends before it begins, at {from}"));
+        return Err(format!("the window ends before its start, {from}"));
     }
     Ok((from, until))
 }
@@ -107,7 +107,7 @@ fn format_of(file: &Path) -> Result<Format, Failure> {
     Format::of(file).ok_or_else(|| {
         let endings = Format::ENDINGS.map(|(e, _)| format!(".{e}")).join(", ");
         Failure::InputText(format!(
-            "{}: the ending of the name says what to record: {endings}",
+            "{}: the file extension must select what to record: {endings}",
             file.display()
         ))
     })

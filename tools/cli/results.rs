@@ -83,7 +83,7 @@ impl Results {
         let claim = Claim::of(folder)?;
         if folder.join(MANIFEST).exists() {
             return Err(Failure::InputText(format!(
-                "{} holds finished results already\nhint: choose another folder, or remove it",
+                "{} already holds finished results\nhint: choose another folder, or remove it",
                 folder.display()
             )));
         }

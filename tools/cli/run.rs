@@ -43,7 +43,7 @@ pub(crate) fn run(
     let signals = watch_for_signals()?;
     if arguments.format == ReportFormat::Json && !arguments.stats.is_empty() {
         return Err(Failure::InputText(
-            "--stats chooses for text and for CSV; JSON holds every statistic".to_owned(),
+            "--stats applies to text and CSV; JSON contains every statistic".to_owned(),
         ));
     }
     let scenario = arguments.load(budget)?;
@@ -108,7 +108,7 @@ impl Job<'_> {
         if emulation.executed().is_some() {
             info!(kernels = program.kernels.len(), "program emulated");
         } else {
-            info!("simulating while the program is emulated");
+            info!("simulating while the program is being emulated");
         }
         let computed = match (of_the_program, emulation.executed()) {
             (Some((folder, program)), Some(executed)) => {
@@ -131,7 +131,7 @@ impl Job<'_> {
         if arguments.check {
             info!(
                 wires = machine.check_protocols(),
-                "protocol checkers are on"
+                "protocol checkers are enabled"
             );
         }
         machine.set_threads(arguments.threads);
@@ -148,7 +148,7 @@ impl Job<'_> {
         let simulated = machine.results(status);
         bar.finish();
         if simulated.status == Status::Interrupted {
-            warn!("interrupted; the report covers what was simulated");
+            warn!("interrupted; the report covers the simulated part");
         }
 
         let rate = |n: u64, s: f64| if s > 0.0 { n as f64 / s } else { 0.0 };
@@ -225,12 +225,12 @@ fn said_by_the_program(printed: &Printed, refused_launches: u64) -> String {
         );
     }
     if printed.cut > 0 {
-        let _ = writeln!(said, "and {} bytes more, which were not kept", printed.cut);
+        let _ = writeln!(said, "and {} more bytes, which were not kept", printed.cut);
     }
     if refused_launches > 0 {
         let _ = writeln!(
             said,
-            "note: {refused_launches} launches from the device were refused, with an error code for the program"
+            "note: {refused_launches} device launches were rejected with an error code to the program"
         );
     }
     said
@@ -276,15 +276,13 @@ fn begin_results<'s>(
     let program = scenario.program();
     let Some(program) = program.filter(|program| program.result_names().next().is_some()) else {
         return Err(Failure::InputText(format!(
-            "--results: {} names no results\nhint: name buffers that it copies to the host, such as \
-             `results: {{ \"sum\": Csv }}`",
+            "--results: {} does not define results\nhint: name buffers that it copies to the host, such as `results: {{ \"sum\": Csv }}`",
             scenario.work_path.display()
         )));
     };
     let folder = OutputFolder::create(path).map_err(|failed| match failed.error.kind() {
         ErrorKind::AlreadyExists => Failure::InputText(format!(
-            "--results: {} is there already, and results replace nothing\n\
-             hint: choose another folder, or remove it",
+            "--results: {} already exists, and results never overwrite\nhint: choose another folder, or remove it",
             path.display()
         )),
         _ => failed.into(),
@@ -314,8 +312,7 @@ fn start_log(machine: &mut Machine, path: &Path) -> Result<(), Failure> {
 
 fn nothing_to_log() -> Failure {
     Failure::InputText(format!(
-        "--accesses: {}\nhint: say where to listen, such as \
-         `--set 'taps.l1=Accesses(at: \"unit[*].l1.up\")'`",
+        "--accesses: {}\nhint: set where to observe accesses, such as `--set 'taps.l1=Accesses(at: \"unit[*].l1.up\")'`",
         StartLogError::NoTap
     ))
 }
@@ -332,7 +329,7 @@ fn refuse_what_chooses_nothing(patterns: &[String], machine: &Machine) -> Result
     let names = statistics.iter().map(|instance| instance.path.as_str());
     let hint = name_hint(pattern, "instances", names);
     Err(Failure::InputText(format!(
-        "--stats {pattern}: no instance and no statistic has such a name\nhint: {hint}"
+        "--stats {pattern}: no matching instance or statistic\nhint: {hint}"
     )))
 }
 
@@ -348,8 +345,7 @@ fn why_not_done(report: &Report) -> String {
     let ended = match &report.status {
         Status::Done | Status::Interrupted | Status::Mismatch => None,
         Status::Limit => Some(
-            "error: the limit of simulated cycles is reached\nhint: raise it with \
-             `--set limits.cycles=...`"
+            "error: the limit of simulated cycles was reached\nhint: raise it with `--set limits.cycles=...`"
                 .to_owned(),
         ),
         Status::Deadlock(detail) | Status::Failed(detail) => Some(format!("error: {detail}")),
@@ -389,6 +385,6 @@ fn watch_for_signals() -> Result<Signals, Failure> {
         }
         flag::register(SIGUSR1, Arc::clone(&signals.save))
     };
-    listen().map_err(|error| Failure::Machine(format!("cannot listen for signals: {error}")))?;
+    listen().map_err(|error| Failure::Machine(format!("cannot handle signals: {error}")))?;
     Ok(signals)
 }

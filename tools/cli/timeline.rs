@@ -56,7 +56,7 @@ pub(crate) fn timeline(arguments: &Arguments) -> CommandResult {
     let waited = Waited::read(BufReader::new(file)).map_err(|error| {
         let hint = match error {
             TimelineError::Damaged { .. } => {
-                "\nhint: only timelines that `warpweave run --record FILE.pftrace` has completed are read"
+                "\nhint: only timelines completed by `warpweave run --record FILE.pftrace` can be read"
             }
             TimelineError::Unreadable(_) => "",
         };
@@ -126,7 +126,7 @@ fn page(waited: &Waited, rows: &[Row], top: usize) -> String {
     }
     for (title, things) in [
         ("waits of components", false),
-        ("waits of what is in them", true),
+        ("waits of items within components", true),
     ] {
         let of_table: Vec<&Row> = rows
             .iter()

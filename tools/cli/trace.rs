@@ -140,7 +140,7 @@ pub(crate) fn trace(command: &TraceCommand, budget: &Budget) -> CommandResult {
             let count = program.kernels.len();
             let Some(launch) = program.kernels.get(*kernel as usize) else {
                 return Err(Failure::InputText(format!(
-                    "there is no launch {kernel}; the trace has {count}, counted from 0"
+                    "no launch {kernel}; the trace has {count}, counted from 0"
                 )));
             };
             let (groups, fronts) = (launch.work_groups(), launch.wavefronts_per_work_group());

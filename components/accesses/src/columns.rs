@@ -68,12 +68,12 @@ impl Columns {
         for n in 0..length {
             tick = tick
                 .checked_add(self.tick[n])
-                .ok_or("a time is beyond all times")?;
+                .ok_or("a time exceeds the largest representable time")?;
             line = line.wrapping_add(self.line[n].cast_unsigned());
             let kind = Kind::ALL.get(usize::from(self.kind[n])).copied();
-            let kind = kind.ok_or_else(|| format!("there is no kind {}", self.kind[n]))?;
+            let kind = kind.ok_or_else(|| format!("unknown access kind {}", self.kind[n]))?;
             if self.port[n] as usize >= ports {
-                return Err(format!("there is no port {}", self.port[n]));
+                return Err(format!("unknown port {}", self.port[n]));
             }
             records.push(Record {
                 tick,
@@ -120,7 +120,7 @@ mod tests {
             columns.records(2).expect_err("it is no record")
         };
         assert_eq!(refused(|c| c.port[0] = 2), "there is no port 2");
-        assert_eq!(refused(|c| c.kind[0] = 5), "there is no kind 5");
+        assert_eq!(refused(|c| c.kind[0] = 5), "unknown access kind 5");
         let lengths = "the columns of a chunk have different lengths";
         assert_eq!(refused(|c| c.words.push(0)), lengths);
         assert_eq!(refused(|c| c.line.clear()), lengths);
@@ -137,7 +137,7 @@ mod tests {
         late.line.push(0);
         assert_eq!(
             late.records(2),
-            Err("a time is beyond all times".to_owned())
+            Err("a time exceeds the largest representable time".to_owned())
         );
     }
 }

@@ -49,13 +49,15 @@ impl AccessLog {
             .map_err(|problem| refuse(&problem))?;
         let records = index.chunks.iter().map(|chunk| u64::from(chunk.records));
         if records.sum::<u64>() != index.records {
-            return Err(refuse("the chunks have other records than the index says").into());
+            return Err(
+                refuse("the chunks do not hold the number of records given in the index").into(),
+            );
         }
         if index.head.core_period == 0 {
             return Err(refuse("a cycle of the core clock has no ticks").into());
         }
         if !index.chunks.is_sorted_by_key(|chunk| chunk.tick) {
-            return Err(refuse("the chunks are not in the order of time").into());
+            return Err(refuse("the chunks are not in chronological order").into());
         }
         Ok(Self {
             file,
@@ -122,7 +124,7 @@ impl Records<'_> {
         let entry = &index.chunks[self.next_chunk];
         let refuse = |file: &ChunkedInput, problem| file.refuse(entry.place.offset(), problem);
         if entry.records as usize > CHUNK_RECORDS {
-            let problem = format!("a chunk has at most {CHUNK_RECORDS} records");
+            let problem = format!("a chunk may have at most {CHUNK_RECORDS} records");
             return Err(refuse(file, problem).into());
         }
         // The bytes, the columns, and the records made of them.
@@ -138,11 +140,16 @@ impl Records<'_> {
         let records = records.map_err(|problem| refuse(file, problem))?;
         let first = records.first().map(|record| record.tick);
         if records.len() != entry.records as usize || first != Some(entry.tick) {
-            let problem = "the chunk has other records than the index says".to_owned();
+            let problem =
+                "the chunk does not hold the number of records given in the index".to_owned();
             return Err(refuse(file, problem).into());
         }
         if entry.tick < self.newest {
-            return Err(refuse(file, "the records are not in the order of time".to_owned()).into());
+            return Err(refuse(
+                file,
+                "the records are not in chronological order".to_owned(),
+            )
+            .into());
         }
         self.newest = records.last().map_or(self.newest, |record| record.tick);
         self.open = records.into_iter();

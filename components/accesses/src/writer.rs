@@ -70,7 +70,9 @@ impl AccessLogWriter {
         self.chunks.push(ChunkEntry {
             tick: first.tick,
             records: self.open.len() as u32,
-            place: self.out.chunk(&raw.expect("numbers have a byte form"))?,
+            place: self
+                .out
+                .chunk(&raw.expect("numbers can always be serialized"))?,
         });
         self.records += self.open.len() as u64;
         self.open.clear();

@@ -46,7 +46,7 @@ impl<T: Copy> DelayLine<T> {
     pub fn push(&mut self, at: Cycle, entry: T) {
         debug_assert!(
             self.last().is_none_or(|before| before <= at),
-            "an entry for cycle {at} behind one for {:?}",
+            "an entry for cycle {at} was pushed after one for {:?}",
             self.last()
         );
         self.entries.push((at, entry));

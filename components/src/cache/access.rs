@@ -5,7 +5,7 @@ use warpweave_framework::Cycle;
 use crate::memory::{MemRequest, RequestKind, flags};
 
 /// Error text for a request that crosses a line: a neighbour broke the protocol.
-pub(super) const LONGER_LINE: &str = "touches words outside one line: lines above must not be longer, unless `above_line_bytes` says so";
+pub(super) const LONGER_LINE: &str = "touches words outside one line: lines of the upper level must not be longer, unless `above_line_bytes` says so";
 
 /// The line, set and words that a request touches.
 #[derive(Clone, Copy, Debug)]

@@ -48,7 +48,7 @@ impl Blocked {
         ),
         (
             "blocked_pass_table_full",
-            "head request waited for room in the table of passing requests",
+            "head request waited for room in the table of bypassing requests",
         ),
         (
             "blocked_responses_full",
@@ -56,7 +56,7 @@ impl Blocked {
         ),
         (
             "blocked_line_busy",
-            "head request waited for earlier ones to its line that it would overtake",
+            "head request waited for earlier requests to its line",
         ),
         (
             "blocked_invalidation",

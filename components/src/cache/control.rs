@@ -46,7 +46,7 @@ impl Control {
             return Ok(ways);
         }
         Err(format!(
-            "a first-level cache of {} ways of {way} bytes cannot have {bytes} bytes",
+            "a first-level cache with {} ways of {way} bytes cannot be resized to {bytes} bytes",
             self.ways
         ))
     }
@@ -60,7 +60,7 @@ impl Control {
         CacheSizes(sizes): &CacheSizes,
         stated: Option<Stated>,
     ) -> Result<(), Unfit> {
-        let beside = || "local memory leaves it that".to_owned();
+        let beside = || "cache size left by local memory".to_owned();
         let size = self.ways * self.way_bytes;
         if let Some(most) = sizes.first().filter(|most| **most != size) {
             let message = format!(
@@ -107,7 +107,7 @@ impl Bundle for Control {
         let slave = &mut self.slave;
         let name = |ports: &mut Ports<'_>| ports.bundle("control", slave);
         if self.is_first_level {
-            ports.advisable("its lines stay when a kernel ends", name);
+            ports.advisable("its lines are not invalidated when a kernel ends", name);
         } else {
             ports.optional(name);
         }

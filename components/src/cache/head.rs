@@ -116,7 +116,7 @@ impl Head {
     /// Takes from the input what was decided about.
     #[inline]
     fn take(&mut self, request: &mut InPort<MemRequest>, ctx: &mut Context<'_>) -> MemRequest {
-        const PEEKED: &str = "it was decided about";
+        const PEEKED: &str = "the head request was peeked before";
         let Some(splitter) = &mut self.splitter else {
             return request.pop(ctx).expect(PEEKED);
         };

@@ -129,8 +129,13 @@ impl LineStore {
 
     /// Swaps a line that is in the victim cache with the one in `slot`.
     pub(super) fn swap(&mut self, slot: Slot, access: Access, now: Cycle) {
-        let victims = self.victims.as_mut().expect("the line was seen there");
-        let back = victims.take(access.line).expect("the line was seen there");
+        let victims = self
+            .victims
+            .as_mut()
+            .expect("a lookup found the line in the victim cache");
+        let back = victims
+            .take(access.line)
+            .expect("a lookup found the line in the victim cache");
         let displaced = self.lookup.tags().line(slot);
         self.evict(slot, now);
         self.lookup

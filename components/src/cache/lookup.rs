@@ -32,7 +32,7 @@ pub(super) struct Lookup {
     #[statistic(
         name = "mshr_cycles",
         unit = "MSHR cycles",
-        meaning = "MSHRs in use, added up over all cycles",
+        meaning = "MSHRs in use, summed over all cycles",
         value = self.occupancy.integral(statistics.cycle())
     )]
     #[statistic(
@@ -43,7 +43,7 @@ pub(super) struct Lookup {
     #[statistic(
         name = "mshrs_max",
         unit = "MSHRs",
-        meaning = "most MSHRs in use at once",
+        meaning = "maximum number of MSHRs in use",
         maximum,
         value = self.occupancy.max()
     )]

@@ -383,7 +383,7 @@ impl Component for Cache {
         let came = self.down.response.pop(ctx);
         if let Err(response) = self.controller.take_reply(came, now) {
             ctx.fail(format!(
-                "cache received a response that answers no request of its: {response:?}"
+                "cache received a response that matches no outstanding request: {response:?}"
             ));
         }
         let banks = self.controller.store.banks.as_ref();
@@ -549,7 +549,7 @@ impl Inspect for Cache {
         if passing > 0 {
             waits.on_port(
                 "down.response",
-                format!("{passing} passing requests wait for their answer"),
+                format!("{passing} bypassing requests wait for their responses"),
             );
         }
         if self.controller.replies.holds_fills() {

@@ -167,7 +167,10 @@ impl Entry {
 impl MshrFile {
     /// Creates a file of `entries` registers, each for up to `merges` requests including the first.
     pub fn new(entries: u32, merges: u32) -> Self {
-        assert!(entries > 0 && merges > 0, "an MSHR file has entries");
+        assert!(
+            entries > 0 && merges > 0,
+            "an MSHR file must have entries and merges"
+        );
         let chains = (entries * 2).next_power_of_two();
         Self {
             entries: IdTable::with_capacity(entries as usize),
@@ -261,7 +264,7 @@ impl MshrFile {
     /// # Panics
     /// Panics if the file is full.
     pub fn allocate(&mut self, line: u64) -> Id {
-        debug_assert!(self.find(line).is_none(), "one open entry per line");
+        debug_assert!(self.find(line).is_none(), "at most one open entry per line");
         assert!(!self.is_full(), "allocation was checked against is_full");
         let chain = self.chain(line);
         let next = self.chains[chain];

@@ -12,7 +12,7 @@ pub(super) struct PolicyPorts {
     locality: OutPort<CacheEvent>,
     #[port(optional)]
     published: Published<PublishedValues>,
-    #[port(optional, without = "the values of a peer are not added up")]
+    #[port(optional, without = "the values of a peer are not included in the sum")]
     peers: Vec<Observed<PublishedValues>>,
 }
 

@@ -65,7 +65,7 @@ impl SetHash {
                 let lines = FERMI_LINE / line_bytes.clamp(1, FERMI_LINE);
                 let fits = lines * line_bytes == FERMI_LINE
                     && [32, 64].iter().any(|blocks| sets == blocks * lines);
-                let needs = "Fermi needs 32 or 64 sets of lines of 128 bytes, or as many more of shorter ones";
+                let needs = "Fermi needs 32 or 64 sets of 128-byte lines, or proportionally more sets of shorter lines";
                 let found = format!("{needs}, not {sets} of {line_bytes}");
                 if fits { Ok(()) } else { Err(found) }
             }

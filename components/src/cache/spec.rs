@@ -375,7 +375,7 @@ impl CacheSpec {
     pub fn check(&self) -> Result<Geometry, SpecError> {
         if let CacheLevel::Named(name) = &self.level {
             SpecError::require(Level::try_named(name).is_some(), "level", || {
-                format!("at most {} levels have names", Level::NAMES_MAX)
+                format!("at most {} levels may have names", Level::NAMES_MAX)
             })?;
         }
         self.check_numbers()?;
@@ -411,7 +411,7 @@ impl CacheSpec {
                 "interleave.granule_bytes",
                 || {
                     format!(
-                        "a granule of {} bytes cuts lines of {} bytes",
+                        "a granule of {} bytes splits lines of {} bytes",
                         interleave.granule_bytes, self.line_bytes
                     )
                 },
@@ -440,7 +440,7 @@ impl CacheSpec {
             let fits = bytes.is_power_of_two() && (4..=self.line_bytes).contains(&bytes);
             SpecError::require(fits, field, || {
                 format!(
-                    "{bytes} is not a power of two from 4 to line_bytes, {}",
+                    "{bytes} must be a power of two from 4 to line_bytes, {}",
                     self.line_bytes
                 )
             })?;
@@ -448,12 +448,12 @@ impl CacheSpec {
         SpecError::require(
             self.cut == Cut::Here || self.answer_bytes() < self.line_bytes,
             "cut",
-            || "Below needs `below_line_bytes` shorter than `line_bytes`".to_owned(),
+            || "Below requires `below_line_bytes` shorter than `line_bytes`".to_owned(),
         )?;
         SpecError::require(
             self.cut == Cut::Here || self.sector() == self.line_bytes,
             "cut",
-            || "Below asks for whole lines; sectors are asked for one by one".to_owned(),
+            || "Below requests whole lines, but sectors are requested individually".to_owned(),
         )?;
         let above = self.above_line();
         SpecError::require(
@@ -461,7 +461,7 @@ impl CacheSpec {
             "above_line_bytes",
             || {
                 format!(
-                    "{above} is not a power of two from line_bytes, {}, to {LINE_BYTES_MAX}",
+                    "{above} must be a power of two from line_bytes, {}, to {LINE_BYTES_MAX}",
                     self.line_bytes
                 )
             },
@@ -469,16 +469,22 @@ impl CacheSpec {
         let pieces = self.cuts();
         let through = self.write == WritePolicy::WriteThrough && self.allocates_writes();
         let (least, what) = if through {
-            (3 * pieces, "a line to copy back, one to fetch, and a write")
+            (
+                3 * pieces,
+                "room for a line to copy back, a line to fetch and a write",
+            )
         } else {
-            (2 * pieces, "a line to copy back and one to fetch")
+            (
+                2 * pieces,
+                "room for a line to copy back and a line to fetch",
+            )
         };
         SpecError::require(
             self.miss_queue_entries >= least,
             "miss_queue_entries",
             || {
                 format!(
-                    "{} is less than {least}: {what}, {pieces} requests each",
+                    "{} is less than {least}: {what}, with {pieces} requests each",
                     self.miss_queue_entries
                 )
             },
@@ -487,7 +493,7 @@ impl CacheSpec {
             + u64::from(self.pass_entries) * u64::from(pieces);
         SpecError::require(under_way <= Id::PLACES_MAX as u64, "pass_entries", || {
             format!(
-                "{} beside {} MSHRs makes {under_way} requests below; at most {} are supported",
+                "{} and {} MSHRs allow {under_way} requests in flight below; at most {} are supported",
                 self.pass_entries,
                 self.mshr_entries,
                 Id::PLACES_MAX
@@ -497,7 +503,7 @@ impl CacheSpec {
         SpecError::require(
             !(evicts && self.write_allocate == Some(true)),
             "write_allocate",
-            || "WriteEvict keeps no written line; use WriteThrough or WriteBack".to_owned(),
+            || "WriteEvict never keeps written lines; use WriteThrough or WriteBack".to_owned(),
         )?;
         let forwards = self.atomics == AtomicPolicy::Forward;
         if let Some(partitions) = &self.partitions {
@@ -506,18 +512,19 @@ impl CacheSpec {
                 SpecError::in_range("partitions.by.consecutive", consecutive, 1..)?;
             }
             SpecError::require(evicts && forwards, "partitions", || {
-                "parts need `write: WriteEvict` and `atomics: Forward`".to_owned()
+                "response parts require `write: WriteEvict` and `atomics: Forward`".to_owned()
             })?;
             // Answers for one line from two parts come in any order; a cache above relies on one.
             SpecError::require(self.level == CacheLevel::L1, "partitions", || {
-                "only a first-level cache has parts: use `level: L1`".to_owned()
+                "response parts require a first-level cache: use `level: L1`".to_owned()
             })?;
         }
         if let Some(victims) = &self.victim_cache {
             SpecError::in_range("victim_cache.lines", victims.lines, 1..=ENTRIES_MAX)?;
             let clean = !matches!(self.write, WritePolicy::WriteBack { .. });
             SpecError::require(clean && forwards, "victim_cache", || {
-                "it takes clean lines only: no `WriteBack`, and `atomics: Forward`".to_owned()
+                "it accepts clean lines only: do not use `WriteBack`, and set `atomics: Forward`"
+                    .to_owned()
             })?;
         }
         Ok(())
@@ -585,7 +592,7 @@ impl CacheSpec {
         let waiters = u64::from(self.mshr_entries) * u64::from(self.mshr_merges);
         SpecError::require(waiters <= WAITERS_MAX, "mshr_merges", || {
             format!(
-                "{} entries of {} requests are {waiters}; at most {WAITERS_MAX} are supported",
+                "{} entries of {} requests make {waiters} waiters; at most {WAITERS_MAX} are supported",
                 self.mshr_entries, self.mshr_merges
             )
         })

@@ -49,7 +49,7 @@ const OUTCOMES: [Row; 4] = [
     (
         "forwarded",
         "requests",
-        "requests handed down without a look-up",
+        "requests forwarded without a lookup",
     ),
 ];
 
@@ -147,7 +147,7 @@ fn report_outcomes(counts: &Outcomes, out: &mut Statistics<'_>) {
     out.role(roles::HIT_RATE).ratio(
         "read_hit_rate",
         "reads",
-        "reads whose words were present, of those looked up",
+        "fraction of looked-up reads whose words were present",
         read(Outcome::Hit),
         reads.iter().sum(),
     );

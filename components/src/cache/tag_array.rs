@@ -143,7 +143,7 @@ impl TagArray {
         let lines = sets * geometry.ways as usize;
         assert!(
             lines > 0 && geometry.line_bytes.is_power_of_two(),
-            "a tag array has lines: {geometry:?}"
+            "a tag array must have lines: {geometry:?}"
         );
         Self {
             line_shift: geometry.line_bytes.trailing_zeros(),

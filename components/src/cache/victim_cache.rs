@@ -79,7 +79,10 @@ impl VictimCache {
 
     /// Inserts a line that is not present and returns the one it evicts, if any.
     pub fn insert(&mut self, victim: Victim) -> Option<Victim> {
-        let slot = self.tags.victim_in(0).expect("no line here is locked");
+        let slot = self
+            .tags
+            .victim_in(0)
+            .expect("no line of a victim cache is locked");
         let displaced = self.tags.line(slot).map(|line| self.victim(slot, line));
         self.tags.occupy(slot, victim.line);
         *self.tags.state_mut(slot) = victim.state;

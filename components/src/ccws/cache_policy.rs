@@ -54,7 +54,7 @@ pub struct CcwsVictimTags {
 impl PolicyKind for CcwsVictimTags {
     type Role = CachePolicies;
     const NAME: &'static str = "CcwsVictimTags";
-    const SUMMARY: &'static str = "Tells the compute unit, for its scheduler Ccws, when a wavefront misses on a line that it lost shortly before";
+    const SUMMARY: &'static str = "Notifies the compute unit's Ccws scheduler when a wavefront misses on a line that it lost recently";
     const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "CcwsVictimTags",
         like: "",
@@ -100,7 +100,7 @@ impl CachePolicy for CcwsVictimTags {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "misses of a wavefront on lines that it lost shortly before";
+        let meaning = "misses of a wavefront on lines that it lost recently";
         statistics.counter("victim_tag_hits", "misses", meaning, self.losses);
     }
 }

@@ -71,8 +71,7 @@ impl Ccws {
 impl PolicyKind for Ccws {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "Ccws";
-    const SUMMARY: &'static str = "Keeps wavefronts from issuing loads while others lose locality in the first-level cache, whose \
-         policy CcwsVictimTags tells it; else greedy, then oldest";
+    const SUMMARY: &'static str = "Throttles loads of wavefronts while others lose locality in the first-level cache, as reported by its policy CcwsVictimTags; otherwise greedy, then oldest";
     const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "Ccws(k_throttle: 0)",
         like: "Gto",
@@ -145,7 +144,7 @@ impl WavefrontScheduler for Ccws {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "misses on lines that the same wavefront lost shortly before";
+        let meaning = "misses on lines that the same wavefront lost recently";
         statistics.counter("lost_locality", "misses", meaning, self.losses);
     }
 }

@@ -35,7 +35,7 @@ impl VictimTags {
         SpecError::in_range("entries", entries, 1..=1024)?;
         SpecError::in_range("ways", ways, 1..=entries)?;
         SpecError::require(entries.is_multiple_of(ways), "ways", || {
-            format!("{entries} entries do not divide into sets of {ways}")
+            format!("{entries} entries cannot be divided evenly into sets of {ways}")
         })?;
         Ok(Self {
             sets: (entries / ways) as usize,

@@ -46,7 +46,7 @@ impl Port {
         let order = request.order().unwrap_or(request.line);
         let taken = self.taken.entry(order).or_default();
         let bounds = [
-            (*taken, "a write of its wavefront"),
+            (*taken, "a write of the same wavefront"),
             (
                 self.acknowledged.get(&request.line).copied().unwrap_or(0),
                 "an acknowledged write",
@@ -59,7 +59,7 @@ impl Port {
         let (newer_than, why) = bounds
             .into_iter()
             .max_by_key(|(number, _)| *number)
-            .expect("there are three bounds");
+            .expect("the array has three bounds");
         if request.kind.wants_response() {
             let open = Open {
                 request: *request,
@@ -83,7 +83,7 @@ impl Port {
         let reads = matches!(open.request.kind, RequestKind::Read | RequestKind::Prefetch);
         if reads && response.write_sequence < open.newer_than {
             return Err(format!(
-                "{}: stale: line {:#x} is answered as of number {}, after {}, number {}",
+                "{}: stale data: line {:#x} was returned as of write {}, but must be no older than {}, write {}",
                 self.name, response.line, response.write_sequence, open.why, open.newer_than
             ));
         }
@@ -126,7 +126,7 @@ impl Check for Watch {
         }
         let (name, begun, ended) = (&port.name, port.begun, port.ended);
         Err(format!(
-            "{name}: {begun} invalidations were begun and {ended} ended"
+            "{name}: {begun} invalidations were started, but {ended} completed"
         ))
     }
 }

@@ -62,11 +62,11 @@ impl Exchange for MemRequest {
     fn fits(&self, answer: &MemResponse) -> Result<(), String> {
         let same = (self.line, self.kind, self.source) == (answer.line, answer.kind, answer.source);
         if !same {
-            return Err("line, kind and source are those of the request".to_owned());
+            return Err("line, kind and source must match the request".to_owned());
         }
         let stray = answer.words & !self.words;
         if stray != 0 {
-            return Err(format!("words {stray:#x} were not asked for"));
+            return Err(format!("words {stray:#x} were not requested"));
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Exchange for Dispatch {
             (Self::Start { slot: taken, .. }, Completion::WorkGroup { slot: left, .. })
                 if taken != left =>
             {
-                Err(format!("it runs in slot {taken}"))
+                Err(format!("the work-group was dispatched to slot {taken}"))
             }
             _ => Ok(()),
         }
@@ -372,7 +372,7 @@ mod tests {
         answer.words = 0b111;
         assert_eq!(
             ask.fits(&answer),
-            Err("words 0x4 were not asked for".to_owned())
+            Err("words 0x4 were not requested".to_owned())
         );
         answer.line = 0;
         assert!(ask.fits(&answer).is_err());
@@ -388,6 +388,9 @@ mod tests {
             slot: 4,
         };
         assert_eq!(start.key(), Dispatch::key_of(&done));
-        assert_eq!(start.fits(&done), Err("it runs in slot 3".to_owned()));
+        assert_eq!(
+            start.fits(&done),
+            Err("the work-group was dispatched to slot 3".to_owned())
+        );
     }
 }

@@ -154,7 +154,7 @@ impl Kind for ClusterPort {
         SpecError::require(
             !spec.broadcast || spec.up_ports <= BROADCAST_PORTS_MAX,
             "broadcast",
-            || format!("a bus reaches at most {BROADCAST_PORTS_MAX} up ports at once"),
+            || format!("a bus can reach at most {BROADCAST_PORTS_MAX} up ports at once"),
         )?;
         Ok(Self {
             up: (0..spec.up_ports).map(|_| MemSlave::default()).collect(),
@@ -289,7 +289,7 @@ impl Instrumented for ClusterPort {
             (
                 "shared_responses",
                 "responses",
-                "Responses sent up together with one before them",
+                "Responses sent up in the same broadcast as an earlier one",
                 counters.shared_responses,
             ),
         ];
@@ -338,7 +338,7 @@ impl ClusterPort {
     /// false if a port had no room.
     fn broadcast(&mut self, ctx: &mut Context<'_>) -> bool {
         let first = self.responses.ready(ctx.cycle()).copied();
-        let first = first.expect("the caller saw it");
+        let first = first.expect("the caller checked that there is one");
         let mut served = self.bit_of(&first);
         if !self.return_response(ctx) {
             return false;
@@ -366,7 +366,7 @@ impl ClusterPort {
     #[inline(always)]
     fn return_response(&mut self, ctx: &mut Context<'_>) -> bool {
         let response = self.responses.ready(ctx.cycle());
-        let mut response = *response.expect("the caller saw it");
+        let mut response = *response.expect("the caller checked that there is one");
         let id = Id::from_bits(response.id);
         let entry = &mut self.entries[id];
         let up = &mut self.up[entry.port as usize].response;
@@ -395,7 +395,7 @@ impl ClusterPort {
         let entry = self.entries.get_mut(Id::from_bits(response.id));
         if !entry.is_some_and(|entry| entry.awaited.come(&response)) {
             ctx.fail(format!(
-                "down answered id {}, for which nothing waits: {response:?}",
+                "down sent a response with id {}, which matches no outstanding request: {response:?}",
                 response.id
             ));
             return;

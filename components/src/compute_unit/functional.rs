@@ -33,8 +33,8 @@ impl FunctionalWorkGroup {
     pub(super) fn new(kernel: u32, work_group: u32, config: &UnitConfig) -> Result<Self, String> {
         let trace = config.program.kernels.get(kernel as usize);
         let trace = trace.filter(|trace| work_group < trace.work_groups());
-        let trace = trace
-            .ok_or_else(|| format!("there is no work-group {work_group} of kernel {kernel}"))?;
+        let trace =
+            trace.ok_or_else(|| format!("kernel {kernel} has no work-group {work_group}"))?;
         let wavefronts = 0..trace.wavefronts_per_work_group();
         let cursors = wavefronts.map(|number| (number, trace.cursor(work_group, number)));
         Ok(Self {

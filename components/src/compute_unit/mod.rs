@@ -211,7 +211,7 @@ impl Kind for ComputeUnit {
         let program = environment.resource::<Program>().ok_or_else(|| {
             SpecError::at(
                 "",
-                "a compute unit runs a program trace, but none was provided; name a workload",
+                "a compute unit runs a program trace, but none was provided; specify a workload",
             )
         })?;
         let decoded = DecodedProgram::of(&program, &spec, environment);
@@ -282,7 +282,7 @@ fn build_policies(
     }
     SpecError::require(built_in.is_empty() || open.is_empty(), "scheduler", || {
         format!(
-            "{} builds in some schedulers of the unit and not others; it must treat all alike",
+            "{} is used in some schedulers of the unit but not in others; it must be used in all or none",
             spec.scheduler.name()
         )
     })?;

@@ -61,7 +61,7 @@ impl InputBuffer {
     /// Panics if the buffer holds no packet.
     #[inline]
     pub(super) fn output(&self) -> usize {
-        self.first().expect("a flit belongs to a packet").output as usize
+        self.first().expect("every flit belongs to a packet").output as usize
     }
 
     /// Number of flits in the buffer.

@@ -71,7 +71,11 @@ impl<P: Copy> LazyNetwork<P> {
         if self.due <= now {
             self.due = next(&self.network);
         }
-        debug_assert_eq!(self.due, next(&self.network), "a network at rest changes");
+        debug_assert_eq!(
+            self.due,
+            next(&self.network),
+            "an idle network must not change"
+        );
         self.due
     }
 }

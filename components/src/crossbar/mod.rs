@@ -287,7 +287,7 @@ impl Instrumented for Crossbar {
         statistics.counter(
             "table_stalls",
             "cycles",
-            "Cycles in which a request found no free entry for its response, added up over ports",
+            "Cycles in which a request found no free entry for its response, summed over ports",
             self.outstanding.stall_cycles(statistics.cycle()),
         );
         let (answers, cycles) = self.outstanding.answers();
@@ -295,8 +295,7 @@ impl Instrumented for Crossbar {
             "slice_latency",
             "cycles",
             "answers",
-            "Mean cycles from a request's leaving the network for its slice to an answer's leaving it upward; every \
-             part of an answer counts",
+            "Mean cycles from delivery of a request to its slice until a response leaves upward; each part of a response counts",
             (cycles, answers),
         );
     }
@@ -310,7 +309,7 @@ impl Crossbar {
             };
             let Some(port) = self.outstanding.answer(&response, slice as u32) else {
                 ctx.fail(format!(
-                    "down[{slice}] answered id {}, for which nothing waits: {response:?}",
+                    "down[{slice}] sent a response with id {}, which matches no outstanding request: {response:?}",
                     response.id
                 ));
                 continue;

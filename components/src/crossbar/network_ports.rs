@@ -38,7 +38,7 @@ impl<P: Copy> NetworkPorts<P> {
         let outputs = self.outputs.count();
         assert!(
             self.inputs.accepts(input),
-            "input {input} is taking a packet"
+            "input {input} is already receiving a packet"
         );
         assert!(
             output < outputs && flits > 0,

@@ -117,7 +117,7 @@ impl Outstanding {
     pub(super) fn release(&mut self, response: &MemResponse, now: Cycle) -> u32 {
         let id = Id::from_bits(response.id);
         let entry = self.entries.get_mut(id);
-        let entry = entry.expect("an entry stays until its last response left");
+        let entry = entry.expect("an entry is kept until its last response has left");
         let above = entry.id;
         self.answers += 1;
         self.answer_cycles += now - entry.sent;

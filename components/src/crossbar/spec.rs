@@ -41,7 +41,7 @@ impl CrossbarSpec {
             "interleave.slices",
             || {
                 format!(
-                    "{} slices are interleaved over {} down ports; make them equal",
+                    "{} slices are interleaved over {} down ports; the numbers must be equal",
                     self.interleave.slices, self.down_ports
                 )
             },

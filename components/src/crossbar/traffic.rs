@@ -211,19 +211,19 @@ impl<P: Copy> Traffic<P> {
         statistics.counter(
             "bytes",
             "bytes",
-            "Bytes of the packets delivered, control included, padding not",
+            "Bytes of the packets delivered, including control but not padding",
             counters.bytes,
         );
         statistics.counter(
             "credit_stalls",
             "cycles",
-            "Cycles in which a flit at an input found its queue full, added up over inputs",
+            "Cycles in which a flit at an input found its queue full, summed over inputs",
             self.credit_stalls(cycle),
         );
         statistics.histogram(
             "latency",
             "cycles",
-            "Cycles from a packet's being taken at its input to its tail leaving",
+            "Cycles from acceptance of a packet at its input until its tail leaves",
             &counters.latency,
         );
         statistics.level(
@@ -235,7 +235,7 @@ impl<P: Copy> Traffic<P> {
         statistics.maximum(
             "occupancy_max",
             "flits",
-            "Largest number of flits inside the network",
+            "Maximum number of flits inside the network",
             counters.occupancy.max(),
         );
         for (output, flits) in counters.flits.iter().enumerate() {

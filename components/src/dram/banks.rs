@@ -291,7 +291,10 @@ pub(crate) struct Banks {
 
 impl Banks {
     pub(crate) fn new(geometry: &Geometry, gaps: &Gaps) -> Self {
-        assert!(geometry.banks() <= BANKS_MAX, "checked with the geometry");
+        assert!(
+            geometry.banks() <= BANKS_MAX,
+            "the bank count was checked with the geometry"
+        );
         Self {
             gaps: *gaps,
             group_shift: geometry.banks_per_group.trailing_zeros(),

@@ -510,7 +510,7 @@ impl Checker {
         match open {
             None => self.state_broken(issued, "finds the bank closed".to_owned()),
             Some(open) if open != row => {
-                self.state_broken(issued, format!("needs row {row}, row {open} is open"));
+                self.state_broken(issued, format!("needs row {row}, but row {open} is open"));
             }
             Some(_) => {}
         }
@@ -534,7 +534,7 @@ impl Checker {
                 let name = NAMES[rule as usize];
                 self.state_broken(
                     issued,
-                    format!("breaks {name}: gap {seen}, required {required}"),
+                    format!("violates {name}: gap {seen}, required {required}"),
                 );
             }
             self.slack(rule, issued.cycle as i64 - allowed as i64);
@@ -545,7 +545,7 @@ impl Checker {
     fn note(&mut self, issued: &Issued, rule: Rule, before: Cycle, after: Cycle) {
         if before > after {
             let (name, by) = (NAMES[rule as usize], before - after);
-            self.state_broken(issued, format!("breaks {name} by {by} cycles"));
+            self.state_broken(issued, format!("violates {name} by {by} cycles"));
         }
         self.slack(rule, after as i64 - before as i64);
     }

@@ -10,7 +10,10 @@ use crate::memory::{MemRequest, RequestKind};
 impl GddrController {
     /// Admits one access to the queues. Returns true if one entered.
     pub(super) fn enter(&mut self, ctx: &mut Context<'_>) -> bool {
-        debug_assert!(self.waits_rightly(), "a request waits that could enter");
+        debug_assert!(
+            self.waits_rightly(),
+            "a request is waiting although it could enter"
+        );
         if self.heads.all_wait() {
             return false;
         }
@@ -117,7 +120,7 @@ impl GddrController {
             accesses,
         };
         let entered = self.enter_access(now, splitting, channel, access);
-        assert!(entered, "what a channel accepts it takes");
+        assert!(entered, "a channel must take every request that it accepts");
         if write {
             self.order_write(&request, address);
         } else {
@@ -192,12 +195,11 @@ fn admissible(request: &MemRequest) -> Result<(), String> {
     let MemRequest { line, words, .. } = *request;
     if request.kind == RequestKind::Atomic {
         return Err(format!(
-            "an atomic of line {line:#x} reached memory; atomics are served where the line is \
-             shared, put a cache that serves them above"
+            "an atomic on line {line:#x} reached memory; place a cache that performs atomics above the memory"
         ));
     }
     if words == 0 {
-        return Err(format!("a request of line {line:#x} touches no word"));
+        return Err(format!("a request for line {line:#x} touches no words"));
     }
     Ok(())
 }

@@ -194,13 +194,13 @@ impl GddrSpec {
         SpecError::require(
             !self.column_pairs || self.geometry.columns > 1,
             "column_pairs",
-            || "a row has no odd column".to_owned(),
+            || "an odd column does not exist".to_owned(),
         )?;
         SpecError::require(matches!(self.devices, 1 | 2 | 4), "devices", || {
-            format!("{} is not 1, 2 or 4", self.devices)
+            format!("{} must be 1, 2 or 4", self.devices)
         })?;
         SpecError::require(matches!(self.burst_bytes, 32 | 64), "burst_bytes", || {
-            format!("{} is not 32 or 64", self.burst_bytes)
+            format!("{} must be 32 or 64", self.burst_bytes)
         })?;
         SpecError::require(
             self.access_bytes() <= ACCESS_BYTES_MAX,
@@ -220,7 +220,7 @@ impl GddrSpec {
                 "interleave.granule_bytes",
                 || {
                     format!(
-                        "{} is less than an access of {} bytes",
+                        "{} is less than one access of {} bytes",
                         interleave.granule_bytes,
                         self.access_bytes()
                     )
@@ -232,8 +232,7 @@ impl GddrSpec {
         let (transactions, most) = (self.transactions(), Id::PLACES_MAX);
         SpecError::require(transactions <= most, "latency_cycles", || {
             format!(
-                "with these times and queues {transactions} requests can be under way, more than \
-                 the {most} supported"
+                "with these timings and queues {transactions} requests can be in flight, more than the {most} supported"
             )
         })
     }

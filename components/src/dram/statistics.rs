@@ -46,13 +46,13 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     s.counter(
         "reads_forwarded",
         "accesses",
-        "reads answered from a waiting write",
+        "reads served from a queued write",
         sum(|c| c.forwarded),
     );
     s.counter(
         "writes_merged",
         "accesses",
-        "writes that replaced a waiting write of the same access",
+        "writes that replaced a queued write of the same access",
         sum(|c| c.merged),
     );
     s.counter(
@@ -64,7 +64,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     s.ratio(
         "row_hits",
         "accesses",
-        "accesses that found their row open",
+        "accesses that found their row open (row hits)",
         sum(|c| c.row_hits),
         accesses,
     );
@@ -78,7 +78,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     s.ratio(
         "row_conflicts",
         "accesses",
-        "accesses that had to close another row",
+        "accesses that had to close another row (row conflicts)",
         sum(|c| c.row_conflicts),
         accesses,
     );
@@ -86,7 +86,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
         ("activates", "ACT commands", sum(|c| c.activates)),
         (
             "precharges",
-            "PRE commands of one bank",
+            "PRE commands to a single bank",
             sum(|c| c.precharges),
         ),
         ("precharges_all", "PREA commands", sum(|c| c.precharges_all)),
@@ -103,13 +103,12 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     s.counter(
         "auto_precharges",
         "accesses",
-        "accesses whose command closed the bank, too (RDA, WRA)",
+        "accesses whose command also closed the bank (RDA, WRA)",
         sum(|c| c.auto_precharges),
     );
     let paired = sum(|c| c.paired);
     if dram.column_pairs {
-        let meaning =
-            "accesses that the command of another one served, with the other half of its burst";
+        let meaning = "accesses served by the other half of another access's burst";
         s.counter("paired_accesses", "accesses", meaning, paired);
     }
     let bursts = accesses - paired;
@@ -118,11 +117,11 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     s.role(roles::UTILISATION).ratio(
         "data_bus_utilisation",
         "cycles",
-        "cycles of data transfer by all column commands issued, per cycle",
+        "data-bus cycles of all column commands issued, per cycle",
         bursts * dram.burst_cycles,
         cycle * channels.len() as u64,
     );
-    let mean = "mean accesses waiting, without those whose row is being opened";
+    let mean = "mean number of waiting accesses, excluding those whose row is being opened";
     let total = |of: fn(&ChannelStats) -> &TimeWeighted| {
         let totals = channels.iter().map(|c| of(c.stats()).integral(cycle));
         totals.sum::<u64>()
@@ -142,7 +141,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
         mean,
         (writes, cycle),
     );
-    let max = "most accesses waiting in a channel";
+    let max = "maximum number of accesses waiting in a channel";
     let max_of = |of: fn(&ChannelStats) -> &TimeWeighted| {
         channels
             .iter()
@@ -165,13 +164,13 @@ fn checks(channels: &[Controller], s: &mut Statistics<'_>) {
     s.counter(
         "commands_checked",
         "commands",
-        "commands judged by the timing checker",
+        "commands checked by the timing checker",
         judges().map(Checker::commands).sum(),
     );
     s.counter(
         "timing_violations",
         "commands",
-        "commands that came too early or found the wrong state",
+        "commands that were issued too early or in the wrong bank state",
         judges().map(|judge| judge.violations().len() as u64).sum(),
     );
     let reports: Vec<_> = judges().map(Checker::report).collect();
@@ -180,7 +179,7 @@ fn checks(channels: &[Controller], s: &mut Statistics<'_>) {
     s.maximum(
         "timing_rules_exercised",
         "rules",
-        "timing rules that some command met exactly",
+        "timing rules that at least one command met exactly",
         exercised.count() as u64,
     );
 }
@@ -198,7 +197,7 @@ fn requests(dram: &GddrController, s: &mut Statistics<'_>) {
         ("copy_backs", "copy-backs accepted", g.copy_backs),
         (
             "wrapped_requests",
-            "requests beyond the last row, mapped modulo the rows",
+            "requests beyond the last row, wrapped modulo the number of rows",
             g.wrapped,
         ),
     ];
@@ -208,7 +207,7 @@ fn requests(dram: &GddrController, s: &mut Statistics<'_>) {
     s.histogram(
         "read_latency",
         "cycles",
-        "from the acceptance of a read to its response being ready",
+        "latency from acceptance of a read until its response is ready",
         &g.latency,
     );
 }

@@ -164,7 +164,7 @@ impl Timing {
             Refresh::PerBank { .. } => {
                 let given = |name: &str, value: Option<u32>| {
                     value.ok_or_else(|| {
-                        let message = "per-bank refresh needs it".to_owned();
+                        let message = "required for per-bank refresh".to_owned();
                         SpecError::at(format!("{field}.{name}"), message)
                     })
                 };
@@ -200,8 +200,7 @@ impl Timing {
             &format!("{field}.{name}"),
             || {
                 format!(
-                    "one refresh with closing and reopening rows takes up to {overhead} cycles; \
-                     with {name} {interval} nothing else would be served"
+                    "one refresh with closing and reopening rows takes up to {overhead} cycles; with {name} {interval} no requests would be served"
                 )
             },
         )

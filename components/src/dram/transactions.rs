@@ -80,7 +80,7 @@ impl Transactions {
     /// Ends a transaction whose response was sent or that needs none.
     #[inline]
     pub(super) fn end(&mut self, id: Id) {
-        self.table.remove(id).expect("a transaction ends once");
+        self.table.remove(id).expect("a transaction ends only once");
     }
 
     /// Fixes the write sequence a read will see, and orders it behind older reads of its source,

@@ -24,8 +24,7 @@ pub struct ByReuse {
 impl PolicyKind for ByReuse {
     type Role = KernelOrder;
     const NAME: &'static str = "ByReuse";
-    const SUMMARY: &'static str =
-        "The kernel that shares most lines with one that runs gets the queue, as a profile says";
+    const SUMMARY: &'static str = "Gives the queue to the kernel that shares most lines with a running one, according to a profile";
     type Spec = NoFields;
 
     fn build(
@@ -69,9 +68,9 @@ impl OrderPolicy for ByReuse {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "kernels that got a queue because they share lines with one that runs";
+        let meaning = "kernels that got a queue because they share lines with a running one";
         statistics.counter("kernels_by_reuse", "kernels", meaning, self.by_reuse);
-        let meaning = "kernels that got a queue because they had waited for longest";
+        let meaning = "kernels that got a queue because they had waited longest";
         statistics.counter("kernels_by_arrival", "kernels", meaning, self.by_arrival);
     }
 }

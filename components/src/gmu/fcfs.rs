@@ -12,7 +12,7 @@ pub struct Fcfs;
 impl PolicyKind for Fcfs {
     type Role = KernelOrder;
     const NAME: &'static str = "Fcfs";
-    const SUMMARY: &'static str = "The kernel that has waited for longest gets the queue";
+    const SUMMARY: &'static str = "Gives the queue to the kernel that has waited longest";
     type Spec = NoFields;
 
     fn build(

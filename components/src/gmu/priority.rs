@@ -36,8 +36,7 @@ pub struct Priority {
 impl PolicyKind for Priority {
     type Role = KernelOrder;
     const NAME: &'static str = "Priority";
-    const SUMMARY: &'static str =
-        "The kernel of the highest priority gets the queue, among equals the one that came first";
+    const SUMMARY: &'static str = "Gives the queue to the kernel of the highest priority; ties go to the one that arrived first";
     type Spec = PrioritySpec;
 
     fn build(

@@ -101,8 +101,8 @@ impl Gmu {
         let head = self.queues[queue].kernels.pop_front();
         let head = self
             .kernels
-            .remove(head.expect("a kernel that runs is the head of its queue"));
-        let head = head.expect("a kernel in a queue is here").launch;
+            .remove(head.expect("a running kernel is the head of its queue"));
+        let head = head.expect("a queued kernel is in the table").launch;
         self.running.sub(cycle, 1);
         self.queued.sub(cycle, 1);
         self.completed += complete.len() as u64;
@@ -152,8 +152,7 @@ impl Gmu {
             let Some(kernel) = chosen else { return false };
             if !pool.iter().any(|waiting| waiting.launch.kernel == kernel) {
                 ctx.fail(format!(
-                    "the kernel order {} gives queue {queue} to kernel {kernel}, which does not \
-                     wait for one",
+                    "the kernel order {} gave queue {queue} to kernel {kernel}, which is not waiting for one",
                     self.spec.order.name()
                 ));
                 return false;
@@ -170,7 +169,7 @@ impl Gmu {
             self.enqueue(
                 cycle,
                 queue,
-                key.expect("what is not at the door is in the pool"),
+                key.expect("kernels not waiting at the input are in the pool"),
             );
             self.follow_streams(cycle);
         }

@@ -11,7 +11,7 @@ impl Gmu {
         count(
             "kernels_accepted",
             "kernels",
-            "launches taken from the host",
+            "launches accepted from the host",
             self.accepted,
         );
         count(
@@ -29,20 +29,20 @@ impl Gmu {
         count(
             "launch_stalls",
             "launches",
-            "launches that found their queue and the pool full",
+            "launches that arrived when their queue and the pool were full",
             self.launch_stalls,
         );
         count(
             "launch_stall_cycles",
             "cycles",
-            "cycles in which a launch of the host waited because its queue and the pool were full",
+            "cycles in which a host launch waited because its queue and the pool were full",
             self.stalled[0].integral(cycle),
         );
         if self.device.is_connected() {
             count(
                 "device_launch_stall_cycles",
                 "cycles",
-                "cycles in which a launch from the device waited because its queue and the pool were full",
+                "cycles in which a device launch waited because its queue and the pool were full",
                 self.stalled[1].integral(cycle),
             );
         }
@@ -56,7 +56,7 @@ impl Gmu {
             (
                 "queued_kernels",
                 "kernels",
-                "mean number of kernels in work queues, running ones included",
+                "mean number of kernels in work queues, including running ones",
                 &self.queued,
             ),
             (
@@ -68,7 +68,7 @@ impl Gmu {
             (
                 "running_kernels",
                 "kernels",
-                "mean number of kernels handed to the work-group scheduler and not completed",
+                "mean number of kernels sent to the work-group scheduler and not yet completed",
                 &self.running,
             ),
         ];
@@ -79,19 +79,19 @@ impl Gmu {
             (
                 "queues_occupied_max",
                 "queues",
-                "most work queues that held a kernel at a time",
+                "maximum number of work queues that held a kernel",
                 &self.queues_occupied,
             ),
             (
                 "pooled_kernels_max",
                 "kernels",
-                "most kernels in the pending pool at a time",
+                "maximum number of kernels in the pending pool",
                 &self.pooled,
             ),
             (
                 "running_kernels_max",
                 "kernels",
-                "most kernels with the work-group scheduler at a time",
+                "maximum number of kernels in the work-group scheduler",
                 &self.running,
             ),
         ];

@@ -123,7 +123,7 @@ impl Rules {
         match self.open.insert((port, request.id), open) {
             None => Ok(()),
             Some(before) => Err(format!(
-                "up[{port}] used id {} for {request:?} while it waits for {before:?}",
+                "up[{port}] reused id {} for {request:?} while {before:?} is outstanding",
                 request.id
             )),
         }
@@ -132,18 +132,22 @@ impl Rules {
     fn response(&mut self, port: u32, response: &MemResponse) -> Result<(), String> {
         self.responses += 1;
         let Some(open) = self.open.remove(&(port, response.id)) else {
-            return Err(format!("nothing at up[{port}] waits for {response:?}"));
+            return Err(format!(
+                "up[{port}] received a response that matches no outstanding request: {response:?}"
+            ));
         };
         if (open.line, open.kind) != (response.line, response.kind)
             || open.words & !response.words != 0
         {
-            return Err(format!("up[{port}] asked {open:?} and got {response:?}"));
+            return Err(format!(
+                "up[{port}] requested {open:?} but received {response:?}"
+            ));
         }
         if reads(open.kind) {
             self.checked_fresh += u64::from(open.newer_than > 0);
             if response.write_sequence < open.newer_than {
                 return Err(format!(
-                    "up[{port}] got line {:#x} as of write {}, after write {} of its cluster",
+                    "up[{port}] received stale line {:#x}: as of write {}, older than write {} of its cluster",
                     open.line, response.write_sequence, open.newer_than
                 ));
             }
@@ -159,7 +163,9 @@ impl Rules {
         if reads(request.kind) {
             let left = self.left.get(&request.line).copied().unwrap_or(0);
             if self.stamps.insert(request.id, left).is_some() {
-                return Err(format!("its id waits for a response already: {request:?}"));
+                return Err(format!(
+                    "an outstanding request already uses this id: {request:?}"
+                ));
             }
         }
         if request.kind != RequestKind::Read {
@@ -170,7 +176,7 @@ impl Rules {
         below[usize::from(!tracked)] += 1;
         if below[0] > 1 {
             return Err(format!(
-                "a second tracked read of a line under way left the unit: {request:?}"
+                "a second tracked read of a line in flight left the unit: {request:?}"
             ));
         }
         Ok(())
@@ -181,10 +187,10 @@ impl Rules {
     fn returned(&mut self, response: &mut MemResponse, fresh: bool) -> Result<(), String> {
         if reads(response.kind) {
             let left = self.stamps.remove(&response.id);
-            let left = left.ok_or_else(|| format!("no read waits for {response:?}"))?;
+            let left = left.ok_or_else(|| format!("no outstanding read matches {response:?}"))?;
             if fresh && response.write_sequence < left {
                 return Err(format!(
-                    "below answered line {:#x} as of write {}, after write {left}",
+                    "the next level returned stale line {:#x}: as of write {}, older than write {left}",
                     response.line, response.write_sequence
                 ));
             }
@@ -198,7 +204,7 @@ impl Rules {
         let count = &mut below[usize::from(!tracked)];
         *count = count
             .checked_sub(1)
-            .ok_or_else(|| format!("no read of this sort is under way: {response:?}"))?;
+            .ok_or_else(|| format!("no read of this type is outstanding: {response:?}"))?;
         if *below == [0, 0] {
             self.below.remove(&response.line);
         }
@@ -213,8 +219,7 @@ fn reads(kind: RequestKind) -> bool {
 
 impl Kind for CoalescingChecker {
     const NAME: &'static str = "CoalescingChecker";
-    const SUMMARY: &'static str =
-        "Fails the run when the coalescing unit it surrounds loses, repeats or ages an answer";
+    const SUMMARY: &'static str = "Fails the run if the coalescing unit it surrounds loses or duplicates a response, or returns stale data";
     type Spec = CoalescingCheckerSpec;
 
     fn build(spec: CoalescingCheckerSpec, _environment: &Environment) -> Result<Self, SpecError> {
@@ -304,7 +309,7 @@ impl Instrumented for CoalescingChecker {
             ("reads", "Reads that passed", rules.reads),
             (
                 "writes",
-                "Writes, atomics and copy-backs that passed",
+                "Writes, atomics and copy-backs forwarded",
                 u64::from(rules.writes),
             ),
             ("responses", "Responses that passed", rules.responses),
@@ -315,7 +320,7 @@ impl Instrumented for CoalescingChecker {
             ),
             (
                 "reads_behind_writes",
-                "Reads answered that had to know of a write of their cluster",
+                "Reads whose response had to reflect a write of their cluster",
                 rules.checked_fresh,
             ),
         ];
@@ -345,7 +350,7 @@ mod tests {
         let reused = rules.request(2, &mut read).expect_err("the id waits");
         assert!(reused.contains("used id 4"), "{reused}");
         let elsewhere = rules.response(1, &read.answer(Level::L2));
-        assert!(elsewhere.unwrap_err().contains("nothing at up[1]"));
+        assert!(elsewhere.unwrap_err().contains("up[1]"));
         let mut short = read.answer(Level::L2);
         short.words = 0b01;
         assert!(rules.response(2, &short).unwrap_err().contains("asked"));

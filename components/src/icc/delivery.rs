@@ -90,13 +90,13 @@ impl IccUnit {
     /// Answers one request with this line. Returns false if its wire has no room.
     fn answer(&mut self, ctx: &mut Context<'_>, slot: Id, line: Line) -> bool {
         let Some(of) = self.slots.get(slot) else {
-            ctx.fail(format!("down answered id {slot} twice"));
+            ctx.fail(format!("down sent two responses for id {slot}"));
             return true;
         };
         let response = MemResponse {
             write_sequence: line.write_sequence,
             ..of.request
-                .answer(line.level.expect("a line on the bus has one"))
+                .answer(line.level.expect("a line on the bus has a level"))
         };
         let wire = &mut self.up[of.port as usize].response;
         if wire.try_send(ctx, response).is_err() {
@@ -140,7 +140,7 @@ impl IccUnit {
         };
         if !known {
             ctx.fail(format!(
-                "down answered what nothing waits for: {reply:?}; {} lines are under way",
+                "down sent a response that matches no outstanding request: {reply:?}; {} lines are in flight",
                 self.table.len()
             ));
         }

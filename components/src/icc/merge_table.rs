@@ -94,7 +94,10 @@ impl MergeTable {
 
     /// Takes a free entry, after [`Lookup::Free`].
     pub(super) fn allocate(&mut self, line: u64, words: u32, unit: u32, reader: Id) {
-        let (_, at) = self.free.pop_front().expect("the look-up found one free");
+        let (_, at) = self
+            .free
+            .pop_front()
+            .expect("the lookup found a free entry");
         self.lines[at as usize] = line;
         let entry = &mut self.entries[at as usize];
         entry.words = words;

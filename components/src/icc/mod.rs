@@ -101,9 +101,9 @@ pub struct IccUnit {
     up: Vec<MemSlave>,
     #[port]
     down: MemMaster,
-    #[port(optional, without = "reads of the next kernel join those that are under way when one ends", required_if = Self::drops_lines_at_kernel_end)]
+    #[port(optional, without = "reads of the next kernel join those in flight when a kernel ends", required_if = Self::drops_lines_at_kernel_end)]
     control_up: Vec<CacheControlSlave>,
-    #[port(optional, without = "reads of the next kernel join those that are under way when one ends", required_if = Self::drops_lines_at_kernel_end)]
+    #[port(optional, without = "reads of the next kernel join those in flight when a kernel ends", required_if = Self::drops_lines_at_kernel_end)]
     control_down: Vec<CacheControlMaster>,
     table: MergeTable,
     cache: Option<CoalescedCache>,
@@ -145,8 +145,7 @@ enum Step {
 
 impl Kind for IccUnit {
     const NAME: &'static str = "IccUnit";
-    const SUMMARY: &'static str =
-        "Merges reads of a cluster for one line, and keeps lines that several units asked for";
+    const SUMMARY: &'static str = "Merges reads of a cluster for the same line, and caches lines that several units requested";
     const PRESETS: &'static [Preset] = &[Preset {
         name: "icc",
         summary: "The unit of the ICC paper. Source: IEEE TC 2019, Table 2",
@@ -246,7 +245,7 @@ impl Negotiate for IccUnit {
         match half {
             Some((unit, _)) => Err(Unfit::at(
                 "",
-                format!("of `control_up[{unit}]` and `control_down[{unit}]` only one has a wire"),
+                format!("connect both `control_up[{unit}]` and `control_down[{unit}]` or neither"),
             )),
             None => Ok(()),
         }
@@ -285,11 +284,14 @@ impl Inspect for IccUnit {
 
     fn waits(&self, waits: &mut Waits<'_>) {
         let inside = [
-            (self.requests.len(), "requests between their look-ups"),
-            (self.replies.len(), "responses before their look-up"),
+            (self.requests.len(), "requests between their lookups"),
+            (self.replies.len(), "responses waiting for their lookup"),
             (self.hits.len(), "hits in the coalesced cache"),
             (self.bus.readers.len(), "reads wait for the line on the bus"),
-            (self.repeats.len(), "reads of units that have their line"),
+            (
+                self.repeats.len(),
+                "repeated reads of units that already have their line",
+            ),
         ];
         for (count, what) in inside.into_iter().filter(|(count, _)| *count > 0) {
             waits.inside(format!("{count} {what}"));

@@ -91,7 +91,7 @@ impl Counters {
                 statistics.counter(
                     kind.name(),
                     "requests",
-                    "Requests of this kind taken from the units",
+                    "Requests of this kind accepted from the units",
                     self.requests[kind as usize],
                 );
             }
@@ -107,27 +107,26 @@ impl Counters {
         statistics.histogram(
             "read_latency",
             "cycles",
-            "From a read being taken to its response being sent up",
+            "Latency from acceptance of a read until its response is sent up",
             &self.read_latency,
         );
         let invalidations = [
             (
                 "invalidations",
                 "commands",
-                "Invalidations passed to first-level caches",
+                "Invalidations forwarded to first-level caches",
                 self.invalidations,
             ),
             (
                 "entries_at_invalidation",
                 "entries",
-                "Entries of the merge table in use when an invalidation passed; 0 when kernels \
-                 run one at a time",
+                "Entries of the merge table in use when an invalidation was forwarded; 0 when kernels run one at a time",
                 self.entries_at_invalidation,
             ),
             (
                 "table_bits",
                 "bits",
-                "Storage of the merge table, without valid bits",
+                "Storage of the merge table, excluding valid bits",
                 cost.table_bits(),
             ),
             (
@@ -148,12 +147,12 @@ impl Counters {
         let counts = [
             (
                 "reads",
-                "Reads of global memory taken, before any look-up",
+                "Reads of global memory accepted, before any lookup",
                 self.reads,
             ),
             (
                 "reads_merged",
-                "Reads that joined a line under way and were not sent",
+                "Reads that joined a line in flight and were not sent down",
                 self.merged,
             ),
             (
@@ -163,32 +162,32 @@ impl Counters {
             ),
             (
                 "reads_tracked",
-                "Reads sent down with an entry of the merge table",
+                "Reads sent down with a merge-table entry",
                 self.tracked,
             ),
             (
                 "reads_untracked_full",
-                "Reads sent down without an entry, as none was free",
+                "Reads sent down without an entry because none was free",
                 self.untracked_full,
             ),
             (
                 "reads_untracked_closed",
-                "Reads sent down without an entry, as a write followed the line under way",
+                "Reads sent down without an entry because a write followed the line in flight",
                 self.untracked_closed,
             ),
             (
                 "reads_untracked_partial",
-                "Reads sent down without an entry, as words of them were not under way",
+                "Reads sent down without an entry because some of their words were not in flight",
                 self.untracked_partial,
             ),
             (
                 "table_lookups",
-                "Look-ups of reads in the merge table",
+                "Lookups of reads in the merge table",
                 self.merged + injected,
             ),
             (
                 "table_replies",
-                "Responses looked up in the merge table",
+                "Lookups of responses in the merge table",
                 self.replies,
             ),
             (
@@ -203,28 +202,28 @@ impl Counters {
         statistics.ratio(
             "merge_rate",
             "reads",
-            "Reads merged, of all reads of global memory",
+            "Fraction of global-memory reads that were merged",
             self.merged,
             self.reads,
         );
         statistics.ratio(
             "read_traffic_saved",
             "reads",
-            "Reads merged or answered by the coalesced cache, of all reads of global memory",
+            "Fraction of global-memory reads that were merged or served by the coalesced cache",
             self.merged + self.cache_hits,
             self.reads,
         );
         statistics.ratio(
             "coalesced_replies",
             "lines",
-            "Lines that more than one unit waited for, of all lines followed",
+            "Fraction of tracked lines that more than one unit waited for",
             self.coalesced_replies,
             self.replies,
         );
         statistics.histogram(
             "units_per_line",
             "units",
-            "Units that waited for a line followed",
+            "Units that waited for a tracked line",
             &self.units_per_line,
         );
         let cycle = statistics.cycle();
@@ -237,14 +236,13 @@ impl Counters {
         statistics.maximum(
             "table_occupancy_max",
             "entries",
-            "Most entries of the merge table in use",
+            "Maximum number of merge-table entries in use",
             self.table_occupancy.max(),
         );
         statistics.counter(
             "blocked_cycles",
             "cycles",
-            "Cycles in which a request that was looked up was held: no room below or, with \
-             `table_full: Wait`, no entry",
+            "Cycles in which a request was held after its lookup: no room below or, with `table_full: Wait`, no free entry",
             self.held.0.integral(cycle),
         );
     }
@@ -253,7 +251,7 @@ impl Counters {
         statistics.ratio(
             "cache_hit_rate",
             "probes",
-            "Hits of all probes of the coalesced cache",
+            "Hit rate of the coalesced cache, over all probes",
             self.cache_hits,
             self.cache_probes,
         );
@@ -266,22 +264,22 @@ impl Counters {
             ("cache_hits", "Hits in the coalesced cache", self.cache_hits),
             (
                 "cache_fills",
-                "Lines stored in the coalesced cache",
+                "Lines installed in the coalesced cache",
                 self.cache_fills,
             ),
             (
                 "cache_evicted",
-                "Lines that left the coalesced cache for another",
+                "Lines evicted from the coalesced cache",
                 self.cache_evicted,
             ),
             (
                 "cache_invalidated",
-                "Lines that a write dropped from the coalesced cache",
+                "Lines of the coalesced cache dropped by a write",
                 self.cache_invalidated,
             ),
             (
                 "cache_dropped",
-                "Lines that the end of a kernel dropped from the coalesced cache",
+                "Lines of the coalesced cache dropped at the end of a kernel",
                 self.cache_dropped,
             ),
         ];

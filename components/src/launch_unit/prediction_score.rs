@@ -58,25 +58,25 @@ impl PredictionScore {
         let mut count = |name, meaning, value| statistics.counter(name, "kernels", meaning, value);
         count(
             "prediction_true_positives",
-            "kernels said to share lines with parent or siblings that do, by the profile",
+            "true positives: kernels predicted to share lines with parent or siblings that do, according to the profile",
             right,
         );
         count(
             "prediction_false_positives",
-            "kernels said to share lines with parent or siblings that do not, by the profile",
+            "false positives: kernels predicted to share lines with parent or siblings that do not, according to the profile",
             wrong,
         );
         count(
             "prediction_false_negatives",
-            "kernels that share lines with parent or siblings, by the profile, of which it was not said",
+            "false negatives: kernels that share lines with parent or siblings, according to the profile, but were not predicted to",
             missed,
         );
         count(
             "prediction_true_negatives",
-            "kernels that share lines neither with parent nor siblings, by the profile, of which it was not said",
+            "true negatives: kernels that share lines with neither parent nor siblings, according to the profile, and were not predicted to",
             neither,
         );
-        let meaning = "part of the kernels said to share that do";
+        let meaning = "precision of the sharing prediction: fraction of the kernels predicted to share that do";
         statistics.ratio(
             "prediction_precision",
             "kernels",
@@ -84,7 +84,8 @@ impl PredictionScore {
             right,
             right + wrong,
         );
-        let meaning = "part of the kernels that share of which it was said";
+        let meaning =
+            "recall of the sharing prediction: fraction of the sharing kernels that were predicted";
         statistics.ratio(
             "prediction_recall",
             "kernels",

@@ -62,8 +62,8 @@ pub(crate) fn agree_on_lines(
         Some(bytes) => format!("in parts of {bytes} bytes"),
     };
     let (given, wanted) = (pieces(parts), pieces(taken));
-    let message = format!("answers go up {given}, but `{sender}` takes them {wanted}");
-    let there = format!("`{sender}` takes answers {wanted}");
+    let message = format!("responses are sent up {given}, but `{sender}` expects them {wanted}");
+    let there = format!("`{sender}` expects responses {wanted}");
     let stated = facts.stated::<PartBytes>().or(stated);
     Err(Unfit::at(field, message).beside(there, stated))
 }
@@ -75,7 +75,7 @@ pub(crate) fn hold_whole_lines(facts: &Facts, interleave: Interleave) -> Result<
             let stated = facts.stated::<LineBytes>();
             let sender = stated.as_ref().map_or("the sender", Stated::path);
             let message = format!(
-                "a granule of {} bytes cuts the lines of {bytes} bytes that `{sender}` sends",
+                "a granule of {} bytes splits the {bytes}-byte lines that `{sender}` sends",
                 interleave.granule_bytes
             );
             let there = format!("`{sender}` sends lines of {bytes} bytes");
@@ -93,8 +93,7 @@ pub(crate) fn leave_private_memory(facts: &Facts, global_end: Option<u64>) -> Re
             let stated = facts.stated::<PrivateFrom>();
             let unit = stated.as_ref().map_or("a compute unit", Stated::path);
             let message = format!(
-                "global memory is said to end at {end:#x}, but private memory of `{unit}` begins at \
-                 {base:#x}"
+                "global memory is declared to end at {end:#x}, but private memory of `{unit}` begins at {base:#x}"
             );
             Err(Unfit::at("global_end", message).beside("it begins here", stated))
         }
@@ -129,7 +128,7 @@ impl Slices {
         let path = stated.as_ref().map_or("the network", Stated::path);
         let refuse = |field: &str, message: String| {
             let there = format!(
-                "`{path}` deals granules of {} bytes to {} slices",
+                "`{path}` interleaves granules of {} bytes over {} slices",
                 dealt.granule_bytes, dealt.slices
             );
             let field = format!("interleave.{field}");
@@ -140,7 +139,7 @@ impl Slices {
             return refuse(
                 "granule_bytes",
                 format!(
-                    "granules of {} bytes, but `{path}` deals granules of {}",
+                    "granules of {} bytes, but `{path}` interleaves granules of {}",
                     told.granule_bytes, dealt.granule_bytes
                 ),
             );
@@ -148,7 +147,7 @@ impl Slices {
         if told.hash != dealt.hash {
             return refuse(
                 "hash",
-                format!("{:?}, but `{path}` deals by {:?}", told.hash, dealt.hash),
+                format!("{:?}, but `{path}` uses {:?}", told.hash, dealt.hash),
             );
         }
         let dealers = self.arriving.iter();
@@ -161,7 +160,7 @@ impl Slices {
             return refuse(
                 "slices",
                 format!(
-                    "{} slices, but its wires bring {count} of the {} slices of `{path}`",
+                    "{} slices, but {count} of the {} slices of `{path}` are wired to it",
                     told.slices, dealt.slices
                 ),
             );
@@ -182,8 +181,7 @@ impl Slices {
             return refuse(
                 "slices",
                 format!(
-                    "slices {one} and {other} of `{path}` both come here: of {} slices their addresses \
-                     would fall together",
+                    "slices {one} and {other} of `{path}` are both wired here: with {} slices their addresses would collide",
                     told.slices
                 ),
             );

@@ -46,7 +46,7 @@ impl Level {
     pub const NAMES_MAX: usize = u8::MAX as usize;
 
     const fn numbered(number: u8) -> Self {
-        Self(NonZeroU8::new(number + 1).expect("it is at least 1"))
+        Self(NonZeroU8::new(number + 1).expect("a positive number was added"))
     }
 
     /// Returns the level of this name; equal names are the same level.
@@ -54,7 +54,7 @@ impl Level {
     /// # Panics
     /// Panics if [`Level::NAMES_MAX`] levels have other names.
     pub fn named(name: &str) -> Self {
-        Self::try_named(name).expect("there are not that many levels")
+        Self::try_named(name).expect("there are fewer levels than the maximum")
     }
 
     /// Fallible [`Level::named`], for names that a user may write; returns `None` when there are
@@ -110,7 +110,11 @@ impl Serialize for Level {
 impl<'de> Deserialize<'de> for Level {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let full = || serde::de::Error::custom(format!("`{name}` is one name of a level too many"));
+        let full = || {
+            serde::de::Error::custom(format!(
+                "`{name}` exceeds the maximum number of level names"
+            ))
+        };
         Self::try_named(&name).ok_or_else(full)
     }
 }

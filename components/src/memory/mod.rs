@@ -337,7 +337,7 @@ pub fn word_mask(offset: u32, bytes: u32) -> u32 {
 pub(crate) fn check_line_bytes(field: &str, bytes: u32) -> Result<(), SpecError> {
     let fits = bytes.is_power_of_two() && (4..=LINE_BYTES_MAX).contains(&bytes);
     SpecError::require(fits, field, || {
-        format!("{bytes} is not a power of two from 4 to {LINE_BYTES_MAX}")
+        format!("{bytes} must be a power of two from 4 to {LINE_BYTES_MAX}")
     })
 }
 

@@ -27,31 +27,31 @@ pub(super) const ACTIVITIES: [(&str, &str); 9] = [
     ),
     (
         "stalled_on_unit",
-        "cycles in which the unit whose turn it was could not be sent a work-group",
+        "cycles in which the next unit in turn could not accept a work-group",
     ),
     (
         "stalled_on_policy",
-        "cycles in which units had room but the policy kept the work-groups for others",
+        "cycles in which units had room, but the policy reserved the work-groups for other units",
     ),
     (
         "stalled_on_queue_memory",
-        "cycles in which a work-group was being taken from a queue in memory",
+        "cycles in which a work-group was being fetched from a queue in memory",
     ),
     (
         "stalled_on_work_group_slots",
-        "cycles in which no unit had room for a kernel bounded by work-group slots",
+        "cycles in which no unit had room for a kernel limited by work-group slots",
     ),
     (
         "stalled_on_wavefront_slots",
-        "cycles in which no unit had room for a kernel bounded by wavefront slots",
+        "cycles in which no unit had room for a kernel limited by wavefront slots",
     ),
     (
         "stalled_on_registers",
-        "cycles in which no unit had room for a kernel bounded by registers",
+        "cycles in which no unit had room for a kernel limited by registers",
     ),
     (
         "stalled_on_local_memory",
-        "cycles in which no unit had room for a kernel bounded by local memory",
+        "cycles in which no unit had room for a kernel limited by local memory",
     ),
 ];
 

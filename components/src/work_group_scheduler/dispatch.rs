@@ -51,7 +51,7 @@ impl WorkGroupScheduler {
         self.taking = None;
         let kernel = self.machine.key_of(placement.kernel);
         Ok((
-            kernel.expect("a placement is checked when it is chosen"),
+            kernel.expect("a placement is checked when chosen"),
             placement,
         ))
     }
@@ -75,8 +75,7 @@ impl WorkGroupScheduler {
                         unit,
                     } = placement;
                     ctx.fail(format!(
-                        "the placement {} puts work-group {work_group} of kernel {kernel} on unit \
-                         {unit}: {problem}",
+                        "the placement {} put work-group {work_group} of kernel {kernel} on unit {unit}: {problem}",
                         self.spec.policy.name()
                     ));
                     return Err(Activity::HeldBack);

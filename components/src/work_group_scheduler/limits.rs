@@ -116,7 +116,8 @@ impl StatedLimits {
                 && stated != said
             {
                 let number = unit.unit;
-                let message = format!("{stated} is stated, but compute unit {number} has {said}");
+                let message =
+                    format!("{stated} is specified, but compute unit {number} has {said}");
                 return Err(Unfit::at(format!("unit.{name}"), message)
                     .beside(format!("it has {said}"), unit.place_of(name)));
             }
@@ -129,17 +130,16 @@ impl StatedLimits {
         let numbers = Self::from(one.facts).named().into_iter();
         let mut numbers = numbers.zip(Self::from(other.facts).named());
         let differing = numbers.find(|((_, one), (_, other))| one != other);
-        let said = |number: Option<u32>| number.map_or("not said".to_owned(), |n| n.to_string());
+        let said = |number: Option<u32>| number.map_or("unspecified".to_owned(), |n| n.to_string());
         let Some(((name, a), (_, b))) = differing else {
             return Unfit::at(
                 "unit",
-                "all compute units of a work-group scheduler offer the same",
+                "all compute units of a work-group scheduler must have the same resources",
             );
         };
         let (a, b) = (said(a), said(b));
         let message = format!(
-            "all compute units of a work-group scheduler offer the same, but {name} of unit {} is {a} \
-             and of unit {} {b}",
+            "all compute units of a work-group scheduler must have the same resources, but {name} of unit {} is {a} and of unit {} {b}",
             one.unit, other.unit
         );
         Unfit::at("unit", message)
@@ -152,7 +152,7 @@ impl StatedLimits {
         let said = said.map_or_else(Self::default, Self::from);
         let of = |stated: Option<u32>, said: Option<u32>, name: &str| {
             stated.or(said).ok_or_else(|| {
-                let message = "it is not stated, and the compute units do not say it";
+                let message = "not specified, and the compute units do not provide it";
                 Unfit::at(format!("unit.{name}"), message)
             })
         };
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(error.field, "unit.registers");
         assert_eq!(
             error.message,
-            "65536 is stated, but compute unit 3 has 32768"
+            "65536 is specified, but compute unit 3 has 32768"
         );
     }
 

@@ -227,7 +227,7 @@ impl Machine {
         let number = ready.kernel;
         let trace = self.program.kernels.get(number as usize).ok_or_else(|| {
             let kernels = self.program.kernels.len();
-            format!("the GMU hands down kernel {number}, but the program has {kernels}")
+            format!("the GMU sent kernel {number}, but the program has only {kernels} kernels")
         })?;
         let needs = self.needs[number as usize];
         let per_unit = self.limits.occupancy(&needs);
@@ -250,9 +250,7 @@ impl Machine {
     fn never_fits(&self, number: u32, needs: &WorkGroupNeeds) -> String {
         let unit = &self.limits;
         format!(
-            "a work-group of kernel {number} never fits a compute unit: it needs {} wavefronts of \
-             {} registers each and {} bytes of local memory; a unit has {} wavefront slots, {} \
-             registers in {} partitions and {} bytes",
+            "a work-group of kernel {number} does not fit in a compute unit: it needs {} wavefronts of {} registers each and {} bytes of local memory; a unit has {} wavefront slots, {} registers in {} partitions and {} bytes",
             needs.wavefronts,
             unit.registers_per_wavefront(needs.registers_per_thread),
             needs.local_bytes,
@@ -280,7 +278,7 @@ impl Machine {
             return Err(format!("it has {} work-groups", running.work_groups));
         }
         if running.placed.contains(work_group as usize) {
-            return Err("it was placed before".to_owned());
+            return Err("it was already placed".to_owned());
         }
         let Some(account) = self.units.get(unit as usize) else {
             return Err(format!("there are {} units", self.units.len()));

@@ -188,7 +188,7 @@ impl Kind for WorkGroupScheduler {
         let program = environment.resource::<Program>().ok_or_else(|| {
             SpecError::at(
                 "",
-                "a work-group scheduler needs a program to run, and none was given",
+                "a work-group scheduler needs a program to run, but none was provided",
             )
         })?;
         let site = PlacementSite {
@@ -325,8 +325,7 @@ impl Negotiate for WorkGroupScheduler {
             return Err(Unfit::at(
                 "policy",
                 format!(
-                    "{} takes work-groups from memory, but the port `memory` is not connected; wire \
-                     it to that of a memory, such as `scheduler.memory <-> l2.up`",
+                    "{} fetches work-groups from memory, but the port `memory` is not connected; wire it to that of a memory, such as `scheduler.memory <-> l2.up`",
                     self.spec.policy.name()
                 ),
             ));
@@ -382,7 +381,7 @@ impl Inspect for WorkGroupScheduler {
                     Self::UNITS
                         .at(unit as u32)
                         .member(DispatchMaster::COMPLETION),
-                    format!("first-level lines of kernel {kernel} are not reported as dropped"),
+                    format!("the first-level invalidation for kernel {kernel} has not completed"),
                 );
             }
         }
@@ -392,7 +391,7 @@ impl Inspect for WorkGroupScheduler {
         for &key in &self.waiting {
             let kernel = &self.machine.kernels()[key];
             waits.inside(format!(
-                "{} work-groups of kernel {} are not dispatched",
+                "{} work-groups of kernel {} have not been dispatched",
                 kernel.unplaced, kernel.ready.kernel
             ));
         }
@@ -401,7 +400,7 @@ impl Inspect for WorkGroupScheduler {
         {
             waits.on_port(
                 "memory.response",
-                "a work-group is taken from a queue in memory",
+                "a work-group is being fetched from a queue in memory",
             );
         }
     }
@@ -450,11 +449,11 @@ impl WorkGroupScheduler {
         let number = kernel.ready.kernel;
         let is_this = |key: &Id| self.machine.kernels()[*key].ready.kernel == number;
         if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
-            return Some("first-level caches drop their lines");
+            return Some("invalidation of first-level caches");
         }
         let second_level = self.second_level.as_ref();
         if second_level.is_some_and(|level| level.kernels().any(|kernel| is_this(&kernel))) {
-            return Some("the second level drops its lines");
+            return Some("invalidation of the second-level cache");
         }
         if !self.waiting.iter().any(is_this) {
             return None;
@@ -494,7 +493,7 @@ impl WorkGroupScheduler {
                 };
                 if !known {
                     ctx.fail(format!(
-                        "compute unit {unit} answers {completion:?}, which it was not asked for"
+                        "compute unit {unit} sent {completion:?}, which matches no request"
                     ));
                 }
             }
@@ -538,7 +537,7 @@ impl WorkGroupScheduler {
             };
             let accepted = self.machine.accept(ready, ctx.cycle()).and_then(|key| {
                 let kernel = self.machine.kernel(ready.kernel);
-                let kernel = kernel.expect("it was accepted just now");
+                let kernel = kernel.expect("the kernel was just accepted");
                 self.policy.accepts(&kernel)?;
                 self.waiting.push_back(key);
                 self.policy.arrived(kernel, &self.machine);

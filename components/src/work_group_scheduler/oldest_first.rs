@@ -57,7 +57,7 @@ pub trait OneKernelPolicy: Send {
     /// Declares all state that the policy keeps for checkpoints. A policy without state declares
     /// nothing.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not name its state");
+        state.refuse("the policy does not implement `state`");
     }
 
     /// Reports the counters of the policy as statistics.

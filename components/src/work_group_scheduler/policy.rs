@@ -89,7 +89,7 @@ pub trait PlacementPolicy: Send {
     /// Declares all state that the policy keeps for checkpoints. A policy without state declares
     /// nothing.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not name its state");
+        state.refuse("the policy does not implement `state`");
     }
 
     /// Reports the counters of the policy as statistics.

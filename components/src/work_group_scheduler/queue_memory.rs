@@ -95,8 +95,7 @@ impl WorkGroupScheduler {
         }
         if !self.memory.request.is_connected() {
             ctx.fail(format!(
-                "the placement {} takes work-groups from memory, but the port `memory` is not \
-                 connected",
+                "the placement {} fetches work-groups from memory, but the port `memory` is not connected",
                 self.spec.policy.name()
             ));
             return true;
@@ -118,7 +117,7 @@ impl WorkGroupScheduler {
                 && !answer(&mut self.entering.unanswered, response.id)
             {
                 ctx.fail(format!(
-                    "memory answers {response:?}, which was not asked for"
+                    "memory sent {response:?}, which matches no request"
                 ));
             }
         }

@@ -32,13 +32,13 @@ impl WorkGroupScheduler {
         count(
             "invalidates_sent",
             "messages",
-            "compute units told to drop their first-level lines",
+            "invalidation requests sent to compute units for their first-level caches",
             self.invalidates_sent,
         );
         count(
             "queue_accesses",
             "accesses",
-            "accesses to queues of work-groups in memory",
+            "memory accesses to work-group queues",
             self.queue_accesses,
         );
         for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
@@ -47,13 +47,13 @@ impl WorkGroupScheduler {
         statistics.maximum(
             "resident_work_groups_max",
             "work-groups",
-            "most work-groups on the machine at a time",
+            "maximum number of resident work-groups",
             self.resident.max(),
         );
         statistics.level(
             "resident_work_groups",
             "work-groups",
-            "mean number of work-groups on the machine",
+            "mean number of resident work-groups",
             &self.resident,
         );
         let mut by_unit = Histogram::default();
@@ -63,7 +63,7 @@ impl WorkGroupScheduler {
         statistics.distribution(
             "work_groups_per_unit",
             "work-groups",
-            "distribution over compute units of the work-groups dispatched to each",
+            "distribution over compute units of the number of work-groups dispatched to each",
             &by_unit,
         );
         self.policy.statistics(statistics);

@@ -60,9 +60,9 @@ impl ReportedLimits {
                 let stated = facts.stated::<UnitNumber>();
                 let path = stated.as_ref().map_or("its unit", Stated::path);
                 let message = format!(
-                    "the unit at `units[{unit}]` is number {unit}, but `{path}` says it is {number}"
+                    "the unit at `units[{unit}]` must have number {unit}, but `{path}` specifies {number}"
                 );
-                Err(Unfit::at("", message).beside("it says so here", stated))
+                Err(Unfit::at("", message).beside("number specified here", stated))
             }
             _ => Ok(()),
         }
@@ -98,11 +98,10 @@ impl ReportedLimits {
                 && *other != cluster
             {
                 let message = format!(
-                    "with {} units per cluster unit {unit} is in cluster {cluster}, but it shares \
-                     port up[{port}] of `{network}` with units of cluster {other}",
+                    "with {} units per cluster, unit {unit} is in cluster {cluster}, but it shares port up[{port}] of `{network}` with units of cluster {other}",
                     site.units_per_cluster
                 );
-                let there = "its ports are those of clusters";
+                let there = "its ports belong to clusters";
                 return Err(
                     Unfit::at("units_per_cluster", message).beside(there, Some(way.1.clone()))
                 );
@@ -110,12 +109,10 @@ impl ReportedLimits {
             let before = ports.last().filter(|(last, _)| *last == cluster);
             if let Some((_, (other, _))) = before.filter(|(_, known)| *known != way) {
                 let message = format!(
-                    "with {} units per cluster unit {unit} is in cluster {cluster}, but its requests \
-                     leave by port up[{port}] of `{network}` and those of other units of the cluster \
-                     by up[{}]",
+                    "with {} units per cluster, unit {unit} is in cluster {cluster}, but its requests use port up[{port}] of `{network}` and those of other units of the cluster use up[{}]",
                     site.units_per_cluster, other.0
                 );
-                let there = "its ports are those of clusters";
+                let there = "its ports belong to clusters";
                 return Err(
                     Unfit::at("units_per_cluster", message).beside(there, Some(way.1.clone()))
                 );

@@ -123,7 +123,7 @@ impl SecondLevel {
         for slice in self.dropping.iter().flat_map(|d| d.unanswered.ones()) {
             waits.on_port(
                 format!("caches[{slice}].done"),
-                "second-level lines are not reported as dropped",
+                "the second-level invalidation has not completed",
             );
         }
     }

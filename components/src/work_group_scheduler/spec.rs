@@ -112,7 +112,7 @@ impl WorkGroupSchedulerSpec {
         let units = u64::from(self.clusters) * u64::from(self.units_per_cluster);
         SpecError::require(units <= UNITS_MAX, "clusters", || {
             format!(
-                "{} clusters of {} units are {units} units; at most {UNITS_MAX} are supported",
+                "{} clusters of {} units make {units} units; at most {UNITS_MAX} are supported",
                 self.clusters, self.units_per_cluster
             )
         })?;

@@ -82,7 +82,7 @@ impl Unit {
     ) -> u16 {
         assert!(
             self.room(limits, needs) > 0,
-            "a work-group is started only where it fits"
+            "work-groups are started only where they fit"
         );
         let slot = self.free_slots.trailing_zeros() as usize;
         self.free_slots &= self.free_slots - 1;

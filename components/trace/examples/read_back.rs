@@ -70,7 +70,7 @@ fn write_round(stream: &mut StreamWriter, form: &str, round: u64) -> Result<(), 
         "stride" | "tile" | "list" => Ok(true),
         "streaming" => Ok(matches!(pc, 2 | 3 | 7)),
         _ => Err(format!(
-            "{form} is none of plain, stride, tile, list, streaming"
+            "unknown form {form}; expected plain, stride, tile, list or streaming"
         )),
     };
     for pc in 0..10 {

@@ -262,7 +262,7 @@ impl Arrivals {
 /// Panics, because a plain run does not keep streams that were already simulated.
 #[cold]
 pub(crate) fn read_again(stream: u32) -> ! {
-    panic!("stream {stream} of a launch was read to its end and dropped, and is read again")
+    panic!("stream {stream} of a launch was read again after it had been consumed and dropped")
 }
 
 impl StreamStorage {

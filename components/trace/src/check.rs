@@ -29,7 +29,7 @@ pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontC
             .filter(|&pc| (pc as usize) < code.instructions.len());
         let Some(last) = last else {
             return Err(format!(
-                "a record names instruction {}, but the kernel has {}",
+                "a record refers to instruction {}, but the kernel has {} instructions",
                 u64::from(record.pc) + u64::from(more),
                 code.instructions.len()
             ));
@@ -37,14 +37,14 @@ pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontC
         cursor.pc = cursor.pc.wrapping_add(more);
         if record.mask & !lanes != 0 {
             return Err(format!(
-                "instruction {} runs with mask {:#010x}, but the wavefront's lanes are {lanes:#010x}",
+                "instruction {} executes with mask {:#010x}, but the wavefront's lanes are {lanes:#010x}",
                 record.pc, record.mask
             ));
         }
         let instruction = &code.instructions[last as usize];
         if record.space != crate::Space::None && !instruction.class.is_memory() {
             return Err(format!(
-                "instruction {last} ({}) has addresses but is no memory instruction",
+                "instruction {last} ({}) has addresses but is not a memory instruction",
                 instruction.opcode.escape_debug()
             ));
         }
@@ -69,7 +69,7 @@ pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontC
     }
     if cursor.position != read {
         return Err(format!(
-            "the bytes after byte {read} of the stream are no record"
+            "the bytes after byte {read} of the stream are not a valid record"
         ));
     }
     if open.is_some() {
@@ -108,7 +108,8 @@ pub(crate) fn code(code: &Code) -> Result<(), (u32, String)> {
         for (what, link) in links {
             // A branch may reconverge at the end of the kernel, after the last instruction.
             if let Some(link) = link.filter(|&link| link as usize > length) {
-                let problem = format!("its {what} is {link}, but the kernel has {length}");
+                let problem =
+                    format!("its {what} is {link}, but the kernel has {length} instructions");
                 return Err((index as u32, problem));
             }
         }
@@ -203,7 +204,7 @@ mod tests {
         bytes.resize(bytes.len() + PADDING, 0);
         assert_eq!(
             stream(&code, &bytes, u32::MAX).unwrap_err(),
-            r"instruction 0 (ld\u{1b}[31m) has addresses but is no memory instruction"
+            r"instruction 0 (ld\u{1b}[31m) has addresses but is not a memory instruction"
         );
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn program(head: &ProgramHead, kernels: &[ContentHash]) -> ContentHas
 }
 
 fn update(hasher: &mut blake3::Hasher, value: &impl Serialize) {
-    hasher.update(&postcard::to_stdvec(value).expect("plain values have a byte form"));
+    hasher.update(&postcard::to_stdvec(value).expect("plain values can always be serialized"));
 }
 
 impl KernelTrace {

@@ -244,7 +244,7 @@ impl KernelTrace {
     /// Panics if their file cannot be read, or if they were dropped after they were read.
     pub(crate) fn raw_streams(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let kept = !matches!(self.data, Data::Arriving(_));
-        assert!(kept, "the streams are dropped when they were read");
+        assert!(kept, "the streams were dropped after they were read");
         let mut numbers = 0_u32..;
         self.streams
             .iter()
@@ -254,7 +254,7 @@ impl KernelTrace {
                     Data::Memory(data) => Cow::Borrowed(&data[start as usize..end as usize]),
                     Data::StoredStreams(filed) => {
                         let read = filed.read(stream, (start, end - start));
-                        Cow::Owned(read.expect("the file of the streams can be read"))
+                        Cow::Owned(read.expect("the temporary file of streams must be readable"))
                     }
                     Data::Arriving(_) => Cow::default(),
                 }
@@ -374,7 +374,7 @@ impl Launch {
         };
         let counts = match written.counts_within(&self.code, lanes) {
             Some(counts) => {
-                debug_assert_eq!(Ok(counts), read(), "what was written is what is read");
+                debug_assert_eq!(Ok(counts), read(), "the stream must read back as written");
                 counts
             }
             None => read().map_err(refuse)?,
@@ -440,9 +440,9 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     pub(crate) fn new(grid: [u32; 3], block: [u32; 3]) -> Result<Self, &'static str> {
-        let work_groups = product(grid).ok_or("more work-groups than 32 bits can number")?;
+        let work_groups = product(grid).ok_or("more work-groups than a 32-bit number can count")?;
         let threads =
-            product(block).ok_or("more threads in a work-group than 32 bits can number")?;
+            product(block).ok_or("more threads in a work-group than a 32-bit number can count")?;
         if work_groups == 0 || threads == 0 {
             return Err("no threads");
         }

@@ -120,20 +120,19 @@ pub(crate) fn check_parent(
     let problem = |what: String| Err(format!("kernel {kernel} {what}"));
     if parent.kernel >= kernel {
         return problem(format!(
-            "is said to be launched by kernel {}, which comes no earlier",
+            "has parent kernel {}, which is not an earlier kernel",
             parent.kernel
         ));
     }
     let (work_groups, wavefronts) = shape(parent.kernel).unwrap_or_default();
     if parent.work_group >= work_groups || parent.wavefront >= wavefronts {
         return problem(format!(
-            "is said to be launched by work-group {}, wavefront {} of kernel {}, which has {work_groups} work-groups \
-             of {wavefronts} wavefronts",
+            "has its parent in work-group {}, wavefront {} of kernel {}, which has {work_groups} work-groups of {wavefronts} wavefronts",
             parent.work_group, parent.wavefront, parent.kernel
         ));
     }
     if usize::from(parent.lane) >= crate::LANES {
-        return problem(format!("is said to be launched by lane {}", parent.lane));
+        return problem(format!("has its parent in lane {}", parent.lane));
     }
     Ok(())
 }

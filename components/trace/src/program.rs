@@ -174,7 +174,7 @@ fn check_command(
         } => {
             let Some(range) = allocations.get(allocation as usize) else {
                 return Err(format!(
-                    "copies allocation {allocation}, but the program has {}",
+                    "copies allocation {allocation}, but the program has only {} allocations",
                     allocations.len()
                 ));
             };
@@ -190,7 +190,7 @@ fn check_command(
             Ok(())
         }
         HostCommand::Launch { kernel, .. } if kernel as usize >= kernels => Err(format!(
-            "launches kernel {kernel}, but the program has {kernels}"
+            "launches kernel {kernel}, but the program has only {kernels} kernels"
         )),
         HostCommand::Launch { .. } | HostCommand::Synchronize => Ok(()),
     }

@@ -72,7 +72,7 @@ impl Lanes {
     pub fn address(&self, lane: u32) -> u64 {
         assert!(lane < LANES as u32, "lane {lane} of a wavefront of {LANES}");
         match self.shape {
-            Shape::None => panic!("lane {lane} of a record without addresses was asked for one"),
+            Shape::None => panic!("lane {lane} has no address: the record has no addresses"),
             Shape::Uniform(address) => address,
             Shape::Stride { base, step } => strided(base, step, lane),
             Shape::List => self.list[lane as usize],

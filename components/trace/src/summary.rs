@@ -40,7 +40,7 @@ impl Program {
             let widths = graph.widths();
             writeln!(
                 out,
-                "launches from the device: {} kernels, {} deep, at most {} at a depth",
+                "device launches: {} kernels, depth {}, at most {} per depth",
                 widths.iter().skip(1).sum::<u32>(),
                 widths.len() - 1,
                 widths.iter().skip(1).max().unwrap_or(&0)

@@ -21,7 +21,7 @@ struct Shared {
 /// Error: an allocation would exceed the command's memory budget.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "not enough memory: {what} takes {}, {} of {} are left",
+    "not enough memory: {what} needs {}, but {} of {} are left",
     size(*wanted), size(*left), size(*limit)
 )]
 pub struct OverBudget {
@@ -36,7 +36,7 @@ pub struct OverBudget {
 }
 
 /// Hint for the user on how to resolve an [`OverBudget`] error.
-pub const OVER_BUDGET_HINT: &str = "`--memory-limit SIZE` sets how much may be used";
+pub const OVER_BUDGET_HINT: &str = "set a higher limit with `--memory-limit SIZE`";
 
 /// Formats a number of bytes for display, in the largest unit that leaves a whole part.
 pub fn size(bytes: u64) -> String {

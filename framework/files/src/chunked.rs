@@ -132,7 +132,7 @@ impl ChunkedOutput {
     /// # Panics
     /// Panics if `index` cannot be serialized because it contains a map of unknown length.
     pub fn finish(mut self, index: &impl Serialize) -> Result<(), OutputError> {
-        let raw = postcard::to_stdvec(index).expect("plain values have a byte form");
+        let raw = postcard::to_stdvec(index).expect("plain values can always be serialized");
         let stored = self.compress(&raw)?;
         let start = self.offset;
         self.put(&stored)?;
@@ -209,7 +209,7 @@ impl ChunkedInput {
         let trailer_offset = end - TRAILER_BYTES;
         let trailer = input.read(trailer_offset, TRAILER_BYTES)?;
         if trailer[48..] != layout.magic {
-            return Err(input.refuse(end - 8, format!("the file was cut short; {again}")));
+            return Err(input.refuse(end - 8, format!("the file is truncated; {again}")));
         }
         let (offset, stored) = (word(&trailer, 0), word(&trailer, 8));
         if offset < HEADER_BYTES || offset.checked_add(stored) != Some(trailer_offset) {
@@ -243,7 +243,7 @@ impl ChunkedInput {
             let after = after.filter(|after| *after <= self.chunks_end);
             offset = after
                 .filter(|_| chunk.offset == offset)
-                .ok_or("the chunks do not follow one another")?;
+                .ok_or("the chunks are not contiguous")?;
         }
         if offset != self.chunks_end {
             return Err("there are bytes that belong to no chunk".to_owned());
@@ -267,7 +267,7 @@ impl ChunkedInput {
         let raw = expand(&stored, chunk.raw_bytes).map_err(refuse)?;
         if raw.len() as u64 != chunk.raw_bytes {
             return Err(refuse(
-                "the chunk has another size than the index says".to_owned(),
+                "the chunk's size does not match the index".to_owned(),
             ));
         }
         Ok(raw)
@@ -305,7 +305,7 @@ impl ChunkedInput {
         if buffer.len() as u64 == bytes {
             Ok(buffer)
         } else {
-            Err(self.refuse(offset, "the file ends before its contents do".to_owned()))
+            Err(self.refuse(offset, "the file is truncated".to_owned()))
         }
     }
 }

@@ -33,9 +33,9 @@ const ROOMS: u64 = 100;
 ///
 /// # Panics
 /// Panics if the file has any other contents.
-#[expect(clippy::disallowed_methods, reason = "this is for tests, too")]
+#[expect(clippy::disallowed_methods, reason = "also used by tests")]
 pub fn check_full_disks<E: Debug>(path: &Path, mut write: impl FnMut() -> Result<(), E>) {
-    let folder = path.parent().expect("a file lies in a folder");
+    let folder = path.parent().expect("a file is in a folder");
     let names = || fs::read_dir(folder).expect("a folder").count();
     write().expect("there is room");
     let whole = fs::read(path).expect("a file");
@@ -48,14 +48,24 @@ pub fn check_full_disks<E: Debug>(path: &Path, mut write: impl FnMut() -> Result
     loop {
         let written = with_room(room, &mut write);
         let found = fs::read(path).expect("a file");
-        assert_eq!(names(), others, "a partial file is left after {room} bytes");
+        assert_eq!(
+            names(),
+            others,
+            "a partial file is left with room for {room} bytes"
+        );
         if written.is_ok() {
-            assert!(found == whole, "a part is left after {room} bytes");
+            assert!(
+                found == whole,
+                "a partial file is left with room for {room} bytes"
+            );
             assert!(failed, "nothing was written");
             return;
         }
         failed = true;
-        assert!(found == before, "what was there is gone after {room} bytes");
+        assert!(
+            found == before,
+            "the previous contents are lost with room for {room} bytes"
+        );
         room += if room < 8 { 1 } else { step };
     }
 }

@@ -84,7 +84,7 @@ impl Input {
     pub fn read_text(self, ledger: &Ledger) -> Result<String, ReadError> {
         String::from_utf8(self.read(ledger)?).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            let problem = format!("it is no text: byte {at} is not UTF-8");
+            let problem = format!("it is not text: byte {at} is not UTF-8");
             io::Error::new(io::ErrorKind::InvalidData, problem).into()
         })
     }
@@ -105,7 +105,9 @@ fn plain(found: FileType) -> io::Result<()> {
         _ if found.is_dir() => "a folder",
         _ => special(found),
     };
-    Err(io::Error::other(format!("it is {what}, not a plain file")))
+    Err(io::Error::other(format!(
+        "it is {what}, not a regular file"
+    )))
 }
 
 #[cfg(unix)]
@@ -181,8 +183,7 @@ impl<R: Read> Read for Unpacked<R> {
             return match self.packed.read(&mut beyond)? {
                 0 => Ok(0),
                 _ => Err(io::Error::other(format!(
-                    "it unpacks to more than {}: at most {UNPACKED_TIMES_MAX} times the size of the \
-                     file and {} are read",
+                    "it unpacks to more than {}: the limit is {UNPACKED_TIMES_MAX} times the size of the file, and at most {}",
                     size(self.limit),
                     size(UNPACKED_MAX)
                 ))),
@@ -228,7 +229,7 @@ mod tests {
             .expect("opened")
             .read_text(&Ledger::default());
         let message = refused.expect_err("no text").to_string();
-        assert_eq!(message, "it is no text: byte 1 is not UTF-8");
+        assert_eq!(message, "it is not text: byte 1 is not UTF-8");
     }
 
     #[cfg(unix)]
@@ -236,19 +237,19 @@ mod tests {
     fn folders_pipes_sockets_and_devices_are_refused_without_being_opened() {
         let folder = folder();
         let refusal = |path: &Path| Input::open(path).expect_err("no plain file").to_string();
-        assert_eq!(refusal(folder.path()), "it is a folder, not a plain file");
+        assert_eq!(refusal(folder.path()), "it is a folder, not a regular file");
         assert_eq!(
             refusal(Path::new("/dev/zero")),
-            "it is a device, not a plain file"
+            "it is a device, not a regular file"
         );
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
-        assert_eq!(refusal(&socket), "it is a socket, not a plain file");
+        assert_eq!(refusal(&socket), "it is a socket, not a regular file");
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo is there").success());
         // Opened, it would wait for a writer for ever.
-        assert_eq!(refusal(&pipe), "it is a pipe, not a plain file");
+        assert_eq!(refusal(&pipe), "it is a pipe, not a regular file");
         assert!(Input::open(&folder.path().join("absent")).is_err());
     }
 

@@ -215,7 +215,7 @@ pub(crate) fn place_of(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(place),
         }
     }
-    Err(io::Error::other("its links lead in a circle"))
+    Err(io::Error::other("its symbolic links form a loop"))
 }
 
 /// Returns the folder that contains a file.
@@ -230,10 +230,10 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 /// replaced.
 fn permitted(place: &Path) -> io::Result<Option<fs::Metadata>> {
     if place.file_name().is_none() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     match place.metadata() {
-        Ok(there) if !there.is_file() => Err(io::Error::other("it is no plain file")),
+        Ok(there) if !there.is_file() => Err(io::Error::other("it is not a regular file")),
         // A file that is protected from writing is not to be replaced either.
         Ok(there) => File::options()
             .append(true)
@@ -346,7 +346,7 @@ mod tests {
         let refused = Output::test(Path::new("/dev/null")).expect_err("no plain file");
         assert_eq!(
             refused.to_string(),
-            "cannot write /dev/null: it is no plain file"
+            "cannot write /dev/null: it is not a regular file"
         );
     }
 

@@ -44,7 +44,7 @@ impl Identity {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems do not tell")]
+#[expect(clippy::unnecessary_wraps, reason = "other platforms return `None`")]
 fn node(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((metadata.dev(), metadata.ino()))
@@ -60,7 +60,7 @@ fn node(_: &Metadata) -> Option<(u64, u64)> {
 pub enum PathError {
     /// The command already reads this file.
     #[error(
-        "`{option} {}` would replace {}, which this command reads\nhint: choose another name",
+        "`{option} {}` would overwrite {}, which this command reads\nhint: choose another name",
         path.display(), input.display()
     )]
     Input {
@@ -73,7 +73,7 @@ pub enum PathError {
     },
     /// The command already writes this file.
     #[error(
-        "`{option} {}` and {other} are one file\nhint: choose another name",
+        "`{option} {}` and {other} are the same file\nhint: choose another name",
         path.display()
     )]
     Twice {
@@ -86,7 +86,7 @@ pub enum PathError {
     },
     /// The name of a folder contains `{cycle}`.
     #[error(
-        "`{option} {}`: `{PLACEHOLDER}` is for the name of the file, not for its folder",
+        "`{option} {}`: `{PLACEHOLDER}` is allowed in the name of the file, not in its folder",
         path.display()
     )]
     Folder {

@@ -132,7 +132,7 @@ impl Files {
         if input.size() > TEXT_BYTES_MAX as u64 {
             let size = size(input.size());
             return Err(Diagnostic::error(format!(
-                "{} has {size}; a text may have {}",
+                "{} has {size}; a text file may have at most {}",
                 path.display(),
                 crate::files::size(TEXT_BYTES_MAX as u64)
             )));
@@ -145,7 +145,7 @@ impl Files {
 fn stranger(path: &Path, what: &str) -> Diagnostic {
     let message = format!("{} is not {what}", path.display());
     Diagnostic::error(message)
-        .hint("it lies outside the folder of the scenario: nothing of it is shown")
+        .hint("the file is outside the folder of the scenario, so its contents are not shown")
 }
 
 /// Not a mistake in a text, but reported at the place that requires the memory.

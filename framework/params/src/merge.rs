@@ -50,7 +50,7 @@ impl Node {
             self.kind = Kind::Struct(Struct { name, fields });
         }
         let Kind::Struct(Struct { fields, .. }) = &mut self.kind else {
-            unreachable!("it was made one");
+            unreachable!("the value was just replaced by a struct");
         };
         for change in changes {
             match fields.iter_mut().find(|field| field.name == change.name) {

@@ -69,7 +69,7 @@ impl Placed<Number> {
             Number::Float(number) => {
                 Err(self.error(format!("{what} is {number:?}, expected a whole number")))
             }
-            Number::Expression(_) => unreachable!("evaluation leaves no expressions"),
+            Number::Expression(_) => unreachable!("evaluation replaces all expressions"),
         }
     }
 
@@ -81,7 +81,7 @@ impl Placed<Number> {
         Ok(match self.evaluate(env)? {
             Number::Int(number) => number as f64,
             Number::Float(number) => number,
-            Number::Expression(_) => unreachable!("evaluation leaves no expressions"),
+            Number::Expression(_) => unreachable!("evaluation replaces all expressions"),
         })
     }
 
@@ -92,7 +92,7 @@ impl Placed<Number> {
     pub fn single(&self, env: &Env, what: &str) -> Result<f32, Diagnostic> {
         let number = self.float(env)?;
         if number.is_finite() && !(number as f32).is_finite() {
-            let message = format!("{what} is {number:e}, which is beyond the range of f32");
+            let message = format!("{what} is {number:e}, which is out of range for f32");
             return Err(self.error(message));
         }
         Ok(number as f32)

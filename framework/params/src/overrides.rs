@@ -66,7 +66,7 @@ impl Override {
         let Some(equals) = unquoted_equals(text) else {
             let place = source.span(0, text.len());
             return Err(
-                Diagnostic::error("an override needs `=` between path and value")
+                Diagnostic::error("expected `=` between path and value of an override")
                     .at(&place)
                     .hint("write path=value, such as l1.ways=16")
                     .into(),
@@ -175,7 +175,7 @@ pub fn repeated_paths(overrides: &[Override]) -> Diagnostics {
                 Diagnostic::error(message)
                     .at(&replacement.path_span)
                     .related("first set here", earlier)
-                    .hint("keep one of the two"),
+                    .hint("remove one of the two"),
             );
         } else {
             first.insert(keys, &replacement.path_span);
@@ -211,7 +211,7 @@ fn find<'n>(node: &'n mut Node, step: &Step, insert: bool) -> Result<Found<'n>, 
             let count = items.len();
             items.get_mut(*index).map(Found::Value).ok_or_else(|| {
                 refuse(format!("index {index} is out of range"))
-                    .hint(format!("there are {count} elements, counted from 0"))
+                    .hint(format!("there are {count} elements, numbered from 0"))
             })
         }
         (Kind::Struct(Struct { fields, .. }), Key::Name(name)) => {
@@ -262,7 +262,7 @@ fn parse_path(source: &Arc<Source>, end: usize) -> Result<Vec<Step>, Diagnostic>
     let refuse = |message: &str, from: usize, to: usize| {
         Err(Diagnostic::error(message)
             .at(&source.span(from, to))
-            .hint("a path is names and indices, such as l1.ways or wires[2].latency"))
+            .hint("a path consists of names and indices, such as l1.ways or wires[2].latency"))
     };
     let mut at = text.len() - text.trim_start().len();
     let end = text.trim_end().len();
@@ -271,10 +271,10 @@ fn parse_path(source: &Arc<Source>, end: usize) -> Result<Vec<Step>, Diagnostic>
         let rest = text.get(at..end).unwrap_or_default();
         let (key, width) = if let Some(inner) = rest.strip_prefix('[') {
             let Some(close) = inner.find(']') else {
-                return refuse("`]` is missing in the path", at, end);
+                return refuse("missing `]` in the path", at, end);
             };
             let Ok(index) = inner[..close].trim().parse() else {
-                return refuse("an index is a whole number", at + 1, at + 1 + close);
+                return refuse("an index must be a whole number", at + 1, at + 1 + close);
             };
             (Key::Index(index), close + 2)
         } else {
@@ -285,13 +285,13 @@ fn parse_path(source: &Arc<Source>, end: usize) -> Result<Vec<Step>, Diagnostic>
             let rest = &rest[dot..];
             if let Some(inner) = rest.strip_prefix('"') {
                 let Some(close) = inner.find('"') else {
-                    return refuse("a quote is missing in the path", at + dot, end);
+                    return refuse("missing quote in the path", at + dot, end);
                 };
                 (Key::Name(inner[..close].to_owned()), dot + close + 2)
             } else {
                 let width = rest.find(['.', '[', '"']).unwrap_or(rest.len());
                 if rest[..width].trim().is_empty() {
-                    return refuse("a name is missing in the path", at, at + dot + width);
+                    return refuse("missing name in the path", at, at + dot + width);
                 }
                 (Key::Name(rest[..width].trim().to_owned()), dot + width)
             }

@@ -40,7 +40,7 @@ pub fn parse_from(source: &Arc<Source>, from: usize) -> Result<Node, Diagnostics
     if text.len() > TEXT_BYTES_MAX {
         let size = text.len();
         return Err(Diagnostic::error(format!(
-            "{} has {size} bytes; a description may have {TEXT_BYTES_MAX}",
+            "{} has {size} bytes; a description may have at most {TEXT_BYTES_MAX}",
             source.name()
         ))
         .into());
@@ -121,7 +121,7 @@ fn syntax_error(source: &Arc<Source>, from: usize, error: &ron::error::SpannedEr
         }
         Error::ExpectedComma => Diagnostic::error(message)
             .at(&point)
-            .hint("put a comma after the value before this"),
+            .hint("put a comma after the preceding value"),
         Error::TrailingCharacters => {
             Diagnostic::error("text after the end of the description").at(&point)
         }
@@ -180,13 +180,13 @@ impl<'t> Reader<'t> {
         let span = self.between(text, rest);
         let kind = match scalar {
             Scalar::Kind(Kind::Float(_)) if is_integer_literal(span.text()) => {
-                return Err(Diagnostic::error("integer does not fit 64 bits")
+                return Err(Diagnostic::error("integer does not fit in 64 bits")
                     .at(&span)
                     .hint(format!("the range is {} to {}", i64::MIN, u64::MAX)));
             }
             Scalar::Kind(kind) => kind,
             Scalar::Refused(what) => {
-                return Err(Diagnostic::error(format!("{what} have no meaning here")).at(&span));
+                return Err(Diagnostic::error(format!("{what} are not allowed here")).at(&span));
             }
         };
         Ok(Node::new(kind, span))

@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Node {
 
             fn visit_unit<E: de::Error>(self) -> Result<Node, E> {
                 NODE.take()
-                    .ok_or_else(|| E::custom("only a description file has parts of a tree"))
+                    .ok_or_else(|| E::custom("tree nodes can be read only from a description file"))
             }
         }
 

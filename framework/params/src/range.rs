@@ -28,7 +28,7 @@ fn words<T: PartialOrd + Display>(value: &T, range: &impl RangeBounds<T>) -> Str
         }
         (Bound::Included(low), Bound::Unbounded) => format!("{value}, expected at least {low}"),
         (Bound::Unbounded, Bound::Included(high)) => format!("{value}, expected at most {high}"),
-        _ => panic!("a range of values that a user may write includes its ends"),
+        _ => panic!("range bounds must be inclusive"),
     }
 }
 

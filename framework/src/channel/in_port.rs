@@ -117,7 +117,10 @@ impl<T: Message> Connected<T> {
     fn pop_tapped(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
         self.end.peek(now)?;
-        let mut taps = self.taps.take().expect("the caller saw taps");
+        let mut taps = self
+            .taps
+            .take()
+            .expect("the caller checked that there are taps");
         let cycles = match taps.credit(ctx) {
             Credit::Due => Some(self.credit_cycles),
             Credit::Late(cycles) => Some(self.credit_cycles.saturating_add(cycles)),
@@ -260,7 +263,7 @@ impl<T: Message> InputEnd for InPort<T> {
     fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
         let end = end
             .downcast::<Consumer<T>>()
-            .expect("elaboration compared the message types");
+            .expect("elaboration checked the message types");
         let link = self.link.insert(Connected {
             end: *end,
             sender: Reach::within(terms.receiver, terms.sender),

@@ -201,7 +201,10 @@ impl<T: Message> Connected<T> {
     #[cold]
     fn push_tapped(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
-        let mut taps = self.taps.take().expect("the caller saw taps");
+        let mut taps = self
+            .taps
+            .take()
+            .expect("the caller checked that there are taps");
         let mut wire = taps.send(ctx, message);
         if wire.is_empty() {
             // The message is lost, but the wire was still occupied.
@@ -292,7 +295,7 @@ impl<T: Message> OutPort<T> {
         let link = self.link.as_ref().expect(UNBOUND);
         assert!(
             ctx.now().0 >= link.free_from,
-            "sent without asking can_send: the width of the wire is used up"
+            "sent without checking can_send: the bandwidth of the wire is used up"
         );
         self.push(ctx, message);
     }
@@ -397,10 +400,10 @@ impl<T: Message> AnyPort for OutPort<T> {
         let sent_at = Some(&wire.sent_at).filter(|at| **at != NEVER_SENT);
         let times = messages.iter().map(|m| &m.0).chain(&credits);
         if times.chain([&wire.free_from]).chain(sent_at).any(late) {
-            return Err("a time beyond the horizon".to_owned());
+            return Err("a time is beyond the horizon".to_owned());
         }
         if !messages.is_sorted_by_key(|(ready, _)| *ready) || !credits.is_sorted() {
-            return Err("times that go back".to_owned());
+            return Err("times are not in ascending order".to_owned());
         }
         if wire.messages > TICK_MAX || wire.sent == u32::MAX {
             return Err(format!("{} messages sent", wire.messages));
@@ -410,7 +413,10 @@ impl<T: Message> AnyPort for OutPort<T> {
             .all(|(ready, value)| link.end.restore_message(ready, value))
             || !link.end.restore_credits(&credits)
         {
-            return Err(format!("more than its {} slots hold", link.end.capacity()));
+            return Err(format!(
+                "more messages or credits than its {} slots hold",
+                link.end.capacity()
+            ));
         }
         link.end.set_blocked(own.engine()?);
         link.free_from = wire.free_from;

@@ -186,7 +186,7 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
         let (settled, recent): (T, VecDeque<(u64, T)>) = own.engine()?;
         let late = recent.iter().any(|(tick, _)| *tick > TICK_MAX);
         if late || !recent.iter().is_sorted_by_key(|(tick, _)| *tick) {
-            return Err("times beyond the horizon, or that go back".to_owned());
+            return Err("times are beyond the horizon or not in ascending order".to_owned());
         }
         if changes > TICK_MAX {
             return Err(format!("{changes} changes"));
@@ -216,7 +216,9 @@ impl<T: Message + Clone + PartialEq> OutputEnd for Published<T> {
         receiver: Reach,
     ) -> Option<(Arc<dyn Boundary>, bool)> {
         let reader = self.readers.iter_mut().find(|r| r.channel == channel);
-        reader.expect("elaboration made the wire here").reach = receiver;
+        reader
+            .expect("elaboration connected the wire to this reader")
+            .reach = receiver;
         None
     }
 }
@@ -259,7 +261,7 @@ impl<T: Message + Clone + PartialEq> InputEnd for Observed<T> {
     fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
         let history = end
             .downcast::<Arc<Mutex<History<T>>>>()
-            .expect("elaboration compared the message types");
+            .expect("elaboration checked the message types");
         let latency = u64::from(terms.latency_cycles) * terms.sender_period;
         self.link = Some((latency, *history));
     }

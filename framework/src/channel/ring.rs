@@ -166,7 +166,7 @@ impl<T> Producer<T> {
         let slot = slot_at(slots, self.at);
         assert!(
             slot.stamp.load(Ordering::Acquire) <= now,
-            "sent without asking can_send: the slot is full or its credit on the way"
+            "sent without checking can_send: the slot is full or its credit has not returned"
         );
         // With one slot the last message was in this one, which is empty.
         let first = slot_at(slots, self.last).stamp.load(Ordering::Acquire) < FULL;

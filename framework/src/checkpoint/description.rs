@@ -26,7 +26,7 @@ pub struct Subject {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Difference {
     /// The subject exists only in the checkpoint.
-    #[error("the checkpoint has `{name}` ({kind}), this system has not")]
+    #[error("the checkpoint has `{name}` ({kind}), but this system does not")]
     Gone {
         /// Name of the subject in the description.
         name: String,
@@ -34,7 +34,7 @@ pub enum Difference {
         kind: String,
     },
     /// The subject exists only in this system.
-    #[error("this system has `{name}` ({kind}), the checkpoint has not")]
+    #[error("this system has `{name}` ({kind}), but the checkpoint does not")]
     New {
         /// Name of the subject in the description.
         name: String,
@@ -42,7 +42,9 @@ pub enum Difference {
         kind: String,
     },
     /// The subjects are listed in a different order.
-    #[error("`{name}` ({kind}) comes at another place of the description than in the checkpoint")]
+    #[error(
+        "`{name}` ({kind}) is at a different position in the description than in the checkpoint"
+    )]
     Moved {
         /// Name of the subject in the description.
         name: String,

@@ -37,8 +37,8 @@ pub struct DivergencePoint {
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.tick {
-            Some(tick) => writeln!(f, "the two part at {tick}:")?,
-            None => writeln!(f, "the two differ to begin with:")?,
+            Some(tick) => writeln!(f, "the two runs diverge at {tick}:")?,
+            None => writeln!(f, "the two runs differ from the start:")?,
         }
         for DivergencePoint { name, kind, fields } in &self.places {
             writeln!(f, "  `{name}` ({kind})")?;

@@ -41,22 +41,20 @@ pub enum FileError {
     #[error(transparent)]
     Write(#[from] OutputError),
     /// The file is not a Warpweave checkpoint.
-    #[error("this is no checkpoint: it does not begin as one")]
+    #[error("not a checkpoint: wrong file header")]
     NoCheckpoint,
     /// The file has a different format version.
     #[error(
-        "the checkpoint has format {0}, this program reads format {FORMAT}\nhint: resume it with \
-         the version of warpweave that wrote it"
+        "the checkpoint has format {0}, but this program reads format {FORMAT}\nhint: resume it with the version of warpweave that wrote it"
     )]
     Format(u32),
     /// A different version of Warpweave wrote the file.
     #[error(
-        "the checkpoint was written by warpweave {0}, this is {VERSION}; the state of components \
-         may have changed between the two\nhint: resume it with the version that wrote it"
+        "the checkpoint was written by warpweave {0}, but this is {VERSION}; the state of components may have changed between the two\nhint: resume it with the version that wrote it"
     )]
     Version(String),
     /// The file is truncated, as after a crash of the host.
-    #[error("the checkpoint is cut off: {found} of {expected} bytes are there")]
+    #[error("the checkpoint is truncated: {found} of {expected} bytes")]
     CutOff {
         /// Number of bytes found in the file.
         found: u64,
@@ -64,7 +62,7 @@ pub enum FileError {
         expected: u64,
     },
     /// The checksum does not match: the bytes differ from those written.
-    #[error("the checkpoint is damaged: its checksum is wrong")]
+    #[error("the checkpoint is damaged: checksum mismatch")]
     Damaged,
     /// Reading the file would exceed the memory budget.
     #[error(transparent)]
@@ -78,8 +76,8 @@ impl Checkpoint {
     /// Returns the bytes of a file with the checkpoint and the caller's own data.
     pub fn to_bytes_with(&self, beside: &impl Serialize) -> Vec<u8> {
         let plain = postcard::to_stdvec(&(VERSION, self, beside));
-        let plain = plain.expect("a checkpoint is numbers, text and bytes");
-        let rest = zstd::encode_all(&plain[..], LEVEL).expect("memory does not fail to be read");
+        let plain = plain.expect("a checkpoint holds only numbers, text and bytes");
+        let rest = zstd::encode_all(&plain[..], LEVEL).expect("reading from memory cannot fail");
         let mut bytes = Vec::with_capacity(rest.len() + HEAD);
         bytes.extend(MAGIC);
         bytes.extend(FORMAT.to_le_bytes());

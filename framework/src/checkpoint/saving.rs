@@ -51,7 +51,7 @@ pub enum CheckpointError {
     #[error("pending notifications and signal updates of the event world cannot be saved")]
     World,
     /// The checkpoint belongs to another system.
-    #[error("the checkpoint is of another system: {0}")]
+    #[error("the checkpoint is for a different system: {0}")]
     OtherSystem(#[from] Difference),
     /// The state of a component could not be saved or loaded.
     #[error("`{path}` ({kind}): {problem}")]
@@ -72,7 +72,7 @@ pub enum CheckpointError {
         problem: String,
     },
     /// The state of the engine could not be saved or loaded.
-    #[error("the state of the engine does not fit this system: {0}")]
+    #[error("the engine state does not match this system: {0}")]
     Engine(String),
 }
 
@@ -142,7 +142,7 @@ impl Simulation {
         checkpoint.system.compare(&self.description())?;
         let counts = (checkpoint.components.len(), checkpoint.channels.len());
         if counts != (self.instances.len(), self.channels.len()) {
-            let problem = "its numbers of components and channels are others";
+            let problem = "it has different numbers of components and channels";
             return Err(CheckpointError::Engine(problem.to_owned()));
         }
         // Senders that wait are restored within one partition; the division follows.
@@ -228,7 +228,7 @@ impl Simulation {
         let now = self.now().0;
         self.visit_channel_ends(|channel, port| match port.save(now) {
             Ok(_) if port.is_tapped() => {
-                let problem = "what the tap at one of its ports remembers cannot be saved";
+                let problem = "the state of a tap on one of its ports cannot be saved";
                 failed.get_or_insert((channel, problem.to_owned()));
             }
             Ok(state) => *saved[channel as usize].end(port.direction()) = state,
@@ -308,7 +308,7 @@ impl Simulation {
         } = &mut self.partitions[0];
         let counts = [engine.wakes.len(), engine.activity.len()];
         if counts != [self.instances.len(); 2] || engine.clocks.len() != domains.len() {
-            return Err("its numbers of clocks and components are others".to_owned());
+            return Err("it has different numbers of clocks and components".to_owned());
         }
         let now = engine.now.0;
         if now > TICK_MAX {
@@ -316,17 +316,19 @@ impl Simulation {
         }
         for (schedule, (cycle, started)) in domains.iter_mut().zip(&engine.clocks) {
             if *cycle > now / schedule.period || !started && *cycle > 0 {
-                return Err(format!("cycle {cycle} was evaluated, and it is tick {now}"));
+                return Err(format!(
+                    "cycle {cycle} was evaluated, but the current time is tick {now}"
+                ));
             }
             schedule.load(*cycle, *started);
         }
         let counts = [engine.evaluations, engine.messages, engine.obligations];
         if let Some(count) = counts.into_iter().find(|count| *count > TICK_MAX) {
-            return Err(format!("{count} is more than any run counts"));
+            return Err(format!("count {count} is out of range"));
         }
         if engine.last_progress.0 > TICK_MAX {
             return Err(format!(
-                "progress at {} is beyond the horizon",
+                "last progress at {} is beyond the horizon",
                 engine.last_progress
             ));
         }
@@ -337,7 +339,7 @@ impl Simulation {
                 if !schedule.is_new(*cycle) {
                     let path = &instance.path;
                     return Err(format!(
-                        "`{path}` is to be woken in cycle {cycle}, which is past"
+                        "`{path}` has a wake-up in cycle {cycle}, which is in the past"
                     ));
                 }
                 schedule.wake(target.index, *cycle);
@@ -349,7 +351,7 @@ impl Simulation {
                 return Err(format!("a wake-up at {tick} is beyond the horizon"));
             }
             let instance = self.instances.get(*number as usize);
-            let instance = instance.ok_or("a wake-up of a component that is not there")?;
+            let instance = instance.ok_or("a wake-up for a component that does not exist")?;
             shared.background.insert((*tick, instance.place.target));
         }
         shared.messages = engine.messages;

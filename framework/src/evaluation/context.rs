@@ -38,7 +38,7 @@ impl<'a> Context<'a> {
         now: Tick,
     ) -> Self {
         let (before, rest) = domains.split_at_mut(d);
-        let (here, after) = rest.split_first_mut().expect("the domain is there");
+        let (here, after) = rest.split_first_mut().expect("the domain exists");
         Self {
             observed: shared.sink.is_some(),
             shared,

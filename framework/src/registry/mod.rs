@@ -185,7 +185,7 @@ impl Registry {
             return Err(Diagnostic::error(message).at(&place).hint(hint));
         };
         self.policy(role, &name.text).ok_or_else(|| {
-            Diagnostic::error(format!("there is no {role} `{}`", name.text))
+            Diagnostic::error(format!("unknown {role} `{}`", name.text))
                 .at(&name.span)
                 .hint(name_hint(
                     &name.text,
@@ -202,7 +202,7 @@ impl Registry {
     {
         let entry = self.policy_named(R::NAME, node)?;
         entry.builder::<R>().ok_or_else(|| {
-            let message = format!("two different roles are called {}", R::NAME);
+            let message = format!("two different roles are named {}", R::NAME);
             Diagnostic::error(message).at(&node.head_span()).into()
         })
     }
@@ -252,7 +252,7 @@ impl Registry {
 
     /// Error for an unknown kind `name`, with the nearest existing one.
     pub fn unknown(&self, name: &str) -> Diagnostic {
-        Diagnostic::error(format!("there is no component kind `{name}`")).hint(name_hint(
+        Diagnostic::error(format!("unknown component kind `{name}`")).hint(name_hint(
             name,
             "kinds",
             self.kinds.keys().copied(),
@@ -271,7 +271,7 @@ fn read<K: Kind>(node: &Node) -> Result<Specification, Diagnostics> {
 
 fn vary<K: Kind>(spec: &dyn Any, fields: &[(&str, &Node)]) -> Option<Arc<dyn Any + Send + Sync>> {
     let spec = spec.downcast_ref::<K::Spec>();
-    let mut spec = spec.expect("the kind has read it").clone();
+    let mut spec = spec.expect("the kind has parsed its specification").clone();
     let mut fields = fields.iter();
     let all = fields.all(|(field, value)| K::vary(&mut spec, field, value));
     all.then(|| Arc::new(spec) as _)
@@ -283,7 +283,7 @@ fn build<K: Kind>(
     environment: &Environment,
 ) -> Result<Built, Diagnostics> {
     let spec = spec.downcast_ref::<K::Spec>();
-    let spec = spec.expect("the kind has read it").clone();
+    let spec = spec.expect("the kind has parsed its specification").clone();
     let component = K::build(spec, environment).map_err(|error| error.located(node))?;
     Ok(Built {
         component: Box::new(component),

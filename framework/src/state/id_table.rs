@@ -54,7 +54,7 @@ impl Id {
     /// Panics if the place is not below [`Id::PLACES_MAX`].
     #[inline]
     pub fn with_place(self, place: usize) -> Self {
-        assert!(place < Self::PLACES_MAX, "there is no place {place}");
+        assert!(place < Self::PLACES_MAX, "place {place} is out of range");
         Self(self.0 & !(Self::PLACES_MAX as u32 - 1) | place as u32)
     }
 
@@ -111,7 +111,10 @@ impl<T> IdTable<T> {
     /// # Panics
     /// Panics if `capacity` exceeds [`Id::PLACES_MAX`].
     pub fn with_capacity(capacity: usize) -> Self {
-        assert!(capacity <= Id::PLACES_MAX, "{capacity} values have no ids");
+        assert!(
+            capacity <= Id::PLACES_MAX,
+            "a capacity of {capacity} exceeds the number of ids"
+        );
         Self {
             places: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
@@ -132,7 +135,7 @@ impl<T> IdTable<T> {
             return place.id;
         }
         let place = self.places.len();
-        assert!(place < Id::PLACES_MAX, "more values than there are ids");
+        assert!(place < Id::PLACES_MAX, "more values than ids");
         let id = Id::first(place);
         self.places.push(Place { id, value });
         id
@@ -188,7 +191,7 @@ impl<T> IdTable<T> {
     }
 }
 
-const GONE: &str = "an id is used until its value is removed";
+const GONE: &str = "ids are used only until their value is removed";
 
 impl<T> Index<Id> for IdTable<T> {
     type Output = T;
@@ -249,13 +252,13 @@ impl<T> IdTable<T> {
     fn restore(saved: Saved<T>) -> Result<Self, &'static str> {
         let Saved { values, free } = saved;
         if values.len() > Id::PLACES_MAX {
-            return Err("more values than there are ids");
+            return Err("more values than ids");
         }
         let mut table = Self::with_capacity(values.len());
         let mut is_free = Vec::with_capacity(values.len());
         for (place, (generation, value)) in values.into_iter().enumerate() {
             if generation >= GENERATIONS {
-                return Err("a generation that no id has");
+                return Err("an id generation is out of range");
             }
             is_free.push(value.is_none());
             let id = Id(generation << PLACE_BITS | place as u32);
@@ -263,7 +266,7 @@ impl<T> IdTable<T> {
         }
         for place in free.into_iter().rev() {
             if !is_free.get_mut(place).is_some_and(std::mem::take) {
-                return Err("a place that is free twice, or taken and free");
+                return Err("a place is listed as free twice, or as both taken and free");
             }
             table.free.push(place as u32);
         }
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "an id is used until its value is removed")]
+    #[should_panic(expected = "ids are used only until their value is removed")]
     fn a_value_that_is_gone_cannot_be_indexed() {
         let mut table = IdTable::default();
         let id = table.insert(1);

@@ -13,7 +13,7 @@ pub trait Stateful {
     /// reports depend on and that the specification does not determine. Ports are not named, since
     /// the engine saves channels itself. A component without this cannot be part of a checkpoint.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("its kind does not describe its state");
+        state.refuse("its kind does not implement `state`");
     }
 }
 

@@ -98,7 +98,7 @@ impl TestBench {
     pub fn builder(&mut self) -> &mut SystemBuilder {
         match &mut self.stage {
             Stage::Building(builder) => builder,
-            Stage::Running(_) => panic!("the bench is complete once it has stepped"),
+            Stage::Running(_) => panic!("the bench cannot be changed after its first step"),
         }
     }
 
@@ -134,7 +134,7 @@ impl TestBench {
     /// Attaches a recording receiver to output `address` with a wire of these terms. Its `latency`
     /// must be 1, so that cycle numbers remain those of the device.
     pub fn sink_behind<T: Message + Clone>(&mut self, address: &str, link: Link) -> Sink<T> {
-        assert_eq!(link.latency, 1, "a sink counts on a wire of latency 1");
+        assert_eq!(link.latency, 1, "a sink requires a wire of latency 1");
         let (sink, component) = Sink::new();
         let path = format!("bench sink of {}", address.replace('.', " "));
         let clock = self.clock;
@@ -152,7 +152,7 @@ impl TestBench {
         if let Stage::Building(builder) = &mut self.stage {
             let mut simulation = match std::mem::take(builder).elaborate() {
                 Ok(simulation) => simulation,
-                Err(errors) => panic!("the bench does not elaborate:\n{errors}"),
+                Err(errors) => panic!("the bench failed to elaborate:\n{errors}"),
             };
             simulation.set_options(self.options);
             self.period = simulation.time().period(0);
@@ -160,7 +160,7 @@ impl TestBench {
                 simulation
                     .instances()
                     .position(|(p, _)| p == path)
-                    .expect("added by the bench")
+                    .expect("the component was added by the bench")
             };
             self.source_numbers = self.sources.iter().map(number).collect();
             self.stage = Stage::Running(Box::new(simulation));
@@ -247,9 +247,9 @@ impl TestBench {
             Some((at, got)) => assert_eq!(
                 (at, &got),
                 (cycle, message),
-                "received the left, expected the right (cycle, message)"
+                "left: received, right: expected (cycle, message)"
             ),
-            None => panic!("expected {message:?} in cycle {cycle}, nothing came"),
+            None => panic!("expected {message:?} in cycle {cycle}, received nothing"),
         }
     }
 
@@ -264,7 +264,7 @@ impl TestBench {
             }
             self.step(1);
         }
-        panic!("nothing came within {PATIENCE} cycles");
+        panic!("received nothing within {PATIENCE} cycles");
     }
 
     /// Expects that nothing arrives at `sink` for `cycles` cycles from now.
@@ -338,7 +338,7 @@ impl TestBench {
             );
             let what = format!("with {options:?}, after cycle {}", cuts[first]);
             same_state(pair.0, pair.1, &what);
-            panic!("{what}: the state hash is another");
+            panic!("{what}: the state hash differs");
         }
     }
 
@@ -369,7 +369,7 @@ impl TestBench {
         let all = self.simulation().statistics();
         all.into_iter()
             .find(|s| s.path == path)
-            .expect("the instance reports statistics")
+            .expect("the instance must report statistics")
     }
 }
 

@@ -115,7 +115,7 @@ impl TimeBase {
             .map(|(_, f)| {
                 let ticks = tick.numerator * u128::from(f.hertz().denominator())
                     / (tick.denominator * u128::from(f.hertz().numerator()));
-                u64::try_from(ticks).expect("a period is at most the horizon, which fits")
+                u64::try_from(ticks).expect("a period is at most the horizon, which fits in u64")
             })
             .collect();
         Ok(Self {

@@ -10,9 +10,7 @@ use crate::verify::rule::Rule;
 
 /// A violated requirement with the smallest traffic found that reproduces it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "broken: {rule}\n  {message}\n  smallest traffic that shows it ({tries} tries): {traffic:?}"
-)]
+#[error("violated: {rule}\n  {message}\n  smallest failing traffic ({tries} tries): {traffic:?}")]
 pub struct Failure {
     /// Requirement that the component violated in this run.
     pub rule: Rule,
@@ -219,8 +217,7 @@ impl<F: Fn(&mut Rig)> Contract<F> {
             if wasted as f64 > most {
                 let first = observed.first_wasted.as_deref().unwrap_or_default();
                 let message = format!(
-                    "`{path}` asked for {wasted} evaluations that changed nothing, beside \
-                     {useful} that did; first {first}"
+                    "`{path}` requested {wasted} evaluations that changed nothing and {useful} that changed something; first {first}"
                 );
                 return Err((Rule::Evaluations, message));
             }
@@ -273,7 +270,7 @@ fn compare(a: &Seen, b: &Seen) -> Result<(), String> {
             };
             let (one, other) = (text(one), text(other));
             return Err(format!(
-                "{port}: message {i} is {one}, in the other run {other}"
+                "{port}: message {i} is {one}, but {other} in the other run"
             ));
         }
     }
@@ -282,7 +279,9 @@ fn compare(a: &Seen, b: &Seen) -> Result<(), String> {
             if x != y {
                 let (x, y, name) = (&x.value, &y.value, &x.name);
                 let path = &one.path;
-                return Err(format!("{path}: {name} is {x:?}, in the other run {y:?}"));
+                return Err(format!(
+                    "{path}: {name} is {x:?}, but {y:?} in the other run"
+                ));
             }
         }
     }

@@ -133,7 +133,7 @@ impl<Q: Exchange> State<Q> {
         let key = request.key();
         if let Some(before) = self.open.get(&key) {
             return Err(format!(
-                "{request:?} uses the name of {:?}, which waits since cycle {}",
+                "{request:?} reuses the key of {:?}, which is outstanding since cycle {}",
                 before.request, before.since
             ));
         }
@@ -151,7 +151,7 @@ impl<Q: Exchange> State<Q> {
         self.open.insert(key, open);
         match self.rules.open_max {
             Some(most) if self.open.len() > most => Err(format!(
-                "{} requests are open, at most {most} may be",
+                "{} requests are outstanding, but at most {most} are allowed",
                 self.open.len()
             )),
             _ => Ok(()),
@@ -162,11 +162,11 @@ impl<Q: Exchange> State<Q> {
         self.seen += 1;
         let key = Q::key_of(answer);
         let Some(open) = self.open.get_mut(&key) else {
-            return Err(format!("{answer:?} answers no open request"));
+            return Err(format!("{answer:?} matches no outstanding request"));
         };
         let problem = open.request.fits(answer);
         let problem =
-            problem.map_err(|p| format!("{answer:?} does not fit {:?}: {p}", open.request));
+            problem.map_err(|p| format!("{answer:?} does not match {:?}: {p}", open.request));
         let order = open.request.order().filter(|_| self.rules.ordered);
         let (since, number) = (open.since, open.number);
         if problem.is_ok() && !open.request.is_answered_by(answer) {
@@ -184,13 +184,13 @@ impl<Q: Exchange> State<Q> {
         let taken = cycle.saturating_sub(since);
         if taken < self.rules.latency_min {
             return Err(format!(
-                "{answer:?} came {taken} cycles after its request, expected at least {}",
+                "{answer:?} arrived {taken} cycles after its request, expected at least {}",
                 self.rules.latency_min
             ));
         }
         match self.rules.latency_max {
             Some(most) if taken > most => Err(format!(
-                "{answer:?} came {taken} cycles after its request, expected at most {most}"
+                "{answer:?} arrived {taken} cycles after its request, expected at most {most}"
             )),
             _ => self.overdue(cycle),
         }
@@ -203,7 +203,7 @@ impl<Q: Exchange> State<Q> {
             .and_then(|first| self.open.get(&first))
         {
             Some(older) => Err(format!(
-                "{answer:?} came before the answer to {:?}, which was asked first in cycle {}",
+                "{answer:?} arrived before the answer to {:?}, which was requested earlier, in cycle {}",
                 older.request, older.since
             )),
             None => Ok(()),

@@ -68,7 +68,7 @@ impl<T> Tap<T> for Holder {
         state.held += 1;
         if state.held > state.most {
             ctx.fail(format!(
-                "{}: in cycle {} the device holds {} messages, it has room for {}",
+                "{}: in cycle {} the device holds {} messages, but has room for only {}",
                 state.name,
                 ctx.cycle(),
                 state.held,
@@ -169,7 +169,7 @@ impl<T> Tap<T> for InLine {
             queue.passed_over += 1;
             if queue.passed_over > state.passed_over {
                 ctx.fail(format!(
-                    "{}: in cycle {} passed over {} times while a message waits, now by {by}",
+                    "{}: in cycle {} a waiting message has been passed over {} times, most recently by {by}",
                     queue.input,
                     ctx.cycle(),
                     queue.passed_over

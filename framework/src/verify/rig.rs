@@ -351,7 +351,7 @@ impl Rig {
         for set_up in self.set_up.drain(..) {
             match set_up(simulation) {
                 Ok(check) => self.checks.add(check),
-                Err(error) => panic!("the contract names a port that is not there: {error}"),
+                Err(error) => panic!("the contract names a port that does not exist: {error}"),
             }
         }
         if self.stalled {

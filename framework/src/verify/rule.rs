@@ -27,14 +27,14 @@ pub enum Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Protocol => "what comes out is right",
-            Self::Completion => "everything offered comes out",
-            Self::Repeatable => "the same again gives the same again",
-            Self::Asleep => "an evaluation asleep changes nothing",
-            Self::Shuffled => "the order of evaluation does not matter",
-            Self::Resumed => "saved and loaded it goes on the same",
+            Self::Protocol => "outputs are correct",
+            Self::Completion => "everything offered is delivered",
+            Self::Repeatable => "identical runs give identical results",
+            Self::Asleep => "evaluating a sleeping component changes nothing",
+            Self::Shuffled => "results do not depend on evaluation order",
+            Self::Resumed => "a run resumed from a checkpoint continues identically",
             Self::Evaluations => "nearly every evaluation changes something",
-            Self::Stalled => "stalls change times only",
+            Self::Stalled => "stalls change only timing",
         })
     }
 }

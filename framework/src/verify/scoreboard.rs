@@ -150,7 +150,7 @@ impl<T: Clone + PartialEq + Debug> Inner<T> {
         };
         if let Some(first) = blocking {
             return Err(format!(
-                "{message:?} came before {:?}: one is lost or they are out of order",
+                "{message:?} arrived before {:?}: a message is lost or they are out of order",
                 self.expected[first].1
             ));
         }
@@ -165,19 +165,19 @@ impl<T: Clone + PartialEq + Debug> Inner<T> {
         }
         let (least, most) = (self.latency.start(), self.latency.end());
         Err(format!(
-            "{message:?} came after {taken} cycles, expected {least} to {most}"
+            "{message:?} arrived after {taken} cycles, expected {least} to {most}"
         ))
     }
 
     fn stranger(&self, message: &T) -> String {
         if self.recent.contains(message) {
-            return format!("{message:?} came again: it is a duplicate");
+            return format!("{message:?} arrived again: it is a duplicate");
         }
         match self.expected.front() {
             Some((_, next)) => {
-                format!("{message:?} came, which nobody sent; {next:?} was expected")
+                format!("{message:?} arrived, but was never sent; expected {next:?}")
             }
-            None => format!("{message:?} came, nothing was expected"),
+            None => format!("{message:?} arrived, but nothing was expected"),
         }
     }
 }
@@ -193,7 +193,7 @@ impl<T: Clone + PartialEq + Debug + Send + 'static> Check for Scoreboard<T> {
             return Ok(());
         };
         Err(format!(
-            "{}: {} messages never came, the first is {first:?}, expected since cycle {cycle}",
+            "{}: {} messages never arrived; the first is {first:?}, expected since cycle {cycle}",
             inner.name,
             inner.expected.len()
         ))
@@ -274,7 +274,7 @@ mod tests {
         let error = board(Matching::PerKey(low_bit)).actual(20, &12);
         assert_eq!(
             error.unwrap_err(),
-            "out: in cycle 20 12 came before 10: one is lost or they are out of order"
+            "out: in cycle 20 12 came before 10: a message is lost or they are out of order"
         );
     }
 

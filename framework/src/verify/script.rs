@@ -106,7 +106,7 @@ pub fn expect<T: Message + Clone + PartialEq + Debug>(
             "expected {message:?}, got {got:?} in cycle {cycle}"
         )),
         None if last => Err(format!(
-            "expected {message:?}, nothing came up to cycle {now}"
+            "expected {message:?}, but nothing arrived up to cycle {now}"
         )),
         None => Ok(Progress::Going),
     })

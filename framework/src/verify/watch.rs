@@ -72,8 +72,7 @@ impl<C: Component> Component for Watch<C> {
                 let said = said.map_or(Reason::Idle, Next::reason).name();
                 observed.overslept.get_or_insert_with(|| {
                     format!(
-                        "`{path}` had work in cycle {cycle} but slept (it waited for: {said}); \
-                         nothing would have woken it"
+                        "`{path}` had work in cycle {cycle} but slept (waiting for: {said}); nothing would have woken it"
                     )
                 });
             }
@@ -91,9 +90,9 @@ impl<C: Component> Component for Watch<C> {
         } else if asked && after.1.is_some() {
             observed.wasted += 1;
             let (path, cycle) = (&self.path, ctx.cycle());
-            observed
-                .first_wasted
-                .get_or_insert_with(|| format!("`{path}` was busy in cycle {cycle} for nothing"));
+            observed.first_wasted.get_or_insert_with(|| {
+                format!("`{path}` stayed busy in cycle {cycle} without doing anything")
+            });
         }
         next
     }

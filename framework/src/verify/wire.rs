@@ -145,7 +145,7 @@ impl<T: Clone + PartialEq + Debug + Send + 'static> Tap<T> for End<T> {
         let out = state.credits.lock().send(ctx.now().0);
         if out > state.terms.capacity {
             ctx.fail(format!(
-                "{}: in cycle {cycle} {out} slots are in use, the channel has {}",
+                "{}: in cycle {cycle} {out} slots are in use, but the channel has only {}",
                 state.name, state.terms.capacity
             ));
         }

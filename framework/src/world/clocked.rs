@@ -46,8 +46,7 @@ impl World {
             let period = world.period(clock);
             if period < 2 {
                 world.fail(format!(
-                    "clock `{}` has a period of one tick, which has no half; add a clock of twice \
-                     its frequency",
+                    "clock `{}` has a period of one tick, which cannot be halved; add a clock of twice its frequency",
                     driven.name()
                 ));
                 return;

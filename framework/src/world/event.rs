@@ -199,7 +199,7 @@ impl WorldState {
             Subscriber::Nobody => Vec::new(),
             Subscriber::Method(method) => vec![method],
             Subscriber::Many(at) => return &mut self.listeners[at as usize],
-            Subscriber::Wait(_) => unreachable!("a deadline is nobody's event"),
+            Subscriber::Wait(_) => unreachable!("a deadline does not subscribe to an event"),
         };
         *listener = Listener::new(&Subscriber::Many(self.listeners.len() as u32));
         self.listeners.push(Listeners {

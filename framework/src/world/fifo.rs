@@ -158,7 +158,7 @@ impl<T> State<T> {
             (None, current) => before.set(current),
             (Some(one), Some(two)) if one != two => {
                 let message = format!(
-                    "FIFO `{}` is {what} by `{}` and by `{}`",
+                    "FIFO `{}` is {what} by both `{}` and `{}`",
                     world.waves.name(self.line.get()),
                     world.process_name(one),
                     world.process_name(two)

@@ -109,7 +109,7 @@ pub struct Mutex {
 }
 
 /// Guard of a held mutex, which is released when the guard is dropped.
-#[must_use = "the mutex is free again at once"]
+#[must_use = "the mutex is released immediately if the guard is not kept"]
 pub struct MutexGuard {
     semaphore: Semaphore,
 }

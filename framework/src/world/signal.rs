@@ -166,7 +166,7 @@ impl<T: SignalValue> Signal<T> {
             (None, Some(_)) => state.writer.set(world.current),
             (Some(one), Some(two)) if one != two => {
                 let message = format!(
-                    "signal `{}` is written by `{}` and by `{}`",
+                    "signal `{}` is written by both `{}` and `{}`",
                     world.waves.name(state.line.get()),
                     world.process_name(one),
                     world.process_name(two)

@@ -333,7 +333,7 @@ impl WorldState {
     pub(super) fn arm_current(&mut self, awaited: Awaited) -> WaitKey {
         let process = self
             .current
-            .expect("kernel objects are awaited by processes of their world only");
+            .expect("only processes of the same world wait for kernel objects");
         self.arm(process, awaited, false)
     }
 
@@ -392,7 +392,7 @@ impl WorldState {
     /// Removes a wait, ended or not.
     pub(super) fn disarm(&mut self, wait: WaitKey) {
         let entry = self.waits.remove(wait);
-        let entry = entry.expect("a wait is forgotten once");
+        let entry = entry.expect("a wait is removed only once");
         let ended = entry.missing == 0;
         self.spare_deadlines.push(entry.slot);
         if entry.deadline != NEVER {
@@ -468,8 +468,7 @@ impl WorldState {
             names.push(format!("{} more", self.runnable.len() - SHOWN));
         }
         let message = format!(
-            "processes run in circles at tick {}: more than {} {how} without time passing; \
-             still runnable: {}",
+            "processes loop without advancing time at tick {}: more than {} {how}; still runnable: {}",
             self.now,
             self.delta_limit,
             names.join(", ")

@@ -192,10 +192,10 @@ fn a_checkpoint_of_another_system_is_refused_naming_what_differs() {
         ]
         .join("\n"),
         @"
-    the checkpoint is of another system: `source.output -> stage[0].input` (wire): field `latency`: the checkpoint has 2, this system has 3
-    the checkpoint is of another system: the checkpoint has `stage[2]` (Summing), this system has not
-    the checkpoint is of another system: this system has `stage[3]` (Summing), the checkpoint has not
-    the checkpoint is of another system: the checkpoint has `core` (clock), this system has not
+    the checkpoint is for a different system: `source.output -> stage[0].input` (wire): field `latency`: the checkpoint has 2, this system has 3
+    the checkpoint is for a different system: the checkpoint has `stage[2]` (Summing), but this system does not
+    the checkpoint is for a different system: this system has `stage[3]` (Summing), but the checkpoint does not
+    the checkpoint is for a different system: the checkpoint has `core` (clock), but this system does not
     "
     );
 }
@@ -220,7 +220,7 @@ fn who_cannot_be_saved_says_so_by_name() {
     insta::assert_snapshot!(
         format!("{component}\n{process}"),
         @"
-    `flood` (Flood): cannot be saved: its kind does not describe its state
+    `flood` (Flood): cannot be saved: its kind does not implement `state`
     process `stimulus` cannot be saved
     hint: save systems of components only, or replay the inputs of the process
     "
@@ -246,14 +246,14 @@ fn a_file_is_refused_when_cut_off_damaged_or_of_another_time() {
         refusal(&changed(30)),
     ];
     insta::assert_snapshot!(all.join("\n").replace(&(bytes.len() - 1).to_string(), "N - 1"), @"
-    this is no checkpoint: it does not begin as one
-    this is no checkpoint: it does not begin as one
-    the checkpoint has format 6, this program reads format 5
+    not a checkpoint: wrong file header
+    not a checkpoint: wrong file header
+    the checkpoint has format 6, but this program reads format 5
     hint: resume it with the version of warpweave that wrote it
-    the checkpoint is cut off: 20 of 52 bytes are there
-    the checkpoint is cut off: N - 1 of N bytes are there
-    the checkpoint is damaged: its checksum is wrong
-    the checkpoint is damaged: its checksum is wrong
+    the checkpoint is truncated: 20 of 52 bytes
+    the checkpoint is truncated: N - 1 of N bytes
+    the checkpoint is damaged: checksum mismatch
+    the checkpoint is damaged: checksum mismatch
     ");
 }
 
@@ -354,7 +354,7 @@ fn two_runs_part_at_the_cycle_and_component_that_slipped() {
         let parting = Divergence::find(&mut right, &mut wrong, Tick(999)).unwrap();
         insta::allow_duplicates! {
             insta::assert_snapshot!(parting.unwrap(), @"
-            the two part at tick 400:
+            the two runs diverge at tick 400:
               `stage[1]` (Summing)
                 sum: 10428396 | 10507002
               `stage[1].output -> stage[2].input` (channel)

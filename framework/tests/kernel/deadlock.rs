@@ -29,11 +29,11 @@ fn a_cycle_of_credits_is_printed_in_order() {
     builder.connect("pong.output", "ping.input", Link::latency(1).capacity(3));
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 2 (0.000000002 s); last progress at tick 2; 0 obligations open
-    the cycle of waits:
+    no progress at tick 2 (0.000000002 s); last progress at tick 2; 0 obligations open
+    circular wait:
       * ping.output -> pong: waits for room (2 of 2 slots taken)
       * pong.output -> ping: waits for room (3 of 3 slots taken)
-    channels that hold messages:
+    channels holding messages:
         ping.input: 3 of 3
         pong.input: 2 of 2
     ");
@@ -47,10 +47,10 @@ fn a_message_nobody_takes_is_a_deadlock_with_the_words_of_the_component() {
     builder.connect("cpu.output", "wall.input", Link::latency(4));
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 4 (0.000000004 s); last progress at tick 0; 0 obligations open
-    who waits for whom:
+    no progress at tick 4 (0.000000004 s); last progress at tick 0; 0 obligations open
+    waiting components:
         wall: a door that never opens
-    channels that hold messages:
+    channels holding messages:
         wall.input: 1 of 8
     ");
 }
@@ -86,8 +86,8 @@ fn silence_with_an_open_obligation_is_a_deadlock() {
     builder.add("host", clock, forgetful);
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 0 (0.000000000 s); last progress at tick 0; 1 obligations open
-    who waits for whom:
+    no progress at tick 0 (0.000000000 s); last progress at tick 0; 1 obligations open
+    waiting components:
     ");
 }
 
@@ -101,8 +101,8 @@ fn waiting_for_a_credit_that_was_never_asked_for_is_reported() {
     builder.add("host", clock, forgetful);
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 0 (0.000000000 s); last progress at tick 0; 0 obligations open
-    who waits for whom:
+    no progress at tick 0 (0.000000000 s); last progress at tick 0; 0 obligations open
+    waiting components:
         host: waits for a credit, but none of its outputs is full
     ");
 }

@@ -36,7 +36,7 @@ fn unconnected_ports_are_listed_and_optional_ones_are_not() {
 
 #[test]
 #[should_panic(
-    expected = "`wall` (Refuser) names other ports than the instance that it was said to be like"
+    expected = "`wall` (Refuser) has different ports than the instance it was declared to be like"
 )]
 fn an_instance_is_like_the_one_that_it_is_said_to_be_like() {
     let (mut builder, clock) = one_clock();
@@ -60,7 +60,7 @@ fn a_port_connected_twice_is_named_once() {
     builder.connect("spare.output", "l1.input", Link::latency(1));
     assert_snapshot!(errors(builder), @r"
     `l1.input` is connected twice
-      hint: a port has one wire; use a crossbar, a fan-out or another port
+      hint: a port can have only one wire; use a crossbar, a fan-out or another port
     ");
 }
 
@@ -72,7 +72,7 @@ fn ports_of_different_messages_do_not_join() {
     builder.connect("l1.input", "cpu.output", Link::latency(1));
     assert_snapshot!(errors(builder), @r"
     `cpu.output` sends u64 but `l1.input` receives u32
-      hint: the two ports speak different protocols
+      hint: the two ports use different protocols
     ");
 }
 
@@ -89,9 +89,9 @@ fn two_senders_or_two_receivers_do_not_join() {
     builder.connect("c.input", "d.input", Link::latency(1));
     assert_snapshot!(errors(builder), @r"
     `a.output` and `b.output` both send
-      hint: a wire joins an output and an input
+      hint: a wire connects an output to an input
     `c.input` and `d.input` both receive
-      hint: a wire joins an output and an input
+      hint: a wire connects an output to an input
     ");
 }
 
@@ -105,7 +105,7 @@ fn an_unknown_instance_or_port_names_the_nearest() {
       hint: did you mean `cpu`?
     `cpu` (Flood) has no port `ouput`
       hint: did you mean `output`? its ports are output
-    `l1` is an instance; a wire ends at a port
+    `l1` is an instance; a wire must end at a port
       hint: its ports are input
     port `cpu.output` (Flood) is not connected
     ");
@@ -134,7 +134,7 @@ fn a_wire_too_large_for_memory_is_refused() {
     builder.connect("cpu.output", "l1.input", Link::latency(u32::MAX));
     assert_snapshot!(errors(builder), @r"
     the wire `cpu.output` to `l1.input` holds more than 16777216 messages
-      hint: state a smaller capacity or latency
+      hint: specify a smaller capacity or latency
     ");
 }
 
@@ -145,8 +145,8 @@ fn paths_and_clock_names_are_unique() {
     builder.add("timer", clock, Scripted::new([]).0);
     builder.add("timer", clock, Scripted::new([]).0);
     assert_snapshot!(errors(builder), @r"
-    two clocks are called `core`
-    two instances are called `timer`
+    two clocks are named `core`
+    two instances are named `timer`
     ");
 }
 
@@ -178,7 +178,7 @@ impl Stateful for Twins {}
 fn a_component_that_names_two_ports_alike_is_refused() {
     let (mut builder, clock) = one_clock();
     builder.add("twins", clock, Twins::default());
-    assert_snapshot!(errors(builder), @"`twins` (Twins) names two ports `twin`");
+    assert_snapshot!(errors(builder), @"`twins` (Twins) has two ports named `twin`");
 }
 
 #[test]
@@ -236,11 +236,11 @@ fn a_bundle_joins_only_a_bundle_of_the_same_parts() {
     builder.connect("a.mem", "l1.input", Link::latency(1));
     assert_snapshot!(errors(builder), @r"
     `a.mem.request` and `b.mem.request` both send
-      hint: a wire joins an output and an input
+      hint: a wire connects an output to an input
     `a.mem.response` and `b.mem.response` both receive
-      hint: a wire joins an output and an input
+      hint: a wire connects an output to an input
     `a.mem` is a bundle (2 in all) and `l1.input` is one port (1)
-      hint: wire like to like
+      hint: connect a port to a port, and a bundle to a bundle of the same size
     ");
 }
 

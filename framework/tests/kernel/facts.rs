@@ -201,7 +201,7 @@ fn two_instances_that_have_a_number_to_themselves_are_shown_with_both_places() {
     };
     assert_eq!(
         error.message,
-        "`speaker1` (Speaker): own: door 0x5 to 0x7 is also that of `speaker0`"
+        "`speaker1` (Speaker): own: door 0x5 to 0x7 is also claimed by `speaker0`"
     );
     assert_eq!(error.origin, Some(Origin(1)));
     assert_eq!(error.related[0].message, "`speaker0` has door 0x4 to 0x6");
@@ -230,7 +230,7 @@ fn a_port_that_is_advisable_is_missed_unless_it_is_meant_to_have_no_wire() {
 #[test]
 fn a_port_that_needs_a_wire_cannot_be_meant_to_have_none() {
     for (port, words) in [
-        ("first.output", "`first.output` needs a wire"),
+        ("first.output", "`first.output` must be connected"),
         ("first.asid", "`first` (Relay) has no port `asid`"),
     ] {
         let mut builder = relayed([7, 7], [0, 2]);

@@ -200,7 +200,7 @@ fn what_a_policy_refuses_stands_at_its_field() {
       |
     1 | Player(coins: [Heads, Every(period: 9)])
       |                                     ^
-    error: unknown field `perod` in Every
+    error: unknown interconnect field `perod` in Every
      --> system.ron:1:29
       |
     1 | Player(coins: [Heads, Every(perod: 3)])

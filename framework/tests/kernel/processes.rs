@@ -261,7 +261,7 @@ fn a_clock_of_one_tick_is_refused_with_a_way_out() {
         let fastest = builder.clock("fastest", ghz(5));
         builder.world().clock("clk", fastest);
     });
-    assert_snapshot!(message, @"clock `clk` has a period of one tick, which has no half; add a clock of twice its frequency");
+    assert_snapshot!(message, @"clock `clk` has a period of one tick, which cannot be halved; add a clock of twice its frequency");
 }
 
 /// Runs a counter with a reset from 20 to 47, under a clock of ten ticks.

@@ -158,7 +158,7 @@ fn a_component_that_takes_no_such_message_is_named() {
     let nowhere = wires.send(&mut simulation, 0, PortName::new("elsewhere"), 1_u64);
     let nowhere = nowhere.unwrap_err().to_string();
     assert!(
-        nowhere.ends_with("port `elsewhere`: no wire begins there"),
+        nowhere.ends_with("port `elsewhere`: no wire starts at this port"),
         "{nowhere}"
     );
     assert_eq!(log.all(), ["piece 1 of 1", "a 1"]);

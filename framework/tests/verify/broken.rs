@@ -55,7 +55,7 @@ fn a_duplicated_message_is_found() {
     assert_says(
         &failure,
         Rule::Protocol,
-        "3 came again: it is a duplicate",
+        "3 arrived again: it is a duplicate",
         4,
     );
     assert_eq!(failure.traffic.messages, 4);
@@ -71,7 +71,7 @@ fn a_reordered_message_is_found() {
 fn a_corrupted_message_is_found() {
     let failure = broken(Bug::Corrupts);
     // 16 is the first number whose bit 4 is set.
-    let words = "272 came, which nobody sent; 16 was expected";
+    let words = "272 arrived, but was never sent; expected 16 was expected";
     assert_says(&failure, Rule::Protocol, words, 17);
     assert_eq!(failure.traffic.messages, 17);
 }
@@ -101,7 +101,7 @@ fn a_busy_idler_is_found() {
 #[test]
 fn an_overfull_buffer_is_found() {
     let failure = broken(Bug::Overfills);
-    let words = "holds 5 messages, it has room for 4";
+    let words = "holds 5 messages, but has room for only 4";
     assert_says(&failure, Rule::Protocol, words, 8);
 }
 
@@ -186,7 +186,7 @@ fn an_answer_without_a_request_is_found() {
     let failure = Contract::new(squarer(SquarerBug::AnswersTwice))
         .run()
         .unwrap_err();
-    let words = "Reply { id: 7, square: 49 } answers no open request";
+    let words = "Reply { id: 7, square: 49 } matches no outstanding request";
     assert_says(&failure, Rule::Protocol, words, 8);
 }
 

@@ -52,11 +52,11 @@ fn faults_are_found_and_named() {
         Fault::Lose,
         "a.output -> b.input: in cycle 11 7 came before 6: one is lost",
     );
-    assert_found(Fault::Duplicate, "6 came again: it is a duplicate");
+    assert_found(Fault::Duplicate, "6 arrived again: it is a duplicate");
     assert_found(Fault::Reorder, "7 came before 6");
     assert_found(
         Fault::Corrupt(|n| *n += 100),
-        "106 came, which nobody sent; 6 was expected",
+        "106 arrived, but was never sent; expected 6 was expected",
     );
     assert_found(Fault::Early(1), "6 came after 2 cycles, expected 3");
     assert_found(Fault::LeakCredit, "waits for room");

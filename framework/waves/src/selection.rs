@@ -18,7 +18,7 @@ pub struct Selection {
 
 /// Error for a pattern that matches no instance.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no instance matches `{pattern}`; there are {some}")]
+#[error("no instance matches `{pattern}`; instances include {some}")]
 pub struct SelectionError {
     pub pattern: String,
     /// Examples of existing instances, for the message.

@@ -104,7 +104,7 @@ impl Waited {
             let damaged = |message: String| TimelineError::Damaged { byte, message };
             let (length, width) = match read_head(&mut file)? {
                 Head::End => break,
-                Head::Broken => return Err(damaged("this is no packet of a timeline".to_owned())),
+                Head::Broken => return Err(damaged("not a timeline packet".to_owned())),
                 Head::Packet { length, width } => (length, width),
             };
             bytes.clear();
@@ -119,7 +119,7 @@ impl Waited {
         }
         let open = reader.tracks.values().any(|track| !track.open.is_empty());
         if byte == 0 || open {
-            let message = "the file ends before the recording does".to_owned();
+            let message = "the file ends before the end of the recording".to_owned();
             return Err(TimelineError::Damaged { byte, message });
         }
         Ok(reader.waited)
@@ -187,22 +187,22 @@ fn fields<'b>(
 ) -> Result<(), &'static str> {
     while !bytes.is_empty() {
         let tag = varint(&mut bytes)?;
-        let number = u32::try_from(tag >> 3).map_err(|_| "a field has no number that exists")?;
+        let number = u32::try_from(tag >> 3).map_err(|_| "a field has an invalid number")?;
         let value = match tag & 7 {
             0 => Field::Number(varint(&mut bytes)?),
             1 => {
-                let (value, rest) = bytes.split_first_chunk().ok_or("a field ends too early")?;
+                let (value, rest) = bytes.split_first_chunk().ok_or("a field is truncated")?;
                 bytes = rest;
                 Field::Number(u64::from_le_bytes(*value))
             }
             2 => {
                 let length = usize::try_from(varint(&mut bytes)?).ok();
                 let split = length.and_then(|length| bytes.split_at_checked(length));
-                let (value, rest) = split.ok_or("a field ends too early")?;
+                let (value, rest) = split.ok_or("a field is truncated")?;
                 bytes = rest;
                 Field::Bytes(value)
             }
-            _ => return Err("a field is of a sort that a timeline does not have"),
+            _ => return Err("a field has a type not used in timelines"),
         };
         take(number, value)?;
     }
@@ -212,14 +212,14 @@ fn fields<'b>(
 fn varint(bytes: &mut &[u8]) -> Result<u64, &'static str> {
     let mut value = 0;
     for at in 0..10 {
-        let (byte, rest) = bytes.split_first().ok_or("a number ends too early")?;
+        let (byte, rest) = bytes.split_first().ok_or("a number is truncated")?;
         *bytes = rest;
         value |= u64::from(byte & 0x7f).checked_shl(7 * at).unwrap_or(0);
         if byte & 0x80 == 0 {
             return Ok(value);
         }
     }
-    Err("a number does not end")
+    Err("a number is not terminated")
 }
 
 fn text(bytes: &[u8]) -> Result<String, &'static str> {
@@ -280,7 +280,11 @@ impl Reader {
         })?;
         let (id, name) = id.zip(name).ok_or("a track has no number or no name")?;
         let above = match parent {
-            Some(parent) => Some(self.tracks.get(&parent).ok_or("a track lies in none")?),
+            Some(parent) => Some(
+                self.tracks
+                    .get(&parent)
+                    .ok_or("a track has an unknown parent")?,
+            ),
             None => None,
         };
         // Rows of things are called `wavefront 0`; instances have no blanks in their names.
@@ -312,9 +316,9 @@ impl Reader {
             Ok(())
         })?;
         let track = track.and_then(|track| self.tracks.get_mut(&track));
-        let track = track.ok_or("an event is on no track")?;
+        let track = track.ok_or("an event refers to no known track")?;
         if time < track.last {
-            return Err("time goes back on a track");
+            return Err("timestamps of a track go backwards");
         }
         track.last = time;
         let (from, until) = self.waited.span.unwrap_or((time, time));
@@ -326,7 +330,10 @@ impl Reader {
                 Ok(())
             }
             Some(event::END) => {
-                let (name, from) = track.open.pop().ok_or("a slice ends that did not begin")?;
+                let (name, from) = track
+                    .open
+                    .pop()
+                    .ok_or("a slice ends without having begun")?;
                 let name = &self.names[&name];
                 let (component, thing) = match &track.row {
                     Some((component, label)) if track.open.is_empty() => {
@@ -355,7 +362,7 @@ impl Reader {
                 Ok(())
             }
             Some(event::INSTANT | event::COUNTER) => Ok(()),
-            _ => Err("an event is of no kind that a timeline has"),
+            _ => Err("an event has a type not used in timelines"),
         }
     }
 }
@@ -435,6 +442,6 @@ mod tests {
             }
         }
         let error = Waited::read(&b"{ \"json\": 1 }"[..]).unwrap_err();
-        assert_eq!(error.to_string(), "byte 0: this is no packet of a timeline");
+        assert_eq!(error.to_string(), "byte 0: not a timeline packet");
     }
 }

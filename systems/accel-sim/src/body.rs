@@ -49,11 +49,11 @@ impl Blocks {
         let [x, y, z] = block;
         let [columns, rows, layers] = header.grid;
         if x >= columns || y >= rows || z >= layers {
-            return Err("it is not in the grid");
+            return Err("outside the grid");
         }
         self.count += 1;
         match self.file_order {
-            true if self.count > header.blocks() => Err("there are more blocks than in the grid"),
+            true if self.count > header.blocks() => Err("more blocks than in the grid"),
             true => Ok(self.count - 1),
             false => Ok((z * rows + y) * columns + x),
         }
@@ -92,7 +92,7 @@ fn block<R: BufRead>(
     };
     let value = line.value_of("thread block");
     let value = value.ok_or_else(|| line.refuse_whole("expected `thread block = x,y,z`"))?;
-    let expected = "three numbers of a block, as in `0,0,0`";
+    let expected = "three block coordinates, as in `0,0,0`";
     let numbers = triple(value.text).ok_or_else(|| line.blame(value, expected))?;
     let work_group = blocks.next(header, numbers).map_err(|problem| {
         let (start, end) = (value.start, line.text.len());
@@ -113,7 +113,7 @@ fn block<R: BufRead>(
         let value = line.value_of("warp");
         let value = value.ok_or_else(|| line.refuse_whole("expected `warp = w` or `#END_TB`"))?;
         let warps = header.warps();
-        let expected = format!("a warp of the block, 0 to {}", warps - 1);
+        let expected = format!("a warp number in the block, 0 to {}", warps - 1);
         let warp = line.number(value, &expected)?;
         if warp >= warps {
             return Err(line.blame(value, &expected).into());
@@ -143,7 +143,7 @@ fn instructions<R: BufRead>(lines: &mut Lines<R>) -> Result<u64, Diagnostic> {
     };
     let value = line.value_of("insts");
     let value = value.ok_or_else(|| line.refuse_whole("expected `insts = n`"))?;
-    line.number(value, "how many instructions follow")
+    line.number(value, "the number of instructions that follow")
 }
 
 /// Parses one instruction line and passes it to the sink.

@@ -106,14 +106,15 @@ impl Header {
             if line.text.starts_with('#') {
                 return match missing {
                     Some((key, _)) => {
-                        Err(line.refuse_whole(format!("the header above lacks `-{key} = ...`")))
+                        Err(line
+                            .refuse_whole(format!("the header above is missing `-{key} = ...`")))
                     }
                     None => Ok(header),
                 };
             }
             let key = key(&line)?;
             if std::mem::replace(&mut seen[key], true) {
-                return Err(line.refuse_whole(format!("`-{}` is given a second time", KEYS[key])));
+                return Err(line.refuse_whole(format!("`-{}` is given twice", KEYS[key])));
             }
             let value = line.value_of(&format!("-{}", KEYS[key]));
             let value = value.ok_or_else(|| line.refuse_whole("expected `-key = value`"))?;
@@ -124,11 +125,11 @@ impl Header {
     fn set(&mut self, key: &str, line: &Line<'_>, value: Field<'_>) -> Result<(), Diagnostic> {
         match key {
             "kernel name" if value.text.is_empty() => {
-                return Err(line.blame(value, "the name of a kernel"));
+                return Err(line.blame(value, "a kernel name"));
             }
             "kernel name" => value.text.clone_into(&mut self.name),
             "kernel id" => {
-                line.number::<u64>(value, "the number of the launch")?;
+                line.number::<u64>(value, "the launch number")?;
             }
             "grid dim" => {
                 self.grid = extent(line, value)?;
@@ -159,7 +160,7 @@ impl Header {
                     line.blame(value, format!("one of {}", known.join(", ")))
                 })?;
             }
-            "cuda stream id" => self.stream = line.number(value, "the number of a stream")?,
+            "cuda stream id" => self.stream = line.number(value, "a stream number")?,
             "shmem base_addr" => {
                 self.shared_window = line.hexadecimal(value, "a hexadecimal address")?;
             }
@@ -168,7 +169,7 @@ impl Header {
             }
             "nvbit version" => {}
             "accelsim tracer version" => {
-                let version: u32 = line.number(value, "the version of the tracer")?;
+                let version: u32 = line.number(value, "the tracer version")?;
                 if !(1..=5).contains(&version) {
                     return Err(line.blame(value, "a tracer version from 1 to 5"));
                 }
@@ -181,7 +182,7 @@ impl Header {
                     _ => return Err(line.blame(value, "0 or 1")),
                 };
             }
-            _ => unreachable!("every key is here"),
+            _ => unreachable!("all keys are handled"),
         }
         Ok(())
     }
@@ -201,9 +202,9 @@ fn key(line: &Line<'_>) -> Result<usize, Diagnostic> {
         line.refuse(
             1,
             1 + key.len(),
-            format!("unknown key `{key}` in the header of a kernel"),
+            format!("unknown key `{key}` in a kernel header"),
         )
-        .hint(name_hint(key, "keys of a header", KEYS))
+        .hint(name_hint(key, "header keys", KEYS))
     })
 }
 

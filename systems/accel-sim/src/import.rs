@@ -177,7 +177,7 @@ fn begins_with_header(path: &Path) -> Result<bool, Diagnostic> {
     let mut lines = Lines::of(open_text(path)?, path);
     match lines.next_filled()? {
         Some(line) => Ok(line.text.starts_with('-')),
-        None => Err(lines.ended("a list of kernels or the header of one")),
+        None => Err(lines.ended("a kernel list or a kernel header")),
     }
 }
 

@@ -118,7 +118,7 @@ impl Body {
         body.number(&mut file)?;
         if bytes > DICTIONARY_BYTES_MAX {
             return Err(body.refuse(format!(
-                "a dictionary of {bytes} bytes; at most 16 MiB are read"
+                "a dictionary of {bytes} bytes; the maximum is 16 MiB"
             )));
         }
         body.dictionary = vec![0; bytes as usize];
@@ -140,7 +140,10 @@ impl Body {
 
     fn seek(&mut self, offset: u64) -> Result<(), Diagnostic> {
         if offset >= self.size {
-            return Err(self.refuse(format!("offset {offset} of {} bytes", self.size)));
+            return Err(self.refuse(format!(
+                "offset {offset} is outside the file of {} bytes",
+                self.size
+            )));
         }
         let sought = self.file.seek(SeekFrom::Start(offset));
         sought
@@ -193,7 +196,7 @@ impl Body {
             let bytes = self.number(&mut file)?;
             if bytes > SERIES_BYTES_MAX {
                 return Err(self
-                    .refuse(format!("{name}: a series of {bytes} bytes"))
+                    .refuse(format!("{name}: a series of {bytes} bytes is too long"))
                     .into());
             }
             let mut packed = Vec::new();

@@ -46,7 +46,8 @@ impl Registers {
 
     fn read(fields: &mut Fields<'_>, what: &str) -> Result<Self, Diagnostic> {
         // Put together only if they are shown.
-        let expected = format_args!("how many {what} registers follow, 0 to {REGISTERS_MAX}");
+        let expected =
+            format_args!("the number of {what} registers that follow, 0 to {REGISTERS_MAX}");
         let field = fields.next(expected)?;
         let count: usize = fields.line.number(field, expected)?;
         if count > REGISTERS_MAX {
@@ -90,7 +91,7 @@ impl<'a> Instruction<'a> {
             let [x, y, z] = place.block;
             let here = [("x", x), ("y", y), ("z", z), ("warp", place.warp)];
             for (what, number) in here {
-                let expected = format_args!("{what} of the block and warp above, {number}");
+                let expected = format_args!("the {what} of the current block and warp, {number}");
                 let field = fields.next(expected)?;
                 if field.text.parse() != Ok(number) {
                     return Err(line.blame(field, expected));
@@ -98,7 +99,7 @@ impl<'a> Instruction<'a> {
             }
         }
         let source_line = if header.with_line {
-            fields.number("a line of the source")?
+            fields.number("a source line")?
         } else {
             0
         };
@@ -109,7 +110,7 @@ impl<'a> Instruction<'a> {
         let active = active.ok_or_else(|| line.blame(mask, MASK))?;
         let lanes = header.lanes(place.warp);
         if active & !lanes != 0 {
-            let expected = format!("lanes of this warp, which are {lanes:08x}");
+            let expected = format!("a subset of the warp's lanes, {lanes:08x}");
             return Err(line.blame(mask, &expected));
         }
         let constant_from = mask.start + mask.text.len();
@@ -145,14 +146,14 @@ impl<'a> Instruction<'a> {
 }
 
 const MASK: &str = "the active lanes as 8 hexadecimal digits";
-const WIDTH: &str = "bytes of each lane: 0, 1, 2, 4, 8, 16 or 32";
+const WIDTH: &str = "bytes accessed by each lane: 0, 1, 2, 4, 8, 16 or 32";
 
 fn read_addresses(
     fields: &mut Fields<'_>,
     active: u32,
     addresses: &mut [u64; LANES],
 ) -> Result<(), Diagnostic> {
-    let mode = fields.next("how addresses are written: 0, 1 or 2")?;
+    let mode = fields.next("the address mode: 0, 1 or 2")?;
     let lanes = (0..LANES).filter(|lane| active >> lane & 1 != 0);
     match mode.text {
         "0" => {
@@ -162,11 +163,11 @@ fn read_addresses(
         }
         "1" => {
             let base = fields.hexadecimal("the address of the first active lane")?;
-            let step: i64 = fields.number("the step from lane to lane")?;
+            let step: i64 = fields.number("the address stride between lanes")?;
             let run = active >> active.trailing_zeros().min(31);
             if run & run.wrapping_add(1) != 0 {
                 let expected =
-                    format!("mode 0 or 2 for lanes {active:08x}, which are no neighbours");
+                    format!("mode 0 or 2 for lanes {active:08x}, which are not contiguous");
                 return Err(fields.line.blame(mode, &expected));
             }
             let mut address = base;
@@ -180,16 +181,14 @@ fn read_addresses(
             for (turn, lane) in lanes.enumerate() {
                 if turn > 0 {
                     let expected =
-                        "the difference to the lane before, for each further active lane";
+                        "the address difference to the previous lane, for each further active lane";
                     address = address.wrapping_add_signed(fields.number(expected)?);
                 }
                 addresses[lane] = address;
             }
         }
         _ => {
-            return Err(fields
-                .line
-                .blame(mode, "how addresses are written: 0, 1 or 2"));
+            return Err(fields.line.blame(mode, "the address mode: 0, 1 or 2"));
         }
     }
     Ok(())

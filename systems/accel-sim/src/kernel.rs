@@ -104,7 +104,9 @@ impl<'a> KernelScan<'a> {
 
     fn windows(&self) -> Windows {
         Windows::of(
-            self.header.as_ref().expect("the header comes first"),
+            self.header
+                .as_ref()
+                .expect("the header precedes everything else"),
             self.quirks,
         )
     }
@@ -156,7 +158,7 @@ impl Function {
         self.private_base = first - first % PRIVATE_ALIGNMENT;
         if end - self.private_base > PRIVATE_WINDOW_BYTES {
             return Err(Diagnostic::error(format!(
-                "{}: private memory is touched from {first:#x} to {end:#x}, which is more than 16 MiB",
+                "{}: private memory is accessed from {first:#x} to {end:#x}, a range of more than 16 MiB",
                 self.source.display()
             )));
         }
@@ -179,7 +181,7 @@ impl Sink for KernelScan<'_> {
         let warps = warps_of(header);
         if warps > WARPS_MAX {
             let message = format!(
-                "{}: kernel {} has {warps} warps; at most {WARPS_MAX} are read",
+                "{}: kernel {} has {warps} warps; the maximum is {WARPS_MAX}",
                 self.path.display(),
                 header.name
             );
@@ -203,10 +205,7 @@ impl Sink for KernelScan<'_> {
         let warps = self.header.as_ref().map_or(0, Header::warps);
         if self.there.set(number(place, warps)) {
             let [x, y, z] = place.block;
-            let message = format!(
-                "warp {} of block {x},{y},{z} is there a second time",
-                place.warp
-            );
+            let message = format!("warp {} of block {x},{y},{z} appears twice", place.warp);
             return Err(line.refuse_whole(message).into());
         }
         Ok(())
@@ -226,7 +225,7 @@ impl Sink for KernelScan<'_> {
                 .header
                 .as_ref()
                 .map(|header| meet(line, read, header, self.quirks));
-            let met = met.expect("the header comes first")?;
+            let met = met.expect("the header precedes everything else")?;
             let what = format!(
                 "the instructions of `{}`",
                 self.header.as_ref().map_or("", |h| &h.name)
@@ -244,7 +243,10 @@ impl Sink for KernelScan<'_> {
                 AccessSpace::Nothing | AccessSpace::Other | AccessSpace::In(Space::Const)
             )
         {
-            let expected = format!("the bytes that each lane of {} accesses", read.opcode.text);
+            let expected = format!(
+                "the number of bytes that each lane of {} accesses",
+                read.opcode.text
+            );
             return Err(line.blame(read.width, &expected).into());
         }
         if read.bytes != 0 {
@@ -286,7 +288,7 @@ fn meet(
             .hint(hint)
     })?;
     if read.bytes != 0 && opcode.reach == AccessSpace::Nothing {
-        let expected = format!("0 bytes, as {} accesses no memory", field.text);
+        let expected = format!("0 bytes, because {} does not access memory", field.text);
         return Err(line.blame(read.width, &expected));
     }
     let mut instruction = Static::new(field.text, opcode.class);
@@ -399,7 +401,7 @@ impl Sink for Streams<'_, '_> {
     fn header(&mut self, header: &Header) -> Result<(), AccelSimError> {
         if *header != self.surveyed.header {
             let message = format!(
-                "the trace of `{}` was replaced while it was read",
+                "the trace of `{}` changed while it was being read",
                 header.name
             );
             return Err(Diagnostic::error(message).into());
@@ -422,7 +424,7 @@ impl Sink for Streams<'_, '_> {
         let key = (read.source_line, Box::from(read.constant));
         let met = forms.and_then(|forms| forms.get(&key));
         let met =
-            met.ok_or_else(|| line.refuse_whole("the trace was replaced while it was read"))?;
+            met.ok_or_else(|| line.refuse_whole("the trace changed while it was being read"))?;
         let (pc, base) = (met.number, self.function.private_base);
         // Parts of one instruction follow each other; only the last does not continue.
         let mut before: Option<(Space, u32, [u64; LANES])> = None;

@@ -47,7 +47,7 @@ fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
         }
         let path = folder.join(file);
         if !path.is_file() {
-            let message = format!("there is no file `{}` beside the list", line.text);
+            let message = format!("no file `{}` in the folder of the list", line.text);
             return Err(line.refuse_whole(message));
         }
         return Ok(Entry::Kernel(path));
@@ -58,7 +58,7 @@ fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
         "MemcpyDtoH" => false,
         _ => {
             let valid = ["MemcpyHtoD", "MemcpyDtoH", "kernel-1.traceg"];
-            let message = format!("unknown command `{command}` in a list of kernels");
+            let message = format!("unknown command `{command}` in a kernel list");
             return Err(line
                 .refuse(0, command.len(), message)
                 .hint(name_hint(command, "commands", valid)));
@@ -75,13 +75,14 @@ fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
         })
         .collect();
     let [_, base, bytes] = fields[..] else {
-        return Err(line
-            .refuse_whole("expected a command, a hexadecimal address and bytes, between commas"));
+        return Err(line.refuse_whole(
+            "expected a command, a hexadecimal address and a byte count, separated by commas",
+        ));
     };
     let base = line.hexadecimal(base, "a hexadecimal address")?;
-    let count: u64 = line.number(bytes, "how many bytes are copied")?;
+    let count: u64 = line.number(bytes, "the number of bytes to copy")?;
     if base.checked_add(count).is_none() {
-        return Err(line.blame(bytes, "bytes that end within the address space"));
+        return Err(line.blame(bytes, "a byte count that stays within the address space"));
     }
     Ok(Entry::Copy {
         to_device,

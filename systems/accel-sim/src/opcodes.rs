@@ -105,9 +105,9 @@ const fn row(
 }
 
 const TENSOR: &str = "tensor units";
-const HALF: &str = "the interval of half precision";
+const HALF: &str = "the initiation interval of half precision";
 const TEXTURE: &str = "textures and surfaces";
-const WAITS: &str = "waiting for copies under way";
+const WAITS: &str = "waiting for outstanding copies";
 const CONTROL: &str = "control of caches";
 const BULK: &str = "bulk copies";
 
@@ -416,7 +416,10 @@ pub(crate) fn look_up(architecture: Architecture, text: &str) -> Result<Opcode, 
         let names: Vec<_> = of(architecture).map(|(name, _)| name).collect();
         name_hint(base, &format!("opcodes of {architecture:?}"), names)
     } else {
-        format!("{architecture:?} has no {base}; {} have", others.join(", "))
+        format!(
+            "{architecture:?} has no {base}; it exists in {}",
+            others.join(", ")
+        )
     })
 }
 

@@ -35,7 +35,7 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     file.rewind()?;
     let first = &first[..read];
     let text: Box<dyn Read> = if first.starts_with(XZ) {
-        let size = NonZeroUsize::new(READ_AT_ONCE).expect("it is not zero");
+        let size = NonZeroUsize::new(READ_AT_ONCE).expect("the read size is not zero");
         let decoder = XzDecoder::in_heap_with_alloc_dict_size(1 << 16, DICTIONARY_BYTES_MAX);
         Box::new(XzReader::new_with_buffer_size_and_decoder(
             file, size, decoder,

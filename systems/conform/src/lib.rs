@@ -78,7 +78,7 @@ pub enum Finding {
 #[derive(Debug, Error)]
 pub enum ConformError {
     /// Generated machines have no place for this role.
-    #[error("no generated machine has a place for a {0}")]
+    #[error("no generated machine can use a policy of role {0}")]
     NoPlace(String),
     /// No machine accepts the policy; holds the diagnostics of the first one.
     #[error("{0}")]
@@ -134,9 +134,11 @@ impl Conformance<'_> {
                 tried: tally.tried.get(),
                 refused: tally.refused.get(),
             }),
-            Ok(()) => Err(ConformError::Refused(tally.first.take().unwrap_or_else(
-                || Diagnostic::error("no case could be tried").into(),
-            ))),
+            Ok(()) => {
+                Err(ConformError::Refused(tally.first.take().unwrap_or_else(
+                    || Diagnostic::error("no case could be run").into(),
+                )))
+            }
             Err(TestError::Fail(what, case)) => Ok(Finding::Broken {
                 what: what.message().to_owned(),
                 scenario: self.keep(promise, place, &case),

@@ -56,13 +56,13 @@ impl ConformanceProperty {
 impl fmt::Display for ConformanceProperty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Once => "every work-group runs exactly once and no protocol is broken",
-            Self::NoStarvation => "nothing waits for ever",
-            Self::Repeatable => "the same run gives the same results",
-            Self::AnyOrder => "results do not depend on the order of evaluation or on sleep",
+            Self::Once => "every work-group runs exactly once and no protocol is violated",
+            Self::NoStarvation => "nothing waits forever",
+            Self::Repeatable => "repeated runs give the same results",
+            Self::AnyOrder => "results do not depend on the order of evaluation or on sleeping",
             Self::AnyThreads => "results do not depend on the number of threads",
-            Self::Checkpoints => "a run that is saved and resumed gives the same results",
-            Self::NeutralSpec => "told to decide nothing, it changes nothing",
+            Self::Checkpoints => "a saved and resumed run gives the same results",
+            Self::NeutralSpec => "with its neutral settings, it changes nothing",
         })
     }
 }
@@ -138,7 +138,10 @@ impl<'a> TrialRun<'a> {
             Err(panic) => {
                 let said = panic.downcast_ref::<String>().map(String::as_str);
                 let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
-                Verdict::Broken(format!("it panics: {}", said.unwrap_or("without a word")))
+                Verdict::Broken(format!(
+                    "it panics: {}",
+                    said.unwrap_or("without a message")
+                ))
             }
         }
     }
@@ -155,7 +158,7 @@ impl<'a> TrialRun<'a> {
             (Status::Done, _) => true,
             (Status::Limit | Status::Deadlock(_), ConformanceProperty::NoStarvation) => {
                 return Ok(Some(format!(
-                    "{}; {bound} cycles were allowed",
+                    "{}; the limit was {bound} cycles",
                     told(&first)
                 )));
             }
@@ -204,7 +207,7 @@ impl<'a> TrialRun<'a> {
                     let times = |run: &Simulated| run.kernels.clone();
                     (times(&usual) != times(&without)).then(|| {
                         format!(
-                            "told to decide nothing it takes {} cycles, and without it {}",
+                            "with neutral settings it takes {} cycles, without the policy {}",
                             without.cycles, usual.cycles
                         )
                     })
@@ -233,7 +236,9 @@ impl<'a> TrialRun<'a> {
             };
             let mut resumed = self.machine(EngineOptions::default())?;
             if let Err(error) = resumed.simulation_mut().load(&saved) {
-                return Ok(Some(format!("saved after cycle {cycle}, but {error}")));
+                return Ok(Some(format!(
+                    "saved after cycle {cycle}, but loading failed: {error}"
+                )));
             }
             let resumed = finish(&mut resumed, Some(bound));
             let how = format!("resumed after cycle {cycle}");
@@ -253,9 +258,9 @@ fn finish(machine: &mut Machine, limit: Option<u64>) -> Simulated {
 
 fn told(run: &Simulated) -> String {
     match run.status.detail() {
-        Some(detail) => format!("the run ends as {}: {detail}", run.status.name()),
+        Some(detail) => format!("the run ended with status {}: {detail}", run.status.name()),
         None => format!(
-            "the run ends as {} after {} cycles",
+            "the run ended with status {} after {} cycles",
             run.status.name(),
             run.cycles
         ),
@@ -272,7 +277,7 @@ fn difference(first: &Simulated, other: &Simulated, how: &str) -> Option<String>
     }
     if first.cycles != other.cycles {
         return Some(format!(
-            "{how} it takes {} cycles instead of {}",
+            "{how}, it takes {} cycles instead of {}",
             other.cycles, first.cycles
         ));
     }
@@ -280,9 +285,12 @@ fn difference(first: &Simulated, other: &Simulated, how: &str) -> Option<String>
     for (a, b) in pairs {
         for (x, y) in a.values.iter().zip(&b.values) {
             if x != y {
-                return Some(format!("{how} the statistic {}.{} differs", a.path, x.name));
+                return Some(format!(
+                    "{how}, the statistic {}.{} differs",
+                    a.path, x.name
+                ));
             }
         }
     }
-    Some(format!("{how} it gives other results"))
+    Some(format!("{how}, the results differ"))
 }

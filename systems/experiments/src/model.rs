@@ -73,13 +73,17 @@ pub struct EqualPairs {
 /// Formats as the workload and its groups of pairs.
 impl fmt::Display for EqualPairs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "on `{}` equal draws make pairs ", self.workload)?;
+        write!(
+            f,
+            "on `{}`, equal draws make these pairs identical: ",
+            self.workload
+        )?;
         for (at, group) in self.pairs.iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
             let group: Vec<String> = group.iter().map(ToString::to_string).collect();
             write!(f, "{separator}{}", group.join(" = "))?;
         }
-        f.write_str(": its intervals are narrower than noise is")
+        f.write_str("; its confidence intervals understate the noise")
     }
 }
 

@@ -82,7 +82,7 @@ impl Experiment {
                 .any(|earlier| plain(earlier) == plain(&name.value))
             {
                 let message = format!("`{}` is swept twice", name.value);
-                problems.push(name.error(message).hint("keep one of the two"));
+                problems.push(name.error(message).hint("remove one of the two"));
             }
         }
         check_axes(&self.file, &mut problems);
@@ -133,7 +133,7 @@ impl Baseline {
         let text = |node: &Node| {
             let text = from_node::<Placed<String>>(node);
             text.map_err(|_| {
-                let message = format!("the baseline is a name here, found {}", node.describe());
+                let message = format!("expected a name as the baseline, found {}", node.describe());
                 refuse(message, &node.span).hint(hint)
             })
         };
@@ -155,12 +155,15 @@ impl Baseline {
                 }
             }
             _ => {
-                let message = format!("the baseline is no variant, found {}", node.describe());
+                let message = format!(
+                    "expected a variant as the baseline, found {}",
+                    node.describe()
+                );
                 return Err(refuse(message, &node.head_span()).hint(hint));
             }
         }
         let Some(variant) = variant else {
-            let message = "the baseline names no variant".to_owned();
+            let message = "the baseline does not name a variant".to_owned();
             return Err(refuse(message, &node.head_span()).hint(hint));
         };
         if !file.variants.is_empty() {
@@ -185,7 +188,7 @@ pub fn find<'e, T>(
 ) -> Result<&'e T, Diagnostic> {
     let found = all.get(&name.value).map(|(_, value)| value);
     found.ok_or_else(|| {
-        let message = format!("there is no {one} `{}`", name.value);
+        let message = format!("unknown {one} `{}`", name.value);
         let hint = name_hint(&name.value, many, all.names());
         name.error(message).hint(hint)
     })
@@ -262,16 +265,16 @@ fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
     for (field, empty, hint) in empty {
         if empty {
             let place = node.field(field).unwrap_or(node).head_span();
-            let message = format!("there are no {field}");
+            let message = format!("the experiment has no {field}");
             problems.push(Diagnostic::error(message).at(&place).hint(hint));
         }
     }
     for (name, _) in &file.controls {
         if let Some((variant, _)) = file.variants.get(&name.value) {
-            let message = format!("`{}` is a variant and a control", name.value);
-            let error = name.error(message).hint("give one of the two another name");
+            let message = format!("`{}` is both a variant and a control", name.value);
+            let error = name.error(message).hint("rename one of the two");
             problems.push(match &variant.place {
-                Some(place) => error.related("the variant is here", place),
+                Some(place) => error.related("the variant is defined here", place),
                 None => error,
             });
         }
@@ -285,8 +288,8 @@ fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
     ];
     for name in names.into_iter().flatten() {
         if name.value.trim().is_empty() || name.value.contains('/') {
-            let message = format!("{:?} cannot be a name", name.value);
-            let hint = "a name is not empty and has no `/`, which separates names in `--only`";
+            let message = format!("{:?} is not a valid name", name.value);
+            let hint = "a name must not be empty or contain `/`, which separates names in `--only`";
             problems.push(name.error(message).hint(hint));
         }
     }
@@ -309,9 +312,9 @@ fn check_paths(sets: &Sets, problems: &mut Diagnostics) {
     for (path, _) in sets {
         let plain = plain(&path.value);
         let decided = match plain.as_str() {
-            "system" => Some("the base says which system it is"),
-            "workload" => Some("`workloads` says what is run"),
-            "size" => Some("write it beside the file of the workload"),
+            "system" => Some("the system is set by the base"),
+            "workload" => Some("the workload is set by `workloads`"),
+            "size" => Some("set it next to the workload file"),
             _ => None,
         };
         if let Some(hint) = decided {
@@ -320,7 +323,7 @@ fn check_paths(sets: &Sets, problems: &mut Diagnostics) {
         match seen.iter().find(|(earlier, _)| *earlier == plain) {
             Some((_, earlier)) => {
                 let error = path.error(format!("`{plain}` is set twice"));
-                let error = error.hint("keep one of the two");
+                let error = error.hint("remove one of the two");
                 problems.push(match &earlier.place {
                     Some(place) => error.related("first set here", place),
                     None => error,
@@ -341,7 +344,7 @@ fn check_axes(file: &ExperimentFile, problems: &mut Diagnostics) {
     for (name, axis) in &file.axes {
         if name.value == "variant" {
             let message = "an axis cannot be called `variant`";
-            let hint = "the baseline names a variant by this word";
+            let hint = "this word is reserved: the baseline uses it to name a variant";
             problems.push(name.error(message).hint(hint));
         }
         let levels = axis.levels();
@@ -357,7 +360,7 @@ fn check_axes(file: &ExperimentFile, problems: &mut Diagnostics) {
                     Axis::Values { values, .. } => Diagnostic::error(message).at(&values[at].span),
                     Axis::Sets(_) => name.error(message),
                 };
-                problems.push(error.hint("keep one of the two"));
+                problems.push(error.hint("remove one of the two"));
             }
         }
         if let Axis::Sets(sets) = axis {
@@ -367,12 +370,12 @@ fn check_axes(file: &ExperimentFile, problems: &mut Diagnostics) {
         match first {
             Some((other, count)) if file.combine == Combine::Zip && count != levels.len() => {
                 let message = format!(
-                    "`{}` has {} levels and `{}` has {count}, but they are combined one by one",
+                    "`{}` has {} levels and `{}` has {count}, but zipped axes need equal numbers of levels",
                     name.value,
                     levels.len(),
                     other.value
                 );
-                let hint = "give all axes as many levels, or leave out `combine: Zip`";
+                let hint = "give all axes the same number of levels, or omit `combine: Zip`";
                 problems.push(name.error(message).hint(hint));
             }
             Some(_) => {}
@@ -390,18 +393,18 @@ fn check_perturbations(file: &ExperimentFile, problems: &mut Diagnostics) {
     };
     let pairs = &perturb.pairs;
     if !(1..=PAIRS_MAX).contains(&pairs.value) {
-        let message = format!("pairs is from 1 to {PAIRS_MAX}, found {}", pairs.value);
-        problems.push(pairs.error(message).hint("findings need 10 or more"));
+        let message = format!("pairs must be from 1 to {PAIRS_MAX}, found {}", pairs.value);
+        problems.push(pairs.error(message).hint("findings need at least 10"));
     }
     for (path, values) in &perturb.draws {
         if values.is_empty() {
-            let message = format!("there is no value to draw for `{}`", path.value);
-            problems.push(path.error(message).hint("list the values that it may take"));
+            let message = format!("no values to draw for `{}`", path.value);
+            problems.push(path.error(message).hint("list its possible values"));
         }
     }
     if perturb.draws.is_empty() && pairs.value > 1 {
-        let message = format!("{} pairs are asked for, and nothing is drawn", pairs.value);
-        let hint = "without draws all pairs are the same run; give `draws`, or one pair";
+        let message = format!("{} pairs are requested, but nothing is drawn", pairs.value);
+        let hint = "without draws all pairs are identical; add `draws`, or use one pair";
         problems.push(pairs.error(message).hint(hint));
     }
 }
@@ -425,8 +428,8 @@ fn extend(
     let folder = path.parent().unwrap_or(Path::new(""));
     let other = folder.join(&named.value);
     if extended.len() >= EXTENDED_MAX {
-        let message = "files that extend one another in a circle, or too many of them";
-        let hint = format!("at most {EXTENDED_MAX} may be in a row");
+        let message = "files that extend one another in a cycle, or too many of them";
+        let hint = format!("a chain may have at most {EXTENDED_MAX}");
         return Err(named.error(message).hint(hint).into());
     }
     let source = files.description(&other, &["Experiment"]);
@@ -434,7 +437,7 @@ fn extend(
         let problem = named.blame(error);
         match problem.hint {
             Some(_) => problem,
-            None => problem.hint("paths are relative to the file that names them"),
+            None => problem.hint("paths are relative to the file that contains them"),
         }
     })?;
     extended.push(other.clone());

@@ -282,7 +282,7 @@ impl ArrayGenerator {
         InputError::Description {
             generator: self.name(),
             field: "element",
-            problem: format!("another type, expected {element}"),
+            problem: format!("of the wrong type, expected {element}"),
         }
     }
 
@@ -295,7 +295,7 @@ impl ArrayGenerator {
         if length == 0 || length == entries {
             return Ok(());
         }
-        let problem = format!("{length}, expected the {entries} entries of the tree");
+        let problem = format!("{length}, expected {entries}, the number of entries of the tree");
         Err(InputError::Description {
             generator: self.name(),
             field: "length",
@@ -321,7 +321,7 @@ impl ArrayGenerator {
         self.wrong(
             "low",
             low,
-            &format!("below `high`, which is {high} and itself never drawn"),
+            &format!("below `high`, which is {high} and excluded"),
         )
     }
 
@@ -456,7 +456,7 @@ mod tests {
                 low: 9.0,
                 high: 9.0
             }),
-            "Uniform generator: `low` is 9, expected below `high`, which is 9 and itself never drawn"
+            "Uniform generator: `low` is 9, expected below `high`, which is 9 and excluded"
         );
         let bad = [
             ArrayGenerator::Constant(1e300),

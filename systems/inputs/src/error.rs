@@ -32,14 +32,14 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum InputError {
     /// The file could not be opened for reading.
-    #[error("{file}: cannot be opened: {reason}")]
+    #[error("{file}: cannot open: {reason}")]
     Open {
         /// Name of the file as the user gave it.
         file: String,
         reason: io::Error,
     },
     /// Reading failed in the middle of the file.
-    #[error("{place}: cannot be read further: {reason}")]
+    #[error("{place}: cannot read further: {reason}")]
     Read {
         /// Position up to which the file was read.
         place: Place,
@@ -47,15 +47,16 @@ pub enum InputError {
     },
     /// The compressed data are truncated.
     #[error(
-        "{place}: the gzip data ends early, after this place of the text inside\n\
-         hint: the file is cut off; fetch it again"
+        "{place}: the gzip data ends after this position of the uncompressed text\nhint: the file is truncated; fetch it again"
     )]
     GzipTruncated {
         /// Position up to which the text was decompressed.
         place: Place,
     },
     /// The compressed data are not valid gzip.
-    #[error("{place}: the gzip data is damaged after this place of the text inside: {reason}")]
+    #[error(
+        "{place}: the gzip data is damaged after this position of the uncompressed text: {reason}"
+    )]
     GzipDamaged {
         /// Position up to which the text was decompressed.
         place: Place,
@@ -71,14 +72,14 @@ pub enum InputError {
         found: String,
     },
     /// The file of an array cannot be read.
-    #[error("{file}: cannot be read: {reason}")]
+    #[error("{file}: cannot read: {reason}")]
     Unreadable {
         /// Name of the file as the user gave it.
         file: String,
         reason: io::Error,
     },
     /// The file of an array exceeds the maximum size of an array.
-    #[error("{file}: has {bytes} bytes, at most {most} are possible")]
+    #[error("{file}: has {bytes} bytes, at most {most} are allowed")]
     TooLarge {
         /// Name of the file as the user gave it.
         file: String,
@@ -89,8 +90,7 @@ pub enum InputError {
     },
     /// The file is a text, but binary elements are expected.
     #[error(
-        "{file}: is a text, expected little-endian words of {bytes} bytes\n\
-         hint: a table is read with `format: Csv`, or if the name of its file ends in `.csv`"
+        "{file}: is a text file, expected little-endian words of {bytes} bytes\nhint: a table is read with `format: Csv`, or if its file name ends in `.csv`"
     )]
     TextForElements {
         /// Name of the file as the user gave it.
@@ -100,8 +100,7 @@ pub enum InputError {
     },
     /// The file ends in the middle of an element.
     #[error(
-        "{file}: has {found} bytes, which is no multiple of {bytes}\n\
-         hint: the file holds little-endian words of {bytes} bytes"
+        "{file}: has {found} bytes, which is not a multiple of {bytes}\nhint: the file must hold little-endian words of {bytes} bytes"
     )]
     PartOfAnElement {
         /// Name of the file as the user gave it.
@@ -112,7 +111,7 @@ pub enum InputError {
         bytes: usize,
     },
     /// The table has no such column.
-    #[error("{place}: there is no column `{column}`\nhint: {hint}")]
+    #[error("{place}: no column `{column}`\nhint: {hint}")]
     NoColumn {
         /// Position of the line with the column names.
         place: Place,

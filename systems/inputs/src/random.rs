@@ -39,7 +39,7 @@ impl Random {
     /// # Panics
     /// Panics if `bound` is zero, because there is no such number.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "a random number below zero was asked for");
+        assert!(bound > 0, "the bound of a random number must be above 0");
         let threshold = bound.wrapping_neg() % bound;
         loop {
             let word = u64::from(self.word()) << 32 | u64::from(self.word());

@@ -460,9 +460,6 @@ mod tests {
             format: GraphFormat::EdgeList,
         };
         let text = source.build(&Files::of("here")).unwrap_err().to_string();
-        assert!(
-            text.starts_with("here/absent.mtx: cannot be opened: "),
-            "{text}"
-        );
+        assert!(text.starts_with("here/absent.mtx: cannot open: "), "{text}");
     }
 }

@@ -138,7 +138,7 @@ pub(crate) fn allocate(
         let mut firsts = (0..limit).step_by(width as usize);
         let number = firsts
             .find(|first| (0..width).all(|part| free(first + part)))
-            .expect("there are four times as many numbers as registers");
+            .expect("there are four times as many register numbers as registers");
         numbers[register as usize] = number as u16;
         let used = match file {
             File::Predicate => &mut predicates,

@@ -15,7 +15,7 @@ use crate::types::ScalarType;
 
 /// Kernel that cannot be launched because it needs PTX features that the emulator does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{name}` reaches what is not supported:\n{reasons}")]
+#[error("kernel `{name}` uses unsupported features:\n{reasons}")]
 pub struct RefusedKernel {
     /// Name of the entry point in the PTX text.
     pub name: String,

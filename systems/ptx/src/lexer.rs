@@ -91,7 +91,7 @@ impl Lexer<'_> {
                 (b'#', _) | (b'@', b'@') => self.skip_while(|byte| byte != b'\n'),
                 (b'/', b'*') => match self.text[self.at + 2..].find("*/") {
                     Some(length) => self.at += length + 4,
-                    None => return Err(self.complaint(self.at, "comment is never closed")),
+                    None => return Err(self.complaint(self.at, "unterminated comment")),
                 },
                 _ => return Ok(()),
             }
@@ -133,7 +133,7 @@ impl Lexer<'_> {
                 self.at += 1;
                 self.skip_while(|byte| byte != b'"' && byte != b'\n');
                 if self.peek(0) != b'"' {
-                    return Err(self.complaint(start, "string is never closed"));
+                    return Err(self.complaint(start, "unterminated string"));
                 }
                 self.at += 1;
                 Ok(Kind::Text)
@@ -146,10 +146,7 @@ impl Lexer<'_> {
             _ => {
                 let character = self.text[start..].chars().next().unwrap_or('?');
                 self.at += character.len_utf8();
-                Err(self.complaint(
-                    start,
-                    &format!("character `{character}` has no place in PTX"),
-                ))
+                Err(self.complaint(start, &format!("unexpected character `{character}`")))
             }
         }
     }
@@ -169,8 +166,7 @@ impl Lexer<'_> {
             let value: f64 = self.text[start..self.at]
                 .parse()
                 .map_err(|_| {
-                    let hint = "fractions are decimal, such as `1.5`; bits are `0f` with eight hexadecimal digits \
-                                for a single, or `0d` with sixteen for a double";
+                    let hint = "fractions are decimal, such as `1.5`; bit patterns are `0f` with eight hexadecimal digits for single precision, or `0d` with sixteen for double precision";
                     self.complaint(start, "not a decimal fraction").hint(hint)
                 })?;
             return Ok(Kind::Double(value.to_bits()));
@@ -182,12 +178,12 @@ impl Lexer<'_> {
             Some(b'f' | b'F') if bytes[0] == b'0' && word.len() == 10 => {
                 return hex(&word[2..])
                     .map(|bits| Kind::Single(bits as u32))
-                    .map_err(|_| self.complaint(start, "`0f` takes eight hexadecimal digits"));
+                    .map_err(|_| self.complaint(start, "`0f` requires eight hexadecimal digits"));
             }
             Some(b'd' | b'D') if bytes[0] == b'0' && word.len() == 18 => {
-                return hex(&word[2..])
-                    .map(Kind::Double)
-                    .map_err(|_| self.complaint(start, "`0d` takes sixteen hexadecimal digits"));
+                return hex(&word[2..]).map(Kind::Double).map_err(|_| {
+                    self.complaint(start, "`0d` requires sixteen hexadecimal digits")
+                });
             }
             _ => {
                 let digits = word.strip_suffix(['U', 'u']).unwrap_or(word);
@@ -204,7 +200,7 @@ impl Lexer<'_> {
         };
         value
             .map(Kind::Integer)
-            .map_err(|_| self.complaint(start, "not a number PTX knows"))
+            .map_err(|_| self.complaint(start, "not a valid PTX number"))
     }
 }
 

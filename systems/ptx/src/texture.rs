@@ -226,7 +226,7 @@ impl Texture {
         self.problem().or_else(|| match self.bytes() {
             Some(bytes) if bytes <= memory => None,
             bytes => Some(format!(
-                "{} takes {} bytes, but there are {memory}",
+                "{} takes {} bytes, but only {memory} are available",
                 self.shape,
                 bytes.map_or("too many".to_owned(), |bytes| bytes.to_string())
             )),
@@ -241,7 +241,7 @@ impl Texture {
         let shortest = width.min(height).min(depth);
         if !matches!(self.channels, 1 | 2 | 4) {
             return Some(format!(
-                "a texel has 1, 2 or 4 channels, not {}",
+                "a texel must have 1, 2 or 4 channels, not {}",
                 self.channels
             ));
         }
@@ -250,32 +250,33 @@ impl Texture {
         }
         if longest > EXTENT_MAX {
             return Some(format!(
-                "an axis has at most {EXTENT_MAX} texels, not {longest}"
+                "an axis must have at most {EXTENT_MAX} texels, not {longest}"
             ));
         }
         if !self.address.is_multiple_of(bytes) || !row.is_multiple_of(bytes) {
             return Some(format!(
-                "rows begin at a multiple of the {bytes} bytes of a texel"
+                "the address and the row pitch must be multiples of the texel size, {bytes} bytes"
             ));
         }
         if row < u64::from(width) * bytes {
             return Some(format!(
-                "a pitch of {row} bytes is less than the {} bytes of a row",
+                "a pitch of {row} bytes is less than the row size of {} bytes",
                 u64::from(width) * bytes
             ));
         }
         let is_narrow_integer = !self.texel.is_float() && self.texel.bytes() < 4;
         if self.normalized_values && !is_narrow_integer {
-            return Some("only integers of 8 and 16 bits read as normalised numbers".to_owned());
+            return Some(
+                "only 8-bit and 16-bit integers can be read as normalised values".to_owned(),
+            );
         }
         if self.filter == TextureFilter::Linear {
             if !self.gives_floats() {
-                let problem = "only floating-point values can be filtered; integers of 8 and 16 bits can \
-                               when they read as normalised numbers";
+                let problem = "only floating-point values, or 8-bit and 16-bit integers read as normalised values, can be filtered";
                 return Some(problem.to_owned());
             }
             if matches!(self.shape, TextureShape::Linear(_)) {
-                return Some("linear memory is not filtered".to_owned());
+                return Some("linear memory cannot be filtered".to_owned());
             }
         }
         None
@@ -295,7 +296,7 @@ pub enum TextureError {
     },
     /// Some texels are outside any allocation.
     #[error(
-        "texture `{name}`, {shape}, takes {bytes} bytes from {address:#x} on, which are not inside an allocation; nearest is {nearest}"
+        "texture `{name}`, {shape}, takes {bytes} bytes at {address:#x}, which are not inside an allocation; nearest is {nearest}"
     )]
     OutOfBounds {
         name: String,
@@ -308,7 +309,7 @@ pub enum TextureError {
         nearest: String,
     },
     /// The number is not the handle of any texture.
-    #[error("{handle:#x} is no texture")]
+    #[error("{handle:#x} is not a texture")]
     NoSuchTexture {
         /// Number that was used as a texture handle.
         handle: u64,

@@ -152,7 +152,7 @@ impl Elaborator<'_> {
         self.check_clock(&file.core);
         for (name, _) in &file.modules {
             if self.registry.get(&name.value).is_some() {
-                let message = format!("`{}` is the name of a component kind already", name.value);
+                let message = format!("`{}` is already the name of a component kind", name.value);
                 self.problems.push(name.error(message));
             }
         }
@@ -221,7 +221,7 @@ impl Elaborator<'_> {
         let clocks = &self.file.clocks;
         let known = clocks.get(&name.value).is_some();
         if !known {
-            let message = format!("there is no clock `{}`", name.value);
+            let message = format!("unknown clock `{}`", name.value);
             let hint = name_hint(&name.value, "clocks", clocks.names());
             self.problems.push(name.error(message).hint(hint));
         }
@@ -295,7 +295,7 @@ impl Elaborator<'_> {
             let name = name.split('[').next().unwrap_or(name);
             let all = if path.ends_with(']') { "[*]" } else { "" };
             let hint = format!(
-                "wire it, or write `unwired: [\"{name}{all}.{port}\"]` beside the wires if it is meant"
+                "wire it, or write `unwired: [\"{name}{all}.{port}\"]` next to the wires if this is intended"
             );
             let problem = Diagnostic::warning(warning.message).hint(hint);
             let problem = Diagnostic {

@@ -67,7 +67,7 @@ impl Elaborator<'_> {
             if let Some(absent) = self.absent.iter().filter(|absent| left_out(absent)).min() {
                 let message = format!("`{absent}` is not part of this system");
                 let problem = Diagnostic::error(message).at(&replacement.place);
-                let hint = "a condition, `if: ..`, leaves it out";
+                let hint = "it is excluded by a condition, `if: ..`";
                 self.problems.push(problem.hint(hint));
                 continue;
             }

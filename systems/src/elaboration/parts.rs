@@ -86,7 +86,7 @@ impl<'a> Elaborator<'a> {
         };
         if pattern.has_wildcard() {
             let message = format!(
-                "`{}` names a part; `[*]` is for wires and overrides",
+                "`{}` is the name of a part; `[*]` is allowed only in wires and overrides",
                 key.value
             );
             let problem = key.error(message).hint("repeat it with `for`");
@@ -377,7 +377,7 @@ impl<'a> Elaborator<'a> {
             known.sort_unstable();
             known.extend(kinds);
             let hint = name_hint(&name.text, "modules and component kinds", known);
-            let message = format!("there is no module or component kind `{}`", name.text);
+            let message = format!("unknown module or component kind `{}`", name.text);
             let problem = Diagnostic::error(message).at(&name.span);
             self.problems.push(problem.hint(hint));
             return None;

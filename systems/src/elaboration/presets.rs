@@ -33,7 +33,7 @@ impl Elaborator<'_> {
             names.resolve(&mut preset)?;
             let preset: Placed<String> = from_node(&preset)?;
             if changes.len() > NESTING_MAX {
-                let message = format!("more than {NESTING_MAX} presets begin with one another");
+                let message = format!("more than {NESTING_MAX} presets extend one another");
                 return Err(preset.error(message).into());
             }
             at = self.preset(kind, &preset)?;

@@ -37,7 +37,7 @@ impl Names {
         match condition.kind {
             Kind::Bool(holds) => Ok(holds),
             _ => Err(Diagnostic::error(format!(
-                "a condition is `true` or `false`, found {}",
+                "a condition must be `true` or `false`, found {}",
                 condition.describe()
             ))
             .at(&condition.span)
@@ -164,7 +164,9 @@ impl<'a> Elaborator<'a> {
         for (name, default) in &scope.params {
             if is_keyword(&name.value) {
                 let message = format!("a parameter cannot be called `{}`", name.value);
-                let problem = name.error(message).hint("expressions use that word");
+                let problem = name
+                    .error(message)
+                    .hint("it is a reserved word in expressions");
                 self.problems.push(problem);
                 continue;
             }
@@ -194,9 +196,14 @@ impl<'a> Elaborator<'a> {
                     counts.push((name, n as i64));
                 }
                 _ => self.problems.push(
-                    Diagnostic::error(format!("`{name}` cannot run up to {}", count.describe()))
-                        .at(&count.span)
-                        .hint(format!("a repeat count is an integer from 0 to {most}")),
+                    Diagnostic::error(format!(
+                        "invalid repeat count for `{name}`: {}",
+                        count.describe()
+                    ))
+                    .at(&count.span)
+                    .hint(format!(
+                        "a repeat count must be an integer from 0 to {most}"
+                    )),
                 ),
             }
         }

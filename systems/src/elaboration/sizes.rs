@@ -22,7 +22,7 @@ impl Elaborator<'_> {
         let before = (self.instances.len() + self.absent.len()) as u64;
         let fits = before.saturating_add(more) <= self.limits.instances.into();
         if !fits {
-            let place = format!("`{}` is {more} of them", key.value);
+            let place = format!("`{}` adds {more} of them", key.value);
             self.refuse_size("parts", "instances", self.limits.instances, &place, key);
         }
         fits
@@ -34,7 +34,7 @@ impl Elaborator<'_> {
         let before = self.resolved_wires.len().max(self.addresses.aliases()) as u64;
         let fits = before.saturating_add(more) <= self.limits.wires.into();
         if !fits {
-            let place = format!("`{}` is {more} of them", key.value);
+            let place = format!("`{}` adds {more} of them", key.value);
             self.refuse_size("wires", "wires", self.limits.wires, &place, key);
         }
         fits
@@ -70,7 +70,7 @@ impl Elaborator<'_> {
             let more = repeats.saturating_mul(each);
             sum = sum.saturating_add(more);
             if sum > self.limits.instances.into() {
-                let place = format!("`{}` is at least {more} of them", key.value);
+                let place = format!("`{}` adds at least {more} of them", key.value);
                 self.refuse_size("parts", "instances", self.limits.instances, &place, key);
                 return false;
             }
@@ -128,7 +128,7 @@ impl Elaborator<'_> {
         key: &Placed<String>,
     ) {
         let message = format!("the system has more than {most} {what}: {place}");
-        let hint = format!("raise the limit with `--set limits.{field}=...` if this is meant");
+        let hint = format!("raise the limit with `--set limits.{field}=...` if this is intended");
         self.problems.push(key.error(message).hint(hint));
     }
 }

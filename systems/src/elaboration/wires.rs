@@ -74,7 +74,7 @@ impl Elaborator<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "ports are named `part.port`".to_owned(),
         };
-        let problem = written.error(format!("`{name}` names no port"));
+        let problem = written.error(format!("`{name}` does not name a port"));
         self.problems.push(problem.hint(hint));
     }
 
@@ -116,7 +116,10 @@ impl Elaborator<'_> {
     /// Returns the patterns of both ends, and the names they use.
     fn ends_of(&mut self, ends: &Placed<String>) -> Option<(Pattern, Pattern, BTreeSet<String>)> {
         let Some((left, right)) = ends.value.split_once("<->") else {
-            let problem = ends.error(format!("`{}` does not say what it joins", ends.value));
+            let problem = ends.error(format!(
+                "`{}` does not name the two ports to connect",
+                ends.value
+            ));
             let hint = "write `part.port <-> part.port`";
             self.problems.push(problem.hint(hint));
             return None;
@@ -194,7 +197,7 @@ impl Elaborator<'_> {
         }
         if lefts.len() != rights.len() || lefts.is_empty() {
             let problem = ends.error(format!(
-                "`{}` names {} ports and `{}` names {}",
+                "`{}` matches {} ports, but `{}` matches {}",
                 left.text(),
                 lefts.len(),
                 right.text(),

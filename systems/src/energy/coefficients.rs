@@ -159,7 +159,7 @@ impl ComponentEnergy {
         let pattern = Pattern::parse(text, &name)?;
         if let Some(variable) = pattern.variables().first() {
             let message = format!("`{variable}` in `{text}` has no value here");
-            let hint = "an index is a number, or `*` for all";
+            let hint = "an index must be a number, or `*` for all";
             return Err(name.error(message).hint(hint));
         }
         if read.events.is_empty() && read.idle.is_none() {
@@ -187,7 +187,7 @@ impl ComponentEnergy {
     fn names_nothing(&self, statistics: &[InstanceStatistics]) -> Diagnostic {
         let text = self.pattern.text();
         let message =
-            format!("`{text}` names no component of this machine that reports statistics");
+            format!("`{text}` does not match a component of this machine that reports statistics");
         let paths: Vec<String> = statistics.iter().map(|s| any_index(&s.path)).collect();
         let hint = match nearest(&text, paths.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -213,7 +213,7 @@ impl ComponentEnergy {
                 continue;
             };
             if !matches!(statistic.value, Value::Counter(_)) {
-                let message = format!("`{name}` of {kind} counts no events");
+                let message = format!("`{name}` of {kind} is not an event counter");
                 let known = counters().map(|s| &*s.name);
                 let hint = name_hint(name, &format!("counters of {kind}"), known);
                 problems.push(written.error(message).hint(hint));
@@ -222,7 +222,7 @@ impl ComponentEnergy {
                     "the energy is per `{}`, but `{name}` of {kind} counts {}",
                     event.per, statistic.unit
                 );
-                let hint = format!("write `per: \"{}\"` if that is meant", statistic.unit);
+                let hint = format!("write `per: \"{}\"` if that is intended", statistic.unit);
                 problems.push(written.error(message).hint(hint));
             }
         }
@@ -249,8 +249,8 @@ impl StaticPower {
 fn holds<Q: PartialOrd>(range: Option<&Placed<Range<Q>>>, nominal: &Q) -> Result<(), Diagnostic> {
     match range {
         Some(range) if !range.value.contains(nominal) => {
-            let message = "the range does not contain the coefficient that it is of";
-            let hint = "a range goes from the least to the most that the coefficient may be";
+            let message = "the range does not contain its coefficient";
+            let hint = "a range must extend from the minimum to the maximum of the coefficient";
             Err(range.error(message).hint(hint))
         }
         _ => Ok(()),
@@ -262,8 +262,7 @@ fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error
     let source = String::deserialize(deserializer)?;
     if source.trim().is_empty() {
         return Err(D::Error::custom(
-            "a coefficient says where it comes from\n\
-             hint: name a paper, data sheet or tool; write PROPOSED for a guess",
+            "a coefficient must state its source\nhint: name a paper, data sheet or tool; write PROPOSED for a guess",
         ));
     }
     Ok(source)

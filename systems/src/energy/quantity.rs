@@ -100,8 +100,7 @@ impl<'de, Q: Deserialize<'de> + PartialOrd> Deserialize<'de> for Range<Q> {
         let (low, high) = <(Q, Q)>::deserialize(deserializer)?;
         if low > high {
             return Err(D::Error::custom(
-                "a range that ends below its start\n\
-                 hint: write the low end first, as in (\"20 pJ\", \"80 pJ\")",
+                "a range must not end below its start\nhint: write the low end first, as in (\"20 pJ\", \"80 pJ\")",
             ));
         }
         Ok(Self { low, high })

@@ -127,13 +127,13 @@ fn what_does_not_fit_is_named_with_its_place_and_the_nearest_name() {
         (
             "\"hits\"",
             "\"hit_rate\"",
-            &["energy.ron:5:17", "counts no events"],
+            &["energy.ron:5:17", "is not an event counter"],
         ),
         // The largest of something costs nothing, however many units there are.
         (
             "\"hits\"",
             "\"depth_max\"",
-            &["energy.ron:5:17", "counts no events"],
+            &["energy.ron:5:17", "is not an event counter"],
         ),
         (
             "per: \"bytes\"",

@@ -28,13 +28,13 @@ pub(super) fn check(
     let name = &expectation.buffer.value;
     if let Some(element) = element.filter(|element| *element != layout.element) {
         return Err(expectation.buffer.error(format!(
-            "{gives} gives {element:?} elements, but buffer `{name}` has {:?}",
+            "{gives} returns {element:?} elements, but buffer `{name}` has {:?}",
             layout.element
         )));
     }
     if let Some(length) = length.filter(|length| *length != layout.length) {
         let message = format!(
-            "{gives} gives {length} elements, but buffer `{name}` has {}",
+            "{gives} returns {length} elements, but buffer `{name}` has {}",
             layout.length
         );
         return Err(Diagnostic {
@@ -70,7 +70,7 @@ pub(super) fn judge(
     }
     // Only a file can have changed since the check.
     Err(answer.error(format!(
-        "the answer now has {} words, expected {expected}",
+        "the reference data now has {} words, expected {expected}",
         words.len()
     )))
 }

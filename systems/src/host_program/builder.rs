@@ -209,7 +209,7 @@ impl HostProgramBuilder {
                 .iter()
                 .any(|known| known.name.value == name.value)
             {
-                problems.push(name.error(format!("there are two structures `{}`", name.value)));
+                problems.push(name.error(format!("structure `{}` is defined twice", name.value)));
             }
             let structure = problems.take(Structure::new(name, fields));
             structures.extend(structure.map(Arc::new));
@@ -233,7 +233,7 @@ impl HostProgramBuilder {
                 .iter()
                 .any(|earlier| earlier.name.value == name.value)
             {
-                problems.push(name.error(format!("there are two textures `{}`", name.value)));
+                problems.push(name.error(format!("texture `{}` is defined twice", name.value)));
             }
             textures.extend(problems.take(BufferTexture::new(name, &input, &buffers, &env)));
         }

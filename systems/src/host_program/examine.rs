@@ -103,12 +103,13 @@ impl HostProgram {
         let unneeded = unneeded.map(|(allow, _)| {
             let kernel = &allow.value.kernel.value;
             let kind = allow.value.finding.kind().name();
-            let message = format!("kernel `{kernel}` did nothing that is allowed here ({kind})");
+            let message =
+                format!("kernel `{kernel}` has no finding of the kind allowed here ({kind})");
             let mut unneeded = Diagnostic::warning(message);
             if let Some(place) = &allow.place {
                 unneeded = unneeded.at(place);
             }
-            unneeded.hint("larger or other inputs may need it; remove it if none does")
+            unneeded.hint("larger or different inputs may need it; otherwise remove it")
         });
         Ok(Examined {
             findings,

@@ -38,12 +38,12 @@ pub(super) fn check_graph_name(
     earlier: &[(String, Csr)],
 ) -> Result<(), Diagnostic> {
     if earlier.iter().any(|(earlier, _)| *earlier == name.value) {
-        return Err(name.error(format!("there are two graphs `{}`", name.value)));
+        return Err(name.error(format!("graph `{}` is defined twice", name.value)));
     }
     for property in ["vertices", "arcs", "source"] {
         let property = format!("{}_{property}", name.value);
         if env.contains(&property) {
-            let message = format!("graph `{}` hides the parameter `{property}`", name.value);
+            let message = format!("graph `{}` shadows the parameter `{property}`", name.value);
             return Err(name.error(message).hint("rename one of the two"));
         }
     }
@@ -119,8 +119,7 @@ impl Buffer {
             Contents::Weights(ref graph) => {
                 let Some(weights) = find_graph(graphs, graph)?.weights() else {
                     let message = format!("graph `{}` has no weights", graph.value);
-                    let hint = "give it some: Graph(source: .., weights: Uniform(low: 1, high: 100, \
-                                seed: 1))";
+                    let hint = "add weights: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1))";
                     return Err(graph.error(message).hint(hint).into());
                 };
                 let length = weights.len();
@@ -266,7 +265,7 @@ impl Buffer {
                 .words(*element, self.length)
                 .map_err(|error| self.name.blame(error)),
             Contents::Pointers(_) => Err(self.name.error(format!(
-                "the addresses in buffer `{}` are known on the device only",
+                "the addresses in buffer `{}` are known only on the device",
                 self.name.value
             ))),
             Contents::Constant { .. }
@@ -286,12 +285,12 @@ pub(super) fn check_buffer(buffer: &Buffer, earlier: &[Buffer]) -> Result<(), Di
         .iter()
         .any(|earlier| earlier.name.value == name.value)
     {
-        return Err(name.error(format!("there are two buffers `{}`", name.value)));
+        return Err(name.error(format!("buffer `{}` is defined twice", name.value)));
     }
     let before: u64 = earlier.iter().map(Buffer::bytes).sum();
     if before + buffer.bytes() > DEVICE_BYTES_MAX && before <= DEVICE_BYTES_MAX {
         let message = format!(
-            "buffer `{}` of {} bytes does not fit: {before} of {DEVICE_BYTES_MAX} bytes are taken",
+            "buffer `{}` of {} bytes does not fit: {before} of {DEVICE_BYTES_MAX} bytes are already in use",
             name.value,
             buffer.bytes()
         );

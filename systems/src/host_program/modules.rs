@@ -65,7 +65,7 @@ pub(super) fn parse(texts: Vec<ModuleText>) -> Result<Vec<ProgramModule>, Diagno
             .find(|earlier| earlier.name == text.name.value || earlier.module.file() == text.file);
         if let Some(earlier) = twice {
             let message = format!(
-                "module `{}` is there already, as `{}` of {}",
+                "module `{}` is already listed, as `{}` of {}",
                 text.name.value,
                 earlier.name,
                 earlier.module.file()

@@ -161,7 +161,7 @@ fn modules(
         _ => Entries::default(),
     };
     if named.is_empty() {
-        let message = "a workload has either `module` or `modules`";
+        let message = "a workload must have either `module` or `modules`";
         let problem = Diagnostic::error(message).at(&workload.head_span());
         let hint = "module: \"kernels.ptx\", or modules: { \"name\": \"kernels.ptx\" }";
         return Err(problem.hint(hint).into());
@@ -178,7 +178,7 @@ fn demand(expect: &Expect, references: &References) -> Result<Demand, Diagnostic
         }
         (None, Some(holds)) => {
             if expect.tolerance.is_some() {
-                let message = "a property holds or not: it has no tolerance";
+                let message = "a property cannot have a tolerance";
                 return Err(expect
                     .buffer
                     .error(message)
@@ -189,7 +189,7 @@ fn demand(expect: &Expect, references: &References) -> Result<Demand, Diagnostic
         }
         _ => {
             let message = format!(
-                "buffer `{}` is expected to be what exactly one of `equals` and `holds` says",
+                "buffer `{}` needs exactly one of `equals` and `holds`",
                 expect.buffer.value
             );
             let hint =
@@ -213,7 +213,7 @@ fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, D
         let problem = name.blame(error);
         match problem.hint {
             Some(_) => problem,
-            None => problem.hint("paths in a workload start at the folder of its file"),
+            None => problem.hint("paths in a workload are relative to the folder of its file"),
         }
     })?;
     let tree = source.text().len() as u64 * PTX_EXPANSION;

@@ -17,7 +17,7 @@ pub(super) fn values(
         for (name, _) in values {
             if params.get(&name.value).is_none() {
                 let message = format!(
-                    "size `{}` sets `{}`, which is no parameter of the workload",
+                    "size `{}` sets `{}`, which is not a parameter of the workload",
                     size.value, name.value
                 );
                 problems.push(name.error(message).hint(name_hint(

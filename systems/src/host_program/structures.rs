@@ -161,8 +161,11 @@ impl Field {
             Argument::Buffer(_) | Argument::BufferAt { .. } | Argument::Texture(_)
         );
         if !is_address {
-            let message = format!("field `{}` has its type from its structure", self.name);
-            let hint = "write the number alone, or Buffer(\"name\") for an address";
+            let message = format!(
+                "the type of field `{}` is given by its structure",
+                self.name
+            );
+            let hint = "write only the number, or Buffer(\"name\") for an address";
             return Err(argument.error(message).hint(hint));
         }
         if self.element != ElementType::U64 {
@@ -170,7 +173,7 @@ impl Field {
                 "field `{}` of type {:?} cannot hold an address",
                 self.name, self.element
             );
-            let hint = "declare a field for an address as U64";
+            let hint = "declare a field that holds an address as U64";
             return Err(argument.error(message).hint(hint));
         }
         Ok(argument.clone())

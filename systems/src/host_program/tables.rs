@@ -17,19 +17,20 @@ pub(super) fn read(
     how: &FileReading,
 ) -> Result<FileArray, Diagnostics> {
     let columns: Vec<&str> = structure.field_names().collect();
-    let columns = format!("a column for each field: {}", columns.join(", "));
+    let columns = format!("one column per field: {}", columns.join(", "));
     let format = how.format.unwrap_or_else(|| FileFormat::of(&path.value));
     if format != FileFormat::Csv {
         let message = format!(
             "structures are read from tables, but {} is read as {format:?}",
             path.value.display()
         );
-        let hint = format!("a `.csv` file with {columns}; or a buffer of numbers for each field");
+        let hint =
+            format!("use a `.csv` file with {columns}; or a buffer of numbers for each field");
         return Err(path.error(message).hint(hint).into());
     }
     if how.column.is_some() || how.header == Some(false) {
-        let message = "structures take their columns by the names in the first line";
-        let hint = format!("leave `column` and `header` out; the table has {columns}");
+        let message = "structures select their columns by the names in the first line";
+        let hint = format!("omit `column` and `header`; the table needs {columns}");
         return Err(path.error(message).hint(hint).into());
     }
     let mut problems = Diagnostics::new();
@@ -67,7 +68,8 @@ pub(super) fn given(
         let (found, expected) = (row.value.len(), structure.fields.len());
         if found != expected {
             let name = &structure.name.value;
-            let message = format!("structure `{name}` has {expected} fields, {found} are given");
+            let message =
+                format!("structure `{name}` has {expected} fields, but {found} are given");
             problems.push(row.error(message).hint(structure.places()));
         }
     }

@@ -62,11 +62,8 @@ impl BufferTexture {
             _ => None,
         };
         let shape = shape.ok_or_else(|| {
-            let message = format!(
-                "texture `{}` has a shape that textures do not have",
-                name.value
-            );
-            let hint = "dims: 1 to 3 numbers; layers: with 1 or 2 of them; linear: with 1";
+            let message = format!("texture `{}` has an unsupported shape", name.value);
+            let hint = "dims: 1 to 3 numbers; layers: only with 1 or 2 dims; linear: only with 1";
             name.error(message).hint(hint)
         })?;
         let number = buffers

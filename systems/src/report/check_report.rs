@@ -24,7 +24,7 @@ impl Examined {
         if let Some(stopped) = &self.stopped {
             let _ = write!(
                 text,
-                "\nthe program did not come to its end\n{}\n",
+                "\nthe program did not run to completion\n{}\n",
                 indented(stopped)
             );
         }

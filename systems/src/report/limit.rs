@@ -36,7 +36,7 @@ pub(super) fn limit(slots: &Slots, shared: &[Shared]) -> Option<Limit> {
     if issued >= ISSUED {
         return Some(Limit {
             what: "issue".to_owned(),
-            evidence: format!("{} of the issue slots issued", percent(issued)),
+            evidence: format!("{} of the issue slots used", percent(issued)),
         });
     }
     let waiting = shares
@@ -55,7 +55,7 @@ pub(super) fn limit(slots: &Slots, shared: &[Shared]) -> Option<Limit> {
 
 /// Returns the shared resource that is busy most of the time while units wait for memory.
 fn bandwidth(shared: &[Shared], waiting: f64) -> Option<Limit> {
-    let waits = format!("{} of the issue slots wait for memory", percent(waiting));
+    let waits = format!("{} of the issue slots stalled on memory", percent(waiting));
     let busiest = shared.iter().max_by(|a, b| a.mean.total_cmp(&b.mean))?;
     if busiest.mean >= BUSY {
         return Some(Limit {
@@ -67,9 +67,9 @@ fn bandwidth(shared: &[Shared], waiting: f64) -> Option<Limit> {
         .iter()
         .max_by(|a, b| a.busiest.total_cmp(&b.busiest))?;
     (hottest.busiest >= HOT).then(|| Limit {
-        what: format!("one place of {}", hottest.name),
+        what: format!("one instance of {}", hottest.name),
         evidence: format!(
-            "{} busy, {} the mean of {}; {waits}",
+            "{} busy, {} on average over all {}; {waits}",
             percent(hottest.busiest),
             percent(hottest.mean),
             hottest.places
@@ -82,7 +82,9 @@ fn lost_to(name: &str, share: f64, slots: &Slots) -> Limit {
     match name {
         "memory" => Limit {
             what: "memory latency".to_owned(),
-            evidence: format!("{share} of the issue slots wait for data; nothing shared is full"),
+            evidence: format!(
+                "{share} of the issue slots stalled on data; no shared resource is saturated"
+            ),
         },
         "no_wavefront" => {
             let idle = slots.units.iter().filter(|(_, counts)| counts[0] == 0);
@@ -92,12 +94,12 @@ fn lost_to(name: &str, share: f64, slots: &Slots) -> Limit {
             };
             Limit {
                 what: "too few wavefronts".to_owned(),
-                evidence: format!("{share} of the issue slots had none{units}"),
+                evidence: format!("{share} of the issue slots had no wavefront{units}"),
             }
         }
         name => Limit {
             what: name.replace('_', " "),
-            evidence: format!("{share} of the issue slots were lost to it"),
+            evidence: format!("{share} of the issue slots were lost to this cause"),
         },
     }
 }
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(found.what, "one place of crossbar reply");
         assert_eq!(
             found.evidence,
-            "95.0% busy, 20.0% the mean of 4; 70.0% of the issue slots wait for memory"
+            "95.0% busy, 20.0% the mean of 4; 70.0% of the issue slots stalled on memory"
         );
     }
 
@@ -173,7 +175,7 @@ mod tests {
         assert_eq!(found.what, "too few wavefronts");
         assert_eq!(
             found.evidence,
-            "87.5% of the issue slots had none; 1 of 2 units issued nothing"
+            "87.5% of the issue slots had no wavefront; 1 of 2 units issued nothing"
         );
     }
 

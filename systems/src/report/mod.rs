@@ -77,14 +77,13 @@ impl Report {
         match self.status {
             Status::Done | Status::Mismatch => None,
             Status::Failed(_) => {
-                Some("the program's results were right in emulation; the timing model failed")
+                Some("the program's results were correct in emulation; the timing model failed")
             }
             Status::Deadlock(_) => {
-                Some("the program's results were right in emulation; the timing model got stuck")
+                Some("the program's results were correct in emulation; the timing model got stuck")
             }
             Status::Limit | Status::Interrupted => Some(
-                "the program's results were right in emulation; the timing was not simulated to its \
-                 end",
+                "the program's results were correct in emulation; the timing simulation did not complete",
             ),
         }
     }

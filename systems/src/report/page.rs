@@ -114,7 +114,7 @@ impl Page {
             ),
         )?;
         let occupancy = simulated.occupancy.map_or(String::new(), |occupancy| {
-            format!(", {:.1}% of wavefront slots held", occupancy * 100.0)
+            format!(", {:.1}% of wavefront slots occupied", occupancy * 100.0)
         });
         self.line(
             "IPC",
@@ -169,7 +169,7 @@ impl Page {
                 let no = format!("NO, {passed} of {all} expected results");
                 self.colour.paint(TextStyle::Bad, &no)
             }
-            None => "nothing was expected".to_owned(),
+            None => "no expected results".to_owned(),
         };
         self.line("verified", &verified)?;
         for check in report.checks.iter().filter(|check| !check.passed) {
@@ -338,7 +338,7 @@ impl Page {
         let Some(rates) = rates else {
             return self.absent("hit rates");
         };
-        writeln!(self.out, "\n{}", self.title("hit rates of reads"))?;
+        writeln!(self.out, "\n{}", self.title("read hit rates"))?;
         for (share, instances) in rates.iter().take(ROWS) {
             let rate = quotient(share.part, share.whole);
             let label = Self::label(&share.name, *instances);
@@ -360,7 +360,7 @@ impl Page {
         let title = self.title("load latency");
         writeln!(
             self.out,
-            "\n{title}, mean cycles by the level that answered last"
+            "\n{title}, mean cycles by the last level that replied"
         )?;
         let loads: u64 = latencies.iter().map(|share| share.whole).sum();
         let mean = |share: &evidence::NamedFraction| quotient(share.part, share.whole);
@@ -394,7 +394,7 @@ impl Page {
         let title = self.title("utilisation");
         writeln!(
             self.out,
-            "\n{title}, mean and busiest place over the whole run"
+            "\n{title}, mean and busiest instance over the whole run"
         )?;
         for shared in used.iter().take(ROWS) {
             let label = Self::label(&shared.name, shared.places);
@@ -412,7 +412,7 @@ impl Page {
     fn limit(&mut self, slots: &Slots, shared: &[Shared]) -> fmt::Result {
         let said = match limit(slots, shared) {
             Some(limit) => format!("{}: {}", limit.what, limit.evidence),
-            None => "nothing stands out".to_owned(),
+            None => "no clear bottleneck".to_owned(),
         };
         writeln!(self.out)?;
         self.words("limited by", &printable(&said))

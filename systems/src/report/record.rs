@@ -202,10 +202,10 @@ impl Record {
     /// known.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let record: Self = serde_json::from_str(text)
-            .map_err(|error| format!("this is not the report of a run: {error}"))?;
+            .map_err(|error| format!("this is not a run report: {error}"))?;
         if record.schema_version != SCHEMA_VERSION {
             return Err(format!(
-                "the report has version {}, and this program reads version {SCHEMA_VERSION}",
+                "the report has version {}, but this program reads version {SCHEMA_VERSION}",
                 record.schema_version
             ));
         }

@@ -39,7 +39,7 @@ impl Report {
                     None => "yes".to_owned(),
                 },
                 Some(false) => "NO".to_owned(),
-                None => "nothing was expected".to_owned(),
+                None => "no expected results".to_owned(),
             },
         )?;
         line(

@@ -104,7 +104,7 @@ fn takes_launches(program: &Program, system: &ElaboratedSystem) -> Result<(), Di
         return Ok(());
     }
     let message = format!(
-        "kernel {number}, `{}`, is launched from the device, and nothing in the system takes such launches",
+        "kernel {number}, `{}`, is launched from the device, but no component of the system accepts such launches",
         kernel.code.name
     );
     Err(Diagnostic::error(message).hint(
@@ -427,7 +427,7 @@ impl Machine {
         }
         region.replay(simulation).map_err(|error| {
             format!(
-                "launches outside the region cannot be replayed: {error}; `outside: Skip` leaves them out"
+                "launches outside the region cannot be replayed: {error}; use `outside: Skip` to omit them"
             )
         })
     }

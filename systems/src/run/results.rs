@@ -195,8 +195,7 @@ impl Machine {
             return status;
         }
         Status::Failed(format!(
-            "the compute units issued {issued} wavefront instructions, the program has \
-             {expected}: every work-group must run exactly once"
+            "the compute units issued {issued} wavefront instructions, but the program has {expected}: every work-group must run exactly once"
         ))
     }
 

@@ -98,7 +98,7 @@ pub struct ReadLog {
 
 /// Line number of an invalid line in a state log.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("line {0} is no cycle with a hash")]
+#[error("line {0} is not a cycle with a hash")]
 pub struct ReadLogError(pub usize);
 
 impl ReadLog {

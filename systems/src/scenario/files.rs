@@ -28,7 +28,7 @@ pub(super) fn read_named(
         match nearest_beside(path) {
             _ if problem.hint.is_some() => problem,
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
-            None => problem.hint("paths are relative to the file that names them"),
+            None => problem.hint("paths are relative to the file that contains them"),
         }
     })?;
     parse(&source)

@@ -26,7 +26,7 @@ impl StatedMeasure {
             && let Some(problem) = out_of_range(&every.value, &(1..))
         {
             let error = every.error(format!("every_cycles: {problem}"));
-            return Err(error.hint("leave it out where no intervals are wanted"));
+            return Err(error.hint("omit it if no intervals are needed"));
         }
         Ok(Measure {
             kernels: self.kernels,

@@ -184,7 +184,7 @@ impl File {
             Kind::Name(name) => &name.text,
             _ => {
                 let message = format!(
-                    "`size` is the name of a size of the workload, found {}",
+                    "`size` must name a size of the workload, found {}",
                     node.describe()
                 );
                 return Err(Diagnostic::error(message).at(&node.head_span()));
@@ -207,13 +207,15 @@ impl File {
             (Some(workload), None) => Ok(Named::Workload(workload.clone())),
             (None, Some(trace)) => self.only_a_trace(trace),
             (Some(_), Some(trace)) => {
-                Err(trace.error("a scenario has a `workload` or a `trace`, found both"))
+                Err(trace
+                    .error("a scenario must have either a `workload` or a `trace`, found both"))
             }
             (None, None) => {
-                let message = "missing field `workload`: a scenario has a `workload` or a `trace`";
+                let message =
+                    "missing field `workload`: a scenario must have a `workload` or a `trace`";
                 Err(Diagnostic::error(message)
                     .at(&node.head_span())
-                    .hint("a workload is emulated; a trace was recorded when it was"))
+                    .hint("a workload is emulated; a trace holds an earlier emulation"))
             }
         }
     }
@@ -228,8 +230,8 @@ impl File {
         match stated.iter().find(|(_, stated)| *stated) {
             None => Ok(Named::Trace(trace.clone())),
             Some((name, _)) => Err(trace
-                .error(format!("`{name}` has no meaning beside `trace`"))
-                .hint("it is settled when a trace is recorded")),
+                .error(format!("`{name}` cannot be combined with `trace`"))
+                .hint("it is fixed when the trace is recorded")),
         }
     }
 }

@@ -243,7 +243,7 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
                 Diagnostic::error(format!("`{plain}` is set twice"))
                     .at(&o.place)
                     .related("first set here", earlier)
-                    .hint("keep one of the two"),
+                    .hint("remove one of the two"),
             );
         } else {
             first.insert(plain, &o.place);

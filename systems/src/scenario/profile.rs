@@ -52,9 +52,9 @@ impl Profile {
                 let read = profile::read(&path, ledger);
                 let (trace, profile) = read.map_err(|error| match error {
                     ChunkedError::OverBudget(error) => named.blame(Diagnostic::from(error)),
-                    error => named
-                        .error(error.to_string())
-                        .hint("`warpweave analyze reuse TRACE --profile FILE` writes a profile"),
+                    error => named.error(error.to_string()).hint(
+                        "use `warpweave analyze reuse TRACE --profile FILE` to write a profile",
+                    ),
                 })?;
                 Ok(Self::Read {
                     path,
@@ -64,7 +64,7 @@ impl Profile {
             }
             _ => {
                 let message = format!(
-                    "`profile` is `Compute`, `Shuffled(seed: 1)` or the path of a profile, found {}",
+                    "`profile` must be `Compute`, `Shuffled(seed: 1)` or the path of a profile, found {}",
                     node.describe()
                 );
                 Err(Diagnostic::error(message).at(&node.head_span()).into())

@@ -141,7 +141,10 @@ impl Region {
             if !known.iter().any(|name| wanted.matches(name)) {
                 let what = "kernels that the program launches";
                 let hint = name_hint(&pattern.value, what, known.iter().map(String::as_str));
-                let message = format!("the program launches no kernel named `{}`", pattern.value);
+                let message = format!(
+                    "the program does not launch a kernel named `{}`",
+                    pattern.value
+                );
                 problems.push(pattern.error(message).hint(hint));
             }
         }
@@ -187,14 +190,14 @@ fn range(node: &Node) -> Result<Placed<LaunchRange>, Diagnostic> {
     let empty = |range: &LaunchRange| range.until.is_some_and(|until| until <= range.from);
     match read {
         Some(range) if empty(&range) => {
-            let message = format!("no launch is in {}", node.describe());
-            let hint = "the number after `..` is the first that is left out";
+            let message = format!("empty launch range {}", node.describe());
+            let hint = "the number after `..` is excluded";
             Err(Diagnostic::error(message).at(&node.head_span()).hint(hint))
         }
         Some(range) => Ok(Placed::at(range, &node.span)),
         None => {
             let message = format!(
-                "`launches` holds numbers of launches and ranges of them, found {}",
+                "`launches` must hold launch numbers and ranges, found {}",
                 node.describe()
             );
             let hint =
@@ -227,19 +230,18 @@ fn range_of(text: &str) -> Option<LaunchRange> {
 
 fn check_sample(sample: &Placed<Sample>, outside: Outside) -> Result<(), Diagnostic> {
     let (launches, least, why) = match sample.value {
-        Sample::Every { launches } => (launches, 1, "1 takes all of them"),
+        Sample::Every { launches } => (launches, 1, "1 selects all of them"),
         Sample::Draw { launches, .. } => (
             launches,
             2,
-            "from one launch nobody knows how much others differ from it",
+            "a single launch gives no estimate of the variation between launches",
         ),
     };
     if let Some(problem) = out_of_range(&launches, &(least..)) {
         return Err(sample.error(format!("launches: {problem}")).hint(why));
     }
     if outside == Outside::Simulate {
-        let message =
-            "a sample estimates what is not simulated, and `outside: Simulate` simulates all";
+        let message = "a sample estimates what is not simulated, but `outside: Simulate` simulates everything";
         return Err(sample
             .error(message)
             .hint("`outside: Warm` keeps the contents of caches close to those of a whole run"));
@@ -279,7 +281,7 @@ mod tests {
     #[test]
     fn mistakes_are_refused_with_their_place_and_a_way_out() {
         for (text, says, column) in [
-            (r#"(launches: "5..5")"#, "no launch is in", 12),
+            (r#"(launches: "5..5")"#, "empty launch range", 12),
             (r#"(launches: ["x"])"#, "`launches` holds numbers", 13),
             ("(launches: -1)", "`launches` holds numbers", 12),
             ("(kernel: \"a\")", "did you mean `kernels`?", 2),
@@ -306,7 +308,7 @@ mod tests {
         region.check_names(&["bfs_level", "scan"].map(str::to_owned), &mut problems);
         let text = problems.to_string();
         assert!(
-            text.contains("the program launches no kernel named `bfs_levl`"),
+            text.contains("the program does not launch a kernel named `bfs_levl`"),
             "{text}"
         );
         assert!(text.contains("region.ron:1:12\n"), "{text}");

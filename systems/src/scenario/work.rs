@@ -71,7 +71,8 @@ impl Recording {
             .suffix(".trace")
             .tempfile();
         let made = made.map_err(|error| {
-            let message = format!("no temporary file for what is made of this trace: {error}");
+            let message =
+                format!("cannot create a temporary file for data derived from this trace: {error}");
             named.error(message)
         })?;
         let made = made.into_temp_path();
@@ -105,7 +106,7 @@ impl Recording {
         let path = self.made.as_deref().unwrap_or(self.path());
         let file = TraceFile::open_within(path, &self.ledger)?;
         if file.hash() != self.hash {
-            let message = format!("{} was replaced after it was checked", path.display());
+            let message = format!("{} changed after it was checked", path.display());
             return Err(Diagnostic::error(message).into());
         }
         let program = file.program()?;
@@ -123,11 +124,11 @@ impl Recording {
     /// Returns the error that a trace contains no memory values.
     fn refuse(&self, wish: &str) -> ExecuteError {
         let message = format!(
-            "{} is a trace, which holds no values of memory: its program cannot be {wish}",
+            "{} is a trace, which contains no memory values: its program cannot be {wish}",
             self.path().display()
         );
         Diagnostic::error(message)
-            .hint("name the scenario of the workload that it was recorded from")
+            .hint("use the scenario of the workload from which it was recorded")
             .into()
     }
 }
@@ -138,7 +139,7 @@ fn refused(named: &Placed<PathBuf>, error: TraceError) -> Diagnostic {
         TraceError::OverBudget(error) => named.blame(Diagnostic::from(error)),
         error => named
             .error(error.to_string())
-            .hint("`warpweave trace record SCENARIO FILE` writes a trace"),
+            .hint("use `warpweave trace record SCENARIO FILE` to write a trace"),
     }
 }
 

@@ -56,18 +56,18 @@ impl Accesses {
 
     pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
         let meanings = [
-            ("reads", "requests to read that passed"),
-            ("writes", "requests to write that passed"),
-            ("atomics", "requests for atomics that passed"),
-            ("prefetches", "requests ahead of need that passed"),
-            ("copy_backs", "dirty lines that passed on their way down"),
+            ("reads", "read requests passing the port"),
+            ("writes", "write requests passing the port"),
+            ("atomics", "atomic requests passing the port"),
+            ("prefetches", "prefetch requests passing the port"),
+            ("copy_backs", "dirty lines copied back through the port"),
         ];
         for ((name, meaning), count) in meanings.into_iter().zip(self.requests) {
             statistics.counter(name, "requests", meaning, count);
         }
-        let meaning = "different lines that requests were for";
+        let meaning = "distinct lines accessed by requests";
         statistics.counter("lines", "lines", meaning, self.touched.len() as u64);
-        let meaning = "different bytes that requests touched, in words of 4";
+        let meaning = "distinct bytes accessed by requests, in words of 4";
         statistics.counter("bytes", "bytes", meaning, self.words.saturating_mul(4));
     }
 }

@@ -86,11 +86,11 @@ impl LocalitySpec {
         let windows = &self.windows.value;
         if !(1..=WINDOWS_MAX).contains(&windows.len()) || !windows.is_sorted_by(|a, b| a < b) {
             let message =
-                format!("{windows:?} is not a list of 1 to {WINDOWS_MAX} ascending windows");
+                format!("{windows:?} must be a list of 1 to {WINDOWS_MAX} ascending windows");
             problems.push(self.windows.error(message));
         }
         if let Some(units) = self.units_per_cluster.as_ref().filter(|u| u.value == 0) {
-            problems.push(units.error("a cluster has at least one unit"));
+            problems.push(units.error("a cluster must have at least one unit"));
         }
         problems.into_result(())
     }
@@ -154,9 +154,10 @@ fn above(
     };
     if numbers(&above) != numbers(below) || above.len() != below.len() {
         let (above, below) = (above.len(), below.len());
-        let message =
-            format!("`accesses` and `at` name ports with other numbers: {above} and {below} ports");
-        let hint = "both have the same wildcards: those above and below the same caches";
+        let message = format!(
+            "`accesses` and `at` match ports with different indices: {above} and {below} ports"
+        );
+        let hint = "use the same wildcards in both: the ports above and below the same caches";
         return Err(written.error(message).hint(hint));
     }
     // Both are sorted by their numbers.
@@ -203,27 +204,27 @@ impl Locality {
             let shares = [
                 (
                     "locality_within_cluster",
-                    "Reads of a line that the cluster asked for within the window",
+                    "Reads of a line that the cluster requested within the window",
                     redundant,
                 ),
                 (
                     "data_sharing",
-                    "Those that share a word with the request before",
+                    "Such reads that share a word with the previous request",
                     windows.data_sharing[w],
                 ),
                 (
                     "line_sharing",
-                    "Those that share the line only",
+                    "Such reads that share only the line",
                     redundant.saturating_sub(windows.data_sharing[w]),
                 ),
                 (
                     "same_unit",
-                    "Those whose line the same unit asked for last",
+                    "Such reads whose line was last requested by the same unit",
                     windows.same_unit[w],
                 ),
                 (
                     "locality_between_clusters",
-                    "Other reads of a line that another cluster asked for within the window",
+                    "Other reads of a line that another cluster requested within the window",
                     windows.between_clusters[w],
                 ),
             ];

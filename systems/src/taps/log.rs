@@ -36,7 +36,7 @@ impl Log {
         head.ports.sort();
         let number = |tap: &str, address: &String| {
             let found = head.ports.binary_search(&port(tap, address));
-            found.expect("it is among them") as u32
+            found.expect("the port is in the list") as u32
         };
         let ports = taps.iter().map(|(tap, addresses)| {
             let numbers = addresses.iter().map(|address| number(tap, address));

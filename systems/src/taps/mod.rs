@@ -81,8 +81,8 @@ impl TapSpec {
     fn read(name: Placed<String>, node: Node) -> Result<Self, Diagnostics> {
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         if name.value.is_empty() || !name.value.chars().all(plain) {
-            let message = format!("`{}` is no name of a tap", name.value);
-            let hint = "a name has letters, digits, `_` and `-`";
+            let message = format!("`{}` is not a valid tap name", name.value);
+            let hint = "a name consists of letters, digits, `_` and `-`";
             return Err(name.error(message).hint(hint).into());
         }
         let kind = node.name().map(|name| name.text.clone());
@@ -99,7 +99,7 @@ impl TapSpec {
                 AnalysisSpec::Reuse(spec)
             }
             found => {
-                let message = format!("a tap is an analysis, found {}", node.describe());
+                let message = format!("expected an analysis as the tap, found {}", node.describe());
                 let hint = name_hint(found.unwrap_or_default(), "analyses", KINDS);
                 let error = Diagnostic::error(message).at(&node.head_span());
                 return Err(error.hint(hint).into());
@@ -179,7 +179,7 @@ impl Analysis {
 #[derive(Debug, Error)]
 pub enum StartLogError {
     /// No tap of the scenario observes accesses.
-    #[error("the scenario has no tap for accesses")]
+    #[error("the scenario has no tap that observes accesses")]
     NoTap,
     /// Creating or writing the log file failed.
     #[error(transparent)]
@@ -236,8 +236,9 @@ impl Taps {
         for spec in specs {
             let path = spec.path();
             if simulation.instances().any(|(instance, _)| instance == path) {
-                let message =
-                    format!("a component is called `{path}`, as the statistics of the tap");
+                let message = format!(
+                    "the component `{path}` has the same name as the statistics of the tap"
+                );
                 problems.push(spec.name.error(message).hint("choose another name"));
                 continue;
             }

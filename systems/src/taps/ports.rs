@@ -32,7 +32,7 @@ pub(super) fn named_by(
     let pattern = Pattern::parse(text, written)?;
     if let Some(variable) = pattern.variables().into_iter().next() {
         let message = format!("`{variable}` in `{text}` has no value here");
-        let hint = "an index is a number, or `*` for all";
+        let hint = "an index must be a number, or `*` for all";
         return Err(written.error(message).hint(hint));
     }
     let request = std::any::type_name::<MemRequest>();
@@ -60,9 +60,9 @@ pub(super) fn named_by(
     }
     if found.is_empty() {
         if unconnected {
-            return Err(written.error(format!("`{text}` has no wire in this machine")));
+            return Err(written.error(format!("`{text}` is not wired in this machine")));
         }
-        let message = format!("`{text}` names no memory port of this machine");
+        let message = format!("`{text}` does not match a memory port of this machine");
         let hint = nearest(text, known.iter().map(String::as_str)).map_or_else(
             || format!("such as `{}`", known.first().map_or("unit[*].l1.up", |k| k)),
             |near| format!("did you mean `{near}`?"),

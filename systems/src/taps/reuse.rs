@@ -80,7 +80,7 @@ impl ReuseSpec {
         if (0.0..=1.0).contains(&threshold.value) {
             return Ok(());
         }
-        let message = format!("a ratio lies between 0 and 1, found {}", threshold.value);
+        let message = format!("a ratio must be between 0 and 1, found {}", threshold.value);
         Err(threshold.error(message).into())
     }
 
@@ -161,31 +161,31 @@ impl Reuse {
     }
 
     pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "accesses to lines that count";
+        let meaning = "counted accesses to lines";
         statistics.counter("accesses", "accesses", meaning, self.accesses);
         statistics.settled(|statistics| report(&self.analysis.clone().finish(), statistics));
     }
 }
 
 fn report(found: &Found, statistics: &mut Statistics<'_>) {
-    let meaning = "different lines of these accesses";
+    let meaning = "distinct lines of these accesses";
     statistics.counter("lines", "lines", meaning, found.lines);
     let meaning = "kernels launched from the device";
     statistics.counter("device_kernels", "kernels", meaning, found.device_kernels);
     let shares = [
         (
             "self_share",
-            "Accesses to lines that their kernel touches again",
+            "Accesses to lines reused within their kernel",
             found.shares.own,
         ),
         (
             "parent_child_share",
-            "Accesses to lines that a kernel and its parent touch",
+            "Accesses to lines shared by a kernel and its parent",
             found.shares.parent_child,
         ),
         (
             "sibling_share",
-            "Accesses to lines that siblings touch",
+            "Accesses to lines shared by sibling kernels",
             found.shares.sibling,
         ),
     ];
@@ -200,10 +200,10 @@ fn report(found: &Found, statistics: &mut Statistics<'_>) {
             count.saturating_mul(FINE as u64),
         );
         statistics.under(&prefix, |statistics| {
-            let meaning = "Reuse ratio of the units, or ordered pairs, compared";
+            let meaning = "Reuse ratio of the compared units or ordered pairs";
             statistics.mean("ratio_mean", "", "pairs", meaning, mean);
             for (bin, in_bin) in ratios.bins.iter().enumerate() {
-                let meaning = "Units or pairs whose ratio lies in this tenth";
+                let meaning = "Units or pairs with a ratio in this tenth";
                 let statistics = statistics.at(bin);
                 statistics.ratio("bin", "pairs", meaning, *in_bin, count);
             }
@@ -212,16 +212,17 @@ fn report(found: &Found, statistics: &mut Statistics<'_>) {
     for (relation, distances) in Relation::ALL.into_iter().zip(&found.distances) {
         let count = distances.count();
         statistics.under(&format!("distance_{}", relation.name()), |statistics| {
-            let meaning = "Different lines between an access and the one before to its line";
+            let meaning = "Distinct lines between consecutive accesses to a line";
             statistics.mean("mean", "lines", "accesses", meaning, (distances.sum, count));
-            let meaning = "Accesses with a distance of no fewer lines than an L1 has";
+            let meaning = "Accesses with a reuse distance of at least the number of lines in an L1";
             statistics.ratio("beyond_l1", "accesses", meaning, distances.beyond_l1, count);
-            let meaning = "Accesses with a distance of no fewer lines than the L2 has";
+            let meaning =
+                "Accesses with a reuse distance of at least the number of lines in the L2";
             statistics.ratio("beyond_l2", "accesses", meaning, distances.beyond_l2, count);
             let mut below = 0;
             for (power, in_bin) in distances.bins.iter().enumerate().take(POWERS + 1) {
                 below += in_bin;
-                let meaning = "Accesses with a distance of fewer lines than this";
+                let meaning = "Accesses with a reuse distance of fewer lines than this";
                 let statistics = statistics.at(1 << power);
                 statistics.ratio("below", "accesses", meaning, below, count);
             }
@@ -229,9 +230,9 @@ fn report(found: &Found, statistics: &mut Statistics<'_>) {
     }
     for chains in &found.chains {
         statistics.under(&format!("{}_chain", chains.level.name()), |statistics| {
-            let meaning = "Most units of a chain";
+            let meaning = "Maximum number of units in a chain";
             statistics.maximum("units_max", "units", meaning, chains.longest);
-            let meaning = "Units of a chain";
+            let meaning = "Number of units in a chain";
             statistics.mean(
                 "units_mean",
                 "units",

@@ -70,7 +70,7 @@ impl Comparison {
         tolerance: Tolerance,
     ) {
         let holds = match tolerance {
-            #[expect(clippy::float_cmp, reason = "equal is what is asked for")]
+            #[expect(clippy::float_cmp, reason = "exact equality is requested")]
             Tolerance::Exact => ours == reference,
             // Half a unit of the last place, and what the division of binary numbers adds.
             Tolerance::Rounded(decimals) => {
@@ -209,7 +209,7 @@ impl Comparison {
         );
         let _ = writeln!(
             text,
-            "{judged} compared, {missed} missed; {} shown and not judged, {} not compared",
+            "{judged} compared, {missed} missed; {} shown for information, {} not compared",
             self.lines.len() - judged,
             self.not_compared.len()
         );
@@ -267,7 +267,7 @@ A rand  mean latency  51.5000         50     +3.00 %  within 3 %
 A rand  bus use        0.5000     0.6000    -16.67 %  MISS (1 %)
 A seq   end cycle           9          0           -  not judged: queues differ
 A oq    mean delay          -          -           -  not compared: not a crossbar
-3 compared, 1 missed; 1 shown and not judged, 1 not compared
+3 compared, 1 missed; 1 shown for information, 1 not compared
 "
         );
         assert_eq!(

@@ -32,7 +32,7 @@ pub(crate) fn tables_of(folder: &Path) -> Result<Vec<PathBuf>, StandaloneError> 
 pub(crate) fn table_named(folder: &Path, name: &str) -> Result<PathBuf, StandaloneError> {
     if name.is_empty() || name.contains(['/', '\\']) || name.contains("..") {
         return Err(StandaloneError::Request(format!(
-            "{} is no name of a table in {}\nhint: a name has no folders in it",
+            "{} is not a table name in {}\nhint: a name must not contain folders",
             shown(name),
             folder.display()
         )));
@@ -42,7 +42,7 @@ pub(crate) fn table_named(folder: &Path, name: &str) -> Result<PathBuf, Standalo
     found.cloned().ok_or_else(|| {
         let [plain, packed] = ENDINGS.map(|ending| format!("{}{ending}", shown(name)));
         StandaloneError::Request(format!(
-            "there is neither {plain} nor {packed} in {}",
+            "neither {plain} nor {packed} exists in {}",
             folder.display()
         ))
     })

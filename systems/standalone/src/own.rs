@@ -25,7 +25,9 @@ impl Own<'_> {
     pub(crate) fn one_by_one(&self) -> Tolerance {
         match self.within {
             None => Tolerance::Exact,
-            Some(_) => Tolerance::Information("single ones are judged without --within".to_owned()),
+            Some(_) => Tolerance::Information(
+                "individual results are checked only without --within".to_owned(),
+            ),
         }
     }
 }

@@ -176,11 +176,11 @@ impl<T> Table<T> {
     /// Returns an error if the table has no rows.
     pub fn not_empty(self) -> Result<Self, StandaloneError> {
         if self.rows.is_empty() {
-            let hint = "the first line names the columns, every further line is a row";
+            let hint = "the first line must name the columns; every further line is a row";
             return Err(StandaloneError::at(
                 &self.path,
                 1,
-                "the table has no row",
+                "the table has no rows",
                 hint,
             ));
         }
@@ -243,8 +243,8 @@ fn no_name_twice(path: &Path, names: &StringRecord) -> Result<(), StandaloneErro
             return Err(StandaloneError::at(
                 path,
                 1,
-                format!("column {} has the name {} again", number + 1, shown(name)),
-                "name every column once",
+                format!("column {} repeats the name {}", number + 1, shown(name)),
+                "give each column a unique name",
             ));
         }
     }
@@ -269,7 +269,7 @@ fn no_such_row(
     let kind = kind.escape_debug().to_string();
     let missing = kind.strip_prefix("missing field `");
     if let Some(name) = missing.and_then(|rest| rest.strip_suffix('`')) {
-        let problem = format!("there is no column `{name}`");
+        let problem = format!("no column `{name}`");
         return StandaloneError::at(path, 1, problem, &columns_hint(name, names));
     }
     let number = err.field().unwrap_or(0);
@@ -368,7 +368,7 @@ mod tests {
     fn a_missing_column_is_named_with_the_nearest_one() {
         assert_eq!(
             refused("arival,rw\n0,R\n"),
-            "rows.csv:1: there is no column `arrival`\n\
+            "rows.csv:1: no column `arrival`\n\
              hint: is `arival` meant? the first line names `arival`, `rw`"
         );
     }
@@ -377,7 +377,7 @@ mod tests {
     fn a_column_named_twice_is_refused() {
         assert_eq!(
             refused("arrival,rw,arrival\n0,R,1\n"),
-            "rows.csv:1: column 3 has the name `arrival` again\nhint: name every column once"
+            "rows.csv:1: column 3 has the name `arrival` again\nhint: give each column a unique name"
         );
     }
 
@@ -424,7 +424,7 @@ mod tests {
             let table = read(text.as_bytes()).expect("no row to be wrong");
             let error = table.not_empty().expect_err("empty").to_string();
             assert!(
-                error.contains("rows.csv:1: the table has no row"),
+                error.contains("rows.csv:1: the table has no rows"),
                 "{error}"
             );
         }

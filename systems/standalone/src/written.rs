@@ -20,7 +20,7 @@ impl<'de> Deserialize<'de> for Written {
         let text = String::deserialize(deserializer)?;
         let value: f64 = text.parse().map_err(D::Error::custom)?;
         if !value.is_finite() {
-            return Err(D::Error::custom("a finite number is expected"));
+            return Err(D::Error::custom("expected a finite number"));
         }
         let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
         let after_point = digits.split_once('.').map_or(0, |(_, after)| after.len());

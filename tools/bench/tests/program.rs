@@ -199,7 +199,7 @@ fn the_stored_table_has_every_workload_and_the_whole_systems_once() {
             .find(|line| line.split(',').next() == Some(name));
         let count = row.and_then(|row| row.split(',').nth(1));
         count
-            .expect("it is in the table")
+            .expect("the option is in the table")
             .parse()
             .expect("a number")
     };

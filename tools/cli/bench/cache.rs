@@ -130,8 +130,7 @@ fn check_kept(arguments: &Arguments, trace: &[Access]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(failed(StandaloneError::Request(format!(
-        "--repeat {}: {accesses} accesses are more than the {ACCESSES_KEPT_MAX} of which results are \
-         kept one by one\nhint: repeat less often, or take a geometry without --per-request",
+        "--repeat {}: {accesses} accesses exceed the {ACCESSES_KEPT_MAX} whose results can be recorded one by one\nhint: repeat less often, or use a geometry without --per-request",
         arguments.repeat
     ))))
 }
@@ -215,7 +214,7 @@ fn run_component(
     }
     if arguments.policy.is_some() {
         return Err(failed(StandaloneError::Request(format!(
-            "--policy goes with a geometry; {} says `replacement` itself",
+            "--policy requires a geometry; {} sets `replacement` itself",
             path.display()
         ))));
     }
@@ -227,7 +226,7 @@ fn run_component(
     let host = Host::of(trace.len(), &clock);
     if timed.cut > 0 {
         to_stderr(&format!(
-            "warning: {} of {} accesses reach beyond the end of a line and are cut there",
+            "warning: {} of {} accesses extend beyond the end of a line and are truncated",
             timed.cut,
             trace.len()
         ));
@@ -255,8 +254,8 @@ fn timed_text(timed: &Timed, host: &Host) -> String {
         "accesses per cycle     {:>12.4}",
         timed.accesses_per_cycle
     );
-    let _ = writeln!(text, "served here            {:>12}", timed.hits);
-    let _ = writeln!(text, "served from below      {:>12}", timed.misses);
+    let _ = writeln!(text, "served by this level   {:>12}", timed.hits);
+    let _ = writeln!(text, "served by next level   {:>12}", timed.misses);
     if let Some(d) = &timed.latency {
         let _ = writeln!(
             text,

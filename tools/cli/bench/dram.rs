@@ -77,8 +77,7 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     let outcome = outcome.map_err(|e| failed(trace.refused(e)))?;
     if let Some(beyond) = &outcome.summary.beyond_device {
         to_stderr(&format!(
-            "warning: {} of {} requests have an address beyond the {} bytes of the device and wrap \
-             around; the first is that of {}:{}",
+            "warning: {} of {} requests have an address beyond the {} bytes of the device and wrap around; the first is at {}:{}",
             beyond.requests,
             trace.rows.len(),
             beyond.device_bytes,

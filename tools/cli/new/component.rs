@@ -18,8 +18,7 @@ pub(super) fn write(registry: &Registry, name: &str, out: &Path) -> Result<Strin
     let ComponentName { kind, module } = &name;
     if registry.get(kind).is_some() {
         return Err(Failure::InputText(format!(
-            "there is a component kind `{kind}` already\nhint: `warpweave list components` names \
-             those there are"
+            "component kind `{kind}` already exists\nhint: `warpweave list components` lists all kinds"
         )));
     }
     // Beside these the file imports names; a component called the same could not be told apart.

@@ -86,7 +86,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 fn not_new(failed: OutputError) -> Failure {
     match failed.error.kind() {
         ErrorKind::AlreadyExists => Failure::InputText(format!(
-            "{} exists already\nhint: choose another name or folder",
+            "{} already exists\nhint: choose another name or folder",
             failed.path.display()
         )),
         _ => failed.into(),

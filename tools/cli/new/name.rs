@@ -30,7 +30,7 @@ impl ComponentName {
         }
         if OTHER_FILES.contains(&name.module.as_str()) {
             return Err(format!(
-                "`{}.rs` means something else to cargo\nhint: choose another name",
+                "`{}.rs` has a special meaning to cargo\nhint: choose another name",
                 name.module
             ));
         }
@@ -56,7 +56,7 @@ pub(super) fn check_program(name: &str) -> Result<(), String> {
     }
     if BUILD_FOLDERS.contains(&name) {
         return Err(format!(
-            "`{name}` is a folder that cargo builds into\nhint: choose another name"
+            "`{name}` is a build folder of cargo\nhint: choose another name"
         ));
     }
     Ok(())
@@ -73,7 +73,7 @@ fn check_letters(name: &str) -> Result<(), String> {
     let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.len() > LENGTH_MAX {
         return Err(format!(
-            "a name of {} bytes\nhint: {LENGTH_MAX} letters at most",
+            "a name of {} bytes is too long\nhint: use at most {LENGTH_MAX} letters",
             name.len()
         ));
     }
@@ -82,7 +82,7 @@ fn check_letters(name: &str) -> Result<(), String> {
     }
     let name = name.escape_debug();
     Err(format!(
-        "`{name}` is no name\nhint: a letter first, then letters, digits, `_` or `-`, of ASCII"
+        "`{name}` is not a valid name\nhint: start with a letter, then use letters, digits, `_` or `-`, all ASCII"
     ))
 }
 
@@ -104,7 +104,10 @@ fn words(name: &str) -> Vec<String> {
         if begins {
             words.push(String::new());
         }
-        words.last_mut().expect("there is a first").push(letter);
+        words
+            .last_mut()
+            .expect("the list of words is not empty")
+            .push(letter);
     }
     words.retain(|word| !word.is_empty());
     words
@@ -116,7 +119,7 @@ fn capitalised(word: &str) -> String {
 }
 
 fn keyword(name: &str) -> String {
-    format!("`{name}` is a word of Rust\nhint: choose another name")
+    format!("`{name}` is a Rust keyword\nhint: choose another name")
 }
 
 fn taken_by_dependency(name: &str) -> String {
@@ -182,7 +185,7 @@ mod tests {
         }
         let long = "a".repeat(65);
         let error = check_program(&long).unwrap_err();
-        assert!(error.contains("64 letters at most"), "{error}");
+        assert!(error.contains("64 letters"), "{error}");
         let error = check_program("\u{1b}[31m").unwrap_err();
         assert!(!error.contains('\u{1b}'), "{error}");
         for name in ["Match", "self", "Self", "Lib", "main", "Serde", "Warpweave"] {

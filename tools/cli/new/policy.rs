@@ -81,15 +81,14 @@ pub(super) fn write(
     let Some(template) = TEMPLATES.iter().find(|template| template.role == role) else {
         let roles = TEMPLATES.map(|template| template.role);
         return Err(Failure::InputText(format!(
-            "there is no template for a policy of role `{role}`\nhint: {}",
+            "no template for a policy of role `{role}`\nhint: {}",
             name_hint(role, "roles", roles)
         )));
     };
     let ComponentName { kind, module } = &ComponentName::parse(name).map_err(Failure::InputText)?;
     if registry.policy(role, kind).is_some() {
         return Err(Failure::InputText(format!(
-            "there is a {role} `{kind}` already\nhint: `warpweave list policies` names those there \
-             are"
+            "{role} `{kind}` already exists\nhint: `warpweave list policies` lists all policies"
         )));
     }
     // Beside these the file imports names; a policy called the same could not be told apart.

@@ -83,7 +83,7 @@ fn sources(folder: &Path) -> Result<PathBuf, Failure> {
     let manifest = fs::read_to_string(folder.join("Cargo.toml"))
         .map_err(|error| no_sources(&format!("Cargo.toml: {error}")))?;
     if !manifest.lines().any(|line| line == "name = \"warpweave\"") {
-        return Err(no_sources("its Cargo.toml is that of another crate"));
+        return Err(no_sources("its Cargo.toml belongs to another crate"));
     }
     absolute(folder).map_err(|error| no_sources(&error.to_string()))
 }

@@ -111,7 +111,7 @@ impl Driver for Cuda {
     fn load(&mut self, ptx: &str) -> Result<(), DriverError> {
         let text = CString::new(ptx).map_err(|_| DriverError::Call {
             call: "cuModuleLoadData".to_owned(),
-            reason: "the PTX has a byte of value 0".to_owned(),
+            reason: "the PTX contains a NUL byte".to_owned(),
         })?;
         // SAFETY: the text ends with a zero and lives until the call returns.
         let module = unsafe { result::module::load_data(text.as_ptr().cast()) };
@@ -127,7 +127,7 @@ impl Driver for Cuda {
         };
         let module = self.modules.get(module);
         let module = *module.ok_or_else(|| failed("its module is not loaded"))?;
-        let name = CString::new(name).map_err(|_| failed("the name has a byte of value 0"))?;
+        let name = CString::new(name).map_err(|_| failed("the name contains a NUL byte"))?;
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: the module is loaded, the name ends with a zero, and the driver writes two
         // numbers.

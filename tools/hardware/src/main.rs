@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 fn run(path: &Path, sets: &[String], csv: Option<&Path>) -> Result<bool, String> {
     let scenario = Scenario::load(path, sets).map_err(|problems| problems.to_string())?;
     let program = scenario.program();
-    let program = program.ok_or("a trace holds no program that a GPU could run")?;
+    let program = program.ok_or("a trace contains no program that a GPU could run")?;
     let mut gpu = Cuda::open().map_err(|error| error.to_string())?;
     let device = gpu.device().clone();
     let modules = program.modules().iter();
@@ -103,7 +103,7 @@ fn run(path: &Path, sets: &[String], csv: Option<&Path>) -> Result<bool, String>
     for check in &emulated.checks {
         let word = if check.passed { "as" } else { "not as" };
         println!(
-            "  emulated, `{}` is {word} {} says",
+            "  emulated, `{}` is {word} expected by {}",
             check.buffer, check.reference
         );
     }

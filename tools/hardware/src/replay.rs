@@ -38,7 +38,7 @@ pub enum ReplayError {
     Driver(#[from] DriverError),
     /// A pointer argument points to no buffer and cannot be translated.
     #[error(
-        "launch {launch} of `{kernel}`: argument {argument} points to {address:#x}, which is in no buffer"
+        "launch {launch} of `{kernel}`: argument {argument} points to {address:#x}, which is outside all buffers"
     )]
     Pointer {
         /// Number of the launch in the program.
@@ -52,8 +52,7 @@ pub enum ReplayError {
     },
     /// An address inside a structure cannot be located and replaced.
     #[error(
-        "launch {launch} of `{kernel}`: argument {argument} is a structure with the address {address:#x} inside, which \
-         stands for another one on this device; pass the pointer as an argument of its own"
+        "launch {launch} of `{kernel}`: argument {argument} is a structure that contains the address {address:#x}, which differs on this device; pass the pointer as a separate argument"
     )]
     Inside {
         /// Number of the launch in the program.
@@ -67,7 +66,7 @@ pub enum ReplayError {
     },
     /// A copy accesses memory that has no counterpart on the device.
     #[error(
-        "after {launches} launches: a copy of {bytes} bytes at {address:#x}, which is in no buffer and no variable"
+        "after {launches} launches: a copy of {bytes} bytes at {address:#x}, which is outside all buffers and variables"
     )]
     Copy {
         /// Number of launches before the copy.
@@ -89,9 +88,7 @@ pub enum ReplayError {
     },
     /// A module needs linking, which this device does not support.
     #[error(
-        "module `{file}` declares the variable `{variable}` of another module: modules are loaded one by one on this \
-         device and are not linked\n\
-         hint: put both into one module"
+        "module `{file}` declares the variable `{variable}` of another module: modules are loaded separately on this device and are not linked\nhint: merge both into one module"
     )]
     Linked {
         /// File name of the module that needs linking.
@@ -100,7 +97,7 @@ pub enum ReplayError {
         variable: String,
     },
     /// Textures are not supported on other devices.
-    #[error("texture `{0}`: textures are not run on other devices")]
+    #[error("texture `{0}`: textures are not supported on other devices")]
     Texture(String),
     /// The module with this number has no such kernel, so the modules differ.
     #[error("module {0} has no kernel `{1}`")]

@@ -17,9 +17,7 @@ fn head(device: &Device) -> String {
         l2_bytes,
     } = device;
     format!(
-        "# device: {name}, compute capability {capability}, {units} units, L2 of {l2_bytes} bytes\n\
-         # driver: CUDA {driver}\n\
-         # clocks as the driver states them: units {unit_clock_khz} kHz, memory {memory_clock_khz} kHz\n"
+        "# device: {name}, compute capability {capability}, {units} units, L2 of {l2_bytes} bytes\n# driver: CUDA {driver}\n# clocks as reported by the driver: units {unit_clock_khz} kHz, memory {memory_clock_khz} kHz\n"
     )
 }
 

@@ -187,7 +187,7 @@ fn a_pointer_into_no_buffer_is_refused_with_its_argument() {
     let error = replay.act(launch("k")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "launch 0 of `k`: argument 0 points to 0x4000, which is in no buffer"
+        "launch 0 of `k`: argument 0 points to 0x4000, which is outside all buffers"
     );
     let error = replay.act(launch("other")).unwrap_err();
     assert_eq!(error, ReplayError::Kernel(0, "other".to_owned()));
@@ -332,8 +332,7 @@ fn a_copy_to_memory_without_a_counterpart_is_refused() {
         pointers: Vec::new(),
     };
     let said = replay.act(write).unwrap_err().to_string();
-    let expected =
-        "after 0 launches: a copy of 4 bytes at 0x10000000, which is in no buffer and no variable";
+    let expected = "after 0 launches: a copy of 4 bytes at 0x10000000, which is outside all buffers and variables";
     assert_eq!(said, expected);
 }
 
@@ -363,7 +362,7 @@ fn an_address_inside_a_structure_is_refused() {
     replay.act(launch(9)).unwrap();
     let error = replay.act(launch(0x1000_0104)).unwrap_err().to_string();
     assert!(
-        error.contains("argument 0 is a structure with the address 0x10000104 inside"),
+        error.contains("argument 0 is a structure that contains the address 0x10000104 inside"),
         "{error}"
     );
 }

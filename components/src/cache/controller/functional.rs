@@ -60,7 +60,7 @@ impl Controller {
             Action::Restore(slot, plan) => {
                 let victims = self.store.victims.as_mut();
                 let back = victims.and_then(|victims| victims.take(access.line));
-                let back = back.expect("the line was seen there");
+                let back = back.expect("a lookup found the line in the victim cache");
                 self.make_room(slot, onward);
                 let lookup = &mut self.store.lookup;
                 lookup.restore(slot, access.line, back.owner, back.state);

@@ -126,7 +126,8 @@ impl Controller {
         self.counts.statistics(out);
         lines.statistics(out);
         if spec.victim_cache.is_some() {
-            let meaning = "misses whose line came back from the victim cache; counted as hits too";
+            let meaning =
+                "misses whose line was supplied by the victim cache; also counted as hits";
             out.counter("victim_hits", "requests", meaning, lines.victim_hits);
         }
         if spec.copy_back_entries.is_some() {
@@ -136,14 +137,14 @@ impl Controller {
         }
         if spec.sector_bytes.is_some() {
             let meaning =
-                "requests that joined a line in flight and asked for further sectors of it";
+                "requests that joined a line in flight and requested further sectors of it";
             let requests = self.counts.sector_merges;
             out.counter("sector_merges", "requests", meaning, requests);
         }
         if hooks.has_policies() {
-            let meaning = "lines missed that a policy did not let in";
+            let meaning = "missing lines that a policy bypassed";
             out.counter("bypassed", "lines", meaning, self.counts.bypassed);
-            let meaning = "clean victims sent down";
+            let meaning = "clean victims sent to the next level";
             out.counter(
                 "clean_victims_sent",
                 "lines",
@@ -156,7 +157,7 @@ impl Controller {
         out.histogram(
             "read_miss_latency",
             "cycles",
-            "from acceptance to answer of the reads that missed",
+            "latency from acceptance to response of reads that missed",
             self.replies.read_miss_latency(),
         );
         hooks.statistics(out);

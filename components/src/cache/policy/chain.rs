@@ -33,7 +33,7 @@ impl PolicyChain {
                 let owner = &mut owners[field as usize];
                 if let Some(other) = *owner {
                     let why = format!(
-                        "{} and {} both decide {field:?}; one of them must go",
+                        "{} and {} both decide {field:?}; remove one of them",
                         names[other], names[i]
                     );
                     return Err(SpecError::at(format!("policies[{i}]"), why));
@@ -201,10 +201,10 @@ impl Instrumented for PolicyChain {
         if self.is_empty() {
             return;
         }
-        let meaning = "events for the compute unit that found no room";
+        let meaning = "events for the compute unit that were dropped for lack of room";
         let dropped = self.outbox.events_dropped;
         statistics.counter("events_dropped", "events", meaning, dropped);
-        let meaning = "lines that a policy wanted to send down and that could not leave";
+        let meaning = "copy-backs requested by a policy that were dropped";
         let dropped = self.outbox.copy_backs_dropped;
         statistics.counter("policy_copy_backs_dropped", "lines", meaning, dropped);
         self.policies.iter().for_each(|p| p.statistics(statistics));

@@ -75,7 +75,7 @@ pub trait CachePolicy: Send {
 
     /// Registers all state for checkpoints. A policy without state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not name its state");
+        state.refuse("the policy does not implement `state`");
     }
 
     /// Reports the policy's own statistics, if it has any.

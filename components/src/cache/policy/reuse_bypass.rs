@@ -41,7 +41,7 @@ impl PolicyKind for ReuseBypass {
     type Role = CachePolicies;
     const NAME: &'static str = "ReuseBypass";
     const SUMMARY: &'static str =
-        "Lines missed by instructions whose lines left without being used again are not kept";
+        "Bypasses misses of instructions whose lines were evicted without reuse";
     const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "ReuseBypass(entries: 1, counter_max: 1, threshold: 0, sample: 1, period_requests: 1000)",
         like: "",
@@ -55,7 +55,7 @@ impl PolicyKind for ReuseBypass {
         let entries = settings.entries;
         let power = entries.is_power_of_two() && entries <= ENTRIES_MAX;
         SpecError::require(power, "entries", || {
-            format!("{entries} is not a power of two up to {ENTRIES_MAX}")
+            format!("{entries} must be a power of two, at most {ENTRIES_MAX}")
         })?;
         SpecError::in_range("counter_max", settings.counter_max, 1..)?;
         SpecError::in_range("sample", settings.sample, 1..)?;
@@ -155,7 +155,7 @@ impl CachePolicy for ReuseBypass {
         statistics.counter(
             "reuse_bypass_lines",
             "lines",
-            "lines that the reuse predictor did not let in",
+            "lines that the reuse predictor bypassed",
             self.learned.bypassed,
         );
     }

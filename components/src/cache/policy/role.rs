@@ -11,8 +11,7 @@ pub struct CachePolicies;
 
 impl PolicyRole for CachePolicies {
     const NAME: &'static str = "cache_policy";
-    const SUMMARY: &'static str =
-        "Decides which lines a cache keeps, fetches, hands down and drops; several make a chain";
+    const SUMMARY: &'static str = "Decides which lines a cache keeps, fetches, sends to the next level and drops; several form a chain";
     type Policy = Box<dyn CachePolicy>;
     type Site = CacheSite;
 }

@@ -79,7 +79,7 @@ impl SetDuel {
         }
         SpecError::in_range(&name("max"), spec.max, 1..=1 << 30)?;
         SpecError::require(spec.first != spec.second, &name("second"), || {
-            "the teams need different sets".to_owned()
+            "the teams need different leader sets".to_owned()
         })?;
         Ok(Self {
             spec,

@@ -23,7 +23,7 @@ pub struct StaticBypass {
 impl PolicyKind for StaticBypass {
     type Role = CachePolicies;
     const NAME: &'static str = "StaticBypass";
-    const SUMMARY: &'static str = "Lines missed by the instructions listed are not kept";
+    const SUMMARY: &'static str = "Bypasses misses of the listed instructions";
     const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "StaticBypass(pcs: [])",
         like: "",

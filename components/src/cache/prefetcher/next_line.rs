@@ -37,7 +37,7 @@ pub struct NextLine {
 impl PolicyKind for NextLine {
     type Role = Prefetching;
     const NAME: &'static str = "NextLine";
-    const SUMMARY: &'static str = "The lines that follow one that misses";
+    const SUMMARY: &'static str = "Prefetches the lines that follow a missing line";
     const WITHOUT_EFFECT: Option<NeutralSpec> = Some(NeutralSpec {
         ron: "NextLine(degree: 0)",
         like: "",

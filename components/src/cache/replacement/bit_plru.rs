@@ -33,7 +33,7 @@ impl PolicyKind for BitPlru {
     type Role = Replacement;
     const NAME: &'static str = "BitPlru";
     const SUMMARY: &'static str =
-        "One bit per way marks recent use, and the lowest unmarked way leaves; up to 64 ways";
+        "One bit per way marks recent use, and the lowest unmarked way is evicted; up to 64 ways";
     type Spec = NoFields;
 
     fn build(

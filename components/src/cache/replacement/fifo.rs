@@ -29,7 +29,7 @@ impl Fifo {
 impl PolicyKind for Fifo {
     type Role = Replacement;
     const NAME: &'static str = "Fifo";
-    const SUMMARY: &'static str = "The line that was installed first leaves";
+    const SUMMARY: &'static str = "Evicts the line that was installed first";
     type Spec = NoFields;
 
     fn build(

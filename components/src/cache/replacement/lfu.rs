@@ -27,7 +27,7 @@ impl PolicyKind for Lfu {
     type Role = Replacement;
     const NAME: &'static str = "Lfu";
     const SUMMARY: &'static str =
-        "The line used least often since it was installed leaves; of equals, the lowest way";
+        "Evicts the line used least often since it was installed; ties go to the lowest way";
     type Spec = NoFields;
 
     fn build(

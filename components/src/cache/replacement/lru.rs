@@ -38,7 +38,7 @@ impl Lru {
 impl PolicyKind for Lru {
     type Role = Replacement;
     const NAME: &'static str = "Lru";
-    const SUMMARY: &'static str = "The line whose last use is longest ago leaves";
+    const SUMMARY: &'static str = "Evicts the least recently used line";
     type Spec = NoFields;
 
     fn build(

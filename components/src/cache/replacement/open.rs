@@ -33,7 +33,7 @@ pub trait ReplacementPolicy: Send {
 
     /// Registers all state for checkpoints. A policy without state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not name its state");
+        state.refuse("the policy does not implement `state`");
     }
 
     /// Reports the policy's own statistics, if it has any.
@@ -92,12 +92,14 @@ impl Order for OpenReplacement {
         let right = (0..self.ways).find(|&way| may_leave(way));
         if chosen != right {
             self.promise.violate(|| match chosen {
-                None => format!("chose no way of set {set}, although lines of it may leave"),
+                None => {
+                    format!("chose no way of set {set}, although some of its lines may be evicted")
+                }
                 Some(way) if way < self.ways => {
-                    format!("chose way {way} of set {set}, whose line may not leave now")
+                    format!("chose way {way} of set {set}, whose line must not be evicted now")
                 }
                 Some(way) => format!(
-                    "chose way {way} of set {set}, which has the ways 0 to {}",
+                    "chose way {way} of set {set}, but its ways are 0 to {}",
                     self.ways - 1
                 ),
             });

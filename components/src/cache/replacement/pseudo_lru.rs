@@ -32,8 +32,7 @@ impl PseudoLru {
 impl PolicyKind for PseudoLru {
     type Role = Replacement;
     const NAME: &'static str = "PseudoLru";
-    const SUMMARY: &'static str =
-        "A tree of bits per set points away from the last uses; a power of two of ways up to 64";
+    const SUMMARY: &'static str = "Tree pseudo-LRU: a tree of bits per set points away from recent uses; the ways must be a power of two up to 64";
     type Spec = NoFields;
 
     fn build(

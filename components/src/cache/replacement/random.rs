@@ -41,7 +41,7 @@ impl Random {
 impl PolicyKind for Random {
     type Role = Replacement;
     const NAME: &'static str = "Random";
-    const SUMMARY: &'static str = "Any line leaves, by a sequence of random numbers";
+    const SUMMARY: &'static str = "Evicts a pseudo-random line";
     type Spec = RandomSpec;
 
     fn build(

@@ -9,7 +9,7 @@ pub struct Replacement;
 
 impl PolicyRole for Replacement {
     const NAME: &'static str = "replacement";
-    const SUMMARY: &'static str = "Chooses the line of a full set that leaves a cache";
+    const SUMMARY: &'static str = "Chooses the victim in a full set of a cache";
     type Policy = AnyReplacement;
     type Site = ReplacementSite;
 }
@@ -43,7 +43,7 @@ impl ReplacementSite {
     /// Fails if the cache has more than the `most` ways that `policy` supports.
     pub(super) fn at_most(&self, most: u32, policy: &str) -> Result<(), SpecError> {
         SpecError::require(self.ways <= most, "", || {
-            format!("{policy} orders at most {most} ways, not {}", self.ways)
+            format!("{policy} supports at most {most} ways, not {}", self.ways)
         })
     }
 }

@@ -33,7 +33,7 @@ impl Srrip {
 impl PolicyKind for Srrip {
     type Role = Replacement;
     const NAME: &'static str = "Srrip";
-    const SUMMARY: &'static str = "Re-reference interval prediction, two bits per line: lines enter with a long interval, a use makes it short";
+    const SUMMARY: &'static str = "Re-reference interval prediction with two bits per line: lines are inserted with a long interval, a use makes it short";
     type Spec = NoFields;
 
     fn build(

@@ -155,7 +155,9 @@ fn policies_and_prefetchers_hear_of_lines_whose_ways_go() {
 }
 
 #[test]
-#[should_panic(expected = "a first-level cache of 2 ways of 256 bytes cannot have 384 bytes")]
+#[should_panic(
+    expected = "a first-level cache with 2 ways of 256 bytes cannot be resized to 384 bytes"
+)]
 fn a_part_of_a_way_ends_the_run() {
     let mut cache = Sized::new(l1());
     cache.resize(10, 384, 10);
@@ -176,14 +178,14 @@ fn a_cache_says_that_it_can_change_its_size_and_refuses_sizes_that_it_cannot_hav
     assert_eq!(refusal(&[512, 256]), None);
     insta::assert_snapshot!(
         refusal(&[768, 256]).unwrap(),
-        @"size_bytes: 512 is not the 768 bytes that the cache has beside the least local memory"
+        @"size_bytes: 512 is not the 768 : the bytes left to the cache at the smallest local-memory size"
     );
     insta::assert_snapshot!(
         refusal(&[512, 300]).unwrap(),
-        @"ways: a first-level cache of 2 ways of 256 bytes cannot have 300 bytes"
+        @"ways: a first-level cache with 2 ways of 256 bytes cannot be resized to 300 bytes"
     );
     insta::assert_snapshot!(
         refusal(&[512, 0]).unwrap(),
-        @"ways: a first-level cache of 2 ways of 256 bytes cannot have 0 bytes"
+        @"ways: a first-level cache with 2 ways of 256 bytes cannot be resized to 0 bytes"
     );
 }

@@ -56,17 +56,16 @@ const PARTS: [(&str, &str, &str); 6] = [
     (
         "no_wavefront_slots_launch",
         "slots",
-        "of the slots without a wavefront, those before one came, in which no kernel was seen to end elsewhere: \
-         launch and dispatch",
+        "slots without a wavefront before the first one arrived, while no kernel was finishing on other units: launch and dispatch",
     ),
     (
         "no_wavefront_slots_tail",
         "slots",
-        "of the slots without a wavefront, those in which a kernel ran to its end on other units",
+        "slots without a wavefront while a kernel was finishing on other units",
     ),
 ];
-const FROM_LEVEL: &str = "of the slots lost to memory, those in which the answer that ended the wait came from \
-                          the level in the name";
+const FROM_LEVEL: &str =
+    "memory-stall slots, by the level (in the name) whose response ended the wait";
 
 /// Sub-counts of issued slots by kind of unit, in the order of [`UnitKind`].
 const ISSUED: [(&str, &str, &str); UnitKind::COUNT] = [
@@ -77,9 +76,7 @@ const ISSUED: [(&str, &str, &str); UnitKind::COUNT] = [
     ("issued_slots_memory", "slots", ISSUED_FOR),
     ("issued_slots_control", "slots", ISSUED_FOR),
 ];
-const ISSUED_FOR: &str = "of the slots that issued, those whose first instruction is for the units in the name: integer, \
-                          single precision with conversions, shuffles and votes, double precision, special functions, memory, \
-                          or control";
+const ISSUED_FOR: &str = "issuing slots, by the units (in the name) of their first instruction: integer, single precision with conversions, shuffles and votes, double precision, special functions, memory, or control";
 
 /// Names, units and meanings of the reasons, in order of [`IssueSlot`].
 const NAMES: [(&str, &str, &str); 12] = [
@@ -91,52 +88,52 @@ const NAMES: [(&str, &str, &str); 12] = [
     (
         "slots_pipe_busy",
         "slots",
-        "issue slots lost because a wavefront could issue but for the interval of its class or the register file",
+        "issue slots lost because a ready wavefront was blocked by the issue interval of its class or by the register file",
     ),
     (
         "slots_local_memory_busy",
         "slots",
-        "issue slots lost because a wavefront could issue but the local memory serves bank conflicts",
+        "issue slots lost because a ready wavefront was blocked by bank conflicts in local memory",
     ),
     (
         "slots_load_store_full",
         "slots",
-        "issue slots lost because a wavefront could issue but the load/store queue, or that of constants or textures, is full",
+        "issue slots lost because a ready wavefront was blocked by a full load/store, constant or texture queue",
     ),
     (
         "slots_throttled",
         "slots",
-        "issue slots lost because the scheduler held back a wavefront that waited for nothing of its own",
+        "issue slots lost because the scheduler throttled a wavefront that was otherwise ready",
     ),
     (
         "slots_fetch",
         "slots",
-        "issue slots lost because a wavefront waited for its instruction and nothing else",
+        "issue slots lost because a wavefront waited only for an instruction fetch",
     ),
     (
         "slots_scoreboard",
         "slots",
-        "issue slots lost to a wait for a result of an execution unit, of local memory, or of constant memory at a fixed latency",
+        "issue slots lost waiting for a result of an execution unit, of local memory, or of constant memory at a fixed latency",
     ),
     (
         "slots_memory",
         "slots",
-        "issue slots lost to a wait for load data, or of a fence for stores",
+        "issue slots lost waiting for load data, or for stores at a fence",
     ),
     (
         "slots_control",
         "slots",
-        "issue slots lost to the latency of a start, branch, fence, exit or barrier release",
+        "issue slots lost to the latency of a wavefront start, branch, fence, exit or barrier release",
     ),
     (
         "slots_barrier",
         "slots",
-        "issue slots lost because every wavefront left waits at a barrier",
+        "issue slots lost because every remaining wavefront waited at a barrier",
     ),
     (
         "slots_ended",
         "slots",
-        "issue slots lost because every wavefront left has ended and its work-group has not",
+        "issue slots lost because every remaining wavefront had ended, but not its work-group",
     ),
     (
         "slots_no_wavefront",
@@ -328,7 +325,7 @@ impl Accounting {
             .zip(self.settled.by_level.iter())
             .zip(PARTS)
         {
-            debug_assert!(name.ends_with(level.name()), "{name} is of {level:?}");
+            debug_assert!(name.ends_with(level.name()), "{name} belongs to {level:?}");
             *part = *slots;
         }
         (*launch, *tail) = (self.settled.launch, self.settled.tail);

@@ -230,7 +230,7 @@ impl FetchStage {
         };
         let Some(fetched) = fetched else {
             return Err(format!(
-                "a response at `instructions` has id {id}, which no request in flight has"
+                "a response at `instructions` has id {id}, which matches no request in flight"
             ));
         };
         if fetched.line != response.line {
@@ -302,8 +302,7 @@ impl InstructionFetch {
             return Ok(());
         }
         let Some(stage) = &mut self.stage else {
-            let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
-                           `fetch`, or leave the wire out";
+            let message = "the port `instructions` is connected, but the unit fetches no instructions; set `fetch`, or remove the wire";
             return Err(Unfit::at("fetch", message));
         };
         stage.supply = Supply::Cache(IdTable::default());
@@ -434,7 +433,10 @@ impl InstructionFetch {
 
     pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
         if self.awaits_answers() {
-            waits.on_port("instructions.response", "fetches wait for instructions");
+            waits.on_port(
+                "instructions.response",
+                "instruction fetches wait for responses",
+            );
         }
     }
 }

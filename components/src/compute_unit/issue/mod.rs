@@ -414,7 +414,7 @@ impl Schedulers {
             let held = mine & self.open.throttled(scheduler, datapath, now);
             if held != 0 {
                 waits.inside(format!(
-                    "{} wavefronts are held back by scheduler {scheduler} ({})",
+                    "{} wavefronts are throttled by scheduler {scheduler} ({})",
                     held.count_ones(),
                     datapath.config.spec.scheduler.name()
                 ));

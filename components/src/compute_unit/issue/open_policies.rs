@@ -169,8 +169,7 @@ impl OpenPolicies {
             return Ok(());
         }
         let message = format!(
-            "{} goes by what the first-level cache tells, but the port `locality` is not connected; \
-             wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`",
+            "{} needs events from the first-level cache, but the port `locality` is not connected; wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`",
             self.name
         );
         Err(Unfit::at("scheduler", message))

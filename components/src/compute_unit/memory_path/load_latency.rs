@@ -42,8 +42,7 @@ fn report_levels(by_level: &ByLevel<LevelLatency>, s: &mut Statistics<'_>) {
                 level.name(),
                 "cycles",
                 "loads",
-                "cycles from issue of a load or atomic to its last response, where the level in \
-                 the name supplied that",
+                "cycles from issue of a load or atomic to its last response, for data supplied by the level in the name",
                 (of.cycles, of.loads),
             );
         }

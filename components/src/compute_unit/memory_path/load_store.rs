@@ -317,7 +317,7 @@ impl LoadStoreUnit {
     pub(crate) fn receive(&mut self, response: &MemResponse) -> Result<Option<Access>, String> {
         let Some((owner, line)) = self.requests.remove(Id::from_bits(response.id)) else {
             return Err(format!(
-                "a response has id {}, which no request in flight has",
+                "a response has id {}, which matches no request in flight",
                 response.id
             ));
         };
@@ -358,9 +358,9 @@ impl LoadStoreUnit {
     pub(crate) fn holdup(&self) -> Option<&'static str> {
         let full = self.length > 0 && self.outstanding() >= self.outstanding_max;
         if self.is_blocked {
-            Some("no room below for a request")
+            Some("the next level has no room for a request")
         } else if full {
-            Some("as many requests as may be are unanswered")
+            Some("the maximum number of requests is outstanding")
         } else {
             None
         }

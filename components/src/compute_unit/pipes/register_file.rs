@@ -257,7 +257,7 @@ impl Banks {
         let part = slot % self.layout.parts;
         let mut own = self.of_part(part).iter_mut();
         let free = own.find(|at| **at <= now);
-        *free.expect("no instruction issues without a collector") = end;
+        *free.expect("instructions issue only with a free collector") = end;
         self.find_collector(part);
     }
 

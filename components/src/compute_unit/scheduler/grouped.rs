@@ -137,7 +137,7 @@ impl Grouped {
 impl PolicyKind for Grouped {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "Grouped";
-    const SUMMARY: &'static str = "Round robin in a group of wavefronts that share lines as long as one can issue, then the oldest group";
+    const SUMMARY: &'static str = "Round robin within a group of wavefronts that share lines while any can issue, then the oldest group";
     type Spec = GroupedSpec;
 
     fn build(
@@ -151,7 +151,7 @@ impl PolicyKind for Grouped {
                 None => {
                     return Err(SpecError::at(
                         "by",
-                        "a program is needed, and none was given",
+                        "a program is required, but none was provided",
                     ));
                 }
             },

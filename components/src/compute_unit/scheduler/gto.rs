@@ -13,7 +13,7 @@ pub struct Gto;
 impl PolicyKind for Gto {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "Gto";
-    const SUMMARY: &'static str = "The wavefront that issued last as long as it can, then the oldest; any stall loses the turn";
+    const SUMMARY: &'static str = "Greedy then oldest: keeps issuing the same wavefront while it is ready, then the oldest; any stall ends the turn";
     type Spec = NoFields;
 
     fn build(

@@ -15,7 +15,7 @@ impl PolicyKind for GtoLongLatency {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "GtoLongLatency";
     const SUMMARY: &'static str =
-        "As Gto, but only a long stall loses the turn, such as a wait for load data";
+        "As Gto, but only a long stall ends the turn, such as waiting for load data";
     type Spec = NoFields;
 
     fn build(

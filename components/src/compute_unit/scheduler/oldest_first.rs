@@ -10,7 +10,8 @@ pub struct OldestFirst;
 impl PolicyKind for OldestFirst {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "OldestFirst";
-    const SUMMARY: &'static str = "Always the oldest ready wavefront, whoever issued before";
+    const SUMMARY: &'static str =
+        "Always the oldest ready wavefront, regardless of which issued last";
     type Spec = NoFields;
 
     fn build(

@@ -83,7 +83,7 @@ pub trait WavefrontScheduler: Send {
     /// Declares all state that the policy keeps for checkpoints. A policy without state declares
     /// nothing.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not name its state");
+        state.refuse("the policy does not implement `state`");
     }
 
     /// Reports the policy's statistics. In a unit with several schedulers the names are prefixed

@@ -11,7 +11,7 @@ pub struct WavefrontScheduling;
 impl PolicyRole for WavefrontScheduling {
     const NAME: &'static str = "wavefront_scheduler";
     const SUMMARY: &'static str =
-        "Chooses the wavefront that issues, and holds others back, in each cycle of a compute unit";
+        "Chooses the wavefront to issue in each cycle of a compute unit, and throttles others";
     type Policy = WavefrontPolicy;
     type Site = SchedulerSite;
 }

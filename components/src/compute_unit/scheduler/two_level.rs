@@ -86,7 +86,7 @@ impl TwoLevel {
 impl PolicyKind for TwoLevel {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "TwoLevel";
-    const SUMMARY: &'static str = "Round robin inside one group of wavefronts until all of it waits for long, then the next group";
+    const SUMMARY: &'static str = "Round robin within one group of wavefronts until all of them are in a long stall, then the next group";
     type Spec = TwoLevelSpec;
 
     fn build(

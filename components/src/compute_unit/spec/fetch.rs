@@ -36,7 +36,7 @@ impl FetchSpec {
         let one_of = |field: &str, value: u32, of: &[u32]| {
             SpecError::require(of.contains(&value), field, || {
                 let of: Vec<_> = of.iter().map(u32::to_string).collect();
-                format!("{value} is not one of {}", of.join(", "))
+                format!("{value} must be one of {}", of.join(", "))
             })
         };
         let unit = self.instruction_bytes;
@@ -47,7 +47,7 @@ impl FetchSpec {
             "fetch.bytes",
             || {
                 format!(
-                    "{} is not a multiple of {unit} up to a line of {} bytes",
+                    "{} must be a multiple of {unit}, at most the line size of {} bytes",
                     self.bytes, self.line_bytes
                 )
             },
@@ -60,7 +60,12 @@ impl FetchSpec {
         SpecError::require(
             self.base.is_multiple_of(u64::from(LINE_BYTES_MAX)) && self.base <= most,
             "fetch.base",
-            || format!("{:#x} is not a multiple of 128 up to {most:#x}", self.base),
+            || {
+                format!(
+                    "{:#x} must be a multiple of 128, at most {most:#x}",
+                    self.base
+                )
+            },
         )
     }
 }

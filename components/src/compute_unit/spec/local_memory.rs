@@ -51,14 +51,14 @@ impl SharedMemorySpec {
         SpecError::require(
             (1..=64).contains(&self.splits.len()) && self.splits.is_sorted_by(|a, b| a < b),
             &field,
-            || "1 to 64 numbers, each larger than the one before".to_owned(),
+            || "expected 1 to 64 numbers in strictly ascending order".to_owned(),
         )?;
         SpecError::require(self.splits.last() == Some(&local), &field, || {
-            format!("the last is not local_memory.bytes, {local}")
+            format!("the last must equal local_memory.bytes, {local}")
         })?;
         SpecError::require(self.bytes > local, &format!("{FIELD}.bytes"), || {
             let bytes = self.bytes;
-            format!("{bytes} leave nothing to the cache beside {local} of local memory")
+            format!("{bytes} leave nothing for the cache with {local} of local memory")
         })
     }
 

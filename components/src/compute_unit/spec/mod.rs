@@ -143,7 +143,7 @@ impl ComputeUnitSpec {
             "registers",
             || {
                 format!(
-                    "{} registers do not divide into {partitions} partitions",
+                    "{} registers cannot be divided evenly into {partitions} partitions",
                     self.registers
                 )
             },
@@ -186,7 +186,7 @@ impl ComputeUnitSpec {
         SpecError::require(
             [32, 64, 128].contains(&unit.line_bytes),
             "load_store.line_bytes",
-            || format!("{} is not 32, 64 or 128", unit.line_bytes),
+            || format!("{} must be 32, 64 or 128", unit.line_bytes),
         )?;
         SpecError::in_range("load_store.queue_depth", unit.queue_depth, 1..=1024)?;
         let accesses = unit.issues_per_cycle.unwrap_or(1);
@@ -197,8 +197,7 @@ impl ComputeUnitSpec {
             let before = before.into_iter().max().unwrap_or(0);
             SpecError::require(local.latency > before, "local_memory.latency", || {
                 format!(
-                    "{} is not longer than the {before} cycles that an access takes to the pipe \
-                     (`classes`: load, store, atomic)",
+                    "{} must be greater than the {before} cycles that an access takes to reach the pipe (`classes`: load, store, atomic)",
                     local.latency
                 )
             })?;
@@ -222,14 +221,14 @@ impl ComputeUnitSpec {
         SpecError::require(
             private.base.is_multiple_of(128),
             "private_memory.base",
-            || format!("{:#x} is not a multiple of 128", private.base),
+            || format!("{:#x} must be a multiple of 128", private.base),
         )?;
         SpecError::require(
             private.bytes_per_thread > 0 && private.bytes_per_thread.is_multiple_of(4),
             "private_memory.bytes_per_thread",
             || {
                 format!(
-                    "{} is not a positive multiple of 4",
+                    "{} must be a positive multiple of 4",
                     private.bytes_per_thread
                 )
             },

@@ -120,7 +120,7 @@ impl QueueSpec {
         SpecError::require(
             [32, 64, 128].contains(&self.line_bytes),
             &field("line_bytes"),
-            || format!("{} is not 32, 64 or 128", self.line_bytes),
+            || format!("{} must be 32, 64 or 128", self.line_bytes),
         )?;
         for (own, value, range) in [
             ("queue_depth", self.queue_depth, 1..=1024),
@@ -154,7 +154,7 @@ impl ConstantsSpec {
             "constants.arguments",
             || {
                 format!(
-                    "{:#x} is not a multiple of {BLOCK_BYTES} up to {most:#x}",
+                    "{:#x} must be a multiple of {BLOCK_BYTES}, at most {most:#x}",
                     self.arguments
                 )
             },

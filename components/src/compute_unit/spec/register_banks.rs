@@ -49,7 +49,9 @@ impl RegisterBanksSpec {
         for (part, count) in [("banks", self.banks), ("collectors", self.collectors)] {
             let field = format!("register_banks.{part}");
             SpecError::require(count.is_multiple_of(parts), &field, || {
-                format!("{count} cannot be dealt to {parts} schedulers, as `by_scheduler` says")
+                format!(
+                    "{count} cannot be divided among {parts} schedulers, as `by_scheduler` requires"
+                )
             })?;
         }
         Ok(())

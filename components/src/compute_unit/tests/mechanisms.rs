@@ -301,7 +301,7 @@ fn schedulers_have_banks_and_collectors_of_their_own_if_it_says_so() {
 }
 
 #[test]
-#[should_panic(expected = "6 cannot be dealt to 4 schedulers")]
+#[should_panic(expected = "6 cannot be divided among 4 schedulers")]
 fn collectors_that_cannot_be_dealt_to_schedulers_are_refused() {
     let mut spec = with_banks(banked(6), |banks| banks.by_scheduler = true);
     spec.schedulers = 4;

@@ -273,7 +273,7 @@ fn reads_feed_the_reuse_monitor() {
 }
 
 #[test]
-#[should_panic(expected = "a response has id 3, which no request in flight has")]
+#[should_panic(expected = "a response has id 3, which matches no request in flight")]
 fn an_answer_to_nothing_is_a_failure() {
     let mut bench = Bench::new(spec(), vec![kernel(&[vec![exit()]], 1, 0)]);
     bench

@@ -305,7 +305,7 @@ fn a_policy_that_lets_nobody_issue_is_named_by_the_deadlock_report() {
     };
     let text = report.to_string();
     assert!(
-        text.contains("2 wavefronts are held back by scheduler 0 (Never)"),
+        text.contains("2 wavefronts are throttled by scheduler 0 (Never)"),
         "{text}"
     );
 }
@@ -338,7 +338,7 @@ fn a_policy_that_does_not_name_its_state_is_refused_by_its_name() {
     let error = State::save(|state| unit.state(state));
     assert_eq!(
         error.expect_err("refused").to_string(),
-        "cannot be saved: schedulers[0].Wild: the policy does not name its state"
+        "cannot be saved: schedulers[0].Wild: the policy does not implement `state`"
     );
 }
 

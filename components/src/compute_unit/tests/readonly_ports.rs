@@ -313,7 +313,7 @@ fn an_answer_that_waits_for_its_turn_is_under_way() {
 }
 
 #[test]
-#[should_panic(expected = "at `textures`: a response has id 7, which no request in flight has")]
+#[should_panic(expected = "at `textures`: a response has id 7, which matches no request in flight")]
 fn an_answer_to_no_read_of_a_texture_is_a_failure() {
     let steps = vec![texture(1, strided(0, 4)), exit()];
     let mut aside = Aside::new(with_textures(textures()), "textures", &[steps]);

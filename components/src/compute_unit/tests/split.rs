@@ -210,19 +210,19 @@ fn splits_that_do_not_go_together_are_refused() {
     };
     insta::assert_snapshot!(
         refusal(8192, &[]),
-        @"local_memory.shared_with_cache.splits: 1 to 64 numbers, each larger than the one before"
+        @"local_memory.shared_with_cache.splits: expected 1 to 64 numbers in strictly ascending order"
     );
     insta::assert_snapshot!(
         refusal(8192, &[1024, 1024, 4096]),
-        @"local_memory.shared_with_cache.splits: 1 to 64 numbers, each larger than the one before"
+        @"local_memory.shared_with_cache.splits: expected 1 to 64 numbers in strictly ascending order"
     );
     insta::assert_snapshot!(
         refusal(8192, &[0, 2048]),
-        @"local_memory.shared_with_cache.splits: the last is not local_memory.bytes, 4096"
+        @"local_memory.shared_with_cache.splits: the last must equal local_memory.bytes, 4096"
     );
     insta::assert_snapshot!(
         refusal(4096, &[0, 4096]),
-        @"local_memory.shared_with_cache.bytes: 4096 leave nothing to the cache beside 4096 of local memory"
+        @"local_memory.shared_with_cache.bytes: 4096 leave nothing for the cache with 4096 bytes of local memory"
     );
 }
 

@@ -36,7 +36,7 @@ fn a_slot_is_never_given_twice() {
 }
 
 #[test]
-#[should_panic(expected = "needs 3000 bytes of local memory and 1096 are free")]
+#[should_panic(expected = "needs 3000 bytes of local memory, but only 1096 are free")]
 fn local_memory_is_never_exceeded() {
     refused(3000, [0, 1]);
 }
@@ -48,7 +48,7 @@ fn slots_that_do_not_exist_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "needs 6 wavefront slots and 2 are free")]
+#[should_panic(expected = "needs 6 wavefront slots, but only 2 are free")]
 fn wavefront_slots_are_never_exceeded() {
     let mut bench = Bench::new(spec(), vec![kernel(&vec![vec![exit()]; 6], 6, 0)]);
     bench.start_at(1, 0, 0, 0);

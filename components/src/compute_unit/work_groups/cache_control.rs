@@ -48,7 +48,7 @@ struct Invalidation {
 pub(crate) struct CacheControl {
     #[port(
         optional,
-        without = "the lines of the first-level cache stay when a kernel ends",
+        without = "the lines of the first-level cache are not invalidated when a kernel ends",
         rename = "cache_control"
     )]
     port: CacheControlMaster,
@@ -204,7 +204,7 @@ impl CacheControl {
         if self.is_resizing() {
             waits.on_port(
                 "cache_control.done",
-                "the first-level cache is to have another size",
+                "the first-level cache is being resized",
             );
         }
     }

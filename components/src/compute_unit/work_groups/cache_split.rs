@@ -105,10 +105,9 @@ impl CacheSplit {
     /// Fails if the cache control port is not connected or the cache cannot be resized.
     pub(crate) fn check_wire(&self, is_connected: bool) -> Result<(), Unfit> {
         let problem = if !is_connected {
-            "the port `cache_control` is not connected; wire it to the port `control` of the first-level cache, or leave \
-             the field out"
+            "the port `cache_control` is not connected; wire it to the port `control` of the first-level cache, or remove the field"
         } else if !self.cache_can {
-            "what the port `cache_control` is connected to does not say that it can change its size; leave the field out"
+            "the component connected to the port `cache_control` does not support resizing; remove the field"
         } else {
             return Ok(());
         };
@@ -226,8 +225,7 @@ impl CacheSplit {
         let open = self
             .waits_since()
             .map_or(0, |since| s.cycle().saturating_sub(since));
-        let meaning =
-            "cycles in which a work-group waited for the first-level cache to have another size";
+        let meaning = "cycles in which a work-group waited for the first-level cache to be resized";
         let cycles = self.wait_cycles + open;
         s.counter("split_wait_cycles", "cycles", meaning, cycles);
     }

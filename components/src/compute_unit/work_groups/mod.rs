@@ -126,7 +126,7 @@ impl WorkGroupTable {
             None => return refuse(format!("there are {} slots", self.slots.len())),
             Some(group) if group.is_resident => {
                 return refuse(format!(
-                    "work-group {} of kernel {} is there",
+                    "work-group {} of kernel {} already occupies the slot",
                     group.work_group, group.kernel
                 ));
             }
@@ -141,21 +141,21 @@ impl WorkGroupTable {
         let free = spec.wavefront_slots - taken;
         if wavefronts > free {
             return refuse(format!(
-                "it needs {wavefronts} wavefront slots and {free} are free"
+                "it needs {wavefronts} wavefront slots, but only {free} are free"
             ));
         }
         let registers = registers_of(trace, spec);
         let free = u64::from(spec.registers - self.registers_used);
         if registers > free {
             return refuse(format!(
-                "it needs {registers} registers and {free} are free"
+                "it needs {registers} registers, but only {free} are free"
             ));
         }
         let local = trace.local_bytes();
         let free = u64::from(spec.local_memory.bytes) - self.local_bytes_used;
         if local > free {
             return refuse(format!(
-                "it needs {local} bytes of local memory and {free} are free"
+                "it needs {local} bytes of local memory, but only {free} are free"
             ));
         }
         Ok(trace)
@@ -283,11 +283,11 @@ impl WorkGroupTable {
         s.role(roles::OCCUPANCY).ratio(
             "occupancy",
             "slot cycles",
-            "part of the wavefront slots that held a wavefront, over all cycles",
+            "fraction of wavefront slots occupied, over all cycles",
             counts.wavefronts.integral(cycle),
             cycle * u64::from(wavefront_slots),
         );
-        let meaning = "most wavefronts resident at a time";
+        let meaning = "maximum number of resident wavefronts";
         s.maximum(
             "wavefronts_max",
             "wavefronts",
@@ -301,7 +301,7 @@ impl WorkGroupTable {
             meaning,
             &counts.work_groups,
         );
-        let meaning = "most work-groups resident at a time";
+        let meaning = "maximum number of resident work-groups";
         s.maximum(
             "work_groups_max",
             "work-groups",
@@ -319,7 +319,7 @@ impl WorkGroupTable {
 
     pub(crate) fn report_barriers(&self, s: &mut Statistics<'_>) {
         let counts = &self.counts;
-        let meaning = "barriers that every wavefront of a work-group reached";
+        let meaning = "barriers completed by all wavefronts of a work-group";
         s.counter("barriers", "barriers", meaning, counts.barriers);
     }
 }

@@ -12,7 +12,7 @@ pub struct AgeBased;
 impl PolicyKind for AgeBased {
     type Role = Arbiter;
     const NAME: &'static str = "AgeBased";
-    const SUMMARY: &'static str = "One pass, outputs first: the packet that was taken first";
+    const SUMMARY: &'static str = "Single-pass, output-first: the packet that arrived first wins";
     type Spec = NoFields;
 
     fn build(_: NoFields, _: &PolicyContext<'_, Arbiter>) -> Result<AnyArbiter, SpecError> {

@@ -12,7 +12,7 @@ impl PolicyKind for Fixed {
     type Role = Arbiter;
     const NAME: &'static str = "Fixed";
     const SUMMARY: &'static str =
-        "One pass, outputs first: the lowest port always wins, and starves the others under load";
+        "Single-pass, output-first: the lowest port always wins and starves the others under load";
     type Spec = NoFields;
 
     fn build(_: NoFields, _: &PolicyContext<'_, Arbiter>) -> Result<AnyArbiter, SpecError> {

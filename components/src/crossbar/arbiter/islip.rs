@@ -23,7 +23,7 @@ impl PolicyKind for Islip {
     type Role = Arbiter;
     const NAME: &'static str = "Islip";
     const SUMMARY: &'static str =
-        "iSLIP: request, grant and accept in turns that move only on accept";
+        "iSLIP: request, grant and accept with round-robin pointers that advance only on accept";
     type Spec = IslipSpec;
 
     fn build(spec: IslipSpec, _: &PolicyContext<'_, Arbiter>) -> Result<AnyArbiter, SpecError> {

@@ -23,7 +23,7 @@ pub trait ArbiterPolicy: Send {
     /// Registers all state for checkpoints on which later matchings depend. An arbiter without
     /// state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not name its state");
+        state.refuse("the policy does not implement `state`");
     }
 
     /// Reports the policy's own statistics; their names are prefixed with that of the network.
@@ -108,11 +108,11 @@ impl OpenArbiter {
             } else {
                 promise.violate(|| {
                     let why = if !asked.asks(input, output) {
-                        "which it does not ask for"
+                        "which it does not request"
                     } else if inputs & bit(input) != 0 {
-                        "but the input has a match"
+                        "but the input is already matched"
                     } else {
-                        "but the output has a match"
+                        "but the output is already matched"
                     };
                     format!("matched input {input} with output {output}, {why}")
                 });

@@ -15,7 +15,7 @@ pub struct Arbiter;
 
 impl PolicyRole for Arbiter {
     const NAME: &'static str = "arbiter";
-    const SUMMARY: &'static str = "Matches the inputs and outputs of a network's switch";
+    const SUMMARY: &'static str = "Matches inputs to outputs of a network switch";
     type Policy = AnyArbiter;
     type Site = ArbiterSite;
 }

@@ -12,8 +12,7 @@ pub struct RoundRobin;
 impl PolicyKind for RoundRobin {
     type Role = Arbiter;
     const NAME: &'static str = "RoundRobin";
-    const SUMMARY: &'static str =
-        "One pass, inputs first, each port in turn; turns move on only when the match is made";
+    const SUMMARY: &'static str = "Single-pass, input-first, round robin per port; pointers advance only when the match is made";
     type Spec = NoFields;
 
     fn build(_: NoFields, _: &PolicyContext<'_, Arbiter>) -> Result<AnyArbiter, SpecError> {

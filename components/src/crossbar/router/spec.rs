@@ -115,7 +115,7 @@ impl RouterSpec {
         SpecError::require(
             single || !self.speculative,
             &format!("{field}.speculative"),
-            || "needs allocations of one cycle each".to_owned(),
+            || "requires single-cycle allocation stages".to_owned(),
         )?;
         check_buffers(
             field,

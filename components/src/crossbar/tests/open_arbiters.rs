@@ -124,27 +124,27 @@ fn a_pair_against_the_promise_is_left_out_and_kept_for_the_end_of_the_run() {
         (
             vec![(0, 1)],
             0,
-            Some("matched input 0 with output 1, which it does not ask for"),
+            Some("matched input 0 with output 1, which it does not request"),
         ),
         (
             vec![(500, 0)],
             0,
-            Some("matched input 500 with output 0, which it does not ask for"),
+            Some("matched input 500 with output 0, which it does not request"),
         ),
         (
             vec![(0, 500)],
             0,
-            Some("matched input 0 with output 500, which it does not ask for"),
+            Some("matched input 0 with output 500, which it does not request"),
         ),
         (
             vec![(1, 0), (1, 1)],
             1,
-            Some("matched input 1 with output 1, but the input has a match"),
+            Some("matched input 1 with output 1, but the input is already matched"),
         ),
         (
             vec![(1, 0), (0, 0)],
             1,
-            Some("matched input 0 with output 0, but the output has a match"),
+            Some("matched input 0 with output 0, but the output is already matched"),
         ),
     ] {
         let mut arbiter = OpenArbiter::new("Stubborn", Box::new(Stubborn(pairs)));
@@ -206,6 +206,6 @@ fn an_arbiter_that_does_not_name_its_state_cannot_be_saved() {
     let refused = State::save(|state| arbiter.state(state)).expect_err("it is refused");
     assert_eq!(
         refused.to_string(),
-        "cannot be saved: arbiter: the policy does not name its state"
+        "cannot be saved: arbiter: the policy does not implement `state`"
     );
 }

@@ -119,7 +119,10 @@ impl Controller {
             activated,
             conflicted,
             ..
-        } = self.entries.remove(id).expect("a request is served once");
+        } = self
+            .entries
+            .remove(id)
+            .expect("a request is served only once");
         let found = if conflicted {
             &mut self.stats.row_conflicts
         } else if activated {

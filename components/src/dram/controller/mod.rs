@@ -481,7 +481,7 @@ impl Controller {
     /// Returns the active request of a bank, which must have one.
     #[inline]
     fn active_request(&self, bank: u32) -> Id {
-        self.active[bank as usize].expect("one of the active banks")
+        self.active[bank as usize].expect("the bank is one of the active banks")
     }
 
     /// Processes the next cycle that needs a decision. Returns false if it is after `until`.

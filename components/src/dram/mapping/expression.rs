@@ -68,9 +68,9 @@ impl Parser<'_> {
     fn expected(&self, what: &str) -> String {
         let rest = self.rest();
         if rest.is_empty() {
-            format!("`{}` ends where {what} is expected", self.text)
+            format!("`{}` ends where {what} was expected", self.text)
         } else {
-            format!("`{}`: {what} is expected before `{rest}`", self.text)
+            format!("`{}`: expected {what} before `{rest}`", self.text)
         }
     }
 
@@ -90,7 +90,7 @@ impl Parser<'_> {
             let other = self.part()?;
             if value.len() != other.len() {
                 return Err(format!(
-                    "`{}`: the sides of ^ have {} and {} bits",
+                    "`{}`: the operands of ^ have {} and {} bits",
                     self.text,
                     value.len(),
                     other.len()
@@ -151,7 +151,7 @@ impl Parser<'_> {
         self.need("]")?;
         if low > high || high as usize >= value.len() {
             return Err(format!(
-                "`{}`: [{high}:{low}] does not lie within {} bits",
+                "`{}`: [{high}:{low}] is outside the range of {} bits",
                 self.text,
                 value.len()
             ));
@@ -250,21 +250,18 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_what_was_expected() {
         for (text, said) in [
-            (
-                "b[3]",
-                "`b[3]`: `a`, `{`, `(` or `poly` is expected before `b[3]`",
-            ),
+            ("b[3]", "`b[3]`: `a`, `{`, `(` or `poly` before `b[3]`"),
             ("a[3", "`a[3` ends where `]` is expected"),
-            ("a[9]", "`a[9]`: [9:9] does not lie within 8 bits"),
-            ("a[1:2]", "`a[1:2]`: [1:2] does not lie within 8 bits"),
+            ("a[9]", "`a[9]`: [9:9] is outside the range of 8 bits"),
+            ("a[1:2]", "`a[1:2]`: [1:2] is outside the range of 8 bits"),
             (
                 "a[1:0] ^ a[2]",
-                "`a[1:0] ^ a[2]`: the sides of ^ have 2 and 1 bits",
+                "`a[1:0] ^ a[2]`: the operands of ^ have 2 and 1 bits",
             ),
             ("poly(a, 9)", "`poly(a, 9)`: degree 9, expected 2 to 8"),
             (
                 "a[1] a[2]",
-                "`a[1] a[2]`: `^`, `[` or the end is expected before `a[2]`",
+                "`a[1] a[2]`: `^`, `[` or the end before `a[2]`",
             ),
         ] {
             assert_eq!(parse(text, 8), Err(said.to_owned()));

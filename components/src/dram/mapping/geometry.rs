@@ -57,14 +57,14 @@ impl Geometry {
         ];
         for (name, size) in sizes {
             SpecError::require(size.is_power_of_two(), &format!("{field}.{name}"), || {
-                format!("{size} is not a power of two")
+                format!("{size} must be a power of two")
             })?;
         }
         let banks = u64::from(self.bank_groups) * u64::from(self.banks_per_group);
         SpecError::require(
             banks <= u64::from(BANKS_MAX),
             &format!("{field}.banks_per_group"),
-            || format!("{banks} banks are more than the {BANKS_MAX} supported"),
+            || format!("{banks} banks exceed the {BANKS_MAX} supported"),
         )
     }
 

@@ -62,7 +62,7 @@ impl Mapping {
     ) -> Result<Self, SpecError> {
         geometry.check("geometry")?;
         SpecError::require(channels.is_power_of_two(), "channels", || {
-            format!("{channels} is not a power of two")
+            format!("{channels} must be a power of two")
         })?;
         let sizes = [
             Field::Column,
@@ -74,7 +74,7 @@ impl Mapping {
         .map(|part| geometry.size(part, channels).trailing_zeros());
         let bits: u32 = sizes.iter().sum();
         SpecError::require(bits < 60, "geometry.rows", || {
-            format!("{bits} bits of access number are more than the 59 supported")
+            format!("{bits} bits of access number exceed the 59 supported")
         })?;
         let rows = match spec {
             MappingSpec::Order(order) => Self::ordered(&sizes, order, channels, field)?,
@@ -147,13 +147,12 @@ impl Mapping {
             rows[i] = expression::parse(text, bits).map_err(|e| SpecError::at(&place, e))?;
             let (found, wanted) = (rows[i].len(), sizes[i]);
             SpecError::require(found == wanted as usize, &place, || {
-                format!("`{text}` has {found} bits, the geometry needs {wanted}")
+                format!("`{text}` has {found} bits, but the geometry needs {wanted}")
             })?;
         }
         if let Some(sum) = dependent(rows.iter().flatten().copied()) {
             let message = format!(
-                "two accesses share a place: some bits of the place are the exclusive or of \
-                 others, found at {sum}"
+                "two accesses map to the same location: some location bits are the exclusive or of others, found at {sum}"
             );
             return Err(SpecError::at(field, message));
         }
@@ -319,7 +318,7 @@ mod tests {
         assert_eq!(refused(&order(&twice)).0, "mapping");
         let (field, message) = refused(&bits("a[7:1]", "a[1:0]", "a[9:8]", "a[21:10]"));
         assert_eq!(field, "mapping.column");
-        assert_eq!(message, "`a[7:1]` has 7 bits, the geometry needs 6");
+        assert_eq!(message, "`a[7:1]` has 7 bits, but the geometry needs 6");
         let (field, message) = refused(&bits("a[7:2]", "a[1:0]", "a[9:8]", "a[22:11]"));
         assert_eq!(field, "mapping.row");
         assert!(message.contains("22 bits"), "{message}");

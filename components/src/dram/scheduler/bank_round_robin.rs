@@ -23,8 +23,7 @@ pub struct BankRoundRobin;
 impl PolicyKind for BankRoundRobin {
     type Role = RequestOrder;
     const NAME: &'static str = "BankRoundRobin";
-    const SUMMARY: &'static str =
-        "Banks in turn; the oldest request of a bank may close a row that has served enough others";
+    const SUMMARY: &'static str = "Round robin over banks; the oldest request of a bank may close a row that has served enough other requests";
     type Spec = BankRoundRobinSpec;
 
     fn build(

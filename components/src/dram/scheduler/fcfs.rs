@@ -11,8 +11,7 @@ pub struct Fcfs;
 impl PolicyKind for Fcfs {
     type Role = RequestOrder;
     const NAME: &'static str = "Fcfs";
-    const SUMMARY: &'static str =
-        "Strictly in order: a request gets its first command when the one before it has its last";
+    const SUMMARY: &'static str = "Strictly in order: a request gets its first command only after the last command of the previous one";
     type Spec = NoFields;
 
     fn build(

@@ -12,7 +12,7 @@ impl PolicyKind for FrFcfs {
     type Role = RequestOrder;
     const NAME: &'static str = "FrFcfs";
     const SUMMARY: &'static str =
-        "Of the commands that are legal the oldest request's, whatever it is";
+        "Of the legal commands, that of the oldest request, whatever its type";
     type Spec = NoFields;
 
     fn build(

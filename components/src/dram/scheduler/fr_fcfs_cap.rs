@@ -25,7 +25,7 @@ impl PolicyKind for FrFcfsCap {
     type Role = RequestOrder;
     const NAME: &'static str = "FrFcfsCap";
     const SUMMARY: &'static str =
-        "As FrFcfs, but a row that has served many accesses yields to every other legal command";
+        "As FrFcfs, but a row that has served many accesses yields to any other legal command";
     type Spec = FrFcfsCapSpec;
 
     fn build(

@@ -31,7 +31,7 @@ pub trait RequestOrderPolicy: Send {
     /// Registers the policy's state for checkpoints: everything it has recorded so far. A policy
     /// without state registers nothing.
     fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not name its state");
+        state.refuse("the policy does not implement `state`");
     }
 
     /// Reports the policy's counters. In a controller with several channels the names are prefixed
@@ -68,7 +68,7 @@ impl OpenRequestOrder {
         };
         let waits = view.waiting().any(|waiting| waiting == id);
         let wrong = match view.earliest(id) {
-            _ if !waits => format!("chose request {id}, which does not wait for a command"),
+            _ if !waits => format!("chose request {id}, which is not waiting for a command"),
             Some(earliest) if earliest <= cycle => return (cycle, view.choice(id)),
             Some(earliest) => format!(
                 "gives request {id} its command in cycle {cycle}, before it is legal in cycle \

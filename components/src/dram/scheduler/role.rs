@@ -12,7 +12,7 @@ pub struct RequestOrder;
 impl PolicyRole for RequestOrder {
     const NAME: &'static str = "request_order";
     const SUMMARY: &'static str =
-        "Chooses the waiting request of a memory channel that gets the next command";
+        "Chooses the waiting request of a memory channel that issues the next command";
     type Policy = AnyRequestOrder;
     type Site = RequestOrderSite;
 }

@@ -12,7 +12,7 @@ impl PolicyKind for RowHitFirst {
     type Role = RequestOrder;
     const NAME: &'static str = "RowHitFirst";
     const SUMMARY: &'static str =
-        "As FrFcfs, but row hits go first, and no row is closed that a waiting request needs";
+        "As FrFcfs, but row hits take priority, and no row is closed that a waiting request needs";
     type Spec = NoFields;
 
     fn build(

@@ -161,7 +161,7 @@ impl View<'_> {
     #[inline(always)]
     pub(super) fn oldest(&self, bank: u32) -> Id {
         let oldest = self.queue.lines[bank as usize].oldest;
-        oldest.expect("the queue's banks have requests")
+        oldest.expect("banks in the queue's list have requests")
     }
 
     /// Returns the age of the oldest request and its bank, if any request waits.

@@ -285,7 +285,7 @@ fn ports_take_turns() {
 }
 
 #[test]
-#[should_panic(expected = "an atomic of line 0x80 reached memory")]
+#[should_panic(expected = "an atomic on line 0x80 reached memory")]
 fn an_atomic_is_an_error_of_the_system() {
     let mut bench = Bench::of(&spec(preset_a()));
     let atomic = MemRequest {

@@ -100,7 +100,10 @@ impl Saboteur {
         let now = ctx.cycle();
         while self.down.request.can_send(ctx) {
             if self.held.front().is_some_and(|(until, _)| *until <= now) {
-                let (_, write) = self.held.pop_front().expect("there is a first one");
+                let (_, write) = self
+                    .held
+                    .pop_front()
+                    .expect("the list of words is not empty one");
                 self.down.request.send(ctx, write);
                 continue;
             }

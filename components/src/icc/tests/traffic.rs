@@ -298,7 +298,7 @@ fn dense_traffic_merges_hits_closes_and_overflows() {
 }
 
 #[test]
-#[should_panic(expected = "below answered line")]
+#[should_panic(expected = "the next level returned stale line")]
 fn the_checker_notices_a_memory_that_forgets_if_it_must_not() {
     let mut bench = TestBench::new();
     let checker = CoalescingCheckerSpec {

@@ -79,8 +79,7 @@ impl BlockRoundRobin {
 impl PolicyKind for BlockRoundRobin {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "BlockRoundRobin";
-    const SUMMARY: &'static str =
-        "Blocks of consecutive work-groups go round the units, each to one with room for all of it";
+    const SUMMARY: &'static str = "Distributes blocks of consecutive work-groups round robin, each to a unit with room for the whole block";
     type Spec = BlockRoundRobinSpec;
 
     fn build(
@@ -107,8 +106,7 @@ impl OneKernelPolicy for BlockRoundRobin {
         let per_unit = kernel.per_unit();
         if per_unit.work_groups < self.block_size {
             return Err(format!(
-                "BlockRoundRobin places blocks of {}, but a compute unit holds only {} work-groups of \
-                 kernel {}, bounded by {:?}",
+                "BlockRoundRobin places blocks of {}, but a compute unit holds only {} work-groups of kernel {}, limited by {:?}",
                 self.block_size,
                 per_unit.work_groups,
                 kernel.number(),

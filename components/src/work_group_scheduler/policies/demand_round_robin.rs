@@ -47,7 +47,7 @@ impl PolicyKind for DemandRoundRobin {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "DemandRoundRobin";
     const SUMMARY: &'static str =
-        "A pointer goes round the units; later work-groups go where room appears";
+        "Round-robin pointer over the units; later work-groups go where resources become free";
     type Spec = NoFields;
 
     fn build(

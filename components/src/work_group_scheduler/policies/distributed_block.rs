@@ -66,7 +66,7 @@ impl PolicyKind for DistributedBlock {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "DistributedBlock";
     const SUMMARY: &'static str =
-        "Contiguous parts of the grid per cluster, two consecutive work-groups at a time to a unit";
+        "Contiguous parts of the grid per cluster, two consecutive work-groups at a time per unit";
     type Spec = DistributedBlockSpec;
 
     fn build(
@@ -81,7 +81,7 @@ impl OneKernelPolicy for DistributedBlock {
     fn fits(&self, limits: &UnitLimits) -> Result<(), String> {
         if limits.work_group_slots < 2 {
             return Err(
-                "DistributedBlock places pairs, but a unit has a single work-group slot".to_owned(),
+                "DistributedBlock places pairs, but a unit has only one work-group slot".to_owned(),
             );
         }
         Ok(())
@@ -91,8 +91,7 @@ impl OneKernelPolicy for DistributedBlock {
         let per_unit = kernel.per_unit();
         if per_unit.work_groups < 2 {
             return Err(format!(
-                "DistributedBlock places pairs of work-groups, but a compute unit holds only one of \
-                 kernel {}, bounded by {:?}; choose Distributed",
+                "DistributedBlock places pairs of work-groups, but a compute unit holds only one of kernel {}, limited by {:?}; choose Distributed",
                 kernel.number(),
                 per_unit.limiter
             ));

@@ -16,7 +16,7 @@ impl PolicyKind for GlobalRoundRobin {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "GlobalRoundRobin";
     const SUMMARY: &'static str =
-        "Round by round over all units, units of a cluster changing fastest";
+        "Round robin over all units, visiting the units of a cluster first";
     type Spec = NoFields;
 
     fn build(

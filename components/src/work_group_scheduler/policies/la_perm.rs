@@ -145,7 +145,7 @@ impl LaPerm {
 impl PolicyKind for LaPerm {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "LaPerm";
-    const SUMMARY: &'static str = "Every child is bound to the unit that launched it, deeper ones first; idle units adopt queues";
+    const SUMMARY: &'static str = "Binds every child to the unit that launched it, deeper ones first; idle units adopt queues";
     type Spec = LaPermSpec;
 
     fn build(
@@ -291,7 +291,7 @@ impl PlacementPolicy for LaPerm {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "work-groups that found the queues of their unit on the chip full";
+        let meaning = "work-groups that found the on-chip queues of their unit full";
         let unit = "work-groups";
         statistics.counter("work_groups_overflowed", unit, meaning, self.overflowed);
         let meaning = "work-groups taken from the queues of another unit";

@@ -201,17 +201,17 @@ impl PlacementPolicy for Laser {
         let rows = [
             (
                 "work_groups_bound",
-                "work-groups that followed a parent that ran",
+                "work-groups bound to the unit of a running parent",
                 self.bound,
             ),
             (
                 "work_groups_bound_to_last",
-                "work-groups that followed a parent that had ended",
+                "work-groups bound to the unit of a parent that had ended",
                 self.bound_to_last,
             ),
             (
                 "work_groups_unbound",
-                "work-groups of urgent kernels whose parent was in no table",
+                "work-groups of urgent kernels whose parent was not in any table",
                 self.unbound,
             ),
         ];

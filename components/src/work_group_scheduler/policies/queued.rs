@@ -62,7 +62,7 @@ fn four() -> u32 {
 pub(super) fn check_memory(memory: &QueueMemorySpec, site: PlacementSite) -> Result<(), SpecError> {
     let lines = |field: &str, number: u64| {
         SpecError::require(number.is_multiple_of(128), field, || {
-            format!("{number} is not a multiple of 128")
+            format!("{number} must be a multiple of 128")
         })
     };
     lines("memory.base", memory.base)?;
@@ -279,7 +279,7 @@ impl Queued {
     }
 
     pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "work-groups taken from the queue of another unit";
+        let meaning = "work-groups stolen from the queue of another unit";
         statistics.counter("work_groups_stolen", "work-groups", meaning, self.stolen);
     }
 }

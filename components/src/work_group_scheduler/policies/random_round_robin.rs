@@ -59,7 +59,7 @@ impl PolicyKind for RandomRoundRobin {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "RandomRoundRobin";
     const SUMMARY: &'static str =
-        "Free contexts get the next work-groups in a random order, turn by turn";
+        "Assigns the next work-groups to free contexts in random order, round by round";
     type Spec = NoFields;
 
     fn build(

@@ -73,7 +73,7 @@ impl ReuseChains {
 impl PolicyKind for ReuseChains {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "ReuseChains";
-    const SUMMARY: &'static str = "Work-groups that share lines go into the queue of one unit, as a profile says; idle units steal";
+    const SUMMARY: &'static str = "Queues work-groups that share lines on the same unit, according to a profile; idle units steal";
     type Spec = QueuesSpec;
 
     fn build(

@@ -20,7 +20,7 @@ impl PolicyKind for ShortestQueue {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "ShortestQueue";
     const SUMMARY: &'static str =
-        "A queue per unit that all kernels share; a unit whose queue is empty steals";
+        "One queue per unit shared by all kernels; a unit whose queue is empty steals";
     type Spec = QueuesSpec;
 
     fn build(

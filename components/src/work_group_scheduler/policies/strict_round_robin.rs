@@ -41,7 +41,7 @@ impl StrictRoundRobin {
 impl PolicyKind for StrictRoundRobin {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "StrictRoundRobin";
-    const SUMMARY: &'static str = "Work-group u runs on unit u mod units, whoever has room";
+    const SUMMARY: &'static str = "Work-group u runs on unit u mod units, even if others have room";
     type Spec = NoFields;
 
     fn build(

@@ -15,7 +15,8 @@ pub struct TwoLevelRoundRobin;
 impl PolicyKind for TwoLevelRoundRobin {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "TwoLevelRoundRobin";
-    const SUMMARY: &'static str = "Round by round over all units, clusters changing fastest";
+    const SUMMARY: &'static str =
+        "Round robin over all units, visiting one unit of each cluster in turn";
     type Spec = NoFields;
 
     fn build(

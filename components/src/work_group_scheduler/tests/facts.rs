@@ -89,7 +89,7 @@ fn a_stated_limit_that_differs_is_refused_once_with_both_numbers() {
         ..LIMITS.into()
     };
     let error = refusal(stated, [Some(SAID); 2]).unwrap();
-    let expected = "unit.wavefront_slots: 64 is stated, but compute unit 0 has 48";
+    let expected = "unit.wavefront_slots: 64 is specified, but compute unit 0 has 48";
     assert_eq!(error.matches(expected).count(), 1, "{error}");
 }
 

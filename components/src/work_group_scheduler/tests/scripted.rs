@@ -242,7 +242,7 @@ fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
 
 #[test]
 #[should_panic(
-    expected = "work-group of kernel 0 never fits a compute unit: it needs 49 wavefronts"
+    expected = "work-group of kernel 0 does not fit in a compute unit: it needs 49 wavefronts"
 )]
 fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
     let mut s = scripted(spec::<GlobalRoundRobin>(), &[(1, 49, 0, 0)]);
@@ -325,7 +325,7 @@ impl PlacementPolicy for Always {
 fn a_placement_that_cannot_be_made_ends_the_run_with_the_name_of_the_policy() {
     let shapes = [(2, 1, 0, 0), (1, 30, 0, 0)];
     for ((kernel, work_group, unit), problem) in [
-        ((0, 0, 0), "it was placed before"),
+        ((0, 0, 0), "it was already placed"),
         ((0, 2, 0), "it has 2 work-groups"),
         ((0, 0, 4), "there are 4 units"),
         ((2, 0, 0), "kernel 2 is not ready"),

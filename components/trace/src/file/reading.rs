@@ -142,7 +142,7 @@ impl TraceFile {
             })?;
         }
         if hasher.finish() != hash || counts != expected {
-            let problem = format!("kernel {kernel} is not what its hash says; record it again");
+            let problem = format!("kernel {kernel} does not match its hash; record it again");
             return Err(self.refuse(problem));
         }
         Ok(())
@@ -356,9 +356,8 @@ fn check_index(index: &Index, file: &ChunkedInput) -> Result<Vec<Launch>, String
             let next = work_group
                 .checked_add(chunk.work_groups)
                 .filter(|&next| follows && next > work_group);
-            work_group = next.ok_or_else(|| {
-                format!("the chunks of kernel {number} do not follow one another")
-            })?;
+            work_group =
+                next.ok_or_else(|| format!("the chunks of kernel {number} are not contiguous"))?;
         }
         if work_group != launch.geometry.work_groups {
             return Err(format!(

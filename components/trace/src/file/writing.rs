@@ -128,7 +128,7 @@ impl KernelFileWriter<'_> {
     fn said(mut self) -> Self {
         assert!(
             self.next == 0 && self.early.is_empty(),
-            "said after the first stream"
+            "must be set before the first stream"
         );
         self.hasher = KernelHasher::new(&self.launch);
         self

@@ -281,7 +281,7 @@ fn errors_name_the_file_the_place_and_what_to_do() {
     );
     let cut = message(&good[..good.len() - 1]);
     assert!(
-        cut.ends_with("the file was cut short; record the trace again"),
+        cut.ends_with("the file is truncated; record the trace again"),
         "{cut}"
     );
     let missing = Program::open(folder.path().join("absent")).unwrap_err();
@@ -304,7 +304,7 @@ fn a_program_that_contradicts_itself_is_not_saved() {
             kernel: 1,
             stream: 0
         }),
-        "program random: host command 4: launches kernel 1, but the program has 1"
+        "program random: host command 4: launches kernel 1, but the program has only 1"
     );
     assert_eq!(
         refusal(HostCommand::CopyToHost {

@@ -153,7 +153,9 @@ fn a_stream_that_is_spilled_in_parts_may_change_its_mask_first_and_is_checked_as
     stream.step(9, 1 << 20);
     let refused = writer.finish_wavefront(0, 0, stream).unwrap_err();
     assert!(
-        refused.to_string().contains("runs with mask 0x00100000"),
+        refused
+            .to_string()
+            .contains("executes with mask 0x00100000"),
         "{refused}"
     );
 }

@@ -239,7 +239,7 @@ fn a_record_the_kernel_cannot_have_is_refused_with_its_place() {
     let message = refusal(32, |stream| stream.step(300, u32::MAX));
     assert_eq!(
         message,
-        "kernel random: work-group 1, wavefront 0: a record names instruction 300, but the kernel \
+        "kernel random: work-group 1, wavefront 0: a record refers to instruction 300, but the kernel \
          has 300"
     );
     let lanes = refusal(20, |stream| stream.step(0, u32::MAX));

@@ -96,7 +96,7 @@ fn check_name<'de>(node: &Node, expected: &str) -> Result<(), TypeError<'de>> {
     match node.name() {
         Some(name) if name.text != expected => {
             let message = format!("expected {expected}, found {}", node.describe());
-            let hint = format!("write `{expected}(..)`, or leave the name out");
+            let hint = format!("write `{expected}(..)`, or omit the name");
             Err(TypeError::new(
                 Diagnostic::error(message).at(&name.span).hint(hint),
             ))

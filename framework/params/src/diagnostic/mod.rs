@@ -321,7 +321,7 @@ impl Diagnostics {
         }
         match self.list.len() - shown {
             0 => Ok(()),
-            more => write!(out, "\n\nnote: {more} more messages are not shown"),
+            more => write!(out, "\n\nnote: {more} more messages not shown"),
         }
     }
 }

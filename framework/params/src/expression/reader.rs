@@ -230,7 +230,8 @@ impl<'t> Reader<'t> {
                     Err(reader.error_here(format!("expected a number or name, found `{c}`")))
                 }
                 None => {
-                    Err(reader.error_here("the expression ends where a number or name should be"))
+                    Err(reader
+                        .error_here("expected a number or name, found the end of the expression"))
                 }
             }
         })
@@ -242,7 +243,7 @@ impl<'t> Reader<'t> {
         let digits = word.replace('_', "");
         digits.parse().map(Value::Int).map_err(|_| {
             let what = if digits.bytes().all(|b| b.is_ascii_digit()) {
-                "does not fit 64 bits"
+                "does not fit in 64 bits"
             } else {
                 "is not a number"
             };
@@ -459,7 +460,7 @@ impl<'t> Reader<'t> {
         let hint = Some("a condition is `if a then b else c`".to_owned());
         let problem = match self.peek() {
             Some(c) => self.error_here(format!("expected `{wanted}`, found `{c}`")),
-            None => self.error_here(format!("`{wanted}` is missing at the end")),
+            None => self.error_here(format!("missing `{wanted}` at the end")),
         };
         Err(ExpressionError { hint, ..problem })
     }
@@ -471,7 +472,7 @@ impl<'t> Reader<'t> {
                 Ok(())
             }
             Some(c) => Err(self.error_here(format!("expected `{wanted}`, found `{c}`"))),
-            None => Err(self.error_here(format!("`{wanted}` is missing at the end"))),
+            None => Err(self.error_here(format!("missing `{wanted}` at the end"))),
         }
     }
 
@@ -481,7 +482,7 @@ impl<'t> Reader<'t> {
         }
         value
             .map(Value::Int)
-            .ok_or_else(|| error("the result does not fit 64 bits", start..self.at))
+            .ok_or_else(|| error("the result does not fit in 64 bits", start..self.at))
     }
 
     fn error_here(&mut self, message: impl Into<String>) -> ExpressionError {

@@ -125,7 +125,7 @@ fn conditions_of_the_wrong_type_or_form_are_refused() {
     let all: Vec<_> = texts.iter().map(refusal).collect();
     assert_snapshot!(all.join("\n"), @r"
 if cus then 1 else 2             cus: expected `true` or `false`, found an integer
-if icc then 1                       : `else` is missing at the end
+if icc then 1                       : `else` at the end
 if icc 1 else 2                    1: expected `then`, found `1`
 1 + if icc then 1 else 2          if: expected a number or name, found `if`
 icc + 1                          icc: expected an integer, found a boolean
@@ -200,7 +200,7 @@ error: unknown function `mix`
   |         ^^^
   = hint: did you mean `max`? functions: ceil_div, log2, max, min
 
-error: the expression ends where a number or name should be
+error: expected a number or name, found the end of the expression
  --> a.ron:1:12
   |
 1 | ("é", "=1 +")
@@ -212,7 +212,7 @@ error: unexpected `2` in an expression
 1 | ("é", "=1 2")
   |           ^
 
-error: `)` is missing at the end
+error: `)` at the end
  --> a.ron:1:11
   |
 1 | ("é", "=(1")
@@ -224,7 +224,7 @@ error: division by zero
 1 | ("é", "=4 / (cus - 5)")
   |             ^^^^^^^^^
 
-error: the result does not fit 64 bits
+error: the result does not fit in 64 bits
  --> a.ron:1:9
   |
 1 | ("é", "=9223372036854775807 + 1")
@@ -248,7 +248,7 @@ error: `log2` takes 1 value, found 2
 1 | ("é", "=log2(1, 2)")
   |         ^^^^^^^^^^
 
-error: `99999999999999999999` does not fit 64 bits
+error: `99999999999999999999` does not fit in 64 bits
  --> a.ron:1:9
   |
 1 | ("é", "=99999999999999999999")
@@ -260,7 +260,7 @@ error: `1x` is not a number
 1 | ("é", "=1x")
   |         ^^
 
-error: the expression ends where a number or name should be
+error: expected a number or name, found the end of the expression
  --> a.ron:1:9
   |
 1 | ("é", "=")

@@ -131,7 +131,7 @@ impl Dimension {
             return Err(self.bare(&text));
         }
         let factor = self.factor(unit)?;
-        let too_large = || self.error(format!("{text:?} is beyond what can be held exactly"));
+        let too_large = || self.error(format!("{text:?} cannot be represented exactly"));
         let number = match number(digits) {
             Ok(number) => number.ok_or_else(too_large)?,
             Err(()) => return Err(self.error(format!("`{digits}` in {text:?} is not a number"))),

@@ -72,14 +72,14 @@ fn overrides_that_lead_nowhere_are_refused() {
         .map(|c| overridden(c, MissingField::Refuse).unwrap_err())
         .collect();
     assert_snapshot!(all.join("\n\n"), @r###"
-error: unknown field `wayz` in Cache
+error: unknown interconnect field `wayz` in Cache
  --> --set l1.wayz=8:1:4
   |
 1 | l1.wayz=8
   |    ^^^^
   = hint: did you mean `ways`? fields of Cache: ways, scheduler, replacement
 
-error: unknown field `l2` in System
+error: unknown interconnect field `l2` in System
  --> --set l2.ways=8:1:1
   |
 1 | l2.ways=8
@@ -115,7 +115,7 @@ error: index 3 is out of range
   |
 1 | wires[3]=1
   |      ^^^
-  = hint: there are 3 elements, counted from 0
+  = hint: there are 3 elements, numbered from 0
 
 error: unknown key `cu`
  --> --set parts.cu.slots=3:1:7
@@ -138,49 +138,49 @@ error: the text ends in the middle of a value
   |             ^
   = hint: is a closing bracket or quote missing?
 
-error: an override needs `=` between path and value
+error: expected `=` between path and value of an override
  --> --set l1.ways:1:1
   |
 1 | l1.ways
   | ^^^^^^^
   = hint: write path=value, such as l1.ways=16
 
-error: a name is missing in the path
+error: missing name in the path
  --> --set =3:1:1
   |
 1 | =3
   | ^
-  = hint: a path is names and indices, such as l1.ways or wires[2].latency
+  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: a name is missing in the path
+error: missing name in the path
  --> --set l1..ways=3:1:3
   |
 1 | l1..ways=3
   |   ^
-  = hint: a path is names and indices, such as l1.ways or wires[2].latency
+  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: an index is a whole number
+error: an index must be a whole number
  --> --set wires[x]=3:1:7
   |
 1 | wires[x]=3
   |       ^
-  = hint: a path is names and indices, such as l1.ways or wires[2].latency
+  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: `]` is missing in the path
+error: missing `]` in the path
  --> --set wires[3=1:1:6
   |
 1 | wires[3=1
   |      ^^
-  = hint: a path is names and indices, such as l1.ways or wires[2].latency
+  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
 error: expected `.` or `[` in the path
  --> --set wires[1]x=1:1:9
   |
 1 | wires[1]x=1
   |         ^
-  = hint: a path is names and indices, such as l1.ways or wires[2].latency
+  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: an override needs `=` between path and value
+error: expected `=` between path and value of an override
  --> --set parts."cu=3:1:1
   |
 1 | parts."cu=3
@@ -197,7 +197,7 @@ fn an_inserted_field_the_type_lacks_is_refused_at_the_override() {
         .apply(&mut node, MissingField::Insert)
         .unwrap();
     assert_snapshot!(from_node::<CacheSpec>(&node).unwrap_err().to_string(), @r###"
-error: unknown field `waze` in Cache
+error: unknown interconnect field `waze` in Cache
  --> --set waze=8:1:1
   |
 1 | waze=8
@@ -219,7 +219,7 @@ error: `a.b[1]` is set twice
   |
 1 |  a."b"[ 1 ] = 3
   | ^^^^^^^^^^^^
-  = hint: keep one of the two
+  = hint: remove one of the two
 note: first set here
  --> --set a.b[1]=1:1:1
   |

@@ -84,7 +84,7 @@ error: a size must be whole bytes, found 1.3 B
   | ^^^^^^^
   = hint: write a size such as "48 KiB"; units: B, KiB, MiB, GiB, TiB
 
-error: "99999999 TiB" is beyond what can be held exactly
+error: "99999999 TiB" cannot be represented exactly
  --> a.ron:1:1
   |
 1 | "99999999 TiB"
@@ -132,7 +132,7 @@ error: `-3` in "-3 MHz" is not a number
   | ^^^^^^^^
   = hint: write a frequency such as "1.4 GHz"; units: Hz, kHz, MHz, GHz
 
-error: "99999999999999999999 Hz" is beyond what can be held exactly
+error: "99999999999999999999 Hz" cannot be represented exactly
  --> a.ron:1:1
   |
 1 | "99999999999999999999 Hz"

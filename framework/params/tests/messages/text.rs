@@ -27,14 +27,14 @@ error: expected comma
   |
 1 | Cache(size: "48 KiB" ways: 4)
   |                      ^
-  = hint: put a comma after the value before this
+  = hint: put a comma after the preceding value
 
 error: expected comma
  --> a.ron:3:5
   |
 3 |     ways: 4,
   |     ^
-  = hint: put a comma after the value before this
+  = hint: put a comma after the preceding value
 
 error: the text ends in the middle of a value
  --> a.ron:1:30
@@ -66,7 +66,7 @@ error: expected comma
   |
 1 | Cache(size = 3)
   |            ^
-  = hint: put a comma after the value before this
+  = hint: put a comma after the preceding value
 
 error: no RON extension named `foo`
  --> a.ron:1:11
@@ -87,13 +87,13 @@ error: the text ends in the middle of a value
   |                  ^
   = hint: is a closing bracket or quote missing?
 
-error: ranges have no meaning here
+error: ranges are not allowed here
  --> a.ron:1:13
   |
 1 | Cache(size: 0..4)
   |             ^^^^
 
-error: byte strings have no meaning here
+error: byte strings are not allowed here
  --> a.ron:1:13
   |
 1 | Cache(size: b"x")

@@ -58,7 +58,7 @@ error: expected an integer from 0 to 255, found number `4.5`
 1 | Cache(size: "1 B", ways: 4.5)
   |                          ^^^
 
-error: integer does not fit 64 bits
+error: integer does not fit in 64 bits
  --> a.ron:1:26
   |
 1 | Cache(size: "1 B", ways: 99999999999999999999999)
@@ -147,7 +147,7 @@ fn wrong_names_suggest_the_nearest() {
         "Cache(size: \"1 B\", ways: 4, scheduler: Random(3))",
         "Cache(size: \"1 B\", ways: 4, scheduler: Pair(1))",
     ]), @r###"
-error: unknown field `wayz` in Cache
+error: unknown interconnect field `wayz` in Cache
  --> a.ron:1:20
   |
 1 | Cache(size: "1 B", wayz: 4)
@@ -159,7 +159,7 @@ error: expected Cache, found `Cach(..)`
   |
 1 | Cach(size: "1 B", ways: 4)
   | ^^^^
-  = hint: write `Cache(..)`, or leave the name out
+  = hint: write `Cache(..)`, or omit the name
 
 error: missing field `ways` in Cache
  --> a.ron:1:1
@@ -180,7 +180,7 @@ error: expected Cache, found `Cash(..)`
   |
 1 | Cache(size: "1 B", ways: 4, nested: Cash(size: "1 B"))
   |                                     ^^^^
-  = hint: write `Cache(..)`, or leave the name out
+  = hint: write `Cache(..)`, or omit the name
 
 error: unknown variant `Gtoo` of Scheduler
  --> a.ron:1:40
@@ -189,7 +189,7 @@ error: unknown variant `Gtoo` of Scheduler
   |                                        ^^^^
   = hint: did you mean `Gto`? variants: Gto, Lrr, Random, Pair
 
-error: unknown field `windw` in Gto
+error: unknown interconnect field `windw` in Gto
  --> a.ron:1:44
   |
 1 | Cache(size: "1 B", ways: 4, scheduler: Gto(windw: 3))
@@ -244,14 +244,14 @@ fn every_mistake_is_shown_and_what_follows_from_one_is_not() {
         "Cache(size: 1, wayz: 2, on: 3, marks: {\"a\": x, \"b\": 4, \"c\": y}, labl: 5)",
         "Cache(size: \"1 B\", ways: 400, nested: (size: \"1 B\", ways: 4, on: 2))",
     ]), @r###"
-    error: unknown field `wayz` in Cache
+    error: unknown interconnect field `wayz` in Cache
      --> a.ron:1:16
       |
     1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
       |                ^^^^
       = hint: did you mean `ways`? fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
 
-    error: unknown field `labl` in Cache
+    error: unknown interconnect field `labl` in Cache
      --> a.ron:1:65
       |
     1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)

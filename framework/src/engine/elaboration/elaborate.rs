@@ -120,7 +120,7 @@ impl Elaboration {
         for i in 0..self.clocks.len() {
             let name = &self.clocks[i].0;
             if self.clocks[..i].iter().any(|(before, _)| before == name) {
-                self.error(format!("two clocks are called `{name}`"), None, None);
+                self.error(format!("two clocks are named `{name}`"), None, None);
             }
         }
     }
@@ -132,7 +132,7 @@ impl Elaboration {
                 entry.insert(i);
             } else {
                 let path = &self.instances[i].path;
-                self.error(format!("two instances are called `{path}`"), None, origin);
+                self.error(format!("two instances are named `{path}`"), None, origin);
             }
         }
     }
@@ -153,7 +153,7 @@ impl Elaboration {
         } in &self.instances
         {
             for name in ports.named_twice() {
-                let message = format!("`{path}` ({kind}) names two ports `{name}`");
+                let message = format!("`{path}` ({kind}) has two ports named `{name}`");
                 self.errors
                     .push(ElaborationError::new(message, None, *origin));
             }
@@ -212,7 +212,7 @@ impl Elaboration {
                 format!("the wire `{a}` to `{b}` holds more than {CAPACITY_MAX} messages");
             self.error(
                 message,
-                Some("state a smaller capacity or latency".to_owned()),
+                Some("specify a smaller capacity or latency".to_owned()),
                 origin,
             );
         }
@@ -230,7 +230,7 @@ impl Elaboration {
             if let Some(instance) = self.by_path.get(address) {
                 let names = self.instances[*instance].ports.connectable().join(", ");
                 let hint = format!("its ports are {names}");
-                let message = format!("`{address}` is an instance; a wire ends at a port");
+                let message = format!("`{address}` is an instance; a wire must end at a port");
                 self.error(message, Some(hint), origin);
                 return None;
             }
@@ -281,7 +281,14 @@ impl Elaboration {
                 shape(b_ports.len()),
                 b_ports.len()
             );
-            self.error(message, Some("wire like to like".to_owned()), origin);
+            self.error(
+                message,
+                Some(
+                    "connect a port to a port, and a bundle to a bundle of the same size"
+                        .to_owned(),
+                ),
+                origin,
+            );
             return;
         }
         let lists = [a, b].map(|instance| Arc::clone(&self.instances[instance].ports));
@@ -291,7 +298,8 @@ impl Elaboration {
         for a_port in &*a_ports {
             let suffix = a_suffix(*a_port);
             let Some(b_port) = b_ports.iter().find(|port| b_suffix(**port) == suffix) else {
-                let message = format!("`{b_name}` has no part `{suffix}` to join `{a_name}`'s");
+                let message =
+                    format!("`{b_name}` has no member `{suffix}` to match that of `{a_name}`");
                 self.error(message, None, origin);
                 continue;
             };
@@ -310,7 +318,7 @@ impl Elaboration {
                     "receive"
                 };
                 let message = format!("`{}` and `{}` both {what}", self.name(a), self.name(b));
-                let hint = "a wire joins an output and an input".to_owned();
+                let hint = "a wire connects an output to an input".to_owned();
                 self.error(message, Some(hint), origin);
                 return;
             }
@@ -325,7 +333,7 @@ impl Elaboration {
             );
             self.error(
                 message,
-                Some("the two ports speak different protocols".to_owned()),
+                Some("the two ports use different protocols".to_owned()),
                 origin,
             );
             return;
@@ -333,7 +341,8 @@ impl Elaboration {
         for end in [from, to] {
             if self.is_wired(end) && !self.port(end).fans_out {
                 let message = format!("`{}` is connected twice", self.name(end));
-                let hint = "a port has one wire; use a crossbar, a fan-out or another port";
+                let hint =
+                    "a port can have only one wire; use a crossbar, a fan-out or another port";
                 self.error(message, Some(hint.to_owned()), origin);
                 return;
             }
@@ -453,7 +462,7 @@ impl Elaboration {
             }));
             assert!(
                 as_listed && shapes.next().is_none(),
-                "`{}` ({}) names other ports than the instance that it was said to be like",
+                "`{}` ({}) has different ports than the instance it was declared to be like",
                 instance.path,
                 instance.kind
             );
@@ -462,7 +471,9 @@ impl Elaboration {
         for instance in &mut self.instances {
             instance.component.ports(&mut Ports::nameless(&mut |port| {
                 if let Some(number) = inputs.next().flatten() {
-                    let end = ends[number].take().expect("every output made its channel");
+                    let end = ends[number]
+                        .take()
+                        .expect("every output created its channel");
                     if let End::Input(input) = port.port.end() {
                         input.take_end(end, &terms[number]);
                     }

@@ -240,7 +240,7 @@ impl Elaboration {
         let (path, kind) = (&self.instances[later].path, &self.instances[later].kind);
         let theirs_path = &self.instances[first].path;
         let message = format!(
-            "`{path}` ({kind}): {}: {} is also that of `{theirs_path}`",
+            "`{path}` ({kind}): {}: {} is also claimed by `{theirs_path}`",
             claim.field,
             named(claim)
         );
@@ -279,7 +279,7 @@ impl Elaboration {
                         "port `{}.{name}` ({}) is not connected: {consequence}",
                         instance.path, instance.kind
                     ),
-                    hint: Some("wire it, or say that it is meant to stay without a wire".into()),
+                    hint: Some("connect it, or declare it intentionally unconnected".into()),
                     origin: instance.origin,
                     unwired: Some(name.to_owned()),
                 });
@@ -299,7 +299,7 @@ impl Elaboration {
                 if self.port(at).optional {
                     self.meant_unwired.insert(at);
                 } else {
-                    let message = format!("`{}` needs a wire", self.name(at));
+                    let message = format!("`{}` must be connected", self.name(at));
                     self.error(message, None, origin);
                     break;
                 }

@@ -285,7 +285,7 @@ impl Coordinator {
             }
             assert!(
                 i64::try_from(self.obligations).is_ok(),
-                "an obligation is discharged once"
+                "an obligation is discharged only once"
             );
             if self.obligations == 0 {
                 done = done.or(Some(*tick));

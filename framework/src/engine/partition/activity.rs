@@ -50,7 +50,7 @@ impl Activity {
     pub(crate) fn check(&self, cycle: Cycle) -> Result<(), String> {
         if self.since > cycle {
             return Err(format!(
-                "evaluated in cycle {}, after cycle {cycle}",
+                "evaluated in cycle {}, which is later than cycle {cycle}",
                 self.since
             ));
         }
@@ -60,7 +60,7 @@ impl Activity {
             .try_fold(0_u64, |sum, cycles| sum.checked_add(*cycles));
         if charged.is_none_or(|charged| charged > cycle + 1) {
             return Err(format!(
-                "more than {cycle} cycles are charged to what it waited for"
+                "more than {cycle} cycles are charged to wait reasons"
             ));
         }
         Ok(())

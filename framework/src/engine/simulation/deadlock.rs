@@ -173,7 +173,7 @@ fn closed_chain(
                     let from = path
                         .iter()
                         .position(|e| edges[*e].0 == next)
-                        .expect("the chain returns to a component on the path");
+                        .expect("the dependency chain returns to a component on the path");
                     return path.split_off(from);
                 }
                 _ => {}
@@ -187,7 +187,7 @@ impl fmt::Display for DeadlockReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "nothing moves at {} ({:.9} s); last progress at {}; {} obligations open",
+            "no progress at {} ({:.9} s); last progress at {}; {} obligations open",
             self.now, self.seconds, self.last_progress, self.obligations
         )?;
         let line = |f: &mut fmt::Formatter<'_>, mark: &str, wait: &WaitEdge| {
@@ -201,9 +201,9 @@ impl fmt::Display for DeadlockReport {
             writeln!(f, ": {}", wait.what)
         };
         if self.cycle.is_empty() {
-            writeln!(f, "who waits for whom:")?;
+            writeln!(f, "waiting components:")?;
         } else {
-            writeln!(f, "the cycle of waits:")?;
+            writeln!(f, "circular wait:")?;
             for edge in self.cycle.iter().take(SHOWN) {
                 line(f, "  *", &self.waits[*edge])?;
             }
@@ -226,7 +226,7 @@ impl fmt::Display for DeadlockReport {
             writeln!(f, "    and {} more", rest.len() - SHOWN)?;
         }
         if !self.occupied.is_empty() {
-            writeln!(f, "channels that hold messages:")?;
+            writeln!(f, "channels holding messages:")?;
             for (name, occupancy, capacity) in self.occupied.iter().take(SHOWN) {
                 writeln!(f, "    {name}: {occupancy} of {capacity}")?;
             }

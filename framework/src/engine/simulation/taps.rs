@@ -13,7 +13,7 @@ use crate::engine::simulation::Simulation;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TapError {
     /// There is no instance or no port with this name.
-    #[error("there is no port `{address}`{}", hint(nearest.as_ref()))]
+    #[error("unknown port `{address}`{}", hint(nearest.as_ref()))]
     Unknown {
         /// Address of the port as it was given.
         address: String,
@@ -182,7 +182,7 @@ fn attach<T: Message>(
         return Err(TapError::Unconnected { address });
     }
     let port: &mut dyn Any = port.port;
-    let tap = tap.take().expect("names of ports are unique");
+    let tap = tap.take().expect("port names are unique");
     if let Some(end) = port.downcast_mut::<OutPort<T>>() {
         end.add_tap(tap);
     } else if let Some(end) = port.downcast_mut::<InPort<T>>() {
@@ -319,7 +319,7 @@ mod tests {
         let error = bench.simulation().tap("relay.outptu", Leak).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no port `relay.outptu`; did you mean `relay.output`?"
+            "unknown port `relay.outptu`; did you mean `relay.output`?"
         );
         struct Bytes;
         impl Tap<u8> for Bytes {}

@@ -131,7 +131,7 @@ impl UntimedWires {
             let end = field.and_then(|(.., ends)| *ends.get(port.index() as usize)?);
             let Some(end) = end else {
                 self.forget();
-                let problem = "no wire begins there".to_owned();
+                let problem = "no wire starts at this port".to_owned();
                 return Err(error(simulation, from, port, problem));
             };
             self.waiting.push((end, parcel));

@@ -207,7 +207,7 @@ impl<'a> Statistics<'a> {
         table: &'static [(&'static str, &'static str, &'static str)],
         counts: &[u64],
     ) {
-        assert_eq!(table.len(), counts.len(), "a count for each name");
+        assert_eq!(table.len(), counts.len(), "expected one count per name");
         match &mut self.to {
             Collector::Row(row) => row.counters(table, counts),
             Collector::List(list) => {
@@ -280,7 +280,7 @@ impl<'a> Statistics<'a> {
     ) {
         assert!(
             combination.weight().is_none(),
-            "the mean `{name}` is reported with its weight, by `Statistics::mean`"
+            "report the mean `{name}` with its weight, using `Statistics::mean`"
         );
         if let Collector::List(list) = &mut self.to {
             list.push(name, unit, meaning, combination, Value::Gauge(value));

@@ -123,7 +123,8 @@ impl Pool {
     pub(super) fn grow(&mut self) {
         let block = self.cells.len();
         self.cells.resize(block + BLOCK as usize, self.free);
-        self.free = u32::try_from(block).expect("places are not many times the items");
+        self.free = u32::try_from(block)
+            .expect("the number of places is within a small factor of the number of items");
     }
 
     /// Appends `item` to a list that is not full; returns its place.

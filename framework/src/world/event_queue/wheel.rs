@@ -38,7 +38,7 @@ impl Wheel {
             slots: vec![List::EMPTY; SLOTS as usize]
                 .into_boxed_slice()
                 .try_into()
-                .unwrap_or_else(|_| unreachable!("it has this length")),
+                .unwrap_or_else(|_| unreachable!("the slice has this length")),
             pool: Pool::new(),
             occupied: [0; 64],
             summary: 0,
@@ -143,7 +143,7 @@ impl Wheel {
         while let Some(due) = self.far.first_tick()
             && due - tick < SLOTS
         {
-            let item = self.far.pop().expect("it has a first item");
+            let item = self.far.pop().expect("the queue has a first item");
             self.push(table, due, item);
         }
     }

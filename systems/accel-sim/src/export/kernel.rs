@@ -74,7 +74,7 @@ pub(super) fn text(
         ];
         let has_targets = parts.iter().any(Option::is_some);
         losses.add(
-            "branches, without where they go and meet",
+            "branch targets and reconvergence points",
             u64::from(has_targets) * seen.times,
         );
         lines.insert(
@@ -100,7 +100,7 @@ pub(super) fn text(
     if generic {
         text.windows = windows(range.global_end).ok_or_else(|| {
             let name = &kernel.code.name;
-            Diagnostic::error(format!("{name}: global memory leaves no room for windows"))
+            Diagnostic::error(format!("{name}: global memory leaves no address space for the windows of shared and local memory"))
         })?;
     }
     let mut out = text.header((number, stream), binary, with_lines, losses)?;
@@ -175,7 +175,7 @@ fn width(instruction: &Instruction, written: &Written, times: u64, losses: &mut 
     let bytes = u64::from(instruction.access_bytes);
     let wide = bytes.next_power_of_two().min(32);
     losses.add(
-        "accesses of another width",
+        "accesses with a width that the format cannot express",
         u64::from(bytes != 0 && wide != bytes) * times,
     );
     if bytes == 0 { 0 } else { wide }
@@ -231,11 +231,11 @@ fn constant(
     whole &= names.write(&instruction.reads, &mut text);
     write!(text, " {bytes}").expect("writing to a string succeeds");
     losses.add(
-        "instructions with more registers than can be named",
+        "instructions with more registers than the format can name",
         u64::from(!whole) * times,
     );
     let strange = instruction.writes.len() > 1 || instruction.reads.len() > 4;
-    let what = "instructions with several destinations or more than four sources, which the reader of Accel-Sim refuses";
+    let what = "instructions with several destinations or more than four sources, which Accel-Sim's trace reader rejects";
     losses.add(what, u64::from(strange) * times);
     text
 }
@@ -259,12 +259,12 @@ impl Text<'_> {
         let threads = kernel.threads_per_work_group();
         if local > u64::from(LOCAL_BYTES_MAX) || threads > BLOCK_THREADS_MAX {
             return Err(Diagnostic::error(format!(
-                "{name}: {threads} threads and {local} bytes of local memory in a work-group; a trace of Accel-Sim has at most {BLOCK_THREADS_MAX} and {LOCAL_BYTES_MAX}"
+                "{name}: {threads} threads and {local} bytes of local memory in a work-group; an Accel-Sim trace allows at most {BLOCK_THREADS_MAX} and {LOCAL_BYTES_MAX}"
             )));
         }
         let registers = kernel.registers_per_thread();
         losses.add(
-            "registers of a thread above 255",
+            "register numbers above 255",
             u64::from(registers.saturating_sub(PER_THREAD_MAX)),
         );
         let [gx, gy, gz] = kernel.grid;
@@ -341,7 +341,7 @@ impl Text<'_> {
                     addresses[lane as usize] = self.address(line, record.space, address);
                 }
             } else {
-                losses.add("accesses that no opcode has", 1);
+                losses.add("accesses without a matching opcode", 1);
             }
             if record.continues {
                 continue;

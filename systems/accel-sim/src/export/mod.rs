@@ -66,7 +66,7 @@ pub fn export(from: &Path, to: &Path, ledger: &Ledger) -> Result<Vec<Loss>, Acce
                 // Copies wait for all launches themselves, and so does the end.
                 let next = head.commands.get(position + 1);
                 let is_lost = matches!(next, Some(HostCommand::Launch { .. }));
-                losses.add("waits of the host between launches", u64::from(is_lost));
+                losses.add("host synchronizations between launches", u64::from(is_lost));
                 Ok(())
             }
         };

@@ -79,7 +79,9 @@ fn kept(architecture: Architecture, instruction: &Instruction, spaces: Spaces) -
 pub(super) fn version<'i>(
     instructions: impl Iterator<Item = (&'i Instruction, Spaces)> + Clone,
 ) -> (u32, Architecture) {
-    let architecture = |version| Architecture::of_version(version).expect("it is a version");
+    let architecture = |version| {
+        Architecture::of_version(version).expect("the version is a supported binary version")
+    };
     let has_all = |version: &&u32| {
         let architecture = architecture(**version);
         let mut all = instructions.clone();
@@ -122,7 +124,7 @@ pub(super) fn written(
             opcode.push_str(".STRONG.GPU");
         }
         if hints.path != ReadPath::Coherent || !(passes || operator == CacheOperator::Default) {
-            losses.add("instructions with other hints to caches", times);
+            losses.add("instructions with other cache hints", times);
         }
     }
     Written { opcode, reach }
@@ -173,7 +175,7 @@ fn base(
         Class::Prefetch => instead("CCTL"),
         Class::Load if constant && spaces != Spaces::default() => {
             if spaces.contains(Space::Param) {
-                losses.add("loads of arguments, written as loads of constants", times);
+                losses.add("argument loads, written as constant loads", times);
             }
             "LDC"
         }

@@ -85,24 +85,24 @@ impl CacheText {
             }
         }
         let [kind, sets, line, ways] = &shape.split(':')[..] else {
-            return Err(shape.refuse("kind, sets, bytes of a line and ways, as in `N:64:128:6`"));
+            return Err(shape.refuse("kind, sets, line size in bytes and ways, as in `N:64:128:6`"));
         };
         let sectored = letter(kind, &[("N", false), ("S", true)])?;
-        let line_bytes = line.number("the bytes of a line")?;
+        let line_bytes = line.number("the line size in bytes")?;
         if sectored && line_bytes != 128 {
-            return Err(line.refuse("lines of 128 bytes, as there are sectors"));
+            return Err(line.refuse("a line size of 128 bytes, as required for sectors"));
         }
         let mshr = mshrs.split(':');
         let [mshr_kind, entries, merges, ..] = &mshr[..] else {
-            return Err(mshrs.refuse("kind, entries and requests of a miss, as in `A:64:8`"));
+            return Err(mshrs.refuse("kind, entries and merged requests per entry, as in `A:64:8`"));
         };
         let kinds = [("A", false), ("S", false), ("F", true), ("T", true)];
         let in_order = letter(mshr_kind, &kinds)?;
         let queue = queues.split(':');
         if let [_, fifo] = &queue[..] {
-            fifo.number::<u32>("the depth of a queue")?;
+            fifo.number::<u32>("a queue depth")?;
         } else if queue.len() != 1 {
-            return Err(queues.refuse("depths of one or two queues, as in `16:0`"));
+            return Err(queues.refuse("one or two queue depths, as in `16:0`"));
         }
         let (fifo, write, allocate, write_allocate, index) = self::policies(policies)?;
         Ok(Some(Self {
@@ -116,7 +116,7 @@ impl CacheText {
             write_allocate,
             index,
             mshr_entries: entries.within(1..=4096, "misses under way")?,
-            mshr_merges: merges.within(1..=1024, "requests of a miss")?,
+            mshr_merges: merges.within(1..=1024, "merged requests per miss")?,
             miss_queue: queue[0].within(1..=1024, "misses that wait")?,
             in_order,
         }))
@@ -137,8 +137,7 @@ type Policies = (bool, Write, Allocate, WriteAllocate, Index);
 
 fn policies(group: &Fragment) -> Result<Policies, Diagnostic> {
     let [replacement, write, allocate, write_allocate, index] = &group.split(':')[..] else {
-        let expected =
-            "replacement, write, allocation, allocation of writes and index, as in `L:B:m:L:L`";
+        let expected = "replacement, write policy, allocation, write allocation and index function, as in `L:B:m:L:L`";
         return Err(group.refuse(expected));
     };
     Ok((
@@ -183,7 +182,8 @@ fn policies(group: &Fragment) -> Result<Policies, Diagnostic> {
 }
 
 fn port_of_data(port: &Fragment) -> Result<(), Diagnostic> {
-    port.number::<u32>("the bytes of the data port").map(|_| ())
+    port.number::<u32>("the data port width in bytes")
+        .map(|_| ())
 }
 
 /// Returns the meaning of a letter in the description.

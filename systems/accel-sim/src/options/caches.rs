@@ -129,7 +129,7 @@ fn read_cache(
     let own = apart.map_or(unit.max(second.line_bytes), |first| first.line_bytes);
     let way = u64::from(described.sets) * u64::from(described.line_bytes);
     if !way.is_multiple_of(u64::from(own)) {
-        return Err(text.refuse(&format!("ways of a multiple of {own} bytes")));
+        return Err(text.refuse(&format!("a way size that is a multiple of {own} bytes")));
     }
     let (entries, merges) = (described.mshr_entries, described.mshr_merges);
     let in_order = described.in_order;
@@ -164,12 +164,12 @@ fn levels(
     const L2: &str = "-gpgpu_cache:dl2";
     let l2 = given.value(L2)?;
     let Some(below) = CacheText::read(&l2)? else {
-        return Err(l2.refuse("a cache: machines here have a second level"));
+        return Err(l2.refuse("a cache: a second level is required"));
     };
     let l1 = given.value(L1)?;
     let first = match CacheText::read(&l1)? {
         Some(_) if given.flag("-gpgpu_gmem_skip_L1D")? => {
-            let what = "there is no first level, for private memory either";
+            let what = "no first-level cache, for private memory either";
             notes.push(format!("-gpgpu_gmem_skip_L1D 1: {what}"));
             None
         }
@@ -222,7 +222,7 @@ fn levels(
 fn unit_of(cache: &CacheText, text: &Fragment) -> Result<u32, Diagnostic> {
     match cache.unit_bytes() {
         bytes @ (32 | 64 | 128) => Ok(bytes),
-        _ => Err(text.refuse("lines of 32, 64 or 128 bytes")),
+        _ => Err(text.refuse("a line size of 32, 64 or 128 bytes")),
     }
 }
 
@@ -266,11 +266,11 @@ impl CacheOption<'_> {
         let mut note =
             |what: &str| notes.push(format!("{} {}: {what}", self.name, self.text.in_a_line()));
         if text.line_bytes > own {
-            note("what is fetched together is a line of its own, in as many more sets");
+            note("each fetch unit becomes its own line, with correspondingly more sets");
         }
         if text.unit_bytes() < own {
             note(
-                "its lines are as long as all that the second level is asked for, in as many fewer sets",
+                "lines are as long as the second level's requests, with correspondingly fewer sets",
             );
         }
         let sets = text.sets * text.line_bytes / own;
@@ -280,31 +280,31 @@ impl CacheOption<'_> {
             Index::Xor => "Xor",
             Index::Fermi if text.line_bytes == 128 && [32, 64].contains(&text.sets) => "Fermi",
             Index::Fermi => {
-                return Err(self.text.refuse(
-                    "32 or 64 sets of lines of 128 bytes, which the hash of Fermi is for",
-                ));
+                return Err(self
+                    .text
+                    .refuse("32 or 64 sets of 128-byte lines, as required by the Fermi hash"));
             }
         };
         if !sets.is_power_of_two() && set_hash != "Modulo" {
             return Err(self
                 .text
-                .refuse("a power of two of sets, which a hash needs"));
+                .refuse("a power-of-two number of sets, as required by a hash"));
         }
         let (write, write_allocate) = match (text.write, text.write_allocate) {
             // Nothing is written to instructions, constants and textures.
             _ if [INSTRUCTIONS, CONSTANTS, TEXTURES].contains(&self.name) => ("WriteEvict", false),
-            (Write::ReadOnly, _) => return Err(self.text.refuse("a cache that takes writes")),
+            (Write::ReadOnly, _) => return Err(self.text.refuse("a cache that accepts writes")),
             (Write::Evict | Write::LocalBack, allocate) => {
                 if text.write == Write::LocalBack {
-                    note("private memory is written through, as global memory is");
+                    note("private memory is written through, like global memory");
                 }
                 if allocate != WriteAllocate::No && text.write == Write::Evict {
-                    note("a written line is not brought in");
+                    note("a write does not allocate a line");
                 }
                 ("WriteEvict", false)
             }
             (Write::Through, WriteAllocate::LazyFetch) => {
-                note("a line that is written and not there is not brought in");
+                note("a write miss does not allocate a line");
                 ("WriteThrough", false)
             }
             (Write::Through, allocate) => ("WriteThrough", allocate != WriteAllocate::No),
@@ -318,7 +318,9 @@ impl CacheOption<'_> {
             Allocate::OnMiss => "OnMiss",
             Allocate::OnFill => "OnFill",
             Allocate::Streaming => {
-                note("misses under way are those of its table, not as many as lines");
+                note(
+                    "outstanding misses are limited by the MSHR table, not by the number of lines",
+                );
                 "OnFill"
             }
         };

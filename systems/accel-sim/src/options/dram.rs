@@ -22,7 +22,7 @@ impl Timing {
         let mut timing = Self::default();
         let named = value.text().contains('=');
         if !named && parts.len() != NAMES.len() {
-            let expected = "`nbk=16:CCD=2:…`, or 14 numbers with `:` between them";
+            let expected = "`nbk=16:CCD=2:…`, or 14 numbers separated by `:`";
             return Err(value.refuse(expected));
         }
         for (number, part) in parts.iter().enumerate() {
@@ -32,7 +32,7 @@ impl Timing {
                 };
                 let at = NAMES.iter().position(|known| *known == name.text());
                 let at = at.ok_or_else(|| {
-                    let hint = name_hint(name.text(), "names of a timing", NAMES);
+                    let hint = name_hint(name.text(), "timing names", NAMES);
                     let message = format!("unknown timing `{}`", name.text());
                     name.blame(&message).hint(hint)
                 })?;
@@ -46,14 +46,14 @@ impl Timing {
             }
         }
         match NAMES.iter().zip(timing.values).find(|(_, v)| v.is_none()) {
-            Some((name, _)) => Err(value.blame(&format!("the timing lacks `{name}`"))),
+            Some((name, _)) => Err(value.blame(&format!("the timing is missing `{name}`"))),
             None => Ok(timing),
         }
     }
 
     pub(super) fn of(&self, name: &str) -> u32 {
         let at = NAMES.iter().position(|known| *known == name);
-        self.values[at.expect("it is a name")].expect("it was read")
+        self.values[at.expect("the name is in the table")].expect("it was read")
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn read(value: &Fragment) -> Result<Self, Diagnostic> {
-        let expected = "`dramid@8;` and 64 letters out of 0RBCS, bit 63 first";
+        let expected = "`dramid@8;` and 64 of the letters 0RBCS, bit 63 first";
         let bits = value.text().strip_prefix("dramid@8;");
         let bits = bits.ok_or_else(|| value.refuse(expected))?;
         let letters: Vec<char> = bits.chars().filter(|c| *c != '.').collect();

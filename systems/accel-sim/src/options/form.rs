@@ -109,7 +109,7 @@ pub(super) fn counts(
 ) -> Result<Vec<u32>, Diagnostic> {
     let parts = value.split(separator);
     if let Some(count) = count.filter(|count| *count != parts.len()) {
-        return Err(value.refuse(&format!("{count} numbers with `{separator}` between them")));
+        return Err(value.refuse(&format!("{count} numbers separated by `{separator}`")));
     }
     parts.iter().map(|part| part.number(COUNT)).collect()
 }
@@ -145,7 +145,7 @@ pub(super) struct Unit {
 impl Unit {
     pub(super) fn read(value: &Fragment) -> Result<Self, Diagnostic> {
         let [on, units, latency, collectors, interval, name] = &value.split(',')[..] else {
-            let expected = "whether it is on, four numbers and a name, as in `1,4,4,4,4,BRA`";
+            let expected = "an enable flag, four numbers and a name, as in `1,4,4,4,4,BRA`";
             return Err(value.refuse(expected));
         };
         for number in [latency, collectors, interval] {
@@ -183,7 +183,7 @@ pub(super) fn clocks(value: &Fragment) -> Result<[f64; 4], Diagnostic> {
 /// Returns the number of warps per core.
 pub(super) fn pipeline(value: &Fragment) -> Result<u32, Diagnostic> {
     let [threads, width] = &value.split(':')[..] else {
-        return Err(value.refuse("threads of a core and of a warp, as in `1536:32`"));
+        return Err(value.refuse("threads per core and threads per warp, as in `1536:32`"));
     };
     if width.text() != "32" {
         return Err(width.refuse("a warp of 32 threads"));
@@ -192,7 +192,7 @@ pub(super) fn pipeline(value: &Fragment) -> Result<u32, Diagnostic> {
     if count.is_multiple_of(32) && (1..=64).contains(&(count / 32)) {
         Ok(count / 32)
     } else {
-        Err(threads.refuse("a multiple of 32 threads, from 32 to 2048"))
+        Err(threads.refuse("a thread count from 32 to 2048 that is a multiple of 32"))
     }
 }
 

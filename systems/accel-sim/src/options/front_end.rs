@@ -67,7 +67,7 @@ impl FrontEnd {
         let different = given.flag("-gpgpu_dual_issue_diff_exec_units")?;
         let shared = given.count("-gpgpu_num_int_units", 0..=u32::MAX, "")? == 0;
         if issues > 1 && different && shared {
-            let what = "integers, single precision and branches issue together, although they have one unit";
+            let what = "integer, single-precision and branch instructions issue together, although they share one unit";
             notes.push(format!("-gpgpu_dual_issue_diff_exec_units 1: {what}"));
         }
         let steps = given.count("-gpgpu_reg_file_port_throughput", 1..=STEPS_MAX, "steps")?;
@@ -108,13 +108,10 @@ impl Widths {
             return Err(text.refuse("at least 11 widths"));
         };
         if !(1..=64).contains(&before) || !(1..=64).contains(&after) {
-            return Err(
-                text.refuse("1 to 64 as the fifth and tenth width, which are those of accesses")
-            );
+            return Err(text.refuse("a fifth and a tenth width (memory accesses) from 1 to 64"));
         }
         if !(1..=RESULTS_MAX).contains(&results) {
-            let expected =
-                format!("1 to {RESULTS_MAX} as the eleventh width, which is that of results");
+            let expected = format!("an eleventh width (results) from 1 to {RESULTS_MAX}");
             return Err(text.refuse(&expected));
         }
         Ok(Self {
@@ -151,7 +148,7 @@ impl Collectors {
         }
         let given_by = given.value("-gpgpu_operand_collector_num_units_gen")?;
         if of_any == 0 {
-            return Err(given_by.blame("there is no collector"));
+            return Err(given_by.blame("at least one operand collector is required"));
         }
         Ok(Self {
             of_accesses,
@@ -170,7 +167,7 @@ fn sub_cores(
     if sub_cores && !(banks.is_multiple_of(schedulers) && collectors.is_multiple_of(schedulers)) {
         let model = given.value("-gpgpu_sub_core_model")?;
         return Err(model.blame(&format!(
-            "{banks} banks of registers and {collectors} collectors cannot be dealt to {schedulers} schedulers"
+            "{banks} register banks and {collectors} collectors cannot be divided evenly among {schedulers} schedulers"
         )));
     }
     Ok(sub_cores)
@@ -190,7 +187,7 @@ fn fetch(
     };
     let line_bytes = cache.line_bytes;
     if ![32, 64, 128].contains(&line_bytes) {
-        return Err(text.refuse("lines of 32, 64 or 128 bytes"));
+        return Err(text.refuse("a line size of 32, 64 or 128 bytes"));
     }
     let has_cache = !given.flag("-gpgpu_perfect_inst_const_cache")?;
     // A perfect cache never holds up what issues less than it gives.
@@ -198,7 +195,9 @@ fn fetch(
         return Ok(None);
     }
     if fetches > 1 {
-        notes.push(format!("{THROUGHPUT} {fetches}: one fetch in a cycle"));
+        notes.push(format!(
+            "{THROUGHPUT} {fetches}: modelled as one fetch per cycle"
+        ));
     }
     Ok(Some(Fetch {
         line_bytes,

@@ -120,7 +120,7 @@ impl Router {
         let path = beside.map(|options| options.with_file_name(name.text()));
         let Some(path) = path.filter(|path| path.is_file()) else {
             if given.is_given(FILE) {
-                let what = "there is no such file beside the options: the router is that of Fermi";
+                let what = "no such file in the folder of the options; the Fermi router is used";
                 notes.push(format!("{FILE} {}: {what}", name.in_a_line()));
             }
             return Ok((Self::fermi(flit_bytes), false));
@@ -149,7 +149,7 @@ impl Described {
             let known = names.clone().find(|known| *known == name.text());
             let Some(known) = known else {
                 let hint = name_hint(name.text(), "fields", names);
-                let message = format!("unknown field `{}` of an interconnect", name.text());
+                let message = format!("unknown interconnect field `{}`", name.text());
                 return Err(name.blame(&message).hint(hint));
             };
             if fields.iter().any(|(before, _)| *before == known) {
@@ -162,7 +162,7 @@ impl Described {
                     number(&value, least..=most)?;
                 }
                 Field::Only(only) if value.text() != only => {
-                    let why = "the network here is one crossbar for requests and one for replies, with a queue at each port";
+                    let why = "the interconnect model has one crossbar for requests and one for replies, with a queue at each port";
                     return Err(value.refuse(only).hint(why));
                 }
                 _ => {}
@@ -188,10 +188,10 @@ impl Described {
         ) {
             (Some(value), _) => number(value, 0..=u32::MAX),
             (None, Some((.., assumed))) if !assumed.is_empty() => {
-                Ok(assumed.parse().expect("it is a number"))
+                Ok(assumed.parse().expect("the default is a number"))
             }
             (None, _) => {
-                let message = format!("`{name}` is not in {}", self.source.name());
+                let message = format!("`{name}` is missing in {}", self.source.name());
                 Err(Diagnostic::error(message))
             }
         }
@@ -209,14 +209,14 @@ impl Described {
     fn router(&self, flit_bytes: u32, ports: u32) -> Result<Router, Diagnostic> {
         for needed in ["topology", "n", "k", "vc_buf_size"] {
             if self.value(needed).is_none() {
-                let message = format!("`{needed}` is not in {}", self.source.name());
+                let message = format!("`{needed}` is missing in {}", self.source.name());
                 return Err(Diagnostic::error(message));
             }
         }
         if let Some(k) = self.value("k")
             && number(k, 2..=4096)? < ports
         {
-            let expected = format!("at least {ports} ports, one for each cluster and slice");
+            let expected = format!("at least {ports} ports, one for each cluster and each slice");
             return Err(k.refuse(&expected));
         }
         let sum = |names: &[&str]| {
@@ -267,7 +267,7 @@ fn statements(source: &Arc<Source>) -> Result<Vec<(Fragment, Fragment)>, Diagnos
         let name_end = at + length(&text[at..], |c| c.is_ascii_alphanumeric() || c == '_');
         if name_end == at {
             let character = text[at..].chars().next().map_or(0, char::len_utf8);
-            return Err(piece(at, at + character).refuse("the name of a field"));
+            return Err(piece(at, at + character).refuse("a field name"));
         }
         let name = piece(at, name_end);
         at = after_blanks(text, name_end);
@@ -278,7 +278,7 @@ fn statements(source: &Arc<Source>) -> Result<Vec<(Fragment, Fragment)>, Diagnos
         let end = start + length(&text[start..], |c| !matches!(c, ';' | '='));
         let value = text[start..end].trim_end();
         if !text[end..].starts_with(';') {
-            let message = format!("expected `;` behind the value of `{}`", name.text());
+            let message = format!("expected `;` after the value of `{}`", name.text());
             return Err(name.blame(&message));
         }
         if value.is_empty() {

@@ -247,21 +247,21 @@ fn policy(given: &OptionValues, notes: &mut Vec<String>) -> Result<String, Diagn
         "lrr" => "Lrr".to_owned(),
         "old" => "OldestFirst".to_owned(),
         "rrr" => {
-            note("Lrr, which passes over warps that cannot issue");
+            note("modelled as Lrr, which skips warps that cannot issue");
             "Lrr".to_owned()
         }
         "two_level_active" => {
-            note("groups of warps take turns, rather than warps of one active group");
+            note("modelled as groups of warps that take turns, not as one active group of warps");
             let [first, ..] = &numbers[..] else {
-                return Err(value.refuse("the warps of a group"));
+                return Err(value.refuse("the number of warps per group"));
             };
             if !(1..=64).contains(first) {
-                return Err(value.refuse("1 to 64 warps of a group"));
+                return Err(value.refuse("1 to 64 warps per group"));
             }
             format!("TwoLevel(group_size: {first})")
         }
         "warp_limiting" => {
-            note("Gto without a limit of warps");
+            note("modelled as Gto without a warp limit");
             "Gto".to_owned()
         }
         _ => "Gto".to_owned(),
@@ -306,7 +306,7 @@ fn flush_l2(given: &OptionValues, notes: &mut Vec<String>) -> Result<bool, Diagn
     let flushes = given.flag(FLUSH)?;
     if flushes {
         notes.push(format!(
-            "{FLUSH} 1: at the end of every kernel, in time, but for lines that are to be written back, which stay"
+            "{FLUSH} 1: flushed at the end of every kernel, which takes time; dirty lines stay in the cache"
         ));
     }
     Ok(flushes)
@@ -325,7 +325,9 @@ fn slice_hash(
     match policy.text() {
         "0" => Ok((None, CHANNEL_BYTES)),
         "1" if slices.is_power_of_two() => Ok((Some("Xor".to_owned()), CHANNEL_BYTES)),
-        "1" => Err(policy.refuse("0, 2, 4 or 5, as there is no power of two of slices")),
+        "1" => {
+            Err(policy.refuse("0, 2, 4 or 5, because the number of slices is not a power of two"))
+        }
         "2" => {
             let hash = format!("Polynomial(per_channel: {per_channel})");
             Ok((Some(hash), CHANNEL_BYTES))
@@ -338,12 +340,12 @@ fn slice_hash(
         }
         "3" => {
             let why =
-                "the hash PAE is for 32 slices, and versions of GPGPU-Sim compute it differently";
+                "the PAE hash requires 32 slices, and GPGPU-Sim versions compute it differently";
             Err(policy.refuse("0, 1, 2, 4 or 5").hint(why))
         }
         "5" => {
             notes.push(format!(
-                "{INDEXING} 5: in turn, as nothing is computed without code of one's own"
+                "{INDEXING} 5: slices are interleaved in order, because a custom function needs its own code"
             ));
             Ok((None, CHANNEL_BYTES))
         }
@@ -363,7 +365,7 @@ fn note_turns(
     let wanted = (0..bits).map(|bit| CHANNEL_BYTES.trailing_zeros() + bit);
     let there = columns.bank.iter().copied().take(bits as usize);
     if !slices_per_channel.is_power_of_two() || !wanted.eq(there) {
-        let what = "slices of a channel take turns every 256 of its bytes";
+        let what = "slices of a channel are interleaved every 256 bytes of the channel";
         notes.push(format!(
             "-gpgpu_mem_addr_mapping {}: {what}",
             text.in_a_line()

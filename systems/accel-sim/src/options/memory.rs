@@ -44,7 +44,7 @@ impl Dram {
         let burst = given.value("-gpgpu_dram_burst_length")?;
         if ![32, 64, 128].contains(&bytes) {
             let message = format!(
-                "burst length, bus width and devices of a channel make accesses of {bytes} bytes; expected 32, 64 or 128"
+                "burst length, bus width and devices per channel give accesses of {bytes} bytes; expected 32, 64 or 128"
             );
             return Err(burst.blame(&message));
         }
@@ -53,7 +53,9 @@ impl Dram {
         let timing = Timing::read(&text)?;
         let (banks, groups) = (timing.of("nbk"), timing.of("nbkgrp").max(1));
         if !banks.is_power_of_two() || !groups.is_power_of_two() || groups > banks || banks > 64 {
-            return Err(text.refuse("powers of two of banks and groups, at most 64 banks"));
+            return Err(
+                text.refuse("power-of-two numbers of banks and bank groups, at most 64 banks")
+            );
         }
         let shift = bytes.trailing_zeros();
         let above = |places: &[u32]| -> Vec<u32> {
@@ -65,7 +67,7 @@ impl Dram {
         let whole = bank.len() == bank_bits && bank.iter().all(|place| *place >= shift);
         if !whole || row.is_empty() || column.is_empty() || row.len() > 24 {
             let expected = format!(
-                "{bank_bits} bits of the bank above the {bytes} bytes of an access, bits of the column, and 1 to 24 of the row"
+                "{bank_bits} bank bits above the {bytes} bytes of an access, at least one column bit, and 1 to 24 row bits"
             );
             return Err(mapping.refuse(&expected));
         }
@@ -146,7 +148,7 @@ fn hashed_bank(
             let row = bits(row, shift);
             Ok(format!("poly({{{row}, {plain}}}, {})", bank.len()))
         }
-        "1" | "2" => Err(policy.refuse("0, as there are too few bits for a hash")),
+        "1" | "2" => Err(policy.refuse("0, because there are too few bits for a hash")),
         _ => Err(policy.refuse("0, 1 or 2")),
     }
 }
@@ -168,7 +170,7 @@ fn writes(
 ) -> Result<(u32, (u32, u32)), Diagnostic> {
     if !given.flag("-dram_seperate_write_queue_enable")? {
         notes.push(format!(
-            "-dram_seperate_write_queue_enable 0: writes have a queue of their own, of {read_queue}"
+            "-dram_seperate_write_queue_enable 0: writes have a separate queue of {read_queue} entries"
         ));
         let of = |parts: u32| (read_queue * parts / 16).max(1);
         return Ok((read_queue, (of(13).min(read_queue - 1).max(1), of(3))));
@@ -179,7 +181,9 @@ fn writes(
         return Err(text.refuse("three numbers"));
     };
     if low >= high || high > size || size > 4096 || high < 2 {
-        return Err(text.refuse("a size up to 4096 and two lower marks, as in `32:28:16`"));
+        return Err(
+            text.refuse("a size of at most 4096, a high and a low watermark, as in `32:28:16`")
+        );
     }
     Ok((size, (high - 1, (low + 1).min(high - 1))))
 }

@@ -52,16 +52,19 @@ impl OptionValues {
 
     /// Returns the value of a known option, or its default.
     pub(super) fn value(&self, name: &str) -> Result<Fragment, Diagnostic> {
-        let option = known(name).expect("it is in the table");
+        let option = known(name).expect("the option is in the table");
         match self.values.get(name) {
             Some(value) => Ok(value.clone()),
             None if option.assumed.is_empty() => Err(Diagnostic::error(format!(
-                "`{name}`, which a machine needs, is not in {}",
+                "`{name}`, which a machine needs, is missing in {}",
                 self.files.join(", ")
             ))),
             None => {
                 let files = self.files.join(", ");
-                let reason = format!("`{name}` is not in {files}: it is {}", option.assumed);
+                let reason = format!(
+                    "`{name}` is missing in {files}; the default is {}",
+                    option.assumed
+                );
                 Ok(Fragment::assumed(option.assumed, &reason))
             }
         }
@@ -121,14 +124,14 @@ impl OptionValues {
     pub(super) fn overruled(&self) -> impl Iterator<Item = String> {
         self.overruled.iter().map(|(name, value)| {
             let line = value.place().map_or(0, |place| place.position().line);
-            format!("{name} {} of line {line}", value.in_a_line())
+            format!("{name} {} from line {line}", value.in_a_line())
         })
     }
 }
 
 fn option(name: &Fragment) -> Result<&'static OptionEntry, Diagnostic> {
     if !name.text().starts_with('-') {
-        return Err(name.refuse("an option, which begins with `-`"));
+        return Err(name.refuse("an option that begins with `-`"));
     }
     known(name.text()).ok_or_else(|| {
         let names = OPTIONS.iter().map(|option| option.name);

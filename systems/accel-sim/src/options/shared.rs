@@ -37,7 +37,7 @@ impl Shared {
         let most = given.count("-gpgpu_shmem_size", 0..=1 << 28, "bytes")?;
         if splits.last() != Some(&most) || splits.len() > 64 {
             let expected =
-                format!("up to 64 sizes, the largest that of -gpgpu_shmem_size, {most} bytes");
+                format!("at most 64 sizes, the largest equal to -gpgpu_shmem_size, {most} bytes");
             return Err(options.refuse(&expected));
         }
         let way = u64::from(first.sets) * u64::from(first.line_bytes);
@@ -45,7 +45,7 @@ impl Shared {
             let bytes = u64::from(whole.saturating_sub(*local));
             if bytes == 0 || !bytes.is_multiple_of(way) || bytes / way > 1 << 16 {
                 let message = format!(
-                    "{bytes} bytes are left for a first level with ways of {way} bytes, beside {local} of local memory"
+                    "{bytes} bytes remain for a first-level cache with ways of {way} bytes, with {local} bytes of local memory"
                 );
                 return Err(text.blame(&message));
             }

@@ -46,9 +46,9 @@ fn row(line: &'static str) -> OptionEntry {
         Some(("!", neutral)) => OptionMapping::Lost {
             neutral: neutral.trim(),
         },
-        _ => panic!("`{fate}` is a fate"),
+        _ => panic!("`{fate}` is not a known fate"),
     };
-    let form = Form::named(form).unwrap_or_else(|| panic!("`{form}` is a form"));
+    let form = Form::named(form).unwrap_or_else(|| panic!("`{form}` is not a known form"));
     OptionEntry {
         name,
         form,

@@ -21,8 +21,7 @@ pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Fragment>, Diagnostic> {
                 let quoted = length(&bytes[inner..], |byte| byte != b'"');
                 let end = inner + quoted;
                 if end == bytes.len() {
-                    return Err(Diagnostic::error("a quote that nothing closes")
-                        .at(&source.span(at, inner)));
+                    return Err(Diagnostic::error("unterminated quote").at(&source.span(at, inner)));
                 }
                 words.push(Fragment::placed(source.span(inner, end)));
                 at = end + 1;

@@ -16,7 +16,7 @@ pub(super) fn system(files: &[String], given: &OptionValues, machine: &Machine) 
 
 fn head(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     let mut text = format!(
-        "// Made of {} by `warpweave system import`.\n",
+        "// Created from {} by `warpweave system import`.\n",
         files.join(" and ")
     );
     let mut line = |line: &str| {
@@ -26,7 +26,7 @@ fn head(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     };
     let overruled: Vec<String> = given.overruled().collect();
     if !overruled.is_empty() {
-        line(&format!(" Given again later: {}.", overruled.join(", ")));
+        line(&format!(" Overridden later: {}.", overruled.join(", ")));
     }
     if !machine.notes.is_empty() {
         line("");
@@ -38,14 +38,14 @@ fn head(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     let unused = given.named(&machine.unused);
     if !unused.is_empty() {
         line("");
-        line(" Without effect beside other options:");
+        line(" No effect in combination with other options:");
         for options in wrapped(&unused) {
             line(&format!("   {options}"));
         }
     }
     for (title, options) in [
         (" Not modelled:", given.lost()),
-        (" Without effect on what is simulated:", given.idle()),
+        (" No effect on the simulated behaviour:", given.idle()),
     ] {
         if options.is_empty() {
             continue;

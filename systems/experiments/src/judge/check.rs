@@ -25,8 +25,8 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     if let Some(energy) = &file.energy
         && !(energy.fit.share.value > 0.0 && energy.fit.share.value < 1.0)
     {
-        let message = format!("{} is no share", energy.fit.share.value);
-        let hint = "a share lies between 0 and 1";
+        let message = format!("{} is not a share", energy.fit.share.value);
+        let hint = "a share must be between 0 and 1";
         problems.push(energy.fit.share.error(message).hint(hint));
     }
     shares::check(file, &mut problems);
@@ -67,7 +67,7 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     });
     for (name, _) in &file.record {
         if !findings.clone().any(|finding| finding == name.value) {
-            let message = format!("there is no finding `{}`", name.value);
+            let message = format!("unknown finding `{}`", name.value);
             let hint = name_hint(&name.value, "findings", findings.clone());
             problems.push(name.error(message).hint(hint));
         }
@@ -127,8 +127,9 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
     let stated = problems.take(find(metric, "metric", "metrics", &file.metrics));
     problems.take(find(of, "variant", "variants", &file.variants));
     if !margin.value.is_finite() || margin.value <= 0.0 {
-        let hint = "state what difference counts, at least the resolution of the baseline";
-        problems.push(margin.error("a margin is more than 0").hint(hint));
+        let hint =
+            "state the smallest difference that matters, at least the resolution of the baseline";
+        problems.push(margin.error("a margin must be greater than 0").hint(hint));
     }
     if let Some(on) = on {
         problems.take(find(on, "workload", "workloads", &file.workloads));
@@ -147,12 +148,11 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
         _ => (None, None),
     };
     if let (Some(_), Some(value)) = (than, value) {
-        let message =
-            "a claim compares with a variant, `than`, or with a number, `value`; found both";
+        let message = "a claim must compare either with a variant, `than`, or with a number, `value`; found both";
         problems.push(value.error(message));
     }
     if let Some(value) = value.filter(|value| !value.value.is_finite()) {
-        problems.push(value.error("a number to compare with is finite"));
+        problems.push(value.error("a number to compare with must be finite"));
     }
     if let Some(than) = than {
         problems.take(find(than, "variant", "variants", &file.variants));
@@ -164,8 +164,8 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
                 Expression::parse(&metric.value).is_ok_and(|e| e.energy_use().is_some())
             });
             if uses_energy {
-                let message = "`Within` is not judged over the ranges of coefficients of energy";
-                let hint = "claim it `Above` and `Below`";
+                let message = "`Within` is not supported over ranges of energy coefficients";
+                let hint = "claim both `Above` and `Below`";
                 problems.push(metric.error(message).hint(hint));
             }
         }
@@ -176,15 +176,15 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
             }
             if c.row.len() < 3 {
                 let message = format!(
-                    "a row of {} variants has no two steps to compare",
+                    "a row of {} variants has fewer than two steps to compare",
                     c.row.len()
                 );
-                let hint = "name three or more, each of which adds to the one before";
+                let hint = "list three or more variants, each of which adds to the previous one";
                 problems.push(metric.error(message).hint(hint));
             } else if !c.row[1..].iter().any(|name| name.value == of.value) {
                 let steps = c.row[1..].iter().map(|name| name.value.as_str());
                 let message = format!("no step of the row leads to `{}`", of.value);
-                let hint = name_hint(&of.value, "variants that steps lead to", steps);
+                let hint = name_hint(&of.value, "variants at the end of a step", steps);
                 problems.push(of.error(message).hint(hint));
             }
         }
@@ -211,7 +211,7 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
 fn needs_direction(name: &Placed<String>, metric: Option<&MetricFile>, problems: &mut Diagnostics) {
     if metric.is_some_and(|metric| metric.better.is_none()) {
         let message = format!(
-            "the metric `{}` does not say which direction is better",
+            "the metric `{}` does not state which direction is better",
             name.value
         );
         let hint = "add `better: Larger` or `better: Smaller` to it";

@@ -90,7 +90,7 @@ impl<'e> Claims<'e> {
             is_identity: false,
             claim: in_symbols(claim),
             verdict: Verdict::Unresolved,
-            because: "the names of the claim are not known".to_owned(),
+            because: "the claim uses unknown names".to_owned(),
             effect: None,
             margin: None,
             resolution: None,
@@ -197,7 +197,7 @@ impl<'e> Claims<'e> {
         Judgement {
             verdict,
             because: format!(
-                "on {certain} of {all} workloads for certain, on {possible} at most; claimed are {at_least}"
+                "holds on at least {certain} and at most {possible} of {all} workloads; the claim requires {at_least}"
             ),
             effect: None,
         }
@@ -248,7 +248,7 @@ impl<'e> Claims<'e> {
         }
         if (now > 0.0) != (then > 0.0) {
             return Some(format!(
-                "the next size has another sign: {now:+.4} here, {then:+.4} there"
+                "the next size has the opposite sign: {now:+.4} here, {then:+.4} there"
             ));
         }
         if looked.workloads.len() < 3 {
@@ -257,9 +257,9 @@ impl<'e> Claims<'e> {
         match rank_correlation(&here, &there) {
             Some(correlation) if correlation >= SAME_ORDER => None,
             Some(correlation) => Some(format!(
-                "the workloads come in another order at the next size: rank correlation {correlation:.2}"
+                "the workloads are in a different order at the next size: rank correlation {correlation:.2}"
             )),
-            None => Some("the order of the workloads at the next size cannot be told".to_owned()),
+            None => Some("the order of the workloads at the next size is undefined".to_owned()),
         }
     }
 
@@ -434,7 +434,7 @@ impl<'e> Claims<'e> {
                     };
                     checked += 1;
                     let holds = values.windows(2).all(|pair| match claim {
-                        #[expect(clippy::float_cmp, reason = "equal is what is claimed")]
+                        #[expect(clippy::float_cmp, reason = "the claim is exact equality")]
                         IdentityClaim::Equal(..) => pair[0] == pair[1],
                         _ => pair[0] <= pair[1],
                     });
@@ -564,11 +564,11 @@ fn in_symbols(claim: &FindingClaim) -> String {
             c.at_least.value
         ),
         FindingClaim::Saturates(c) => format!(
-            "{}: of {}, the last step of {} gains less than the first by {}",
+            "{}: for {}, the last step of {} gains less than the first by {}",
             c.metric.value, c.of.value, c.axis.value, c.margin.value
         ),
         FindingClaim::Interior(c) => format!(
-            "{}: of {}, a level of {} between the ends is better than both by {}",
+            "{}: for {}, an intermediate level of {} is better than both ends by {}",
             c.metric.value, c.of.value, c.axis.value, c.margin.value
         ),
     }

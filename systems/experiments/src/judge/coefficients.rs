@@ -68,12 +68,12 @@ impl Claims<'_> {
         }
         let differs = verdicts.iter().position(|side| *side != verdict);
         let Some(bounds) = differs.and_then(|at| found[at]) else {
-            return Some("what it is over the ranges of the coefficients is not known".to_owned());
+            return Some("its value over the coefficient ranges is unknown".to_owned());
         };
         let what = if changes_sign(bounds) {
             "its sign"
         } else {
-            "the side of the margin on which it lies"
+            "its position relative to the margin"
         };
         Some(format!(
             "{what} depends on the coefficients: from {:+.4} to {:+.4} over their ranges",
@@ -83,8 +83,7 @@ impl Claims<'_> {
 }
 
 /// Reason for an unresolved verdict on a metric that is neither energy nor energy-delay product.
-const COMPUTED: &str = "the metric computes with energy, and its range over the coefficients is not known; \
-                        claim something of `energy` or `edp` alone";
+const COMPUTED: &str = "the metric computes with energy, and its range over the coefficients is unknown; claim `energy` or `edp` directly";
 
 /// Returns the sums of each comparison. The effect is the least of several sums.
 fn sums(effect: &Effect<'_>) -> Vec<Vec<WeightedSum>> {

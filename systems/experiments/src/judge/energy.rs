@@ -194,7 +194,7 @@ fn fitted(
         let mut known: Vec<&str> = known.map(|(component, _)| component.as_str()).collect();
         known.sort_unstable();
         known.dedup();
-        let message = format!("`{name}` takes no energy in the baseline");
+        let message = format!("`{name}` consumes no energy in the baseline");
         let hint = name_hint(name, "components with coefficients", known);
         return Err(fit.component.error(message).hint(hint));
     }

@@ -49,16 +49,15 @@ pub(super) fn check(file: &ExperimentFile, problems: &mut Diagnostics) {
     };
     let axes = file.axes.iter().count();
     if !(2..=AXES_MAX).contains(&axes) || file.combine == Combine::Zip {
-        let message =
-            format!("shares are those of 2 to {AXES_MAX} axes, all combinations of which are run");
-        let hint = "name as `axes` what may be on or off, and leave out `combine`";
+        let message = format!("shares require 2 to {AXES_MAX} axes, run in all combinations");
+        let hint = "list as `axes` the features to switch on or off, and omit `combine`";
         problems.push(first.error(message).hint(hint));
     }
     for (name, axis) in &file.axes {
         let levels = axis.levels().len();
         if levels != 2 {
             let message = format!(
-                "the axis `{}` has {levels} levels; shares are told of axes with two",
+                "the axis `{}` has {levels} levels; shares require axes with two",
                 name.value
             );
             problems.push(name.error(message));
@@ -66,7 +65,7 @@ pub(super) fn check(file: &ExperimentFile, problems: &mut Diagnostics) {
     }
     for name in &file.shares {
         if file.metrics.get(&name.value).is_none() {
-            let message = format!("there is no metric `{}`", name.value);
+            let message = format!("unknown metric `{}`", name.value);
             let hint = name_hint(&name.value, "metrics", file.metrics.names());
             problems.push(name.error(message).hint(hint));
         }

@@ -161,14 +161,14 @@ impl Term {
 /// Evaluates the term over all launches of kernels whose name matches, taken together.
 fn of_launches(name: &WildMatch, inner: &Term, scope: Scope<'_>) -> Value {
     let Scope::Run(record) = scope else {
-        return Err("`kernels` cannot stand inside `kernels`".to_owned());
+        return Err("`kernels` cannot be nested".to_owned());
     };
     let launches = record.kernels.iter();
     let launches: Vec<_> = launches
         .filter(|kernel| name.matches(&kernel.name))
         .collect();
     if launches.is_empty() {
-        return Err(format!("no launch is of a kernel named `{name}`"));
+        return Err(format!("no launch of a kernel named `{name}`"));
     }
     inner.value(Scope::Launches(record, &launches))
 }
@@ -196,7 +196,7 @@ impl<'r> Scope<'r> {
         };
         if launches.iter().all(|launch| launch.stats.is_empty()) {
             return Err(
-                "the run has no statistics of launches: set `measure.kernels` to true".to_owned(),
+                "the run has no per-launch statistics: set `measure.kernels` to true".to_owned(),
             );
         }
         // A launch may lack what did not grow during it, but the run has all there is.
@@ -209,10 +209,10 @@ impl<'r> Scope<'r> {
 
     fn energy(self) -> Result<&'r RecordedEnergy, String> {
         let Self::Run(record) = self else {
-            return Err("energy is known of whole runs only".to_owned());
+            return Err("energy is available for whole runs only".to_owned());
         };
         record.energy.as_ref().ok_or_else(|| {
-            "the run has no energy: name a file of coefficients in the scenario".to_owned()
+            "the run has no energy: name a coefficient file in the scenario".to_owned()
         })
     }
 }
@@ -261,7 +261,7 @@ impl Quantity {
             (Self::Energy, scope) => Ok(Some(scope.energy()?.total_j)),
             (Self::Edp, scope) => Ok(Some(scope.energy()?.edp_js)),
             (Self::Seconds | Self::Occupancy, Scope::Launches(..)) => {
-                Err("`seconds` and `occupancy` are known of whole runs only".to_owned())
+                Err("`seconds` and `occupancy` are available for whole runs only".to_owned())
             }
         }
     }
@@ -283,7 +283,7 @@ impl Aggregation {
             for (path, statistic) in found {
                 let Some((part, whole)) = statistic.part_and_whole() else {
                     return Err(format!(
-                        "`{path}` is neither a ratio nor a mean: it has no part and no whole"
+                        "`{path}` is neither a ratio nor a mean, so it has no part and no whole"
                     ));
                 };
                 sum += if self == Self::Part { part } else { whole };
@@ -292,7 +292,7 @@ impl Aggregation {
         }
         let numbers = found.iter().map(|(path, statistic)| {
             if let RecordedValue::Series(_) = statistic.value {
-                return Err(format!("`{path}` is a series and no number"));
+                return Err(format!("`{path}` is a series, not a number"));
             }
             Ok(statistic.number())
         });

@@ -91,7 +91,7 @@ impl Reader<'_> {
     fn sum(&mut self) -> Result<Term, Problem> {
         self.depth += 1;
         if self.depth > NESTING_MAX {
-            return Err(self.here("the expression is nested too deep"));
+            return Err(self.here("the expression is nested too deeply"));
         }
         let operators = [('+', Operator::Add), ('-', Operator::Subtract)];
         let term = self.chain(operators, Self::product);
@@ -134,7 +134,7 @@ impl Reader<'_> {
                 self.expect('-')?;
                 self.depth += 1;
                 if self.depth > NESTING_MAX {
-                    return Err(self.here("the expression is nested too deep"));
+                    return Err(self.here("the expression is nested too deeply"));
                 }
                 let inner = self.factor()?;
                 self.depth -= 1;
@@ -154,7 +154,7 @@ impl Reader<'_> {
         self.at = end;
         let text = &self.text[start..end];
         text.parse().map(Term::Number).map_err(|_| Problem {
-            message: format!("`{text}` is no number"),
+            message: format!("`{text}` is not a number"),
             at: (start, end),
             hint: None,
         })
@@ -180,7 +180,7 @@ impl Reader<'_> {
             ("energy", _) => Ok(Term::Energy(self.pattern()?)),
             ("kernels", _) => {
                 self.expect('(')?;
-                let kernel = self.until(&[',', ')'], "the name of a kernel")?;
+                let kernel = self.until(&[',', ')'], "a kernel name")?;
                 self.expect(',')?;
                 let inner = self.sum()?;
                 self.expect(')')?;
@@ -220,7 +220,7 @@ fn unknown(name: &str, at: (usize, usize)) -> Problem {
     let functions = Aggregation::ALL.iter().map(|(name, _)| *name);
     let known: Vec<&str> = quantities.chain(functions).chain(["kernels"]).collect();
     Problem {
-        message: format!("there is no quantity `{name}`"),
+        message: format!("unknown quantity `{name}`"),
         at,
         hint: Some(name_hint(name, "quantities and functions", known)),
     }

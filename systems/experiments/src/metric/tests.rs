@@ -107,7 +107,7 @@ fn what_a_run_does_not_have_is_named_with_the_nearest() {
         ),
         (
             "kernels(three, cycles)",
-            "no launch is of a kernel named `three`",
+            "no launch of a kernel named `three`",
         ),
         (
             "kernels(one, sum(l1[*].reads))",

@@ -81,7 +81,7 @@ pub fn write(
     figures.extend(study.energy.as_ref().and_then(tornado));
     if !study.slots.is_empty() {
         let stacks = Stacks {
-            title: "Where the issue slots went",
+            title: "Issue-slot breakdown",
             axis: "issue slots of all runs, %".to_owned(),
             parts: study.slots[0]
                 .shares

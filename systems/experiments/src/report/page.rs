@@ -60,10 +60,10 @@ pub(super) fn page(
                 @else { (claims(study)) }
                 @if let Some(forest) = figure("claims.svg") {
                     (forest)
-                    p.small { "Squares are medians, lines intervals of 95 %, the upright marks margins." }
+                    p.small { "Squares are medians, lines are 95 % confidence intervals, vertical marks are margins." }
                 }
                 h2 { "Results" }
-                p { "Bars are medians over pairs with intervals of 95 %"
+                p { "Bars are medians over pairs with 95 % confidence intervals"
                     @if published.is_some() { ", diamonds published values" } "." }
                 @for metric in &study.metrics { (results(study, metric, figure(&file_name(&metric.name)))) }
                 @if let (Some(published), Some(beside)) = (published, &beside) {
@@ -72,7 +72,7 @@ pub(super) fn page(
                 @if let Some(energy) = &study.energy { (energy_words(energy, figure("tornado.svg"))) }
                 @for shares in &study.shares { (contributions(shares)) }
                 @if let Some(slots) = figure("slots.svg") {
-                    h2 { "Where the issue slots went" }
+                    h2 { "Issue-slot breakdown" }
                     (slots)
                 }
                 (missing(study))
@@ -95,17 +95,17 @@ fn what_was_compared(study: &Study) -> Markup {
         @for equal in &study.equal_pairs { p { strong.unresolved { "Warning" } ": " (equal) "." } }
         div.wide { table {
             tr { th { "workload" } th.text { "kernels" } th { "launches" } th { "work-groups" }
-                 th { "work-groups per unit and launch" } th { "wavefront instructions" } th { "cycles of the baseline" } }
+                 th { "work-groups per unit and launch" } th { "wavefront instructions" } th { "baseline cycles" } }
             @for work in &study.work { tr {
                 td { (work.workload) } td.text { (work.kernels) } td { (work.launches) } td { (work.work_groups) }
                 td { (optional(work.work_groups_per_unit)) @if work.has_a_long_end() { strong.unresolved { " few" } } }
                 td { (work.wavefront_instructions) } td { (work.cycles) }
             } }
         } }
-        p.small { "Workloads that end in -like are our own programs in the shape of published ones. Numbers are of the first pair." }
+        p.small { "Workloads whose names end in -like are our own programs modelled on published ones. Numbers are from the first pair." }
         @if study.work.iter().any(BaselineRun::has_a_long_end) {
-            p.small { strong { "few" } ": less than " (BaselineRun::WORK_GROUPS_PER_UNIT_MIN) " work-groups for each unit in a launch. "
-                "Its end, when units run out of work, weighs in its cycles." }
+            p.small { strong { "few" } ": fewer than " (BaselineRun::WORK_GROUPS_PER_UNIT_MIN) " work-groups per unit in a launch. "
+                "The tail of such a launch, when units run out of work, affects its cycle count." }
         }
     }
 }
@@ -129,8 +129,8 @@ fn contributions(shares: &StudiedShares) -> Markup {
                 @for (_, _, value) in &row.interactions { (cell(value)) }
             } }
         } }
-        p.small { "Means over pairs with intervals of 95 %. A share is a Shapley value: what switching an axis changes, over all orders in which they may be "
-            "switched; shares add up. An interaction (×) is what two give together beyond each alone." }
+        p.small { "Means over pairs with 95 % confidence intervals. A share is a Shapley value: the effect of switching an axis, over all orders in which the axes may be "
+            "switched; shares add up. An interaction (×) is the joint effect of two axes beyond their separate effects." }
     } }
 }
 
@@ -155,7 +155,7 @@ fn scale(study: &Study) -> Markup {
 fn resolution(study: &Study) -> Markup {
     html! {
         h2 { "Resolution" }
-        p { "What neutral perturbations alone make of the baseline: the half-width of the 95 % interval of its own metric. No margin below it counts." }
+        p { "Effect of neutral perturbations alone on the baseline: the half-width of the 95 % confidence interval of its own metric. Smaller margins do not count." }
         div.wide { table {
             tr { th { "metric" } th { "mean over workloads" } @for name in &study.workloads { th { (name) } } }
             @for metric in &study.metrics { tr {
@@ -231,7 +231,7 @@ fn results(study: &Study, metric: &StudiedMetric, figure: Option<Markup>) -> Mar
             } }
         } }
         @if !metric.undefined.is_empty() {
-            p.small { "Undefined, and left out of means, in " (metric.undefined.len()) " runs, such as " (metric.undefined[0]) "." }
+            p.small { "Undefined, and excluded from means, in " (metric.undefined.len()) " runs, such as " (metric.undefined[0]) "." }
         }
         @if let Some((run, problem)) = metric.problems.first() {
             p.small { "Could not be computed in " (metric.problems.len()) " runs, such as " (run) ": " (problem) "." }
@@ -242,8 +242,8 @@ fn results(study: &Study, metric: &StudiedMetric, figure: Option<Markup>) -> Mar
 fn published_values(published: &Published, beside: &[Beside]) -> Markup {
     let farthest = beside.iter().rev().take(LISTED);
     html! {
-        h2 { "Published values beside ours" }
-        p { (published.source) ". A value of ours differs when the published one lies outside its interval and half of the published effect away." }
+        h2 { "Published values compared with ours" }
+        p { (published.source) ". A value of ours is marked as different if the published one is outside its confidence interval and differs by half of the published effect." }
         div.wide { table {
             tr { th { "metric" } th.text { "point" } th.text { "workload" } th { "published" } th { "ours" } th { "difference" } th.text { "" } }
             @for row in beside { tr {
@@ -280,9 +280,9 @@ fn bounds(bounds: Bounds) -> Markup {
 fn energy_words(energy: &StudiedEnergy, tornado: Option<Markup>) -> Markup {
     html! { @if !energy.rows.is_empty() {
         h2 { "Energy, uncalibrated" }
-        p { "Ratios of energy and of energy-delay product to the baseline: with the coefficients as stated, and the least and the most over "
-            "the ranges of all of them. Those of a workload are exact; those of a mean are means of them and bound it from outside. "
-            "Where the sign depends on the coefficients it is unresolved." }
+        p { "Energy and energy-delay product relative to the baseline: with the nominal coefficients, and the minimum and maximum over "
+            "the ranges of all coefficients. Bounds of a workload are exact; those of a mean are means of the workloads' bounds, and thus outer bounds. "
+            "If the sign depends on the coefficients, the result is unresolved." }
         div.wide { table {
             tr { th { "" } th.text { "workload" } th { "energy" } th { "least" } th { "most" } th.text { "" }
                  th { "EDP" } th { "least" } th { "most" } th.text { "" } }
@@ -295,22 +295,22 @@ fn energy_words(energy: &StudiedEnergy, tornado: Option<Markup>) -> Markup {
         } }
         @if let Some(tornado) = tornado {
             (tornado)
-            p.small { "Each coefficient alone at the ends of its range, the others as stated." }
+            p.small { "Each coefficient alone at the ends of its range, the others at their nominal values." }
         }
         @if let Some(fit) = &energy.fit {
             h3 { "Conditional on a share of " (number(fit.share * 100.0)) " % for " (fit.component) }
-            p { "One factor, " (number(fit.factor)) ", on the coefficients of " code { (fit.component) } " takes its share of the baseline alone from "
-                (number(fit.share_before * 100.0)) " % to " (number(fit.share * 100.0)) " % (" (fit.because) "). What follows holds under this condition only." }
+            p { "One factor, " (number(fit.factor)) ", applied to the coefficients of " code { (fit.component) } " changes its share of the baseline energy from "
+                (number(fit.share_before * 100.0)) " % to " (number(fit.share * 100.0)) " % (" (fit.because) "). The following holds only under this condition." }
             div.wide { table {
-                tr { th { "" } th { "energy" } th { "EDP" } th { "change of energy" } th { "of it, from the share and this component alone" } }
+                tr { th { "" } th { "energy" } th { "EDP" } th { "change of energy" } th { "part due to the share of this component alone" } }
                 @for (row, (of_energy, edp, follows)) in energy.rows.iter().zip(&fit.rows) { tr {
                     td { (row.point) } td { (number(*of_energy)) } td { (number(*edp)) }
                     td { (format!("{:+.4}", of_energy - 1.0)) } td { (format!("{follows:+.4}")) }
                 } }
             } }
         }
-        h3 { "Events, free of coefficients" }
-        p.small { "Ratios of counts to the baseline, mean over workloads." }
+        h3 { "Event counts, independent of coefficients" }
+        p.small { "Counts relative to the baseline, mean over workloads." }
         div.wide { table {
             tr { th { "event" } @for row in &energy.rows { th { (row.point) } } }
             @for (event, ratios) in &energy.events { tr {
@@ -323,7 +323,7 @@ fn energy_words(energy: &StudiedEnergy, tornado: Option<Markup>) -> Markup {
 fn missing(study: &Study) -> Markup {
     html! { @if !study.failed.is_empty() {
         h2 { "Runs without a result" }
-        p { (study.failed.len()) " runs failed and are left out." }
+        p { (study.failed.len()) " runs failed and are excluded." }
         div.wide { table {
             tr { th { "run" } th.text { "why" } }
             @for (run, why) in study.failed.iter().take(50) { tr { td { (run) } td.text { (why) } } }
@@ -334,14 +334,14 @@ fn missing(study: &Study) -> Markup {
 fn how_to_run_again(series: &[Series], provenance: &Provenance) -> Markup {
     html! {
         h2 { "Series" }
-        p { (series.len()) " in all. The results are of the last; a change of machine, inputs, claims or margins opens another." }
+        p { (series.len()) " in all. The results are those of the last one; a change of machine, inputs, claims or margins opens another." }
         div.wide { table {
             tr { th { "number" } th.text { "opened (UTC)" } th.text { "note" } th.text { "hash" } }
             @for one in series { tr {
                 td { (one.number) } td.text { (one.opened) } td.text { (one.note) } td.text { code { (one.hash) } }
             } }
         } }
-        h2 { "How to run it again" }
+        h2 { "How to reproduce" }
         table { @for (name, value) in provenance { tr { td { (name) } td.text { code { (value) } } } } }
     }
 }

@@ -69,10 +69,7 @@ pub(crate) const SCALE_HEADS: [&str; 10] = [
 ];
 
 /// Explanation of the scale table's columns for readers.
-pub(crate) const SCALE_WORDS: &str = "Global memory of the baseline's first pair, from its trace, before any timing. \
-    Accesses to lines are those of each instruction, work-group after work-group: cold is the first of its line; in an L1, in \
-    the L2 and beyond are those again, by the number of other lines touched between (the median is of these). \
-    Idle end, of workloads with few work-groups per unit: issue slots without any wavefront, over the whole run.";
+pub(crate) const SCALE_WORDS: &str = "Global memory of the baseline's first pair, from its trace and independent of timing. Line accesses are counted per instruction, work-group by work-group. Cold: the first access to a line. In an L1, in the L2 and beyond: later accesses, by reuse distance, which is the number of distinct lines accessed in between (the median is of these distances). Idle end, for workloads with few work-groups per unit: issue slots without any wavefront, over the whole run.";
 
 /// Returns a row for each program; empty if they were not measured.
 pub(crate) fn scale_rows(study: &Study) -> Vec<ScaleRow> {

@@ -78,8 +78,7 @@ fn pairs_that_repeat_each_other_are_told() {
         workload: "a".to_owned(),
         pairs: vec![vec![0, 5], vec![1, 6, 8]],
     }];
-    let words =
-        "on `a` equal draws make pairs 0 = 5, 1 = 6 = 8: its intervals are narrower than noise is";
+    let words = "on `a`, equal draws make these pairs identical: 0 = 5, 1 = 6 = 8; its confidence intervals understate the noise";
     let page = write(&study, &series(), &Vec::new(), None).html;
     assert!(page.contains(words) && super::text(&study).contains(words));
 }
@@ -131,7 +130,7 @@ fn the_scale_of_programs_is_the_same_in_text_page_and_table() {
     study.scale = Some(Scale {
         programs: vec![
             program("a", Ok(footprint)),
-            program("b", Err("its trace is not kept".to_owned())),
+            program("b", Err("its trace was not kept".to_owned())),
         ],
     });
     study.work = vec![BaselineRun {

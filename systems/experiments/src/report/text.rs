@@ -26,7 +26,7 @@ fn write(study: &Study, out: &mut String) -> fmt::Result {
     };
     writeln!(
         out,
-        "{} workloads, {} pairs, {repeated}; ratios are to {}",
+        "{} workloads, {} pairs, {repeated}; ratios are relative to {}",
         study.workloads.len(),
         study.pairs,
         study.baseline
@@ -59,7 +59,7 @@ fn write_scale(study: &Study, out: &mut String) -> fmt::Result {
     if rows.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nscale of the programs, before any timing")?;
+    writeln!(out, "\nscale of the programs, independent of timing")?;
     let names = rows.iter().map(|row| row.name.chars().count());
     let width = names.max().unwrap_or(0).min(40);
     let columns: Vec<usize> = SCALE_HEADS.iter().map(|head| head.len().max(8)).collect();
@@ -159,7 +159,7 @@ fn write_energy(out: &mut String, energy: &StudiedEnergy) -> fmt::Result {
     };
     writeln!(
         out,
-        "  conditional on {} taking {} % of the baseline ({}; its coefficients x {}, before {} %):",
+        "  assuming that {} takes {} % of the baseline energy ({}; its coefficients x {}, before {} %):",
         fit.component,
         number(fit.share * 100.0),
         fit.because,
@@ -169,7 +169,7 @@ fn write_energy(out: &mut String, energy: &StudiedEnergy) -> fmt::Result {
     for (row, (energy, edp, follows)) in energy.rows.iter().zip(&fit.rows) {
         writeln!(
             out,
-            "  {:<width$}  energy {:>7}, EDP {:>7}; of the energy's {:+.4}, {:+.4} follows from the share",
+            "  {:<width$}  energy {:>7}, EDP {:>7}; energy change {:+.4}, of which {:+.4} follows from the share",
             row.point,
             number(*energy),
             number(*edp),
@@ -187,7 +187,7 @@ fn write_shares(out: &mut String, shares: &StudiedShares) -> fmt::Result {
     };
     writeln!(
         out,
-        "\nwhat contributes to {} of {}: mean over workloads and pairs",
+        "\ncontributions to {} of {}: mean over workloads and pairs",
         shares.metric, shares.variant
     )?;
     let pair = |(a, b, value): &(String, String, Interval)| (format!("{a} × {b}"), *value);
@@ -227,7 +227,7 @@ fn write_claim(out: &mut String, claim: &JudgedClaim) -> fmt::Result {
         && *verdict != claim.verdict
     {
         let because = if because.is_empty() { "" } else { ", because " }.to_owned() + because;
-        words.push(format!("on record is: {}{because}", verdict.name()));
+        words.push(format!("recorded verdict: {}{because}", verdict.name()));
     }
     words
         .iter()

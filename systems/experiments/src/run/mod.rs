@@ -207,5 +207,5 @@ impl Job {
 fn words(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("without a word")
+        .unwrap_or("without a message")
 }

@@ -39,7 +39,7 @@ impl From<Diagnostics> for RunFailure {
 /// Returns the first message with its position, in one line.
 fn line_of(problems: &Diagnostics) -> String {
     let Some(first) = problems.iter().next() else {
-        return "it failed without a word".to_owned();
+        return "it failed without a message".to_owned();
     };
     let place = first.place.as_ref();
     let place = place.map_or_else(String::new, |place| format!("{place}: "));

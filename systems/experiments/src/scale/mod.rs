@@ -204,7 +204,7 @@ fn measured(
     }
     let trace = traces.join(format!("{key}.trace"));
     if !trace.is_file() {
-        return Ok(Err("its trace is not kept".to_owned()));
+        return Ok(Err("its trace was not kept".to_owned()));
     }
     let opened = TraceFile::open_within(&trace, &ledger);
     let footprint = match opened.and_then(|mut trace| footprint::of(&mut trace, caches)) {
@@ -286,7 +286,7 @@ mod tests {
         let without = scale(&bench, false);
         assert_eq!(
             without.programs[0].footprint,
-            Err("its trace is not kept".to_owned())
+            Err("its trace was not kept".to_owned())
         );
     }
 }

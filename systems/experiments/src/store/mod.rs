@@ -79,12 +79,8 @@ impl Folder {
     pub fn read(&self, key: &str) -> Option<Result<Record, String>> {
         let path = self.run(key);
         path.is_file().then(|| {
-            let cannot = |error: String| {
-                format!(
-                    "{}: {error}; remove it to have the run made again",
-                    path.display()
-                )
-            };
+            let cannot =
+                |error: String| format!("{}: {error}; remove it to repeat the run", path.display());
             let input = Input::open(&path).map_err(|error| cannot(error.to_string()))?;
             let size = input.size();
             let packed = zstd::Decoder::new(input).map_err(|error| cannot(error.to_string()))?;

@@ -15,8 +15,7 @@ const FILE: &str = "series.json";
 pub enum SeriesError {
     /// The experiment differs from that of the last series, and no note was given.
     #[error(
-        "the experiment is not the one of series {number}, opened on {opened}: it, or a file that its runs read, \
-         has changed\nhint: `--note \"why\"` opens series {}", number + 1
+        "the experiment differs from series {number}, opened on {opened}: it, or a file that its runs read, has changed\nhint: `--note \"why\"` opens series {}", number + 1
     )]
     Changed {
         /// Number of the last series.

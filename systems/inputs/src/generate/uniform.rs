@@ -20,7 +20,7 @@ pub fn uniform(vertices: u32, edges: u32, seed: u64) -> Result<Csr, InputError> 
         return Err(InputError::Description {
             generator: "Uniform",
             field: "edges",
-            problem: format!("{words} ({vertices} vertices, no loops, no parallel arcs)"),
+            problem: format!("{words} ({vertices} vertices, no self-loops, no parallel arcs)"),
         });
     }
 
@@ -88,7 +88,7 @@ mod tests {
         let text = uniform(3, 7, 1).unwrap_err().to_string();
         assert_eq!(
             text,
-            "Uniform generator: `edges` is 7, expected at most 6 (3 vertices, no loops, no parallel arcs)"
+            "Uniform generator: `edges` is 7, expected at most 6 (3 vertices, no self-loops, no parallel arcs)"
         );
         assert!(uniform(0, 1, 1).is_err());
         assert!(uniform(u32::MAX, 1, 1).is_err());

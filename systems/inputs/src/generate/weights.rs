@@ -17,9 +17,7 @@ pub fn uniform_weights(graph: Csr, low: u32, high: u32, seed: u64) -> Result<Csr
         return Err(InputError::Description {
             generator: "Uniform weight",
             field: "low",
-            problem: format!(
-                "{low}, expected below `high`, which is {high} and itself never drawn"
-            ),
+            problem: format!("{low}, expected below `high`, which is {high} and excluded"),
         });
     }
     let span = u64::from(high - low);
@@ -68,7 +66,7 @@ mod tests {
         assert_eq!(
             text,
             "Uniform weight generator: `low` is 5, expected below `high`, \
-             which is 5 and itself never drawn"
+             which is 5 and excluded"
         );
     }
 

@@ -20,7 +20,9 @@ pub(super) fn read(
     let mut valued = None;
     while let Some(line) = lines.next_data(b"#%")? {
         if arcs.ends.len() == MAX_EDGES as usize {
-            return Err(line.unexpected(&format!("the end of the file after {MAX_EDGES} arcs")));
+            return Err(line.unexpected(&format!(
+                "the end of the file after at most {MAX_EDGES} arcs"
+            )));
         }
         let mut words = line.words();
         let from = words.whole("a vertex number", 0..=MAX_VERTICES - 1)?;

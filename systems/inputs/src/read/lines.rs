@@ -101,7 +101,7 @@ impl<R: BufRead> Lines<R> {
             quoted: usize::try_from(self.quoted).unwrap_or(usize::MAX),
         };
         if line.text.len() > MAX_LINE_BYTES {
-            let expected = format!("the end of the line within {MAX_LINE_BYTES} bytes");
+            let expected = format!("a line of at most {MAX_LINE_BYTES} bytes");
             return Err(line.error(MAX_LINE_BYTES, &expected, "more text".to_string()));
         }
         Ok(Some(line))

@@ -98,7 +98,7 @@ fn read_entries(
     for entry in 1..=sizes.entries {
         let Some(line) = lines.next_data(b"%")? else {
             let expected = format!(
-                "entry {entry} of the {} the size line promises",
+                "entry {entry} of the {} given by the size line",
                 sizes.entries
             );
             return Err(lines.ended(&expected));

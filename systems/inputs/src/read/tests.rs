@@ -118,11 +118,11 @@ fn matrix_market_mistakes_are_named_with_their_place() {
         ),
         (
             "3 3 2\n1 2\n",
-            "4:1: expected entry 2 of the 2 the size line promises, found the end of the file",
+            "4:1: expected entry 2 of the 2 given by the size line, found the end of the file",
         ),
         (
             "3 3 1\n1 2\n2 3\n",
-            "4:1: expected the end of the file after 1 entries, found \"2 3\"",
+            "4:1: expected the end of the file after at most 1 entries, found \"2 3\"",
         ),
         (
             "3 3 1\n1 4\n",
@@ -258,7 +258,7 @@ fn endless_lines_and_binary_rubbish_are_quoted_short() {
     let long = message(edges(&"7".repeat(1 << 20)));
     assert_eq!(
         long,
-        "g.txt:1:65537: expected the end of the line within 65536 bytes, found more text"
+        "g.txt:1:65537: expected a line of at most 65536 bytes, found more text"
     );
     let rubbish = [b"0 ".as_slice(), &[0xff, 0, 0x1b].repeat(40)].concat();
     let result = parse_graph("g", rubbish.as_slice(), GraphFormat::EdgeList, KEEP);
@@ -329,7 +329,7 @@ fn a_failing_device_is_not_an_empty_file() {
         let result = parse_graph("g", Failing(text.as_bytes()), GraphFormat::EdgeList, KEEP);
         assert_eq!(
             message(result),
-            format!("{place}: cannot be read further: on fire")
+            format!("{place}: cannot read further: on fire")
         );
     }
 }

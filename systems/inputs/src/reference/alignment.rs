@@ -27,7 +27,7 @@ impl Reference for Alignments {
         let length = question.count(&self.length, "the length of a read", 1)?;
         let bases = question.length(&self.reads, U32)?;
         if !bases.is_multiple_of(length) {
-            let message = format!("{bases} bases are no whole reads of {length}");
+            let message = format!("{bases} bases are not a multiple of the read length {length}");
             return Err(self.length.error(message));
         }
         Ok(Shape::u32s(2 * bases / length))

@@ -38,7 +38,7 @@ pub struct AdjustedWeights {
 fn inputs(question: &Question<'_>, input: &Name, weights: &Name) -> Result<usize, Diagnostic> {
     let length = question.length(input, F32)?;
     if length % HIDDEN != 1 {
-        let message = format!("{length} inputs are not a bias and a multiple of {HIDDEN}");
+        let message = format!("{length} inputs, expected one bias and a multiple of {HIDDEN}");
         return Err(input.error(message));
     }
     question.expect_length(weights, F32, length * PITCH)?;

@@ -33,7 +33,7 @@ fn image_of(
     let (cells, columns) = question.rows_of(image, width)?;
     if !columns.is_multiple_of(8) || !(cells / columns).is_multiple_of(8) {
         let message = format!(
-            "{} rows of {columns} pixels are not made of squares of 8 x 8",
+            "{} rows of {columns} pixels cannot be divided into squares of 8 x 8",
             cells / columns
         );
         return Err(width.error(message));

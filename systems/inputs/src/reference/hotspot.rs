@@ -38,7 +38,7 @@ impl Hotspot {
             rx: factor(&self.rx)?,
             ry: factor(&self.ry)?,
             rz: factor(&self.rz)?,
-            ambient: question.single(&self.ambient, "the temperature of the air")?,
+            ambient: question.single(&self.ambient, "the ambient temperature")?,
         })
     }
 }

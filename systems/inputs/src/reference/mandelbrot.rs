@@ -29,7 +29,7 @@ impl Mandelbrot {
     fn picture(&self, question: &Question<'_>) -> Result<Picture, Diagnostic> {
         let width = question.count(&self.width, "the width", 2)?;
         if !width.is_power_of_two() {
-            let message = format!("a side of {width} pixels, expected a power of two");
+            let message = format!("a side length of {width} pixels, expected a power of two");
             return Err(self.width.error(message));
         }
         Ok(Picture {

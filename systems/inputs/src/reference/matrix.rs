@@ -79,7 +79,7 @@ pub fn matrix_multiply_f64(a: &[f32], b: &[f32], n: usize) -> Vec<f64> {
 fn check(a: &[f32], b: &[f32], n: usize) {
     assert!(
         a.len() == n * n && b.len() == n * n,
-        "matrices of {} and {} elements are not {n} x {n}",
+        "matrices of {} and {} elements, expected {n} x {n}",
         a.len(),
         b.len()
     );

@@ -31,7 +31,7 @@ impl RefinedMesh {
     fn mesh(&self, question: &Question<'_>) -> Result<Mesh, Diagnostic> {
         let width = question.count(&self.width, "the width", 1)?;
         if !width.is_power_of_two() {
-            let message = format!("a side of {width} cells, expected a power of two");
+            let message = format!("a side length of {width} cells, expected a power of two");
             return Err(self.width.error(message));
         }
         Ok(Mesh {

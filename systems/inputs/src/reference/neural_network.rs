@@ -42,7 +42,7 @@ impl Reference for NeuralNetwork {
         let pixels = question.length(&self.images, F32)?;
         let image = SIDES[0] * SIDES[0];
         if !pixels.is_multiple_of(image) {
-            let message = format!("{pixels} pixels are no images of {image}");
+            let message = format!("{pixels} pixels are not a multiple of the image size {image}");
             return Err(self.images.error(message));
         }
         let inputs = [WINDOW, neurons[0] * WINDOW, neurons[1] * WINDOW, neurons[2]];

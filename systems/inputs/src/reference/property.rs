@@ -80,13 +80,16 @@ impl Property for ProperColouring {
             if let Some(other) = graph.neighbours(vertex).iter().find(alike) {
                 let colour = element.text(colour(vertex));
                 return Ok(Err(format!(
-                    "vertices {vertex} and {other} are neighbours and both have colour {colour}"
+                    "vertices {vertex} and {other} are adjacent and both have colour {colour}"
                 )));
             }
         }
         colours.sort_unstable();
         colours.dedup();
-        Ok(Ok(format!("{} colours, none beside itself", colours.len())))
+        Ok(Ok(format!(
+            "{} colours, no two adjacent vertices with the same one",
+            colours.len()
+        )))
     }
 }
 
@@ -109,7 +112,7 @@ impl Property for MaximalIndependentSet {
             {
                 if is_in(vertex) && is_in(other) {
                     return Ok(Err(format!(
-                        "vertices {vertex} and {other} are neighbours and both in the set"
+                        "vertices {vertex} and {other} are adjacent and both in the set"
                     )));
                 }
                 has_neighbour[other as usize] |= is_in(vertex);
@@ -118,13 +121,13 @@ impl Property for MaximalIndependentSet {
         }
         let left_out = |vertex: &u32| !is_in(*vertex) && !has_neighbour[*vertex as usize];
         if let Some(vertex) = (0..graph.vertices()).find(left_out) {
-            return Ok(Err(format!("vertex {vertex} could be in the set too")));
+            return Ok(Err(format!("vertex {vertex} could be added to the set")));
         }
         let members = (0..graph.vertices())
             .filter(|vertex| is_in(*vertex))
             .count();
         Ok(Ok(format!(
-            "{members} members, none beside another, none missing"
+            "{members} members, no two adjacent, no vertex missing"
         )))
     }
 }
@@ -154,13 +157,16 @@ impl Property for Permutation {
             .zip(&found)
             .find(|(given, found)| given != found);
         Ok(match differing {
-            None => Ok(format!("{} elements, each as often", tested.length)),
+            None => Ok(format!(
+                "{} elements, each occurring equally often",
+                tested.length
+            )),
             Some((given, found)) => {
                 let (missing, pattern) = (given < found, given.min(found));
                 let value = tested.element.text(*pattern);
                 let how = if missing { "fewer" } else { "more" };
                 Err(format!(
-                    "{value} is there {how} times than in `{}`",
+                    "{value} occurs {how} times than in `{}`",
                     self.0.value
                 ))
             }
@@ -270,9 +276,12 @@ mod tests {
         );
         let proper = ProperColouring { graph: "g".into() };
         let said = judge(&proper, &path, S8, &[0, 0xff, 0]);
-        assert_eq!(said, Ok("2 colours, none beside itself".to_owned()));
+        assert_eq!(
+            said,
+            Ok("2 colours, no two adjacent vertices with the same one".to_owned())
+        );
         let said = judge(&proper, &path, S8, &[0, 0xff, 0xff]);
-        let expected = "vertices 1 and 2 are neighbours and both have colour -1";
+        let expected = "vertices 1 and 2 are adjacent and both have colour -1";
         assert_eq!(said, Err(expected.to_owned()));
     }
 
@@ -283,11 +292,11 @@ mod tests {
         assert!(judge(&maximal, &path, U32, &[1, 0, 7]).is_ok());
         assert!(judge(&maximal, &path, U32, &[0, 1, 0]).is_ok());
         let said = judge(&maximal, &path, U32, &[1, 0, 0]);
-        assert_eq!(said, Err("vertex 2 could be in the set too".to_owned()));
+        assert_eq!(said, Err("vertex 2 could be added to the set".to_owned()));
         let said = judge(&maximal, &path, U32, &[0, 1, 1]);
         assert_eq!(
             said,
-            Err("vertices 1 and 2 are neighbours and both in the set".to_owned())
+            Err("vertices 1 and 2 are adjacent and both in the set".to_owned())
         );
     }
 

@@ -84,7 +84,7 @@ impl<'p> Question<'p> {
             return Ok(layout.length);
         }
         Err(buffer.error(format!(
-            "{} works on {element:?} elements, but buffer `{}` has {:?}",
+            "{} requires {element:?} elements, but buffer `{}` has {:?}",
             self.reference, buffer.value, layout.element
         )))
     }
@@ -104,7 +104,7 @@ impl<'p> Question<'p> {
             return Ok(());
         }
         Err(buffer.error(format!(
-            "{} needs {wanted} elements, but buffer `{}` has {length}",
+            "{} requires {wanted} elements, but buffer `{}` has {length}",
             self.reference, buffer.value
         )))
     }
@@ -118,7 +118,7 @@ impl<'p> Question<'p> {
         let number = self.length(cells, ElementType::F32)?;
         let columns = self.count(width, "the width", 1)?;
         if number == 0 || !number.is_multiple_of(columns) {
-            let message = format!("{number} cells do not fill rows of {columns}");
+            let message = format!("{number} cells cannot be divided into rows of {columns}");
             return Err(width.error(message));
         }
         Ok((number, columns))

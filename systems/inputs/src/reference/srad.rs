@@ -23,7 +23,7 @@ pub struct Srad {
 
 impl Srad {
     fn numbers(&self, question: &Question<'_>) -> Result<(f32, f32), Diagnostic> {
-        let q0_squared = question.single(&self.q0_squared, "the variation of the speckle")?;
+        let q0_squared = question.single(&self.q0_squared, "the speckle variation")?;
         Ok((q0_squared, question.single(&self.rate, "the rate")?))
     }
 }

@@ -53,7 +53,7 @@ impl Reference for Stencil2d {
         self.step_count(question)?;
         self.weights(question)?;
         if !cells.is_multiple_of(columns) {
-            let message = format!("{cells} cells do not fill rows of {columns}");
+            let message = format!("{cells} cells cannot be divided into rows of {columns}");
             return Err(self.width.error(message));
         }
         Ok(Shape::f32s(cells))
@@ -90,7 +90,7 @@ pub fn stencil_2d(input: &[f32], width: usize, weights: StencilWeights) -> Vec<f
     }
     assert!(
         width > 0 && input.len().is_multiple_of(width),
-        "{} cells do not fill rows of {width}",
+        "{} cells cannot be divided into rows of {width}",
         input.len()
     );
     let height = input.len() / width;

@@ -128,7 +128,7 @@ fn fold(lanes: &[f32]) -> f32 {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "exact results are the promise")]
+#[expect(clippy::float_cmp, reason = "the reference must be exact")]
 mod tests {
     use super::*;
     use crate::ArrayGenerator;

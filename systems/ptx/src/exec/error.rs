@@ -58,28 +58,26 @@ pub enum Wait {
 }
 
 /// Advice on grid-wide barriers for the error message.
-const GRID_BARRIER: &str = "such a barrier of the whole grid passes only where all work-groups are resident, \
-                            which no system promises; end the kernel there and launch another";
+const GRID_BARRIER: &str = "such a grid-wide barrier passes only if all work-groups are resident, which no system guarantees; end the kernel there and launch another";
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LockStep { lanes } => write!(
                 f,
-                "while {lanes} lanes of its wavefront wait for the loop to end: lanes run in lock step, so that a \
-                 lock which one of them holds never opens"
+                "while {lanes} lanes of its wavefront wait for the loop to end: lanes run in lock step, so a lock held by one of them is never released"
             ),
             Self::NotStarted { work_groups } => write!(
                 f,
-                "and {work_groups} work-groups start only when one that waits ends: {GRID_BARRIER}"
+                "and {work_groups} work-groups can start only after a waiting one ends: {GRID_BARRIER}"
             ),
             Self::Later {
                 work_group: [x, y, z],
             } => write!(
                 f,
-                "which work-group ({x}, {y}, {z}) changed that started later: {GRID_BARRIER}"
+                "which was changed by work-group ({x}, {y}, {z}), which started later: {GRID_BARRIER}"
             ),
-            Self::Nobody => f.write_str("and all wavefronts that run wait like this"),
+            Self::Nobody => f.write_str("and all running wavefronts wait in the same way"),
         }
     }
 }
@@ -100,7 +98,7 @@ pub enum EmulationError {
         refused: Box<RefusedKernel>,
     },
     /// The number of arguments differs from the number of parameters.
-    #[error("kernel `{kernel}` takes {wanted} arguments, {found} were given")]
+    #[error("kernel `{kernel}` takes {wanted} arguments, but {found} were given")]
     ArgumentCount {
         kernel: String,
         /// Number of parameters that the kernel declares.
@@ -110,8 +108,7 @@ pub enum EmulationError {
     },
     /// The size of an argument does not match its parameter.
     #[error(
-        "kernel `{kernel}`: argument {index} (`{parameter}`, {ty}) takes {wanted} bytes, {found} \
-         were given"
+        "kernel `{kernel}`: argument {index} (`{parameter}`, {ty}) takes {wanted} bytes, but {found} were given"
     )]
     ArgumentSize {
         kernel: String,
@@ -182,9 +179,7 @@ pub enum EmulationError {
     },
     /// Wavefronts execute instructions, but no state changes.
     #[error(
-        "{place}: no store, successful atomic, barrier or exit in {steps} wavefront instructions; \
-         a spin loop whose partner cannot run? (lanes of a wavefront run in lock step, and only \
-         resident work-groups run)"
+        "{place}: no store, successful atomic, barrier or exit in {steps} wavefront instructions; possibly a spin loop whose partner cannot run (lanes of a wavefront run in lock step, and only resident work-groups run)"
     )]
     NoProgress {
         /// Position of one of the spinning wavefronts.
@@ -193,7 +188,9 @@ pub enum EmulationError {
         steps: u64,
     },
     /// The launch exceeds the instruction limit.
-    #[error("{place}: stopped after {steps} wavefront instructions; raise `step_limit` to go on")]
+    #[error(
+        "{place}: stopped after {steps} wavefront instructions; raise `step_limit` to continue"
+    )]
     StepLimit {
         /// Position of one of the running wavefronts.
         place: Box<Place>,
@@ -217,7 +214,7 @@ pub enum EmulationError {
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
     /// The temporary file for a launch with many records cannot be written.
-    #[error("the records of a launch go to a temporary file: {0}")]
+    #[error("cannot write the records of a launch to a temporary file: {0}")]
     Disk(String),
     /// The trace writer rejected the records.
     #[error("trace of a launch: {0}")]
@@ -365,31 +362,31 @@ impl Fault {
             FaultKind::NotTaken { address } => (
                 address,
                 format!(
-                    "`free` of address {address:#x}, which `malloc` did not return or which was freed before"
+                    "`free` of address {address:#x}, which was not returned by `malloc` or was freed before"
                 ),
             ),
             FaultKind::StackFull { bytes } => (
                 bytes,
-                format!("`alloca` of {bytes} bytes, more than the private memory that is left"),
+                format!("`alloca` of {bytes} bytes exceeds the remaining private memory"),
             ),
             FaultKind::CallTarget { address } => (
                 address,
                 format!(
-                    "a call of address {address:#x}, which is no function whose address is taken and that has \
-                     the prototype of the call"
+                    "a call to address {address:#x}, which is not a function whose address is taken and whose prototype matches the call"
                 ),
             ),
             FaultKind::BranchIndex { index, targets } => (
                 u64::from(index),
-                format!("a branch to target {index} of {targets}"),
+                format!("a branch to target {index}, but there are {targets} targets"),
             ),
-            FaultKind::ReadOnly { address } => {
-                (address, format!("write to parameter offset {address:#x}"))
-            }
+            FaultKind::ReadOnly { address } => (
+                address,
+                format!("write to read-only parameter offset {address:#x}"),
+            ),
             FaultKind::NoSuchSpace { address } => (
                 address,
                 format!(
-                    "generic address {address:#x} is in no memory; nearest allocation is {}",
+                    "generic address {address:#x} is in no state space; nearest allocation is {}",
                     nearest(address)
                 ),
             ),

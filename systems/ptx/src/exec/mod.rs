@@ -188,7 +188,7 @@ pub fn launch(
         (_, more) => Err(EmulationError::Launch {
             kernel: kernel.to_owned(),
             problem: format!(
-                "it launched {more} kernels from the device, which `launch_family` gives"
+                "it launched {more} kernels from the device; use `launch_family` to get their traces"
             ),
         }),
     }
@@ -290,7 +290,7 @@ fn family(
             break;
         };
         let child = module.kernel_at(next.function);
-        let child = child.expect("the kernel was there when it was launched");
+        let child = child.expect("the kernel existed when it was launched");
         arguments = pieces(child, &next.arguments, memory);
         grid = Grid {
             kernel: child,
@@ -474,18 +474,18 @@ fn check_shape(
     let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
     if threads == 0 || threads > THREADS_MAX {
         return refuse(format!(
-            "a work-group of {threads} threads; 1 to {THREADS_MAX} are possible"
+            "a work-group of {threads} threads; expected 1 to {THREADS_MAX}"
         ));
     }
     let shared =
         u64::from(kernel.code().static_local_bytes) + u64::from(config.dynamic_local_bytes);
     if shared > SHARED_WINDOW.end - SHARED_WINDOW.start {
         return refuse(format!(
-            "{shared} bytes of work-group memory are more than any hardware has"
+            "{shared} bytes of local memory for a work-group are more than any hardware has"
         ));
     }
     if options.resident_work_groups == 0 || options.quantum == 0 {
-        return refuse("resident work-groups and quantum must be at least 1".to_owned());
+        return refuse("`resident_work_groups` and `quantum` must be at least 1".to_owned());
     }
     Ok(())
 }

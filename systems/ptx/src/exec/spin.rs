@@ -366,7 +366,7 @@ impl<O: Observer> Machine<'_, O> {
         let behind = (alive & !wavefront.active()).count_ones();
         let word = match wavefront.spin.words.first() {
             Some(&address) => self.memory.nearest(address),
-            None => "memory of the work-group".to_owned(),
+            None => "local memory of the work-group".to_owned(),
         };
         let wait = match (behind, not_started) {
             (0, 0) => Wait::Nobody,

@@ -219,7 +219,7 @@ impl<O: Observer> Machine<'_, O> {
         let caller = *wavefront
             .activations
             .last()
-            .expect("the kernel itself is open");
+            .expect("the frame of the kernel is always open");
         let site = &self.kernel.tables.calls[number];
         let (above, frame) = (
             self.kernel.frames[caller.function],
@@ -312,7 +312,7 @@ impl<O: Observer> Machine<'_, O> {
         let caller = *wavefront
             .activations
             .last()
-            .expect("the kernel itself is open");
+            .expect("the frame of the kernel is always open");
         let site = &self.kernel.tables.calls[callee.site];
         wavefront.enter(&caller);
         if O::WATCHES {
@@ -374,7 +374,7 @@ impl Wavefront {
         let call = self
             .activations
             .last_mut()
-            .expect("the kernel itself is open");
+            .expect("the frame of the kernel is always open");
         let start = call.private_end.next_multiple_of(align);
         let end = u64::from(start).checked_add(bytes)?.next_multiple_of(16);
         if end > PRIVATE_MAX {
@@ -396,7 +396,7 @@ impl Wavefront {
         let call = self
             .activations
             .last_mut()
-            .expect("the kernel itself is open");
+            .expect("the frame of the kernel is always open");
         let first = call.paths;
         let lanes = self.paths[first..]
             .iter()

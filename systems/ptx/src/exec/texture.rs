@@ -142,14 +142,14 @@ impl<O: Observer> Machine<'_, O> {
         let shape = texture.shape;
         if shape.axes() != read.axes || shape.layers().is_some() != read.layer.is_some() {
             let problem = format!(
-                "texture `{name}` is {shape}, which takes {}",
+                "texture `{name}` is {shape}, which is read with {}",
                 coordinates_in_words(shape)
             );
             return refuse(problem);
         }
         if texture.gives_floats() != read.gives_floats {
             let problem = format!(
-                "texture `{name}` gives {}, which the instruction does not read",
+                "texture `{name}` returns {}, which the instruction cannot read",
                 texture.values()
             );
             return refuse(problem);

@@ -25,7 +25,7 @@ impl Encoder<'_, '_> {
             return Ok(Op::Narrow { f, d, a });
         }
         if ty.bits() != 32 {
-            return Err(form.unsupported("no such type for this instruction"));
+            return Err(form.unsupported("the instruction does not support this type"));
         }
         let f: Unary32 = match (form.base, ty.is_signed(), shift_amount) {
             ("clz", ..) => lanes!(|a: u32| -> u32 { a.leading_zeros() }),
@@ -43,7 +43,7 @@ impl Encoder<'_, '_> {
         let ty = form.take_type()?;
         let wide = ty.bits() == 64;
         if !wide && ty.bits() != 32 {
-            return Err(form.unsupported("no such type for this instruction"));
+            return Err(form.unsupported("the instruction does not support this type"));
         }
         let word = ScalarType::U32;
         let operands = form.operands;
@@ -113,7 +113,7 @@ impl Encoder<'_, '_> {
             _ => {
                 form.count(5)?;
                 let Value::Integer(table @ 0..=255) = operands[4].value else {
-                    return Err(form.unsupported("the table is a constant from 0 to 255"));
+                    return Err(form.unsupported("the table must be a constant from 0 to 255"));
                 };
                 let d = self.destination(&operands[0], ty)?;
                 let (a, b) = (self.word(&operands[1], ty)?, self.word(&operands[2], ty)?);

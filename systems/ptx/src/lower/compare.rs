@@ -35,7 +35,7 @@ impl Encoder<'_, '_> {
     fn comparison(form: &mut Form<'_>) -> Encoded<(&'static str, Logic, bool)> {
         let comparison = form
             .take_one(|name| COMPARISONS.into_iter().find(|&known| known == name))
-            .ok_or_else(|| form.unsupported("it names no comparison"))?;
+            .ok_or_else(|| form.unsupported("missing comparison operator"))?;
         let logic = form.take_one(|name| match name {
             "and" => Some(Logic::And),
             "or" => Some(Logic::Or),
@@ -54,9 +54,9 @@ impl Encoder<'_, '_> {
         let b = self.source(&form.operands[2], ty)?;
         use ScalarType::{F16, F16X2, F32};
         if ftz && !matches!(ty, F32 | F16 | F16X2) {
-            return Err(form.unsupported(&format!("`.ftz` is not for {ty}")));
+            return Err(form.unsupported(&format!("`.ftz` is not supported for {ty}")));
         }
-        let none = || form.unsupported("no such comparison for this type");
+        let none = || form.unsupported("the comparison does not support this type");
         Ok(match (ty, ty.bits()) {
             (ScalarType::F64, _) => Comparison::Doubles(float64(name).ok_or_else(none)?, a, b),
             (ScalarType::F32, _) => Comparison::Words(float32(name, ftz).ok_or_else(none)?, a, b),
@@ -86,7 +86,8 @@ impl Encoder<'_, '_> {
                 self.predicate_destination(q)?,
             ),
             _ if ty.is_pair() => {
-                let message = format!("a comparison of {ty} gives two predicates: `p|q`");
+                let message =
+                    format!("a comparison of {ty} requires two destination predicates: `p|q`");
                 return Err(SpannedError::new(form.operands[0].span, message));
             }
             _ => (self.predicate_destination(&form.operands[0])?, Pred::NONE),
@@ -103,7 +104,7 @@ impl Encoder<'_, '_> {
         let (name, logic, ftz) = Self::comparison(form)?;
         let (to, ty) = (form.take_type()?, form.take_type()?);
         let one = one(to, ty)
-            .ok_or_else(|| form.unsupported("there is no such result of a comparison"))?;
+            .ok_or_else(|| form.unsupported("unsupported result type of a comparison"))?;
         form.count(if logic == Logic::First { 3 } else { 4 })?;
         let with = match form.operands.get(3) {
             Some(operand) => self.predicate(operand)?,
@@ -169,7 +170,7 @@ impl Encoder<'_, '_> {
         );
         let c = self.word(&form.operands[3], by)?;
         if !matches!(by, ScalarType::S32 | ScalarType::F32) {
-            return Err(form.unsupported("the selector is .s32 or .f32"));
+            return Err(form.unsupported("the selector must be .s32 or .f32"));
         }
         let is_float = by == ScalarType::F32;
         if ty.bits() == 64 {

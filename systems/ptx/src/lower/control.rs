@@ -41,11 +41,11 @@ impl Encoder<'_, '_> {
             "brx" => {
                 form.take("uni");
                 if !form.take("idx") {
-                    return Err(form.unsupported("it is brx.idx"));
+                    return Err(form.unsupported("expected brx.idx"));
                 }
                 form.count(2)?;
                 let Value::Targets(targets) = form.operands[1].value else {
-                    let message = "expected the label of `.branchtargets`";
+                    let message = "expected a label declared by `.branchtargets`";
                     return Err(SpannedError::new(form.operands[1].span, message));
                 };
                 let index = self.word(&form.operands[0], ScalarType::U32)?;
@@ -68,11 +68,15 @@ impl Encoder<'_, '_> {
                     None => 8,
                     Some(&Value::Integer(align)) if (1..=256).contains(&align) => align as u32,
                     Some(_) => {
-                        return Err(form.unsupported("alignment is a power of two up to 256"));
+                        return Err(
+                            form.unsupported("the alignment must be a power of two of at most 256")
+                        );
                     }
                 };
                 if !align.is_power_of_two() {
-                    return Err(form.unsupported("alignment is a power of two up to 256"));
+                    return Err(
+                        form.unsupported("the alignment must be a power of two of at most 256")
+                    );
                 }
                 Ok(Op::Allocate {
                     d: self.destination(&form.operands[0], ty)?,
@@ -163,10 +167,10 @@ impl Encoder<'_, '_> {
                     "or" => Some(BarrierKind::Any),
                     _ => None,
                 })
-                .ok_or_else(|| form.unsupported("it reduces by popc, and, or"))?;
+                .ok_or_else(|| form.unsupported("the reduction must be popc, and, or"))?;
             let ty = form.take_type()?;
             let [d, middle @ .., p] = rest else {
-                return Err(form.unsupported("it takes a destination, a barrier and a predicate"));
+                return Err(form.unsupported("expected a destination, a barrier and a predicate"));
             };
             barrier.d = match barrier.kind {
                 BarrierKind::Count => self.destination(d, ty)?,
@@ -177,17 +181,17 @@ impl Encoder<'_, '_> {
         } else if form.take("arrive") {
             barrier.kind = BarrierKind::Arrive;
         } else if !form.take("sync") {
-            return Err(form.unsupported("it is sync, red or arrive"));
+            return Err(form.unsupported("expected sync, red or arrive"));
         }
         let (Some(id), true) = (rest.first(), rest.len() <= 2) else {
-            return Err(form.unsupported("it takes a barrier and perhaps a number of threads"));
+            return Err(form.unsupported("expected a barrier and optionally a number of threads"));
         };
         barrier.id = self.word(id, word)?;
         if let Some(threads) = rest.get(1) {
             barrier.threads = Some(self.word(threads, word)?);
         }
         if barrier.kind == BarrierKind::Arrive && barrier.threads.is_none() {
-            return Err(form.unsupported("`arrive` needs the number of threads"));
+            return Err(form.unsupported("`arrive` requires the number of threads"));
         }
         self.tables.barriers.push(barrier);
         Ok(Op::Barrier(self.tables.barriers.len() as u32 - 1))
@@ -204,10 +208,10 @@ impl Encoder<'_, '_> {
                 "idx" => Some(ShuffleMode::Index),
                 _ => None,
             })
-            .ok_or_else(|| form.unsupported("it is up, down, bfly or idx"))?;
+            .ok_or_else(|| form.unsupported("expected up, down, bfly or idx"))?;
         let ty = form.take_type()?;
         if ty.bits() != 32 {
-            return Err(form.unsupported("it moves 32-bit values"));
+            return Err(form.unsupported("the value must have 32 bits"));
         }
         form.count(if sync { 5 } else { 4 })?;
         if sync {
@@ -247,7 +251,7 @@ impl Encoder<'_, '_> {
                 "ballot" => Some(VoteMode::Ballot),
                 _ => None,
             })
-            .ok_or_else(|| form.unsupported("it is all, any, uni or ballot"))?;
+            .ok_or_else(|| form.unsupported("expected all, any, uni or ballot"))?;
         let ty = form.take_type()?;
         form.count(if sync { 3 } else { 2 })?;
         let d = match (mode, ty.bits()) {
@@ -255,7 +259,9 @@ impl Encoder<'_, '_> {
             (VoteMode::All | VoteMode::Any | VoteMode::Uniform, 1) => {
                 self.predicate_destination(&form.operands[0])?
             }
-            _ => return Err(form.unsupported("a ballot gives .b32, other votes .pred")),
+            _ => {
+                return Err(form.unsupported("the result of a ballot is .b32, of other votes .pred"));
+            }
         };
         let a = self.predicate(&form.operands[1])?;
         let members = match form.operands.get(2) {
@@ -287,7 +293,7 @@ impl Encoder<'_, '_> {
             form.operands
         };
         let Some(called) = rest.first() else {
-            return Err(form.unsupported("it names no function"));
+            return Err(form.unsupported("missing function name"));
         };
         let span = called.span;
         let (results, arguments) = (
@@ -322,11 +328,11 @@ impl Encoder<'_, '_> {
             ..
         }) = form.operands.last()
         else {
-            let message = "an indirect call ends with the label of its prototype or targets";
+            let message = "an indirect call must end with the label of its prototype or targets";
             return Err(SpannedError::new(called.span, message));
         };
         let Value::Register(register) = called.value else {
-            return Err(form.unsupported("it goes through a register"));
+            return Err(form.unsupported("an indirect call requires a register"));
         };
         let wide = self.ty(register).bits() == 64;
         let pointer = self.source(
@@ -371,7 +377,7 @@ impl Encoder<'_, '_> {
         let (formals, returned) = (&callee.body.parameters, &callee.body.returns);
         if arguments.len() != formals.len() || results.len() != returned.len() {
             let message = format!(
-                "the function takes {} arguments and returns {}, the call has {} and {}",
+                "the function takes {} arguments and returns {}, but the call has {} and {}",
                 formals.len(),
                 returned.len(),
                 arguments.len(),
@@ -407,9 +413,9 @@ impl Encoder<'_, '_> {
         let functions = self.functions;
         let callee = functions[function]
             .as_ref()
-            .expect("the callee was found before");
+            .expect("the callee was resolved earlier");
         let mismatch =
-            || SpannedError::new(operand.span, "the argument does not fit the parameter");
+            || SpannedError::new(operand.span, "the argument does not match the parameter");
         match (formal, &operand.value) {
             (Formal::Memory(index), &Value::Symbol(Symbol::Frame(mine), 0)) => {
                 let theirs = &callee.body.frame[index];

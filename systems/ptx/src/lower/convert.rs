@@ -31,7 +31,7 @@ impl Encoder<'_, '_> {
         let (to, from) = (form.take_type()?, form.take_type()?);
         let is_half = matches!(to, ScalarType::F16 | ScalarType::BF16) || to.is_pair();
         if (relu || finite) && !is_half {
-            return Err(form.unsupported("`.relu` and `.satfinite` need a result of 16 bits"));
+            return Err(form.unsupported("`.relu` and `.satfinite` require a 16-bit result"));
         }
         if to.is_pair() || from.is_pair() {
             let rounding = rounding.map(|(rounding, _)| rounding);
@@ -39,7 +39,7 @@ impl Encoder<'_, '_> {
         }
         form.count(2)?;
         if to == ScalarType::Pred || from == ScalarType::Pred {
-            return Err(form.unsupported("predicates are not converted"));
+            return Err(form.unsupported("predicates cannot be converted"));
         }
         let (rounding, integral) = rounding.unwrap_or((Rounding::Nearest, false));
         let (d, to_bits) = self.wide_destination(&form.operands[0], to)?;
@@ -93,12 +93,12 @@ impl Encoder<'_, '_> {
         let format = match to {
             ScalarType::F16X2 => FloatFormat::Half,
             ScalarType::BF16X2 => FloatFormat::Brain,
-            _ => return Err(form.unsupported("pairs are converted from two .f32 only")),
+            _ => return Err(form.unsupported("packed pairs can only be converted from two .f32")),
         };
         let (ScalarType::F32, Some(rounding @ (Rounding::Nearest | Rounding::Zero))) =
             (from, rounding)
         else {
-            return Err(form.unsupported("pairs are made of two .f32 with `.rn` or `.rz`"));
+            return Err(form.unsupported("a packed pair requires two .f32 and `.rn` or `.rz`"));
         };
         form.count(3)?;
         let kind = ScalarKind::Pack(FloatSpec {
@@ -130,7 +130,7 @@ impl Encoder<'_, '_> {
         let to_space = form.take("to");
         let space = form
             .take_one(StateSpace::from_name)
-            .ok_or_else(|| form.unsupported("it names no state space"))?;
+            .ok_or_else(|| form.unsupported("missing state space"))?;
         let ty = form.take_type()?;
         form.count(2)?;
         let source = &form.operands[1];
@@ -145,7 +145,7 @@ impl Encoder<'_, '_> {
             StateSpace::Argument => PARAM_WINDOW.start,
             StateSpace::Shared => SHARED_WINDOW.start,
             StateSpace::Local | StateSpace::Param => LOCAL_WINDOW.start,
-            _ => return Err(form.unsupported("no such state space")),
+            _ => return Err(form.unsupported("unsupported state space")),
         };
         let d = self.destination(&form.operands[0], ty)?;
         if let Value::Symbol(Symbol::Frame(index), offset) = source.value {
@@ -191,7 +191,7 @@ impl Encoder<'_, '_> {
     pub(crate) fn is_space(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let space = form
             .take_one(StateSpace::from_name)
-            .ok_or_else(|| form.unsupported("it names no state space"))?;
+            .ok_or_else(|| form.unsupported("missing state space"))?;
         form.count(2)?;
         let region = match space {
             StateSpace::Global => Region::Global,
@@ -199,7 +199,7 @@ impl Encoder<'_, '_> {
             StateSpace::Shared => Region::Shared,
             StateSpace::Local => Region::Local,
             StateSpace::Param | StateSpace::Argument => Region::Param,
-            _ => return Err(form.unsupported("no such state space")),
+            _ => return Err(form.unsupported("unsupported state space")),
         };
         let d = self.predicate_destination(&form.operands[0])?;
         let operand = &form.operands[1];
@@ -275,7 +275,7 @@ impl Encoder<'_, '_> {
                 low: self.source(&parts[0], half)?,
                 high: self.source(&parts[1], half)?,
             }),
-            _ => Err(form.unsupported("it moves 128 bits from or to two registers of 64")),
+            _ => Err(form.unsupported("expected a 128-bit move to or from two 64-bit registers")),
         }
     }
 
@@ -284,7 +284,7 @@ impl Encoder<'_, '_> {
         if matches!(count, 2 | 4) && matches!(bits, 8 | 16 | 32) {
             return Ok(bits);
         }
-        Err(form.unsupported("the parts do not fill the whole"))
+        Err(form.unsupported("the widths of the parts do not add up to the whole"))
     }
 
     fn part_type(bits: u32) -> ScalarType {

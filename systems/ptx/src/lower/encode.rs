@@ -72,7 +72,7 @@ impl Encoder<'_, '_> {
         }?;
         form.finish()?;
         if let Some(word) = opcodes::foreign_word(instruction.opcode) {
-            return Err(form.unsupported(&format!("it has no `.{word}`")));
+            return Err(form.unsupported(&format!("missing `.{word}`")));
         }
         let guard = match instruction.guard {
             None => Pred(Pred::TRUE),
@@ -219,7 +219,10 @@ impl Encoder<'_, '_> {
             Value::Function(function) => function_address(function),
             Value::Symbol(symbol, offset) => return self.symbol(symbol, offset, operand.span),
             Value::Integer(value) if matches!(ty, ScalarType::F32 | ScalarType::F64) => {
-                let hint = format!("a number of type {ty} has a fraction: `{}.0`", value as i64);
+                let hint = format!(
+                    "a number of type {ty} needs a fraction: `{}.0`",
+                    value as i64
+                );
                 return Err(wrong_constant(operand.span, ty).hint(hint));
             }
             _ => return Err(wrong_constant(operand.span, ty)),
@@ -240,7 +243,7 @@ impl Encoder<'_, '_> {
             }
             Symbol::Frame(_) => Err(SpannedError::new(
                 span,
-                "the address of a frame variable is no constant",
+                "the address of a frame variable is not a constant",
             )),
         }
     }
@@ -390,7 +393,7 @@ impl<'i> Form<'i> {
     /// Consumes the next type modifier; fails if there is none.
     pub(crate) fn take_type(&mut self) -> Encoded<ScalarType> {
         self.take_one(ScalarType::from_name)
-            .ok_or_else(|| self.unsupported("it has no known type"))
+            .ok_or_else(|| self.unsupported("missing or unknown type"))
     }
 
     fn last_type(&self) -> Option<ScalarType> {
@@ -405,7 +408,7 @@ impl<'i> Form<'i> {
             return Ok(());
         }
         let message = format!(
-            "`{}` takes {wanted} operands, found {}",
+            "`{}` takes {wanted} operands, but found {}",
             self.opcode,
             self.operands.len()
         );
@@ -423,7 +426,7 @@ impl<'i> Form<'i> {
     fn finish(&self) -> Encoded<()> {
         match self.modifiers.first() {
             None => Ok(()),
-            Some(left) => Err(self.unsupported(&format!("`.{left}` is not known here"))),
+            Some(left) => Err(self.unsupported(&format!("unexpected modifier `.{left}`"))),
         }
     }
 }

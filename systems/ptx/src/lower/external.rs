@@ -18,10 +18,10 @@ impl Encoder<'_, '_> {
     ) -> Encoded<Op> {
         if WAITING.contains(&name) {
             let message = format!(
-                "`{name}` waits for kernels launched here, which cannot be done on a device"
+                "`{name}` waits for kernels launched from the device, which is not supported on a device"
             );
             return Err(SpannedError::new(span, message)
-                .hint("let the host wait, or put what follows into a kernel of its own (CUDA 12 has no such function)"));
+                .hint("wait on the host, or move the rest into a separate kernel (CUDA 12 has no such function)"));
         }
         let Some(function) = External::named(name) else {
             let message = format!("the function `{name}` has no body in this module");
@@ -34,7 +34,7 @@ impl Encoder<'_, '_> {
             && (results.is_empty() || results.len() == returned.len());
         if !fits {
             let message = format!(
-                "`{name}` takes {} arguments and returns {}, the call has {} and {}",
+                "`{name}` takes {} arguments and returns {}, but the call has {} and {}",
                 wanted.len(),
                 returned.len(),
                 arguments.len(),
@@ -66,7 +66,8 @@ impl Encoder<'_, '_> {
                 Ok(self.function.body.frame[index].offset)
             }
             _ => {
-                let message = format!("`{name}` takes a `.param` variable of {bytes} bytes here");
+                let message =
+                    format!("`{name}` requires a `.param` variable of {bytes} bytes here");
                 Err(SpannedError::new(operand.span, message))
             }
         }

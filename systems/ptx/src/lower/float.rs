@@ -158,11 +158,11 @@ impl Encoder<'_, '_> {
             return self.test_property(form);
         }
         let ty = form.take_type()?;
-        let none = || form.unsupported("no such type for this instruction");
+        let none = || form.unsupported("the instruction does not support this type");
         let exact = matches!(format_of(ty), FloatFormat::Brain | FloatFormat::Double);
         let flushes = approximate || !exact;
         if ftz && !flushes || sat && exact {
-            return Err(form.unsupported("no such modifier for this type"));
+            return Err(form.unsupported("the type does not support this modifier"));
         }
         if rounding != Rounding::Nearest || ty.is_half() || form.has("xorsign") {
             return self.float_scalar(form, ty, (rounding, ftz, sat, nan));
@@ -245,7 +245,11 @@ impl Encoder<'_, '_> {
             "max" => FloatOp::Max,
             "tanh" => FloatOp::Tanh,
             "ex2" => FloatOp::Ex2,
-            _ => return Err(form.unsupported("no such type or rounding for this instruction")),
+            _ => {
+                return Err(
+                    form.unsupported("the instruction does not support this type or rounding")
+                );
+            }
         };
         let rounds = matches!(
             op,
@@ -258,10 +262,12 @@ impl Encoder<'_, '_> {
                 | FloatOp::Sqrt
         );
         if rounding != Rounding::Nearest && (!rounds || ty.is_half()) {
-            return Err(form.unsupported("no such rounding for this instruction and type"));
+            return Err(
+                form.unsupported("the instruction does not support this rounding for this type")
+            );
         }
         if ty.is_half() && matches!(op, FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt) {
-            return Err(form.unsupported("no such type for this instruction"));
+            return Err(form.unsupported("the instruction does not support this type"));
         }
         let is_extreme = matches!(op, FloatOp::Min | FloatOp::Max);
         let xorsign = is_extreme && form.take("xorsign");
@@ -269,7 +275,7 @@ impl Encoder<'_, '_> {
             return Err(form.unsupported("`.xorsign` needs `.abs`"));
         }
         if nan && !is_extreme {
-            return Err(form.unsupported("`.NaN` is for minimum and maximum"));
+            return Err(form.unsupported("`.NaN` is only for minimum and maximum"));
         }
         let relu = op == FloatOp::Fma && ty.is_half() && form.take("relu");
         let operands = match op {
@@ -331,7 +337,7 @@ impl Encoder<'_, '_> {
         ];
         let property = form
             .take_one(|name| names.into_iter().find(|&known| known == name))
-            .ok_or_else(|| form.unsupported("it tests no known property"))?;
+            .ok_or_else(|| form.unsupported("missing or unknown property to test"))?;
         let ty = form.take_type()?;
         form.count(2)?;
         let p = self.predicate_destination(&form.operands[0])?;

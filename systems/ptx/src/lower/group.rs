@@ -11,16 +11,16 @@ impl Encoder<'_, '_> {
         form.take("sync");
         let all = form.take("all");
         if !all && !form.take("any") {
-            return Err(form.unsupported("it is `.any` or `.all`"));
+            return Err(form.unsupported("expected `.any` or `.all`"));
         }
         let ty = form.take_type()?;
         if !matches!(ty.bits(), 32 | 64) {
-            return Err(form.unsupported("it compares values of 32 or 64 bits"));
+            return Err(form.unsupported("the compared values must have 32 or 64 bits"));
         }
         form.count(3)?;
         let (d, p) = self.word_and_predicate(&form.operands[0])?;
         if !all && p != Pred::NONE {
-            return Err(form.unsupported("only match.all gives a predicate"));
+            return Err(form.unsupported("only match.all has a destination predicate"));
         }
         let a = self.source(&form.operands[1], ty)?;
         let members = self.word(&form.operands[2], ScalarType::B32)?;
@@ -61,7 +61,7 @@ impl Encoder<'_, '_> {
         let names = ["add", "min", "max", "and", "or", "xor"];
         let name = form
             .take_one(|name| names.into_iter().find(|&known| known == name))
-            .ok_or_else(|| form.unsupported("it reduces by add, min, max, and, or, xor"))?;
+            .ok_or_else(|| form.unsupported("the reduction must be add, min, max, and, or, xor"))?;
         let ty = form.take_type()?;
         let (abs, nan) = (form.take("abs"), form.take("NaN"));
         if ty != ScalarType::F32 && (abs || nan) {
@@ -79,8 +79,7 @@ impl Encoder<'_, '_> {
             ("or", ScalarType::B32) => AtomicKind::Or,
             ("xor", ScalarType::B32) => AtomicKind::Xor,
             _ => {
-                let why =
-                    "add, min and max take .u32 or .s32, min and max .f32, and, or and xor .b32";
+                let why = "add, min and max require .u32 or .s32, min and max also accept .f32, and, or and xor require .b32";
                 return Err(form.unsupported(why));
             }
         };
@@ -120,7 +119,7 @@ impl Encoder<'_, '_> {
         {}
         let ty = form.take_type()?;
         if ty != ScalarType::B64 || form.operands.is_empty() {
-            return Err(form.unsupported("it gives a policy of type .b64"));
+            return Err(form.unsupported("the policy must have type .b64"));
         }
         let d = self.destination(&form.operands[0], ty)?;
         let a = self.constant64(Constant::Value(0));

@@ -57,7 +57,9 @@ impl Encoder<'_, '_> {
         }
         let list = elements(&form.operands[0]);
         if list.len() != count {
-            return Err(form.unsupported("the number of registers does not match the vector"));
+            return Err(
+                form.unsupported("the number of registers does not match the vector length")
+            );
         }
         let mut bits = 0;
         for (slot, element) in access.registers.iter_mut().zip(list) {
@@ -67,7 +69,7 @@ impl Encoder<'_, '_> {
             let width;
             (*slot, width) = self.wide_destination(element, ty)?;
             if bits != 0 && bits != width {
-                return Err(form.unsupported("the registers differ in width"));
+                return Err(form.unsupported("the registers must have equal widths"));
             }
             bits = width;
         }
@@ -87,9 +89,7 @@ impl Encoder<'_, '_> {
         };
         let levels = ["L1", "L2", "L2::evict_last", "L2::evict_normal"];
         if !levels.into_iter().any(|level| form.take(level)) {
-            return Err(
-                form.unsupported("a prefetch names the level that it fetches to, `.L1` or `.L2`")
-            );
+            return Err(form.unsupported("a prefetch must name its target level, `.L1` or `.L2`"));
         }
         form.count(1)?;
         let address = self.address(&form.operands[0], space)?;
@@ -107,7 +107,7 @@ impl Encoder<'_, '_> {
         if matches!(space, StateSpace::Const | StateSpace::Argument)
             || (space == StateSpace::Param && Self::is_entry_address(&form.operands[0]))
         {
-            return Err(form.unsupported("this space is read-only"));
+            return Err(form.unsupported("this state space is read-only"));
         }
         let address = self.address(&form.operands[0], space)?;
         let mut access = blank(address, count, ty);
@@ -119,7 +119,9 @@ impl Encoder<'_, '_> {
         }
         let list = elements(&form.operands[1]);
         if list.len() != count {
-            return Err(form.unsupported("the number of registers does not match the vector"));
+            return Err(
+                form.unsupported("the number of registers does not match the vector length")
+            );
         }
         let mut wide = None;
         for (slot, element) in access.sources.iter_mut().zip(list) {
@@ -138,7 +140,7 @@ impl Encoder<'_, '_> {
                 self.any_word(element, ty)?
             };
             if wide.is_some_and(|before| before != is_wide) {
-                return Err(form.unsupported("the registers differ in width"));
+                return Err(form.unsupported("the registers must have equal widths"));
             }
             wide = Some(is_wide);
         }
@@ -150,7 +152,7 @@ impl Encoder<'_, '_> {
     /// Adds a 128-bit access, which is encoded as two double words.
     fn halves(&mut self, form: &Form<'_>, access: Access) -> Encoded<u32> {
         if access.count != 1 {
-            return Err(form.unsupported("there are no vectors of .b128"));
+            return Err(form.unsupported("vectors of .b128 are not supported"));
         }
         self.tables.accesses.push(Access {
             bytes: 8,
@@ -212,7 +214,7 @@ impl Encoder<'_, '_> {
             Base::Register(register) => {
                 let wide = self.ty(register).bits() == 64;
                 if !matches!(self.ty(register).bits(), 32 | 64) {
-                    let message = "an address register is 32 or 64 bits wide";
+                    let message = "an address register must be 32 or 64 bits wide";
                     return Err(SpannedError::new(operand.span, message));
                 }
                 (wide, Src(self.number(register)), offset, false)
@@ -263,9 +265,10 @@ impl Encoder<'_, '_> {
         ];
         let name = form
             .take_one(|name| names.into_iter().find(|&known| known == name))
-            .ok_or_else(|| form.unsupported("no such atomic operation"))?;
+            .ok_or_else(|| form.unsupported("missing or unknown atomic operation"))?;
         let ty = form.take_type()?;
-        let kind = atomic_kind(name, ty).ok_or_else(|| form.unsupported("no such type for it"))?;
+        let kind = atomic_kind(name, ty)
+            .ok_or_else(|| form.unsupported("the atomic operation does not support this type"))?;
         let swap = kind == AtomicKind::CompareSwap;
         form.count(usize::from(returns) + 2 + usize::from(swap))?;
         let (d, rest) = match (returns, form.operands) {
@@ -276,7 +279,7 @@ impl Encoder<'_, '_> {
             space,
             StateSpace::Const | StateSpace::Param | StateSpace::Argument | StateSpace::Local
         ) {
-            return Err(form.unsupported("atomics work on global and shared memory"));
+            return Err(form.unsupported("atomics are supported in global and shared memory only"));
         }
         let address = self.address(&rest[0], space)?;
         let b = self.source(&rest[1], ty)?;
@@ -340,7 +343,9 @@ fn space(form: &mut Form<'_>) -> Encoded<StateSpace> {
         });
         let Some((group, word)) = word else { break };
         if let Some(other) = taken[group].replace(word) {
-            return Err(form.unsupported(&format!("`.{other}` and `.{word}` exclude each other")));
+            return Err(
+                form.unsupported(&format!("`.{other}` and `.{word}` are mutually exclusive"))
+            );
         }
     }
     let without_flush = form.take("noftz");
@@ -349,11 +354,11 @@ fn space(form: &mut Form<'_>) -> Encoded<StateSpace> {
         return Err(form.unsupported("`.noftz` goes with `.add` only"));
     }
     if let (Some(order), Some(cache)) = (order.filter(|order| *order != "weak"), cache) {
-        return Err(form.unsupported(&format!("`.{order}` and `.{cache}` exclude each other")));
+        return Err(form.unsupported(&format!("`.{order}` and `.{cache}` are mutually exclusive")));
     }
     let ordered = order.is_some_and(|order| !matches!(order, "weak" | "volatile"));
     if let (Some(scope), false, "ld" | "st") = (scope, ordered, form.base) {
-        let message = format!("`.{scope}` is the scope of `.relaxed`, `.acquire` or `.release`");
+        let message = format!("`.{scope}` requires `.relaxed`, `.acquire` or `.release`");
         return Err(form.unsupported(&message));
     }
     let space = form.take_one(StateSpace::from_name);
@@ -370,7 +375,7 @@ fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> 
     });
     let ty = form.take_type()?;
     if ty == ScalarType::Pred {
-        return Err(form.unsupported("predicates do not live in memory"));
+        return Err(form.unsupported("predicates cannot be loaded or stored"));
     }
     Ok((space, count.unwrap_or(1), ty))
 }

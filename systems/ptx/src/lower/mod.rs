@@ -237,11 +237,11 @@ fn prepare<'a>(
     ] {
         if used > most {
             let message = format!(
-                "`{}` keeps {used} {what} alive at once; a thread has {most} and nothing is spilled",
+                "`{}` has {used} live {what} at once; a thread has {most}, and spilling is not supported",
                 function.name
             );
             return Err(SpannedError::unsupported(function.span, message)
-                .hint("compile with a register limit so that the compiler spills"));
+                .hint("compile with a register limit so that the compiler spills registers"));
         }
     }
     Ok(NumberedFunction {
@@ -258,9 +258,9 @@ fn check_storage(names: &ModuleNames<'_>) -> Result<(), SpannedError> {
         sum = sum.saturating_add(variable.bytes(0));
         if sum > STORAGE_MAX {
             let message =
-                format!("the variables up to this one have more than {STORAGE_MAX} bytes");
+                format!("the variables up to this one take more than {STORAGE_MAX} bytes");
             return Err(SpannedError::new(variable.span, message)
-                .hint("large arrays are buffers of the host program"));
+                .hint("use buffers of the host program for large arrays"));
         }
     }
     Ok(())

@@ -290,7 +290,7 @@ const REFUSED: [(&str, &str); 43] = [
     ("wgmma", "warp-group instructions are not supported"),
     ("setmaxnreg", "warp-group instructions are not supported"),
     ("tcgen05", "tensor-core instructions are not supported"),
-    ("multimem", "memory of several devices is not supported"),
+    ("multimem", "multi-device memory is not supported"),
     ("mapa", "clusters of work-groups are not supported"),
     ("getctarank", "clusters of work-groups are not supported"),
     (
@@ -299,14 +299,11 @@ const REFUSED: [(&str, &str); 43] = [
     ),
     (
         "griddepcontrol",
-        "grids that start before others end are not supported",
+        "programmatic dependent launch is not supported",
     ),
     ("cp", "asynchronous copies are not supported"),
     ("mbarrier", "asynchronous barriers are not supported"),
-    (
-        "istypep",
-        "tests of the type of an object are not supported",
-    ),
+    ("istypep", "type tests of opaque objects are not supported"),
     ("vadd", "video instructions are not supported"),
     ("vsub", "video instructions are not supported"),
     ("vabsdiff", "video instructions are not supported"),

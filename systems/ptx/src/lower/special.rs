@@ -30,7 +30,7 @@ const PLACED: [&str; 18] = [
 pub(crate) fn find(name: &str) -> Option<Result<Special, String>> {
     if PLACED.contains(&name) || name.starts_with("%pm") || name.starts_with("%envreg") {
         return Some(Err(format!(
-            "`{name}` depends on placement or time, which emulation does not know"
+            "`{name}` depends on placement or time, which are unknown in emulation"
         )));
     }
     let axis = |letter: &str| match letter {

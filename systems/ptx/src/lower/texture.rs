@@ -13,12 +13,12 @@ impl Encoder<'_, '_> {
         let gathers = match form.base {
             "tld4" => Some(
                 form.take_one(|name| ["r", "g", "b", "a"].iter().position(|known| *known == name))
-                    .ok_or_else(|| form.unsupported("it names no channel"))?,
+                    .ok_or_else(|| form.unsupported("missing colour channel"))?,
             ),
             _ => None,
         };
         if form.take("grad") {
-            return Err(form.unsupported("levels chosen by gradients are not supported"));
+            return Err(form.unsupported("level selection by gradients is not supported"));
         }
         // Textures have one level, to which every level is clamped.
         let has_level = gathers.is_none() && form.take("level");
@@ -34,7 +34,7 @@ impl Encoder<'_, '_> {
             })
             .ok_or_else(|| form.unsupported("cubes and multisampled textures are not supported"))?;
         if !form.take("v4") {
-            return Err(form.unsupported("four values are read at a time"));
+            return Err(form.unsupported("texture reads must return four values"));
         }
         let ty = form.take_type()?;
         let coordinate = form.take_type()?;
@@ -49,10 +49,10 @@ impl Encoder<'_, '_> {
             _ => return Err(form.unsupported("coordinates are f32 or s32")),
         };
         if gathers.is_some() && (axes != 2 || !is_real) {
-            return Err(form.unsupported("it gathers at f32 coordinates of two axes"));
+            return Err(form.unsupported("a gather requires two f32 coordinates"));
         }
         if form.operands.len() > 2 + usize::from(has_level) {
-            return Err(form.unsupported("offsets and comparisons of depth are not supported"));
+            return Err(form.unsupported("offsets and depth comparisons are not supported"));
         }
         form.count(2 + usize::from(has_level))?;
         if let Some(level) = form.operands.get(2) {
@@ -90,12 +90,14 @@ impl Encoder<'_, '_> {
         }
         let results = match &form.operands[0].value {
             Value::Pair(..) => {
-                return Err(form.unsupported("asking what is resident is not supported"));
+                return Err(form.unsupported("residency queries are not supported"));
             }
             _ => elements(&form.operands[0]),
         };
         if results.len() != 4 {
-            return Err(form.unsupported("the number of registers does not match the vector"));
+            return Err(
+                form.unsupported("the number of registers does not match the vector length")
+            );
         }
         for (to, operand) in read.registers.iter_mut().zip(results) {
             *to = self.optional_destination(operand, ty)?;
@@ -141,11 +143,11 @@ impl Encoder<'_, '_> {
                 Ok(self.constant64(Constant::Variable { index, offset: 0 }))
             }
             Base::Symbol(Symbol::Argument(_)) => {
-                let message = "load the parameter into a register to read the texture it names";
+                let message = "load the parameter into a register to read its texture";
                 Err(SpannedError::new(span, message))
             }
             _ => {
-                let message = "a texture is a `.texref` variable or a 64-bit register";
+                let message = "a texture must be a `.texref` variable or a 64-bit register";
                 Err(SpannedError::new(span, message))
             }
         }

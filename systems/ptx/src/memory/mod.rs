@@ -191,15 +191,15 @@ impl DeviceMemory {
             }
         };
         match self.allocations.iter().min_by_key(distance) {
-            None => "none: nothing is allocated".to_owned(),
+            None => "none, because nothing is allocated".to_owned(),
             Some(allocation) => {
                 let end = allocation.base + allocation.bytes;
                 let place = if address < allocation.base {
-                    format!("{} bytes before it", allocation.base - address)
+                    format!("{} bytes before its start", allocation.base - address)
                 } else if address >= end {
                     format!("{} bytes past its end", address - end)
                 } else {
-                    format!("at byte {} of it", address - allocation.base)
+                    format!("at byte {} of the allocation", address - allocation.base)
                 };
                 format!(
                     "`{}` ({:#x}..{end:#x}, {} bytes), {place}",

@@ -51,7 +51,9 @@ impl Textures {
         };
         let found = self.at(handle).and_then(|at| self.list.get(at));
         let (own, texture) = found.ok_or_else(|| {
-            format!("{handle:#x} is no texture: neither a texture object nor a texture reference")
+            format!(
+                "{handle:#x} is not a texture: neither a texture object nor a texture reference"
+            )
         })?;
         Ok((name.unwrap_or(own), texture))
     }
@@ -85,7 +87,7 @@ impl DeviceMemory {
             return Err(TextureError::Impossible { name, problem });
         }
         let Some(bytes) = texture.bytes() else {
-            return impossible(name, "more texels than any memory has");
+            return impossible(name, "more texels than fit in memory");
         };
         if let Err(error) = self.read(texture.address, bytes) {
             return Err(TextureError::OutOfBounds {
@@ -99,7 +101,7 @@ impl DeviceMemory {
         let Range { start, end } = TEXTURE_HANDLES;
         let handle = start + HANDLE_STEP * self.textures.list.len() as u64;
         if handle >= end {
-            return impossible(name, "more textures than there are numbers for them");
+            return impossible(name, "too many textures: no handles are left");
         }
         self.textures.list.push((name, texture));
         Ok(handle)

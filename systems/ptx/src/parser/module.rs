@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
                 if !matches!(tree.address_bits, 32 | 64) {
                     return Err(SpannedError::new(
                         self.last_span(),
-                        "address size is 32 or 64",
+                        "the address size must be 32 or 64",
                     ));
                 }
             }
@@ -195,13 +195,13 @@ impl<'a> Parser<'a> {
                 self.variables(linkage, &mut tree.variables)?;
                 for variable in &tree.variables[from..] {
                     if variable.space == StateSpace::Register {
-                        let message = "registers belong inside a function";
+                        let message = "registers must be declared inside a function";
                         return Err(SpannedError::new(variable.span, message));
                     }
                     let is_private =
                         matches!(variable.space, StateSpace::Local | StateSpace::Param);
                     if is_private && variable.initialiser.is_some() {
-                        let message = "variables that every thread has have no initial value";
+                        let message = "per-thread variables cannot have an initial value";
                         return Err(SpannedError::new(variable.span, message));
                     }
                 }
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         } else {
             Vec::new()
         };
-        let (name, span) = self.word("the name of the function")?;
+        let (name, span) = self.word("the function name")?;
         let parameters = if self.is_punct('(') {
             self.parameters()?
         } else {
@@ -337,7 +337,7 @@ impl<'a> Parser<'a> {
                 "align" => {
                     let value = self.integer("an alignment")? as u32;
                     if !value.is_power_of_two() || value > ALIGNMENT_MAX {
-                        let message = "alignment is a power of two up to 256";
+                        let message = "the alignment must be a power of two of at most 256";
                         return Err(SpannedError::new(self.last_span(), message));
                     }
                     // `.ptr .align n` describes what a pointer points to, not the parameter.
@@ -381,7 +381,7 @@ impl<'a> Parser<'a> {
         self.variable_tail(&mut variable)?;
         if is_texture && !(variable.extents.is_empty() && variable.initialiser.is_none()) {
             let message =
-                "a texture reference is neither an array nor has it a value; the host binds it";
+                "a texture reference can be neither an array nor initialized; the host binds it";
             return Err(SpannedError::new(span, message));
         }
         list.push(variable);
@@ -501,8 +501,8 @@ fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
         return Ok(ty);
     }
     let what = match word {
-        "texref" => "texture references are variables of the module, in global memory",
-        "samplerref" => "samplers apart from textures are not supported",
+        "texref" => "texture references must be module variables in global memory",
+        "samplerref" => "separate samplers are not supported",
         "surfref" => "surfaces are not supported",
         "e4m3" | "e5m2" | "tf32" => "this type is not supported",
         _ => "unknown type",

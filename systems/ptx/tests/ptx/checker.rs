@@ -89,7 +89,7 @@ fn clean(body: &str, shape: Shape) {
     assert!(found.is_empty(), "{body}: {found:#?}");
 }
 
-/// Returns a body in which each thread writes its word of local memory and reads that of the thread
+/// Returns a body in which each thread writes its word bytes of local memory and reads that of the thread
 /// `distance` away.
 fn neighbours(distance: u32, between: &str) -> String {
     format!(

@@ -26,12 +26,12 @@ hint: did you mean `add`?
 #[test]
 fn an_unknown_form_is_refused_not_skipped() {
     assert_snapshot!(body("    add.rni.f32 total, total, total;"), @r#"
-test.ptx:9:5: unsupported form `add.rni.f32`: `.rni` is not known here
+test.ptx:9:5: unsupported form `add.rni.f32`: `.rni`
 9 |     add.rni.f32 total, total, total;
   |     ^^^^^^^^^^^
 "#);
     assert_snapshot!(body("    add.wrap.s32 %r1, %r2, %r3;"), @r#"
-test.ptx:9:5: unsupported form `add.wrap.s32`: `.wrap` is not known here
+test.ptx:9:5: unsupported form `add.wrap.s32`: `.wrap`
 9 |     add.wrap.s32 %r1, %r2, %r3;
   |     ^^^^^^^^^^^^
 "#);
@@ -70,7 +70,7 @@ hint: did you mean `done`?
 #[test]
 fn placement_dependent_registers_are_refused_where_they_are_used() {
     assert_snapshot!(body("    mov.u32 %r1, %smid;"), @r#"
-test.ptx:9:18: `%smid` depends on placement or time, which emulation does not know
+test.ptx:9:18: `%smid` depends on placement or time, which are unknown in emulation
 9 |     mov.u32 %r1, %smid;
   |                  ^^^^^
 "#);
@@ -117,10 +117,10 @@ fn too_many_live_registers_are_refused() {
     text.extend((0..300).map(|n| format!("    mov.u32 %x{n}, %tid.x;\n")));
     text.extend((0..300).map(|n| format!("    st.global.u32 [%rd1], %x{n};\n")));
     assert_snapshot!(body(&text), @r#"
-test.ptx:4:17: `k` keeps 302 registers alive at once; a thread has 255 and nothing is spilled
+test.ptx:4:17: `k` keeps 302 registers at once; a thread has 255 , and spilling is not supported
 4 | .visible .entry k(.param .u64 out) {
   |                 ^
-hint: compile with a register limit so that the compiler spills
+hint: compile with a register limit so that the compiler spills registers
 "#);
 }
 
@@ -250,14 +250,14 @@ fn numbers_in_another_notation_are_refused_with_the_right_one() {
         "{said}"
     );
     let said = body("    add.f32 total, total, -2;");
-    let hint = "hint: a number of type .f32 has a fraction: `-2.0`";
+    let hint = "hint: a number of type .f32 needs a fraction: `-2.0`";
     assert!(said.contains(hint), "{said}");
 }
 
 #[test]
 fn a_comparison_of_pairs_wants_two_predicates() {
     assert_snapshot!(body("    setp.lt.f16x2 %p1, %r1, %r2;"), @r#"
-test.ptx:9:19: a comparison of .f16x2 gives two predicates: `p|q`
+test.ptx:9:19: a comparison of .f16x2 requires two destination predicates: `p|q`
 9 |     setp.lt.f16x2 %p1, %r1, %r2;
   |                   ^^^
 "#);

@@ -87,7 +87,7 @@ fn words_that_an_instruction_does_not_have_are_refused_by_name() {
         ("clz.f32 %r1, %f1;", "it has no `.f32`"),
         (
             "add.ftz.f64 %fd1, %fd2, %fd3;",
-            "no such modifier for this type",
+            "the type does not support this modifier",
         ),
     ] {
         let text = format!("{HEADER}{}", kernel(instruction));
@@ -108,19 +108,19 @@ fn words_of_memory_instructions_that_exclude_each_other_are_refused_by_name() {
         ("div.sat.f32 %f1, %f2, %f3;", "`div.sat.f32`"),
         (
             "ld.global.ca.cg.u32 %r1, [%rd0];",
-            "`.ca` and `.cg` exclude each other",
+            "`.ca` and `.cg` are mutually exclusive",
         ),
         (
             "ld.relaxed.gpu.global.cg.u32 %r1, [%rd0];",
-            "`.relaxed` and `.cg` exclude each other",
+            "`.relaxed` and `.cg` are mutually exclusive",
         ),
         (
             "st.gpu.global.u32 [%rd0], %r1;",
-            "`.gpu` is the scope of `.relaxed`, `.acquire` or `.release`",
+            "`.gpu` requires `.relaxed`, `.acquire` or `.release`",
         ),
         (
             "atom.relaxed.acquire.gpu.global.add.u32 %r1, [%rd0], 1;",
-            "`.relaxed` and `.acquire` exclude each other",
+            "`.relaxed` and `.acquire` are mutually exclusive",
         ),
         (
             "atom.global.exch.noftz.b32 %r1, [%rd0], 1;",

@@ -354,7 +354,7 @@ fn mistakes_with_textures_are_named_with_kernel_line_and_thread() {
     let none = "mov.u64 %rd3, 77; tex.1d.v4.f32.s32 {%f5, %f6, %f7, %f8}, [%rd3, {%r1}];";
     assert_eq!(
         tail(fault(none, plane)),
-        "0x4d is no texture: neither a texture object nor a texture reference"
+        "0x4d is not a texture: neither a texture object nor a texture reference"
     );
     assert_eq!(
         tail(fault(&read("3d", "f32", "f32"), plane)),
@@ -362,7 +362,7 @@ fn mistakes_with_textures_are_named_with_kernel_line_and_thread() {
     );
     assert_eq!(
         tail(fault(&read("2d", "u32", "f32"), plane)),
-        "texture `object` gives f32, which the instruction does not read"
+        "texture `object` gives f32, which the instruction cannot read"
     );
     assert!(fault(unbound, plane).starts_with("test.ptx:14: `tex.1d.v4.f32.s32`"));
 }
@@ -392,7 +392,7 @@ fn textures_that_make_no_sense_are_refused_when_they_are_made() {
                 channels: 3,
                 ..plane(at)
             },
-            "a texel has 1, 2 or 4 channels, not 3",
+            "a texel must have 1, 2 or 4 channels, not 3",
         ),
         (
             Texture {
@@ -406,40 +406,39 @@ fn textures_that_make_no_sense_are_refused_when_they_are_made() {
                 pitch: Some(8),
                 ..plane(at)
             },
-            "a pitch of 8 bytes is less than the 16 bytes of a row",
+            "a pitch of 8 bytes is less than the row size of 16 bytes",
         ),
         (
             Texture {
                 pitch: Some(18),
                 ..plane(at)
             },
-            "rows begin at a multiple of the 4 bytes of a texel",
+            "the address and the row pitch must be multiples of the texel size, 4 bytes",
         ),
         (
             plane(at + 2),
-            "rows begin at a multiple of the 4 bytes of a texel",
+            "the address and the row pitch must be multiples of the texel size, 4 bytes",
         ),
         (
             Texture {
                 normalized_values: true,
                 ..plane(at)
             },
-            "only integers of 8 and 16 bits read as normalised numbers",
+            "only 8-bit and 16-bit integers can be read as normalised values",
         ),
         (
             Texture {
                 texel: TexelType::U32,
                 ..filtered(at)
             },
-            "only floating-point values can be filtered; integers of 8 and 16 bits can when they read as \
-             normalised numbers",
+            "only floating-point values, or 8-bit and 16-bit integers read as normalised values, can be filtered",
         ),
         (
             Texture {
                 shape: TextureShape::Linear(4),
                 ..filtered(at)
             },
-            "linear memory is not filtered",
+            "linear memory cannot be filtered",
         ),
     ];
     for (texture, problem) in cases {
@@ -450,7 +449,7 @@ fn textures_that_make_no_sense_are_refused_when_they_are_made() {
         pitch: Some(1 << 60),
         ..plane(at)
     };
-    assert_eq!(refuse(huge), "texture `t`: more texels than any memory has");
+    assert_eq!(refuse(huge), "texture `t`: more texels than fit in memory");
 }
 
 #[test]
@@ -502,11 +501,11 @@ fn forms_that_are_not_there_are_refused_by_name() {
         ),
         (
             "tex.2d.v2.f16x2.f32 {%f5, %f6}, [image, {%f1, %f2}];",
-            "four values are read at a time",
+            "texture reads must return four values",
         ),
         (
             "tld4.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1, %f2}];",
-            "it names no channel",
+            "missing colour channel",
         ),
         (
             "txq.num_samples.b32 %r5, [image];",
@@ -523,7 +522,7 @@ fn forms_that_are_not_there_are_refused_by_name() {
     );
     let said = errors(&format!("{HEADER}.global .samplerref s;"));
     assert!(
-        said.contains("samplers apart from textures are not supported"),
+        said.contains("separate samplers are not supported"),
         "{said}"
     );
 }

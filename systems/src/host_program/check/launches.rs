@@ -36,12 +36,12 @@ impl Checker<'_> {
         if parameters.len() != launch.arguments.len() {
             let types: Vec<String> = parameters.iter().map(|p| p.ty.to_string()).collect();
             let message = format!(
-                "kernel `{}` takes {} arguments, {} are given",
+                "kernel `{}` takes {} arguments, but {} are given",
                 kernel.name(),
                 parameters.len(),
                 launch.arguments.len()
             );
-            let hint = format!("the types in order: {}", types.join(", "));
+            let hint = format!("the parameter types in order: {}", types.join(", "));
             return self.problems.push(launch.kernel.error(message).hint(hint));
         }
         self.passed.note(self.program, launch, parameters);
@@ -129,10 +129,7 @@ impl Checker<'_> {
 
     /// Reports a launch of a kernel that reaches unsupported code.
     fn refused(&mut self, launch: &Launch, module: &ProgramModule, refused: RefusedKernel) {
-        let message = format!(
-            "kernel `{}` reaches this and is launched here",
-            refused.name
-        );
+        let message = format!("kernel `{}` uses this and is launched here", refused.name);
         let (file, text) = (module.module().file(), module.text());
         for diagnostic in in_module(file, text, refused.reasons) {
             self.problems.push(match &launch.kernel.place {

@@ -138,7 +138,7 @@ impl Checker<'_> {
                 counter,
                 body,
             } => {
-                self.whole(times, "the number of rounds");
+                self.whole(times, "the number of iterations");
                 self.body(counter.as_ref(), body);
             }
             Command::RepeatUntilZero {
@@ -153,7 +153,7 @@ impl Checker<'_> {
                     let message = format!("flag `{}` has no elements", flag.value);
                     self.problems.push(flag.error(message));
                 }
-                self.whole(at_most, "the limit of rounds");
+                self.whole(at_most, "the iteration limit");
                 self.body(counter.as_ref(), body);
             }
         }
@@ -165,7 +165,7 @@ impl Checker<'_> {
         };
         if self.rounds[0].contains(&counter.value) {
             let message = format!(
-                "counter `{}` hides another value of that name",
+                "counter `{}` shadows another value of that name",
                 counter.value
             );
             let problem = counter.error(message).hint("choose another name");
@@ -197,7 +197,7 @@ impl Checker<'_> {
         };
         if target.element.range().is_none() {
             let message = format!(
-                "`{}` has elements of type {:?}, but expressions compute with integers",
+                "`{}` has elements of type {:?}, but expressions require integers",
                 buffer.value, target.element
             );
             self.problems.push(buffer.error(message));
@@ -206,7 +206,7 @@ impl Checker<'_> {
             checked_index(buffer, target.length, index, env)
         });
         if self.rounds[0].contains(&name.value) && !self.names_read.contains(&name.value) {
-            let message = format!("`{}` hides another value of that name", name.value);
+            let message = format!("`{}` shadows another value of that name", name.value);
             let problem = name.error(message).hint("choose another name");
             return self.problems.push(problem);
         }

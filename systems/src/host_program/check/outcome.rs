@@ -26,8 +26,9 @@ impl Checker<'_> {
                 self.buffer(buffer);
             }
             if because.value.trim().is_empty() {
-                let problem = because.error("what is allowed needs a reason");
-                self.problems.push(problem.hint("say why it does no harm"));
+                let problem = because.error("an allowed finding needs a reason");
+                self.problems
+                    .push(problem.hint("explain why it is harmless"));
             }
         }
     }
@@ -49,7 +50,7 @@ impl Checker<'_> {
             }
             if !self.copied.contains(&buffer) {
                 let message = format!(
-                    "buffer `{}` is a result but never copied to the host",
+                    "buffer `{}` is a result but is never copied to the host",
                     name.value
                 );
                 let hint = format!("add CopyToHost(\"{}\") to the commands", name.value);
@@ -57,7 +58,7 @@ impl Checker<'_> {
             }
             if name.value.starts_with('.') || name.value.contains(['/', '\\', ':', '\0']) {
                 let message = format!("a file cannot be named after buffer `{}`", name.value);
-                let hint = "let its name begin with a letter and have no `/`, `\\` and `:`";
+                let hint = "start its name with a letter and avoid `/`, `\\` and `:`";
                 self.problems.push(name.error(message).hint(hint));
             }
         }
@@ -70,7 +71,9 @@ impl Checker<'_> {
             };
             if !self.copied.contains(&buffer) {
                 let name = &self.program.buffers[buffer].name.value;
-                let message = format!("buffer `{name}` is expected but never copied to the host");
+                let message = format!(
+                    "buffer `{name}` has an expected value but is never copied to the host"
+                );
                 let hint = format!("add CopyToHost(\"{name}\") to the commands");
                 self.problems
                     .push(expectation.buffer.error(message).hint(hint));

@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Element {
             type Value = Element;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a type of numbers such as F32, or Struct(\"name\")")
+                f.write_str("a numeric type such as F32, or Struct(\"name\")")
             }
 
             fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Element, A::Error> {

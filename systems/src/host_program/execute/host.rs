@@ -137,8 +137,8 @@ impl<'p, 'l> Host<'p, 'l> {
     fn step(&mut self, command: &Placed<Command>) -> Result<(), Diagnostic> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
-            let message = format!("stopped after {STEPS_MAX} host commands and rounds of loops");
-            let hint = "let the loops run fewer rounds";
+            let message = format!("stopped after {STEPS_MAX} host commands and loop iterations");
+            let hint = "reduce the number of loop iterations";
             return Err(command.error(message).hint(hint));
         }
         Ok(())
@@ -230,7 +230,7 @@ impl<'p, 'l> Host<'p, 'l> {
                 body,
             } => {
                 let rounds = 0..=i64::MAX.into();
-                let times = times.integer(&self.env, "the number of rounds", rounds)?;
+                let times = times.integer(&self.env, "the number of iterations", rounds)?;
                 for round in 0..times as i64 {
                     self.round(counter.as_ref(), round, command)?;
                     self.commands(body)?;
@@ -243,18 +243,18 @@ impl<'p, 'l> Host<'p, 'l> {
                 body,
             } => {
                 let rounds = 0..=i64::MAX.into();
-                let at_most = at_most.integer(&self.env, "the limit of rounds", rounds)?;
+                let at_most = at_most.integer(&self.env, "the iteration limit", rounds)?;
                 let column = self.program.column(flag)?;
                 let mut rounds = 0..at_most as i64;
                 loop {
                     let Some(round) = rounds.next() else {
                         let message = format!(
-                            "`{}` is still not zero after {at_most} rounds, the limit of this loop",
+                            "`{}` is still not zero after {at_most} iterations, the limit of this loop",
                             flag.value
                         );
                         return Err(command
                             .error(message)
-                            .hint("raise `at_most`, or look for what keeps the flag set")
+                            .hint("raise `at_most`, or find out why the flag stays set")
                             .into());
                     };
                     self.round(counter.as_ref(), round, command)?;
@@ -299,7 +299,7 @@ impl<'p, 'l> Host<'p, 'l> {
             Some(found) => answers::judge(self.program, expectation, found)?,
             None => (
                 false,
-                "never copied to the host: its copy is in a loop of no rounds".to_owned(),
+                "never copied to the host: its copy is in a loop without iterations".to_owned(),
             ),
         };
         Ok(CheckResult {

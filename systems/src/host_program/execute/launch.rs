@@ -24,7 +24,7 @@ pub(in crate::host_program) fn shape(launch: &Launch, env: &Env) -> Result<Shape
     let axes = |values: &[Value], what: &str, most: i128| -> Result<[u32; 3], Diagnostic> {
         let mut axes = [1; 3];
         if values.len() > 3 {
-            let message = format!("{what} has {} axes, at most 3 are possible", values.len());
+            let message = format!("{what} has {} axes, at most 3 are allowed", values.len());
             return Err(launch.kernel.error(message));
         }
         for ((axis, value), letter) in axes.iter_mut().zip(values).zip(["x", "y", "z"]) {
@@ -38,12 +38,14 @@ pub(in crate::host_program) fn shape(launch: &Launch, env: &Env) -> Result<Shape
         .try_fold(1_u64, |product, &axis| product.checked_mul(axis.into()));
     if groups.is_none_or(|groups| groups > WORK_GROUPS_MAX) {
         let message = format!("a grid of {grid:?} has more than {WORK_GROUPS_MAX} work-groups");
-        return Err(at_first(&launch.grid, message).hint("let each work-group do more"));
+        return Err(at_first(&launch.grid, message).hint("give each work-group more work"));
     }
     let block = axes(&launch.block, "the block", THREADS_MAX)?;
     let threads: u64 = block.iter().map(|&axis| u64::from(axis)).product();
     if i128::from(threads) > THREADS_MAX {
-        let message = format!("a block of {block:?} has {threads} threads, at most {THREADS_MAX}");
+        let message = format!(
+            "a block of {block:?} has {threads} threads, at most {THREADS_MAX} are allowed"
+        );
         return Err(at_first(&launch.block, format!("{message} are possible")));
     }
     let count = |value: &Value, what| value.integer(env, what, 0..=u32::MAX.into());
@@ -130,7 +132,7 @@ pub(in crate::host_program) fn checked_variable_offset(
         let message = format!("{written} bytes do not fit into variable `{name}` of {bytes} bytes");
         return Err(variable.error(message));
     }
-    let what = format!("the offset of {written} bytes into variable `{name}` of {bytes} bytes");
+    let what = format!("the offset for {written} bytes in variable `{name}` of {bytes} bytes");
     Ok(offset.integer(env, &what, 0..=(bytes - written).into())? as u64)
 }
 

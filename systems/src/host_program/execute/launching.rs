@@ -120,11 +120,10 @@ impl Host<'_, '_> {
             let loaded = self.memory.load(module.module());
             loaded.map_err(|variable| {
                 let message = format!(
-                    "{} declares variable `{variable}`, which no module before it defines",
+                    "{} declares variable `{variable}`, which no earlier module defines",
                     module.module().file()
                 );
-                let hint = "name the module that defines it before those that declare it: \
-                            modules: { \"one\": \"one.ptx\", \"other\": \"other.ptx\" }";
+                let hint = "list the module that defines it before those that declare it: modules: { \"one\": \"one.ptx\", \"other\": \"other.ptx\" }";
                 blamed.error(message).hint(hint)
             })?;
         }

@@ -58,7 +58,7 @@ impl Host<'_, '_> {
         let number = number.ok_or_else(|| {
             let text = target.element.text(target.element.pattern(&words, 0));
             into.error(format!(
-                "`{}` is {text}, with which expressions do not compute",
+                "`{}` is {text}, which cannot be used in expressions",
                 into.value
             ))
         })?;

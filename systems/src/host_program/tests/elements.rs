@@ -172,7 +172,7 @@ fn a_wrong_value_of_a_table_is_named_by_file_line_and_column() {
       |                                              ^^^^^^^
     "#);
     assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: \"wieght\")"), @r#"
-    error: t.csv:1:1: there is no column `wieght`
+    error: t.csv:1:1: no column `wieght`
      --> elements.ron:3:46
       |
     3 |     buffers: { "a": File(element: F32, path: "t.csv", column: "wieght") },
@@ -180,21 +180,21 @@ fn a_wrong_value_of_a_table_is_named_by_file_line_and_column() {
       = hint: did you mean `weight`? columns: id, weight
     "#);
     assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: 2)"), @r#"
-    error: t.csv:1:1: expected a column number 2 (they count from 0), found 2 columns
+    error: t.csv:1:1: expected a column with number 2 (counted from 0), found 2 columns
      --> elements.ron:3:46
       |
     3 |     buffers: { "a": File(element: F32, path: "t.csv", column: 2) },
       |                                              ^^^^^^^
     "#);
     assert_snapshot!(refusal(&[("t.csv", b"1,2\n3\n")], "File(element: F32, path: \"t.csv\")"), @r#"
-    error: t.csv:2:1: expected 2 cells, as in the first line, found 1
+    error: t.csv:2:1: expected 2 cells, as many as in the first line, found 1
      --> elements.ron:3:46
       |
     3 |     buffers: { "a": File(element: F32, path: "t.csv") },
       |                                              ^^^^^^^
     "#);
     assert_snapshot!(refusal(&[], "File(element: F32, path: \"none.csv\")"), @r#"
-    error: none.csv: cannot be read: No such file or directory (os error 2)
+    error: none.csv: cannot read: No such file or directory (os error 2)
      --> elements.ron:3:46
       |
     3 |     buffers: { "a": File(element: F32, path: "none.csv") },
@@ -236,7 +236,7 @@ fn pictures_sequences_and_arrays_are_recognised_by_their_names() {
       |
     3 |     buffers: { "a": File(element: F64, path: "n.npy") },
       |                                              ^^^^^^^
-      = hint: let `element` be the type of the file, or save it with `.astype(…)`
+      = hint: set `element` to the type of the file, or save it with `.astype(…)`
     "#);
     assert_snapshot!(refusal(&files, "File(element: S8, path: \"p.pgm\")"), @r#"
     error: p.pgm:4:2: expected a whole number from -128 to 127, found "255"

@@ -103,7 +103,7 @@ fn what_a_workload_allows_is_no_error_and_shows_its_reason() {
     race.ron: 1 launch emulated
 
     allowed: GlobalRace in kernel `write`, 2 times
-      nothing orders this write after the write by another work-group
+      this write after the write by another work-group
       first: copy.ptx:13:5: `st.global.u32`, work-group (1, 0, 0), thread (0, 0, 0), launch 0
       meets: copy.ptx:13:5: `st.global.u32`, work-group (0, 0, 0), thread (0, 0, 0)
       address 0x10000100, nearest `to` (0x10000100..0x10000110, 16 bytes), at byte 0 of it
@@ -127,8 +127,8 @@ fn an_allowance_for_another_buffer_does_not_count_and_says_so() {
     let examined = examine(&program);
     assert!(!examined.is_clean());
     assert_snapshot!(examined.unneeded, @r#"
-    warning: kernel `write` did nothing that is allowed here (GlobalRace)
-    hint: larger or other inputs may need it; remove it if none does
+    warning: kernel `write` has no finding of the kind allowed here (GlobalRace)
+    hint: larger or different inputs may need it; otherwise remove it
     "#);
 }
 
@@ -144,8 +144,8 @@ fn an_allowance_must_name_a_kernel_and_a_reason() {
     error: unknown kernel `wirte`
     hint: did you mean `write`? kernels: read, write
 
-    error: what is allowed needs a reason
-    hint: say why it does no harm
+    error: an allowed finding needs a reason
+    hint: explain why it is harmless
     "#);
 }
 

@@ -162,7 +162,7 @@ fn what_no_module_has_is_named_with_the_nearest() {
 fn modules_are_one_or_named_and_each_is_there_once() {
     let modules = r#"modules: { "first": "a.ptx", "second": "b.ptx", "third": "c.ptx" },"#;
     assert_snapshot!(refusal(modules, ""), @r#"
-    error: a workload has either `module` or `modules`
+    error: a workload must have either `module` or `modules`
      --> modules.ron:1:1
       |
     1 | Workload(
@@ -170,7 +170,7 @@ fn modules_are_one_or_named_and_each_is_there_once() {
       = hint: module: "kernels.ptx", or modules: { "name": "kernels.ptx" }
     "#);
     assert_snapshot!(refusal(modules, &format!(r#"{modules} module: "a.ptx","#)), @r#"
-    error: a workload has either `module` or `modules`
+    error: a workload must have either `module` or `modules`
      --> modules.ron:1:1
       |
     1 | Workload(
@@ -178,7 +178,7 @@ fn modules_are_one_or_named_and_each_is_there_once() {
       = hint: module: "kernels.ptx", or modules: { "name": "kernels.ptx" }
     "#);
     assert_snapshot!(refusal(r#""b.ptx""#, r#""a.ptx""#), @r#"
-    error: module `second` is there already, as `first` of a.ptx
+    error: module `second` is already listed, as `first` of a.ptx
      --> modules.ron:2:34
       |
     2 |     modules: { "first": "a.ptx", "second": "a.ptx", "third": "c.ptx" },
@@ -202,11 +202,11 @@ fn a_variable_of_another_module_has_to_be_defined_by_an_earlier_one() {
     let reversed = r#""third": "c.ptx", "first": "a.ptx", "second": "b.ptx""#;
     let order = r#""first": "a.ptx", "second": "b.ptx", "third": "c.ptx""#;
     assert_snapshot!(refusal(order, reversed), @r#"
-    error: c.ptx declares variable `factor`, which no module before it defines
+    error: c.ptx declares variable `factor`, which no earlier module defines
       --> modules.ron:10:53
        |
     10 |         CopyToVariable(buffer: "factors", variable: "factor", module: "first"),
        |                                                     ^^^^^^^^
-       = hint: name the module that defines it before those that declare it: modules: { "one": "one.ptx", "other": "other.ptx" }
+       = hint: list the module that defines it before those that declare it: modules: { "one": "one.ptx", "other": "other.ptx" }
     "#);
 }

@@ -73,7 +73,7 @@ fn mistakes_in_rust_code_are_named_without_a_place() {
     error: expression `m`: unknown name `m` in an expression
     hint: did you mean `n`? names known here: n
 
-    error: there are two buffers `cells`
+    error: buffer `cells`
     ");
     let program = HostProgram::builder("wrong")
         .module("empty.ptx", EMPTY)

@@ -76,7 +76,7 @@ fn emulation_is_read_from_a_scenario() {
     };
     assert_eq!(spec, expected);
     assert_snapshot!(read("(resident: 7)").unwrap_err(), @r"
-    error: unknown field `resident` in EmulationSpec
+    error: unknown interconnect field `resident` in EmulationSpec
      --> e.ron:1:2
       |
     1 | (resident: 7)
@@ -148,7 +148,7 @@ fn unknown_commands_are_named_with_the_nearest() {
 #[test]
 fn unknown_fields_are_named_with_the_nearest() {
     assert_snapshot!(refusal("expect:", "expects:"), @r#"
-    error: unknown field `expects` in Workload
+    error: unknown interconnect field `expects` in Workload
       --> small.ron:20:5
        |
     20 |     expects: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
@@ -177,7 +177,7 @@ fn too_few_arguments_list_the_parameters() {
        |
     15 |             kernel: "vector_add", grid: "=ceil_div(n, block)", block: "=block",
        |                     ^^^^^^^^^^^^
-       = hint: the types in order: .u64, .u64, .u64, .u32
+       = hint: the parameter types in order: .u64, .u64, .u64, .u32
     "#);
 }
 
@@ -233,7 +233,7 @@ fn absurd_grids_are_refused() {
        |
     15 |             kernel: "vector_add", grid: [4000000000, 4000000000, 4000000000], block: "=block",
        |                                          ^^^^^^^^^^
-       = hint: let each work-group do more
+       = hint: give each work-group more work
     "#);
 }
 
@@ -284,7 +284,7 @@ fn absurd_lengths_are_refused() {
 #[test]
 fn too_much_memory_is_refused() {
     assert_snapshot!(refusal(r#""columns": Columns("g")"#, r#""x0": Zero(element: U32, length: 268435456), "x1": Zero(element: U32, length: 268435456), "x2": Zero(element: U32, length: 268435456), "x3": Zero(element: U32, length: 268435456), "x4": Zero(element: U32, length: 268435456)"#), @r#"
-    error: buffer `x3` of 1073741824 bytes does not fit: 3221226672 of 4294967296 bytes are taken
+    error: buffer `x3` of 1073741824 bytes does not fit: 3221226672 of 4294967296 bytes are already in use
      --> small.ron:9:144
       |
     9 | … Zero(element: U32, length: 268435456), "x3": Zero(element: U32, length: 268435456), "x4": Zero(element: U32, length: 268435456),
@@ -301,14 +301,14 @@ fn missing_modules_are_named() {
       |
     3 |     module: "cuda/vector_sub.ptx",
       |             ^^^^^^^^^^^^^^^^^^^^^
-      = hint: paths in a workload start at the folder of its file
+      = hint: paths in a workload are relative to the folder of its file
     "#);
 }
 
 #[test]
 fn missing_input_files_are_named() {
     assert_snapshot!(refusal("Grid(width: 4, height: 4)", r#"File(path: "absent.mtx", format: MatrixMarket)"#), @r#"
-    error: workloads/absent.mtx: cannot be opened: No such file or directory (os error 2)
+    error: workloads/absent.mtx: cannot open: No such file or directory (os error 2)
      --> small.ron:4:15
       |
     4 |     graphs: { "g": File(path: "absent.mtx", format: MatrixMarket) },
@@ -319,7 +319,7 @@ fn missing_input_files_are_named() {
 #[test]
 fn missing_data_files_are_named() {
     assert_snapshot!(refusal(r#"Columns("g")"#, r#"File(path: "absent.bin", element: U32)"#), @r#"
-    error: workloads/absent.bin: cannot be read: No such file or directory (os error 2)
+    error: workloads/absent.bin: cannot read: No such file or directory (os error 2)
      --> small.ron:9:31
       |
     9 |         "columns": File(path: "absent.bin", element: U32),
@@ -330,7 +330,7 @@ fn missing_data_files_are_named() {
 #[test]
 fn senseless_generators_are_refused() {
     assert_snapshot!(refusal("Uniform(seed: 1, low: 0, high: 1)", "Uniform(seed: 1, low: 1, high: 1)"), @r#"
-    error: Uniform generator: `low` is 1, expected below `high`, which is 1 and itself never drawn
+    error: Uniform generator: `low` is 1, expected below `high`, which is 1 and excluded
      --> small.ron:6:9
       |
     6 |         "a": Generated(element: F32, length: "=n", generator: Uniform(seed: 1, low: 1, high: 1)),
@@ -346,38 +346,38 @@ fn graphs_without_weights_say_how_to_give_them() {
       |
     9 |         "columns": Weights("g"),
       |                            ^^^
-      = hint: give it some: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1))
+      = hint: add weights: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1))
     "#);
 }
 
 #[test]
 fn loops_that_do_not_end_are_stopped_at_their_limit() {
     assert_snapshot!(refusal(r#"CopyToHost("sum"),"#, r#"RepeatUntilZero(flag: "sum", at_most: 3, body: [Write(buffer: "sum", index: 0, value: 1)]), CopyToHost("sum"),"#), @r#"
-    error: `sum` is still not zero after 3 rounds, the limit of this loop
+    error: `sum` is still not zero after 3 iterations, the limit of this loop
       --> small.ron:18:9
        |
     18 |         RepeatUntilZero(flag: "sum", at_most: 3, body: [Write(buffer: "sum", index: 0, value: 1)]), CopyToHost("sum"),
        |         ^^^^^^^^^^^^^^^
-       = hint: raise `at_most`, or look for what keeps the flag set
+       = hint: raise `at_most`, or find out why the flag stays set
     "#);
 }
 
 #[test]
 fn loops_without_effect_are_stopped() {
     assert_snapshot!(refusal(r#"CopyToHost("sum"),"#, r#"Repeat(times: 1000000000000, body: []), CopyToHost("sum"),"#), @r#"
-    error: stopped after 4194304 host commands and rounds of loops
+    error: stopped after 4194304 host commands and loop iterations
       --> small.ron:18:9
        |
     18 |         Repeat(times: 1000000000000, body: []), CopyToHost("sum"),
        |         ^^^^^^
-       = hint: let the loops run fewer rounds
+       = hint: reduce the number of loop iterations
     "#);
 }
 
 #[test]
 fn counters_may_not_hide_parameters() {
     assert_snapshot!(refusal(r#"CopyToHost("sum"),"#, r#"Repeat(times: 2, counter: "n", body: []), CopyToHost("sum"),"#), @r#"
-    error: counter `n` hides another value of that name
+    error: counter `n` shadows another value of that name
       --> small.ron:18:35
        |
     18 |         Repeat(times: 2, counter: "n", body: []), CopyToHost("sum"),
@@ -444,7 +444,7 @@ fn references_to_buffers_of_another_type_are_refused() {
 #[test]
 fn expected_buffers_must_be_copied_to_the_host() {
     assert_snapshot!(refusal(r#"CopyToHost("sum"),"#, ""), @r#"
-    error: buffer `sum` is expected but never copied to the host
+    error: buffer `sum` has an expected value but is never copied to the host
       --> small.ron:20:29
        |
     20 |     expect: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
@@ -486,7 +486,7 @@ fn values_other_than_a_workload_are_refused() {
       |
     1 | System(
       | ^^^^^^
-      = hint: write `Workload(..)`, or leave the name out
+      = hint: write `Workload(..)`, or omit the name
     ");
 }
 
@@ -504,7 +504,7 @@ fn source_vertices_out_of_range_are_refused() {
 #[test]
 fn missing_reference_files_are_named_before_the_run() {
     assert_snapshot!(refusal(r#"VectorAdd(a: "a", b: "b")"#, r#"File("absent.bin")"#), @r#"
-    error: workloads/absent.bin: cannot be read: No such file or directory (os error 2)
+    error: workloads/absent.bin: cannot read: No such file or directory (os error 2)
       --> small.ron:20:49
        |
     20 |     expect: [Expect(buffer: "sum", equals: File("absent.bin"))],
@@ -542,7 +542,7 @@ fn bad_tolerances_are_refused() {
 #[test]
 fn names_of_graphs_may_not_hide_parameters() {
     assert_snapshot!(refusal(r#""factor": 0.5"#, r#""g_arcs": 5"#), @r#"
-    error: graph `g` hides the parameter `g_arcs`
+    error: graph `g` shadows the parameter `g_arcs`
      --> small.ron:4:15
       |
     4 |     graphs: { "g": Grid(width: 4, height: 4) },
@@ -583,7 +583,7 @@ fn every_mistake_of_a_file_is_shown() {
     13 |         CopyToDevice("b", "a"), Launch(grid: [], blocks: 4, arguments: [U32(n), Buffer(7)]),
        |         ^^^^^^^^^^^^
 
-    error: unknown field `blocks` in Launch
+    error: unknown interconnect field `blocks` in Launch
       --> small.ron:13:50
        |
     13 |         CopyToDevice("b", "a"), Launch(grid: [], blocks: 4, arguments: [U32(n), Buffer(7)]),

@@ -207,18 +207,18 @@ fn structures_are_read_from_tables_only() {
       |
     9 |         "points": File(element: Struct("Point"), path: "points.npy"),
       |                                                        ^^^^^^^^^^^^
-      = hint: a `.csv` file with a column for each field: x, tag, v; or a buffer of numbers for each field
+      = hint: use a `.csv` file with one column per field: x, tag, v; or a buffer of numbers for each field
     "#);
     assert_snapshot!(refusal(r#"path: "points.csv")"#, r#"path: "points.csv", column: "x")"#), @r#"
-    error: structures take their columns by the names in the first line
+    error: structures select their columns by the names in the first line
      --> points.ron:9:56
       |
     9 |         "points": File(element: Struct("Point"), path: "points.csv", column: "x"),
       |                                                        ^^^^^^^^^^^^
-      = hint: leave `column` and `header` out; the table has a column for each field: x, tag, v
+      = hint: omit `column` and `header`; the table needs one column per field: x, tag, v
     "#);
     assert_snapshot!(refusal(r#""x": F32"#, r#""y": F32"#), @r#"
-    error: points.csv:1:1: there is no column `y`
+    error: points.csv:1:1: no column `y`
      --> points.ron:9:56
       |
     9 |         "points": File(element: Struct("Point"), path: "points.csv"),
@@ -312,7 +312,7 @@ fn fields_of_a_record_are_those_of_its_structure() {
        |                                                                     ^^
     "#);
     assert_snapshot!(refusal(r#""n": 3, "#, r#""n": U32(3), "#), @r#"
-    error: field `n` has its type from its structure
+    error: field `n` is given by its structure
       --> points.ron:18:69
        |
     18 |             Record(structure: "Step", fields: { "dt": "=step", "n": U32(3), "count": Buffer("count") }),
@@ -325,7 +325,7 @@ fn fields_of_a_record_are_those_of_its_structure() {
        |
     18 |             Record(structure: "Step", fields: { "dt": "=step", "n": Buffer("count"), "count": Buffer("count") }),
        |                                                                     ^^^^^^
-       = hint: declare a field for an address as U64
+       = hint: declare a field that holds an address as U64
     "#);
     assert_snapshot!(refusal(r#"Buffer("count") }"#, r#"Bufer("count") }"#), @r#"
     error: unknown variant `Bufer` of Argument

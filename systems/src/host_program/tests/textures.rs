@@ -163,7 +163,7 @@ fn refusal(piece: &str, replacement: &str) -> String {
 #[test]
 fn a_texture_larger_than_its_buffer_is_refused() {
     assert_snapshot!(refusal("[8, 8], format", "[8, 9], format"), @r#"
-    error: texture `image`: a 2-D array of 8 x 9 texels takes 288 bytes, but there are 256
+    error: texture `image`: a 2-D array of 8 x 9 texels takes 288 bytes, but only 256
      --> blur.ron:6:17
       |
     6 |     textures: { "image": Texture(buffer: "input", dims: [8, 9], format: F32) },
@@ -174,12 +174,12 @@ fn a_texture_larger_than_its_buffer_is_refused() {
 #[test]
 fn shapes_and_formats_that_textures_do_not_have_are_refused() {
     assert_snapshot!(refusal("[8, 8], format", "[2, 2, 2, 2], format"), @r#"
-    error: texture `image` has a shape that textures do not have
+    error: texture `image` has an unsupported shape
      --> blur.ron:6:17
       |
     6 |     textures: { "image": Texture(buffer: "input", dims: [2, 2, 2, 2], format: F32) },
       |                 ^^^^^^^
-      = hint: dims: 1 to 3 numbers; layers: with 1 or 2 of them; linear: with 1
+      = hint: dims: 1 to 3 numbers; layers: only with 1 or 2 dims; linear: only with 1
     "#);
     assert_snapshot!(refusal("format: F32", "format: F64"), @r#"
     error: unknown variant `F64` of TexelFormat
@@ -190,14 +190,14 @@ fn shapes_and_formats_that_textures_do_not_have_are_refused() {
       = hint: variants: U8, S8, U16, S16, F16, U32, S32, F32
     "#);
     assert_snapshot!(refusal("format: F32", "format: U32, filter: Linear"), @r#"
-    error: texture `image`: only floating-point values can be filtered; integers of 8 and 16 bits can when they read as normalised numbers
+    error: texture `image`: only floating-point values, or 8-bit and 16-bit integers read as normalised values, can be filtered
      --> blur.ron:6:17
       |
     6 |     textures: { "image": Texture(buffer: "input", dims: [8, 8], format: U32, filter: Linear) },
       |                 ^^^^^^^
     "#);
     assert_snapshot!(refusal("format: F32", "format: F32, filtr: Linear"), @r#"
-    error: unknown field `filtr` in Texture
+    error: unknown interconnect field `filtr` in Texture
      --> blur.ron:6:78
       |
     6 |     textures: { "image": Texture(buffer: "input", dims: [8, 8], format: F32, filtr: Linear) },

@@ -39,13 +39,12 @@ impl Comparison {
                     (self.parameters("Overrides that differ", &self.overrides))
                     @match &self.system {
                         Some(system) => (self.parameters("System as built", system)),
-                        None => p { "The systems as built are not known: compare results folders to see them." },
+                        None => p { "The systems as built are unknown: compare results folders to see them." },
                     }
                     (self.quantities("Statistics by relative change", &self.statistics))
                     p { (self.equal) " statistics are equal." }
                     @if self.has_repetitions() {
-                        p { "Values are medians of the runs, below them smallest and largest; a change \
-                             is within noise where the ranges overlap." }
+                        p { "Values are medians over the runs, with minimum and maximum below; a change is within noise if the ranges overlap." }
                     }
                 }
             }

@@ -75,7 +75,7 @@ impl Page {
             Some(system) => self.parameters("system as built", system, comparison)?,
             None => writeln!(
                 self.out,
-                "\nsystem as built: not known; compare results folders to see it"
+                "\nsystem as built: unknown; compare results folders to see it"
             )?,
         }
         let statistics = &comparison.statistics;

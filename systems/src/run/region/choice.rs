@@ -130,17 +130,17 @@ fn check_numbers(region: &Region, program: &Program, launched: &[u32]) -> Result
         let from = range.value.from;
         let all = program.kernels.len();
         if from as usize >= all {
-            let message = format!("there is no launch {from}: the program has {all} launches");
+            let message = format!("no launch {from}: the program has {all} launches");
             return Err(range.error(message).hint("launches count from 0"));
         }
         if !launched.iter().any(|launch| range.value.holds(*launch)) {
             let message = format!(
-                "launch {from} is not of the host: `{}` is launched from the device",
+                "launch {from} is not a host launch: `{}` is launched from the device",
                 program.kernels[from as usize].code.name
             );
             let root = roots(program)[from as usize];
             return Err(range.error(message).hint(format!(
-                "name launch {root}, which it comes from; all that comes from a launch belongs to it"
+                "name launch {root}, its ancestor on the host; a launch includes all its descendants"
             )));
         }
     }
@@ -150,12 +150,12 @@ fn check_numbers(region: &Region, program: &Program, launched: &[u32]) -> Result
 fn nothing(region: &Region, does: &[LaunchWork], launched: &[u32]) -> Diagnostic {
     let does = || launched.iter().map(|launch| does[*launch as usize]);
     let hint = format!(
-        "the largest of the {} launches have {} work-groups and {} wavefront instructions",
+        "the {} launches have at most {} work-groups and {} wavefront instructions",
         launched.len(),
         does().map(|d| d.work_groups).max().unwrap_or(0),
         does().map(|d| d.instructions).max().unwrap_or(0)
     );
-    Diagnostic::error("no launch of the program belongs to the region")
+    Diagnostic::error("the region contains no launch of the program")
         .at(&region.place)
         .hint(hint)
 }

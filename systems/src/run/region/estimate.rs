@@ -35,7 +35,7 @@ impl Estimate {
         let of = if self.whole {
             "the whole program".to_owned()
         } else {
-            format!("the {} launches sampled from", self.launches)
+            format!("the population of {} launches", self.launches)
         };
         let [low, high] = self.interval.map(grouped);
         let cycles = grouped(self.cycles);

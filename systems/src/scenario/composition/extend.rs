@@ -31,7 +31,7 @@ fn scope(base: &mut Node, change: &mut Node, what: &str, problems: &mut Diagnost
         for left_out in without.fields() {
             let map = &left_out.name;
             if !MAPS.contains(&map.text.as_str()) {
-                let message = format!("`{}` has no entries to leave out", map.text);
+                let message = format!("entries cannot be removed from `{}`", map.text);
                 let hint = name_hint(&map.text, "fields with entries", MAPS);
                 problems.push(Diagnostic::error(message).at(&map.span).hint(hint));
                 continue;
@@ -108,7 +108,7 @@ fn unknown(base: &Node, map: &str, key: &Node, what: &str, problems: &mut Diagno
     };
     let entries = base.field(map).map_or(&[][..], Node::entries);
     let known: Vec<_> = entries.iter().filter_map(|(key, _)| key.as_str()).collect();
-    let message = format!("{what} that is extended has no `{name}` among its {map}");
+    let message = format!("{what} being extended has no `{name}` among its {map}");
     let hint = name_hint(name, &format!("{map} there"), known);
     problems.push(Diagnostic::error(message).at(&key.span).hint(hint));
 }

@@ -108,19 +108,15 @@ impl Composer {
         let Some(extends) = take_field(&mut node, "extends") else {
             return match node.field("without") {
                 None => Ok(node),
-                Some(without) => Err(Diagnostic::error("there is nothing to leave out")
+                Some(without) => Err(Diagnostic::error("there is nothing to remove")
                     .at(&without.head_span())
-                    .hint("`without` is for a system that `extends` another")
+                    .hint("use `without` only in a system that `extends` another")
                     .into()),
             };
         };
         let base: Placed<PathBuf> = from_node(&extends)?;
         let base = self.follow(path, &base, |composer, path, node| {
-            refuse_other(
-                &node,
-                "System",
-                "a library is included: `include: [\"..\"]`",
-            )?;
+            refuse_other(&node, "System", "use `include: [\"..\"]` for a library")?;
             composer.system(path, node)
         })?;
         extend(base, node)
@@ -140,10 +136,9 @@ impl Composer {
                 if let Some(known) = composer.libraries.get(&real) {
                     return Ok(known.clone());
                 }
-                let read =
-                    refuse_other(&node, "Library", "a system is extended: `extends: \"..\"`")
-                        .map_err(Diagnostics::from)
-                        .and_then(|()| composer.library(path, &node));
+                let read = refuse_other(&node, "Library", "use `extends: \"..\"` for a system")
+                    .map_err(Diagnostics::from)
+                    .and_then(|()| composer.library(path, &node));
                 let known = read.as_ref().cloned().unwrap_or_default();
                 composer.libraries.insert(real, known);
                 read
@@ -195,7 +190,7 @@ impl Composer {
             return Err(self.cycle(first, named).into());
         }
         if self.chain.len() > NESTING_MAX {
-            let message = format!("more than {NESTING_MAX} files name one another in a row");
+            let message = format!("more than {NESTING_MAX} files refer to one another in a chain");
             return Err(named.error(message).into());
         }
         let node = if let Some(node) = self.files.get(&real) {
@@ -226,7 +221,7 @@ impl Composer {
         };
         let mut names: Vec<String> = links.iter().map(name).collect();
         names.push(names[0].clone());
-        let message = format!("`{}` needs itself: {}", names[0], names.join(" -> "));
+        let message = format!("`{}` depends on itself: {}", names[0], names.join(" -> "));
         let named_before = links.iter().skip(1).filter_map(|link| {
             let named = link.named_at.as_ref()?;
             named.place.as_ref()
@@ -262,8 +257,8 @@ fn add_unique(all: &mut Vec<Field>, definitions: Field, problems: &mut Diagnosti
             Some((known, _)) => problems.push(
                 Diagnostic::error(format!("{} is defined by two libraries", key.span.text()))
                     .at(&key.span)
-                    .related("it is defined here too", &known.span)
-                    .hint("the file that includes both may define it itself"),
+                    .related("it is also defined here", &known.span)
+                    .hint("define it in the file that includes both"),
             ),
         }
     }

@@ -107,7 +107,7 @@ fn policy(name: &str) -> Option<Policy<Replacement>> {
 fn tolerance(policy: &str, trace: &str) -> Tolerance {
     match (policy, trace) {
         ("BIT_PLRU", "conflict_4k" | "loop_20k" | "loop_64k") => {
-            let why = "the reference draws among unmarked ways, which decides this loop";
+            let why = "the reference chooses randomly among unmarked ways, which decides this loop";
             Tolerance::Information(why.to_owned())
         }
         ("BIT_PLRU", "rand_32k" | "rand_256k" | "zipf") => Tolerance::Relative(0.018),
@@ -171,9 +171,9 @@ pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
         let cache = Functional::new(preset, &replacement)?;
         let case = format!("{} {} {name}", row.trace, preset.name);
         let gate = match tolerance(name, &row.trace) {
-            Tolerance::Relative(_) => {
-                Tolerance::Information("the reference draws among unmarked ways".to_owned())
-            }
+            Tolerance::Relative(_) => Tolerance::Information(
+                "the reference chooses randomly among unmarked ways".to_owned(),
+            ),
             gate => gate,
         };
         compare_hit_bits(
@@ -202,8 +202,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
     let tables = ["summary", OWN_HIT_BITS].map(|name| table_named(folder, name));
     if let [Err(_), Err(_)] = tables {
         return Err(StandaloneError::Request(format!(
-            "there is neither summary.csv nor {OWN_HIT_BITS}.csv in {}\nhint: see \
-             docs/reference-data.md",
+            "neither summary.csv nor {OWN_HIT_BITS}.csv exists in {}\nhint: see docs/reference-data.md",
             folder.display()
         )));
     }
@@ -252,7 +251,7 @@ impl<'a> Held<'a> {
         if path.extension().is_none_or(|e| e != "ron") {
             let names = GEOMETRIES.iter().map(|p| p.name);
             return Err(StandaloneError::Request(format!(
-                "there is no preset {}\nhint: {}, or name a .ron file",
+                "unknown preset {}\nhint: {}, or name a .ron file",
                 shown(own.preset),
                 name_hint(own.preset, "presets", names)
             )));
@@ -285,7 +284,7 @@ impl<'a> Held<'a> {
 /// Returns the policy of this name. On error returns the problem and a hint.
 fn known(name: &str) -> Result<Policy<Replacement>, (String, String)> {
     policy(name).ok_or_else(|| {
-        let problem = format!("no policy of ours goes by the name {}", shown(name));
+        let problem = format!("no policy is named {}", shown(name));
         (problem, name_hint(name, "policies", POLICIES))
     })
 }
@@ -354,7 +353,9 @@ fn compare_counts(
                 any = true;
                 comparison.add(case, quantity, ours as f64, theirs as f64, tolerance);
             }
-            (None, Some(_)) => comparison.leave_out(case, quantity, "there is no second level"),
+            (None, Some(_)) => {
+                comparison.leave_out(case, quantity, "the cache has no second level")
+            }
             (_, None) => {}
         }
     }
@@ -377,7 +378,7 @@ fn compare_hit_bits(
         .count();
     // A table of another length than its trace cannot be equal.
     let compared = trace.len().max(theirs.len());
-    let quantity = "accesses alike, one by one";
+    let quantity = "accesses with equal results";
     comparison.add(case, quantity, equal as f64, compared as f64, gate);
 }
 

@@ -225,7 +225,7 @@ impl Component for Requester {
                 };
                 self.result
                     .set(finished)
-                    .expect("the last answer comes once");
+                    .expect("the last reply arrives once");
                 return Next::Idle;
             }
         }

@@ -66,7 +66,7 @@ fn access(row: &Row) -> Result<Access, (&'static str, String, &'static str)> {
     let hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let parsed = u64::from_str_radix(digits, 16).ok().filter(|_| hexadecimal);
     let address = parsed.ok_or_else(|| {
-        let problem = format!("{} is no address", shown(&row.addr_hex));
+        let problem = format!("{} is not an address", shown(&row.addr_hex));
         let hint = "write up to 16 hexadecimal digits, with or without 0x";
         ("addr_hex", problem, hint)
     })?;

@@ -220,7 +220,7 @@ fn summarise(
             ("PREA", sum(|s| s.precharges_all)),
             ("RD", sum(|s| s.reads)),
             ("WR", sum(|s| s.writes)),
-            ("of these RDA and WRA", auto),
+            ("including RDA and WRA", auto),
             ("REF", sum(|s| s.refreshes)),
             ("REFpb", sum(|s| s.refreshes_bank)),
         ],
@@ -242,8 +242,7 @@ fn check_refreshes(trace: &[Arrival], setup: &Setup) -> Result<(), RowProblem> {
             row,
             column: "arrival",
             problem: format!(
-                "more than {REFRESHES_KEPT_MAX} refreshes fall due before cycle {}, and each is \
-                 kept or judged",
+                "more than {REFRESHES_KEPT_MAX} refreshes are due before cycle {}, and each is recorded or checked",
                 trace[row].cycle
             ),
             hint: "leave out `--commands` and `check: true`, or shorten the trace".to_owned(),

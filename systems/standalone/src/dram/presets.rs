@@ -83,7 +83,7 @@ pub fn load(preset: &str) -> Result<Setup, StandaloneError> {
         )
     } else {
         return Err(StandaloneError::Request(format!(
-            "there is no preset {}; choose one of {}, or name a .ron file",
+            "unknown preset {}; choose one of {}, or name a .ron file",
             shown(preset),
             NAMES.join(", ")
         )));

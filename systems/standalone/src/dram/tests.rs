@@ -328,7 +328,7 @@ fn what_a_row_of_reference_data_asks_for_and_does_not_exist_is_named_with_its_li
         ),
         (
             "t,AA,ram2_frfcfs",
-            "there is no preset `AA`; choose one of A, B, D",
+            "unknown preset `AA`; choose one of A, B, D",
         ),
     ] {
         let error = refused(row);
@@ -445,7 +445,7 @@ fn an_address_goes_where_the_mapping_says() {
 fn mistakes_are_named() {
     let error = load("Z").expect_err("no such preset").to_string();
     assert!(
-        error.contains("there is no preset `Z`; choose one of A, B, D"),
+        error.contains("unknown preset `Z`; choose one of A, B, D"),
         "{error}"
     );
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -465,13 +465,13 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         run("arrival,rw,bg,ba,row,col\n0,R,4,0,1,2\n"),
-        "trace.csv:2: column bg: bank 0 of group 4, row 1, column 2 lies beyond the geometry\n\
+        "trace.csv:2: column bg: bank 0 of group 4, row 1, column 2 is outside the geometry\n\
          hint: there are 4 groups of 4 banks, 4096 rows, 64 columns, all counted from 0"
     );
     assert_eq!(
         run("arrival,rw,bg,ba\n0,R,0,0\n"),
         "trace.csv:2: column bg: a request needs either bg, ba, row and col, or address\n\
-         hint: fill the columns of one kind and leave those of the other empty"
+         hint: fill the columns of one form and leave those of the other empty"
     );
 }
 

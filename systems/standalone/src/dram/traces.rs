@@ -171,11 +171,8 @@ fn check_order(arrival: u64, earlier: u64) -> Result<(), (String, &'static str)>
         return Err((what, "count cycles from the first request"));
     }
     if arrival < earlier {
-        let what = format!("cycle {arrival} after cycle {earlier} in the row above");
-        return Err((
-            what,
-            "requests are offered in the order of the rows; sort them",
-        ));
+        let what = format!("cycle {arrival} follows the later cycle {earlier} in the row above");
+        return Err((what, "sort the requests by cycle"));
     }
     Ok(())
 }
@@ -205,7 +202,7 @@ fn place(row: &RequestRow, setup: &Setup) -> Result<(u64, u32, Location), (Strin
         (row.bg, row.ba, row.row, row.col, row.address)
     else {
         let what = "a request needs either bg, ba, row and col, or address";
-        let hint = "fill the columns of one kind and leave those of the other empty";
+        let hint = "fill the columns of one form and leave those of the other empty";
         return Err((what.to_owned(), hint.to_owned()));
     };
     let geometry = setup.spec.geometry;
@@ -213,12 +210,12 @@ fn place(row: &RequestRow, setup: &Setup) -> Result<(u64, u32, Location), (Strin
     let channel = match row.channel {
         Some(channel) if channel < channels => channel,
         Some(channel) => {
-            let what = format!("there is no channel {channel} among {channels}");
+            let what = format!("channel {channel} is not among the {channels} channels");
             return Err((what, "channels are counted from 0".to_owned()));
         }
         None if channels == 1 => 0,
         None => {
-            let what = format!("coordinates do not say which of {channels} channels is meant");
+            let what = format!("coordinates do not select one of the {channels} channels");
             let hint = "add a column `channel`, or give addresses";
             return Err((what, hint.to_owned()));
         }
@@ -229,7 +226,7 @@ fn place(row: &RequestRow, setup: &Setup) -> Result<(u64, u32, Location), (Strin
         && column < geometry.columns;
     if !fits {
         let what = format!(
-            "bank {bank} of group {group}, row {at}, column {column} lies beyond the geometry"
+            "bank {bank} of group {group}, row {at}, column {column} is outside the geometry"
         );
         let hint = format!(
             "there are {} groups of {} banks, {} rows, {} columns, all counted from 0",
@@ -308,7 +305,7 @@ impl CommandRow {
             "PREA" => Command::PrechargeAll,
             "REF" => Command::Refresh,
             "REFpb" => Command::RefreshBank { bank: bank()? },
-            other => return Err(format!("{} is no command", shown(other))),
+            other => return Err(format!("{} is not a command", shown(other))),
         };
         Ok(Issued {
             cycle: self.cycle,

@@ -106,19 +106,21 @@ pub(super) fn check_packets(packets: &[Packet]) -> Result<(), RowProblem> {
         };
         for (column, port) in [("src", packet.src), ("dst", packet.dst)] {
             if port >= PORTS_MAX as usize {
-                let what = format!("there is no port {port}");
-                let hint = format!("ports are counted from 0, {PORTS_MAX} on each side at most");
+                let what = format!("invalid port {port}");
+                let hint =
+                    format!("ports are counted from 0, with at most {PORTS_MAX} on each side");
                 return Err(problem(column, what, &hint));
             }
         }
         if !(1..=FLITS_MAX).contains(&packet.flits) {
-            let what = format!("a packet has from 1 to {FLITS_MAX} flits");
-            let hint = "divide long transfers into packets";
+            let what = format!("a packet must have 1 to {FLITS_MAX} flits");
+            let hint = "split long transfers into packets";
             return Err(problem("flits", what, hint));
         }
         flits += u64::from(packet.flits);
         if flits > FLITS_OF_ALL_MAX {
-            let what = format!("the packets up to here have more than {FLITS_OF_ALL_MAX} flits");
+            let what =
+                format!("the packets up to this one have more than {FLITS_OF_ALL_MAX} flits");
             return Err(problem("flits", what, "shorten the trace"));
         }
         if packet.create > CYCLE_MAX {
@@ -132,10 +134,10 @@ pub(super) fn check_packets(packets: &[Packet]) -> Result<(), RowProblem> {
         let earlier = std::mem::replace(&mut created[packet.src], packet.create);
         if packet.create < earlier {
             let what = format!(
-                "cycle {} after cycle {earlier} of the packet before it from source {}",
+                "cycle {} follows the later cycle {earlier} of the previous packet from source {}",
                 packet.create, packet.src
             );
-            let hint = "a source sends in the order of the rows; sort them";
+            let hint = "each source sends in row order; sort the rows by cycle";
             return Err(problem("create", what, hint));
         }
     }
@@ -157,7 +159,7 @@ pub(super) fn shape_of(
             return Ok(ports);
         }
         Err(StandaloneError::Request(format!(
-            "--{name} {ports}: the trace needs {least}, at most {PORTS_MAX} can be built"
+            "--{name} {ports}: the trace needs {least}, and at most {PORTS_MAX} are supported"
         )))
     };
     let most = |port: fn(&Packet) -> usize| packets.iter().map(port).max().map_or(1, |p| p + 1);

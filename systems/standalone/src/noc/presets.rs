@@ -95,7 +95,7 @@ pub fn preset(name: &str, inputs: u32, outputs: u32) -> Result<NetworkSpec, Stan
         _ => {
             let names: Vec<_> = PRESETS.iter().map(|p| p.0).collect();
             return Err(StandaloneError::Request(format!(
-                "there is no preset `{name}`; the presets are {}, or name a file that ends in .ron",
+                "unknown preset `{name}`; the presets are {}, or name a file that ends in .ron",
                 names.join(", ")
             )));
         }

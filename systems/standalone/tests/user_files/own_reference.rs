@@ -83,13 +83,13 @@ fn what_a_folder_of_requests_lacks_is_named() {
     let folder = Folder::new();
     assert!(refused(dram::validate_own, &folder, "A").contains("neither summary.csv nor"));
     folder.write("summary.csv", "trace,end_cycle\nmine,100\n");
-    assert!(refused(dram::validate_own, &folder, "A").starts_with("there is neither `mine`.csv"));
+    assert!(refused(dram::validate_own, &folder, "A").starts_with("neither `mine`.csv"));
     folder.write("traces/mine.csv", REQUESTS);
     assert!(!held(dram::validate_own, &folder, "A", None).holds());
     folder.write("summary.csv", "trace,end_cycle\n");
     assert!(
         refused(dram::validate_own, &folder, "A")
-            .starts_with("summary.csv:1: the table has no row")
+            .starts_with("summary.csv:1: the table has no rows")
     );
     folder.write("summary.csv", "trace,end\nmine,1\n");
     let error = refused(dram::validate_own, &folder, "A");
@@ -106,7 +106,7 @@ fn what_a_folder_of_requests_lacks_is_named() {
         error.starts_with("summary.csv:2: column 2 (`end_cycle`): `soon`"),
         "{error}"
     );
-    assert!(refused(dram::validate_own, &folder, "Q").contains("there is no preset `Q`"));
+    assert!(refused(dram::validate_own, &folder, "Q").contains("unknown preset `Q`"));
 }
 
 #[test]
@@ -169,13 +169,13 @@ fn a_cache_is_held_against_counts_and_hit_bits_of_ones_own() {
     folder.write("summary.csv", "trace,policy,hits\nmine,FIFA,3\n");
     let error = refused(cache::validate_own, &folder, "L1_16k_4w");
     assert!(
-        error.contains("summary.csv:2: column policy: no policy of ours goes by the name `FIFA`"),
+        error.contains("summary.csv:2: column policy: no policy is named `FIFA`"),
         "{error}"
     );
     assert!(error.contains("did you mean `FIFO`"), "{error}");
     let error = refused(cache::validate_own, &folder, "L1_16k_5w");
     assert!(
-        error.contains("there is no preset `L1_16k_5w`\nhint: did you mean `L1_16k_4w`?"),
+        error.contains("unknown preset `L1_16k_5w`\nhint: did you mean `L1_16k_4w`?"),
         "{error}"
     );
 }

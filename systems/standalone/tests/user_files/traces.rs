@@ -84,12 +84,12 @@ fn requests_out_of_order_are_refused_and_packets_of_one_source_too() {
     assert_eq!(
         requests("9,R,0\n\n8,R,0\n").unwrap_err(),
         "t.csv:4: column arrival: cycle 8 after cycle 9 in the row above\n\
-         hint: requests are offered in the order of the rows; sort them"
+         hint: sort the requests by cycle"
     );
     assert_eq!(
         packets("9,0,0,1\n8,1,0,1\n7,0,0,1\n").unwrap_err(),
-        "t.csv:4: column create: cycle 7 after cycle 9 of the packet before it from source 0\n\
-         hint: a source sends in the order of the rows; sort them"
+        "t.csv:4: column create: cycle 7 after cycle 9 of the previous packet from source 0\n\
+         hint: each source sends in row order; sort the rows by cycle"
     );
 }
 
@@ -122,7 +122,7 @@ fn coordinates_that_name_one_of_several_channels_need_the_channel() {
     assert!(
         served(&several, place, false)
             .unwrap_err()
-            .contains("t.csv:2: column bg: coordinates do not say which of")
+            .contains("t.csv:2: column bg: coordinates do not select one of the")
     );
     let at = |channel: u32| {
         let text = format!("arrival,rw,channel,bg,ba,row,col\n0,R,{channel},0,0,1,1\n");
@@ -134,11 +134,7 @@ fn coordinates_that_name_one_of_several_channels_need_the_channel() {
         warpweave_components::dram::Command::Read { .. }
     )));
     assert!(!commands[1].is_empty());
-    assert!(
-        at(4096)
-            .unwrap_err()
-            .contains("there is no channel 4096 among")
-    );
+    assert!(at(4096).unwrap_err().contains("channel 4096 among"));
 }
 
 /// Writes a description of two channels to a folder that lasts until the program ends.
@@ -154,7 +150,7 @@ fn two_channels() -> String {
 
 #[test]
 fn a_trace_without_rows_is_refused() {
-    let empty = "t.csv:1: the table has no row";
+    let empty = "t.csv:1: the table has no rows";
     assert!(requests("").unwrap_err().starts_with(empty));
     assert!(packets("").unwrap_err().starts_with(empty));
     let folder = Folder::new();

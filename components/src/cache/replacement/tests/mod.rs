@@ -224,13 +224,13 @@ fn an_answer_against_the_promise_is_kept_for_the_end_of_the_run() {
     for (chosen, deed) in [
         (
             Some(0),
-            "chose way 0 of set 0, whose line may not leave now",
+            "chose way 0 of set 0, whose line must not be evicted now",
         ),
-        (Some(4), "chose way 4 of set 0, which has the ways 0 to 3"),
+        (Some(4), "chose way 4 of set 0, but its ways are 0 to 3"),
         (Some(usize::MAX), "which has the ways 0 to 3"),
         (
             None,
-            "chose no way of set 0, although lines of it may leave",
+            "chose no way of set 0, although some of its lines may be evicted",
         ),
     ] {
         let mut tags = opened(&array(1, 4, &Policy::plain::<Lru>()), Stubborn(chosen));
@@ -256,6 +256,6 @@ fn a_policy_that_does_not_name_its_state_cannot_be_saved() {
         State::save(|state| Stateful::state(&mut tags, state)).expect_err("it is refused");
     assert_eq!(
         refused.to_string(),
-        "cannot be saved: replacement: the policy does not name its state"
+        "cannot be saved: replacement: the policy does not implement `state`"
     );
 }

@@ -21,8 +21,7 @@ impl ReadonlyPorts {
             let is_wired = port.port.request.is_connected();
             if port.queue.is_some() && !is_wired {
                 return refuse(format!(
-                    "{} leave by the port `{path}`, which is not connected; wire it to a cache, such as \
-                     `\"cu.{path} <-> {path}.up\": (latency: 1)`, or leave `{path}` out",
+                    "{} use the port `{path}`, which is not connected; wire it to a cache, such as `\"cu.{path} <-> {path}.up\": (latency: 1)`, or remove `{path}`",
                     names.loads,
                     path = names.path,
                 ));
@@ -55,7 +54,7 @@ impl ReadonlyPorts {
         };
         let refuse = |what: String| {
             let message = format!(
-                "arguments of kernels, {:#x} to {:#x}, lie over {what}",
+                "kernel arguments, {:#x} to {:#x}, overlap {what}",
                 arguments.start, arguments.end
             );
             Unfit::at("constants.arguments", message)
@@ -63,7 +62,7 @@ impl ReadonlyPorts {
         let private = spec.private_range();
         if private.start < arguments.end && arguments.start < private.end {
             return Err(refuse(format!(
-                "private memory of the unit, {:#x} to {:#x}",
+                "private memory of the compute unit, {:#x} to {:#x}",
                 private.start, private.end
             )));
         }

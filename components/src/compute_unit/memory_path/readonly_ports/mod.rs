@@ -87,7 +87,7 @@ const CONSTANTS: Names = Names {
         (
             "constant_loads",
             "accesses",
-            "loads of wavefronts from constant and argument memory that left by `constants`",
+            "wavefront loads from constant and argument memory sent through `constants`",
         ),
         (
             "constant_requests",
@@ -97,7 +97,7 @@ const CONSTANTS: Names = Names {
     ],
     latency: (
         "constant_load_latency",
-        "cycles from issue of a load that left by `constants` to its last response",
+        "cycles from issue of a load sent through `constants` to its last response",
     ),
 };
 
@@ -114,7 +114,7 @@ const TEXTURES: Names = Names {
         (
             "texture_loads",
             "accesses",
-            "loads of wavefronts that left by `textures`",
+            "wavefront loads sent through `textures`",
         ),
         (
             "texture_requests",
@@ -124,8 +124,7 @@ const TEXTURES: Names = Names {
     ],
     latency: (
         "texture_load_latency",
-        "cycles from issue of a load that left by `textures` to its last response, and those to all before it if \
-         they keep their order",
+        "cycles from issue of a load sent through `textures` to its last response, including those of all earlier loads if order is kept",
     ),
 };
 

@@ -27,7 +27,7 @@ impl ReorderQueue {
         let place = waiting.find(|(request, answer)| *request == id && answer.is_none());
         let Some((_, answer)) = place else {
             return Err(format!(
-                "a response has id {id}, which no request in flight has"
+                "a response has id {id}, which matches no request in flight"
             ));
         };
         *answer = Some(response);

@@ -129,6 +129,6 @@ fn an_order_that_does_not_name_its_state_cannot_be_saved() {
     let refused = State::save(|state| controller.state(state)).expect_err("it is refused");
     assert_eq!(
         refused.to_string(),
-        "cannot be saved: order: the policy does not name its state"
+        "cannot be saved: order: the policy does not implement `state`"
     );
 }

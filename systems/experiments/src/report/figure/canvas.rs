@@ -159,11 +159,11 @@ impl Canvas {
                 x < -0.5 || y < -0.5 || x > self.width + 0.5 || y > self.height + 0.5
             };
             if corners.iter().any(outside) {
-                found.push(format!("`{text}` sticks out"));
+                found.push(format!("`{text}` is outside the figure"));
             }
             for (other_corners, other) in &self.texts[at + 1..] {
                 if overlap(corners, other_corners) {
-                    found.push(format!("`{text}` lies over `{other}`"));
+                    found.push(format!("`{text}` overlaps `{other}`"));
                 }
             }
         }

@@ -14,8 +14,8 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, InputError> {
     let wrong = |problem: String, hint: &str| InputError::of_array(asked.file, problem, hint);
     let no_array = || {
-        let hint = "`numpy.save` writes such files; `format` names another format";
-        wrong("is no array of NumPy".to_owned(), hint)
+        let hint = "use a file written by `numpy.save`, or name another format with `format`";
+        wrong("is not a NumPy array".to_owned(), hint)
     };
     let after_magic = data.strip_prefix(MAGIC).ok_or_else(no_array)?;
     let (length_bytes, body) = match after_magic {
@@ -46,7 +46,7 @@ pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, Input
         );
         return Err(wrong(
             problem,
-            "let `element` be the type of the file, or save it with `.astype(…)`",
+            "set `element` to the type of the file, or save it with `.astype(…)`",
         ));
     }
     let shape = value(header, "shape")
@@ -55,7 +55,7 @@ pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, Input
     let by_columns = value(header, "fortran_order").is_some_and(|text| text.starts_with("True"));
     if by_columns && shape.iter().filter(|extent| **extent > 1).count() > 1 {
         let hint = "save `numpy.ascontiguousarray(…)`";
-        return Err(wrong("lies column after column".to_owned(), hint));
+        return Err(wrong("is in column-major order".to_owned(), hint));
     }
     let product = shape
         .iter()
@@ -65,9 +65,9 @@ pub(super) fn read(asked: &FileInfo<'_>, data: &[u8]) -> Result<FileArray, Input
         let found = values.len();
         let problem = match expected {
             Some(bytes) => format!("has {found} bytes of elements, expected {bytes} for its shape"),
-            None => format!("has {found} bytes of elements, fewer than its shape"),
+            None => format!("has {found} bytes of elements, fewer than its shape requires"),
         };
-        return Err(wrong(problem, "the file is cut off or damaged"));
+        return Err(wrong(problem, "the file is truncated or damaged"));
     }
     Ok(FileArray {
         words: words_of_bytes(values),

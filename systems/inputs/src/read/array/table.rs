@@ -85,8 +85,8 @@ impl Rows<'_> {
         record: &mut ByteRecord,
     ) -> Result<bool, InputError> {
         reader.read_byte_record(record).map_err(|error| {
-            let problem = format!("is no table: {error}");
-            InputError::of_array(self.asked.file, problem, "see `format` for other files")
+            let problem = format!("is not a table: {error}");
+            InputError::of_array(self.asked.file, problem, "set `format` to read other files")
         })
     }
 
@@ -106,14 +106,14 @@ impl Rows<'_> {
                 let found = found.filter(|number| *number < first.len());
                 found.map(Some).ok_or_else(|| InputError::Text {
                     place,
-                    expected: format!("a column number {number} (they count from 0)"),
+                    expected: format!("a column with number {number} (counted from 0)"),
                     found: format!("{} columns", first.len()),
                 })
             }
             Some(ColumnChoice::Name(name)) if !has_names => Err(InputError::of_array(
                 file,
-                format!("has no names of columns, but the column `{name}` is asked for"),
-                "choose the column by its number, from 0, or leave `header` out",
+                format!("has no column names, but column `{name}` is requested"),
+                "select the column by its number, from 0, or omit `header`",
             )),
             Some(ColumnChoice::Name(name)) => {
                 let names: Vec<String> = first
@@ -125,7 +125,7 @@ impl Rows<'_> {
                     let hint = if self.text.may_quote() {
                         name_hint(name, "columns", names.iter().map(String::as_str))
                     } else {
-                        "the first line names the columns".to_owned()
+                        "the first line must name the columns".to_owned()
                     };
                     InputError::NoColumn {
                         place,
@@ -153,7 +153,7 @@ impl Rows<'_> {
             place: self
                 .text
                 .place(self.start(record, self.cells.min(record.len() - 1))),
-            expected: format!("{} cells, as in the first line", self.cells),
+            expected: format!("{} cells, as many as in the first line", self.cells),
             found: record.len().to_string(),
         }
     }

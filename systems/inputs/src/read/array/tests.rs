@@ -104,13 +104,13 @@ fn arrays_of_numpy_are_of_their_type_row_after_row_and_whole() {
         ),
         (
             npy("<u2", "False", "(99999999999999999999,)", &values),
-            "is no array of NumPy",
+            "is not a NumPy array",
         ),
         (
             npy("<u2", "False", "(9999999999,9999999999,9)", &values),
             "fewer than its shape",
         ),
-        (b"text".to_vec(), "is no array of NumPy"),
+        (b"text".to_vec(), "is not a NumPy array"),
     ];
     for (bytes, expected) in wrong {
         match read("a.npy", &bytes, U16) {

@@ -177,7 +177,7 @@ impl ProgramChecker {
         let buffer = object.map(|object| (object.name.clone(), object.start));
         let detail = match object {
             Some(object) if object.region != touched.region => format!(
-                "the pointer came from `{}`, which is in {} memory, and the access goes to {} memory",
+                "the pointer refers to `{}` in {} memory, but the access is to {} memory",
                 object.name,
                 memory_name(object.region),
                 memory_name(touched.region)
@@ -188,22 +188,21 @@ impl ProgramChecker {
                     format!("{} bytes before its start", object.start - address)
                 } else {
                     format!(
-                        "at byte {} of its {}",
+                        "at byte {} of {}",
                         address - object.start,
                         end - object.start
                     )
                 };
                 format!(
-                    "{bytes} bytes are accessed outside `{}`, which the pointer came from: {place}",
+                    "an access of {bytes} bytes is outside `{}`, to which the pointer refers: {place}",
                     object.name
                 )
             }
             None if touched.tag == Tag::LOST => {
-                "the address was computed from pointers in a way that leaves open what it points \
-                 to"
+                "the address was computed from pointers in a way that hides which object it refers to"
                 .to_owned()
             }
-            None => "the address comes from a number and from no pointer".to_owned(),
+            None => "the address was computed from a number, not from a pointer".to_owned(),
         };
         let kind = FindingKind::OutsideAllocation;
         let case = self.case(kind, verdict, touched, buffer);
@@ -244,7 +243,7 @@ impl ProgramChecker {
                             address - u64::from(range.start)
                         )
                     }
-                    None => "local memory without variables".to_owned(),
+                    None => "local memory outside all variables".to_owned(),
                 }
             }
             _ => "private memory".to_owned(),
@@ -305,7 +304,7 @@ impl ProgramChecker {
         let case = self.case(kind, Verdict::Error, touched, self.buffer(touched));
         self.report(touched.reach.kernel, case, || {
             let memory = memory_name(touched.region);
-            format!("{bytes} bytes of {memory} memory are read before anything was written there")
+            format!("{bytes} bytes of {memory} memory are read before they are written")
         });
         false
     }
@@ -472,11 +471,11 @@ impl ProgramChecker {
                 GlobalWordHistory::Groups => "another work-group",
             };
             let value = if clash.same_value {
-                "; the value is the same either way"
+                "; both orders give the same value"
             } else {
                 ""
             };
-            format!("nothing orders this {here} after the {there} by {who}{value}")
+            format!("this {here} is not ordered after the {there} by {who}{value}")
         });
     }
 }

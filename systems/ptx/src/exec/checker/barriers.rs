@@ -28,8 +28,7 @@ impl ProgramChecker {
             let (came, lanes) = (arrival.mask.count_ones(), alive.count_ones());
             self.report(kernel, case, || {
                 format!(
-                    "barrier {} is reached by {came} of the {lanes} threads of wavefront {index}; \
-                     this thread is the first that is not there",
+                    "barrier {} is reached by {came} of the {lanes} threads of wavefront {index}; this thread is the first that does not reach it",
                     arrival.number
                 )
             });
@@ -69,8 +68,7 @@ impl ProgramChecker {
                 let case = Case::new(kind, Verdict::Error, first.pc, (group, thread));
                 self.report(kernel, case, || {
                     format!(
-                        "barrier {number} opens without {ended} of the {all} threads of the \
-                         work-group, which have ended; this thread is the first of them"
+                        "barrier {number} opens without {ended} of the {all} threads of the work-group, which have exited; this thread is the first of them"
                     )
                 });
             }
@@ -89,8 +87,7 @@ impl ProgramChecker {
             let case = Case::new(FindingKind::PartialBarrier, Verdict::Error, first.pc, at);
             self.report(kernel, case, || {
                 format!(
-                    "barrier {number} never opens: {came} threads wait there, this thread first, \
-                     and the others do not come"
+                    "barrier {number} never opens: {came} threads wait there, this thread first, and the others never arrive"
                 )
             });
         }

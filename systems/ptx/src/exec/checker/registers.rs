@@ -28,7 +28,7 @@ impl ProgramChecker {
             let kind = FindingKind::MissingReturn;
             let case = Case::new(kind, Verdict::Error, step.pc, first);
             self.report(step.kernel, case, || {
-                "control runs off the end of the function, which has no `ret` there".to_owned()
+                "control reaches the end of the function without a `ret`".to_owned()
             });
         }
         let address = match site.address {
@@ -90,7 +90,9 @@ impl ProgramChecker {
     /// Returns the register shadow of the innermost open function.
     pub(super) fn registers(&mut self, wavefront: &Wavefront) -> &mut Registers {
         let frames = &mut self.wave(wavefront).frames;
-        frames.last_mut().expect("the kernel itself is open")
+        frames
+            .last_mut()
+            .expect("the frame of the kernel is always open")
     }
 
     /// Checks the use of a register in the lanes of a mask.
@@ -110,7 +112,7 @@ impl ProgramChecker {
             let case = Case::new(kind, Verdict::Error, step.pc, at);
             self.report(step.kernel, case, || {
                 let name = step.kernel.functions[function].register_name(register);
-                format!("register `{name}` is used before anything was written to it")
+                format!("register `{name}` is used before it is written")
             });
         }
     }

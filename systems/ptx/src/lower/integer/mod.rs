@@ -60,7 +60,7 @@ impl Encoder<'_, '_> {
                     let f = mul_wide32(ty.is_signed());
                     Ok(Op::BinaryWide { f, d, a, b })
                 }
-                _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),
+                _ => Err(form.unsupported("`.wide` requires a 16- or 32-bit type")),
             };
         }
         let name = match (form.base, part, saturate) {
@@ -77,7 +77,7 @@ impl Encoder<'_, '_> {
             self.source(a, ty)?,
             self.source(b, ty)?,
         );
-        let none = || form.unsupported("no such type for this instruction");
+        let none = || form.unsupported("the instruction does not support this type");
         Ok(match ty.bits() {
             64 => Op::Binary64 {
                 f: binary64(name, ty.is_signed()).ok_or_else(none)?,
@@ -123,11 +123,11 @@ impl Encoder<'_, '_> {
             "dp2a" => {
                 let high = form.take("hi");
                 if !high && !form.take("lo") {
-                    return Err(form.unsupported("it is `.lo` or `.hi`"));
+                    return Err(form.unsupported("expected `.lo` or `.hi`"));
                 }
                 let (a, b) = (form.take_type()?, form.take_type()?);
                 if a.bits() != 32 || b.bits() != 32 {
-                    return Err(form.unsupported("its types are .u32 or .s32"));
+                    return Err(form.unsupported("the types must be .u32 or .s32"));
                 }
                 form.count(4)?;
                 let signed = [a.is_signed(), b.is_signed()];
@@ -186,7 +186,7 @@ impl Encoder<'_, '_> {
                     a,
                     by: by.min(16),
                 },
-                _ => return Err(form.unsupported("no such type for a shift")),
+                _ => return Err(form.unsupported("a shift does not support this type")),
             });
         }
         let b = self.word(amount, ScalarType::U32)?;
@@ -209,7 +209,7 @@ impl Encoder<'_, '_> {
                 a,
                 b,
             },
-            _ => return Err(form.unsupported("no such type for a shift")),
+            _ => return Err(form.unsupported("a shift does not support this type")),
         })
     }
 
@@ -244,7 +244,7 @@ impl Encoder<'_, '_> {
         form.count(2)?;
         let d = self.destination(&form.operands[0], ty)?;
         let a = self.source(&form.operands[1], ty)?;
-        let none = || form.unsupported("no such type for this instruction");
+        let none = || form.unsupported("the instruction does not support this type");
         if ty.bits() == 64 {
             let f: Unary64 = match form.base {
                 "abs" => lanes!(|a: u64| -> u64 { (a as i64).wrapping_abs() as u64 }),
@@ -326,7 +326,7 @@ impl Encoder<'_, '_> {
                     };
                     Ok(Op::TernaryWide { f, d, a, b, c })
                 }
-                _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),
+                _ => Err(form.unsupported("`.wide` requires a 16- or 32-bit type")),
             };
         }
         let d = self.destination(d, ty)?;
@@ -336,7 +336,7 @@ impl Encoder<'_, '_> {
             self.source(c, ty)?,
         );
         let signed = ty.is_signed();
-        let none = || form.unsupported("no such form of this instruction");
+        let none = || form.unsupported("the instruction has no such form");
         if ty.bits() == 64 {
             let f: Ternary64 = match (form.base, part, signed) {
                 ("mad", "lo", _) => {
@@ -394,12 +394,12 @@ impl Encoder<'_, '_> {
             ("subc", _) => (CarryKind::Sub, true),
             ("mad" | "madc", "lo") => (CarryKind::MadLo, form.base == "madc"),
             ("mad" | "madc", "hi") => (CarryKind::MadHi, form.base == "madc"),
-            _ => return Err(form.unsupported("no such form with a carry")),
+            _ => return Err(form.unsupported("the instruction has no such form with a carry")),
         };
         let is_mad = matches!(kind, CarryKind::MadLo | CarryKind::MadHi);
         form.count(if is_mad { 4 } else { 3 })?;
         if !matches!(ty.bits(), 32 | 64) || ty.is_float() {
-            return Err(form.unsupported("carries need a 32- or 64-bit integer type"));
+            return Err(form.unsupported("carries require a 32- or 64-bit integer type"));
         }
         let d = self.destination(&form.operands[0], ty)?;
         let (a, b) = (

@@ -120,7 +120,10 @@ impl<'a> Resolver<'_, 'a> {
     }
 
     fn bind(&mut self, name: &'a str, binding: Binding, span: Span) {
-        let scope = self.scopes.last_mut().expect("a function has a scope");
+        let scope = self
+            .scopes
+            .last_mut()
+            .expect("a function has at least one scope");
         if name != "_" && scope.names.insert(name, binding).is_some() {
             let message = format!("`{name}` is declared twice in this scope");
             self.complaints.push(SpannedError::new(span, message));
@@ -195,7 +198,7 @@ impl<'a> Resolver<'_, 'a> {
                     if let Some(Binding::Label(label)) = self.lookup(target) {
                         labels.push(label);
                     } else {
-                        let message = format!("`{target}` is no label of this function");
+                        let message = format!("`{target}` is not a label of this function");
                         self.complaints.push(SpannedError::new(span, message));
                     }
                 }
@@ -250,7 +253,10 @@ impl<'a> Resolver<'_, 'a> {
                     self.register(variable.ty);
                 }
                 if variable.range.is_some() {
-                    let scope = self.scopes.last_mut().expect("a function has a scope");
+                    let scope = self
+                        .scopes
+                        .last_mut()
+                        .expect("a function has at least one scope");
                     scope.ranges.push((variable.name, first, count));
                 } else {
                     self.bind(variable.name, Binding::Register(first), variable.span);
@@ -357,7 +363,7 @@ impl<'a> Resolver<'_, 'a> {
                 _ => {
                     return Err(SpannedError::new(
                         span,
-                        "only a variable takes an offset here",
+                        "only a variable can have an offset here",
                     ));
                 }
             },
@@ -366,7 +372,7 @@ impl<'a> Resolver<'_, 'a> {
             OperandKind::Double(bits) => Value::Double(*bits),
             OperandKind::Not(name) => match self.name(name, span)? {
                 Value::Register(register) => Value::Not(register),
-                _ => return Err(SpannedError::new(span, "`!` takes a predicate register")),
+                _ => return Err(SpannedError::new(span, "`!` requires a predicate register")),
             },
             OperandKind::Address {
                 base,
@@ -379,7 +385,7 @@ impl<'a> Resolver<'_, 'a> {
                         Value::Register(register) => Base::Register(register),
                         Value::Symbol(symbol, _) => Base::Symbol(symbol),
                         _ => {
-                            let message = "an address starts with a register or a variable";
+                            let message = "an address must start with a register or a variable";
                             return Err(SpannedError::new(span, message));
                         }
                     },
@@ -390,11 +396,11 @@ impl<'a> Resolver<'_, 'a> {
                         Value::Texture(base, Box::new(self.operand(coordinates)?))
                     }
                     [_] => {
-                        let message = "a texture takes no offset";
+                        let message = "a texture cannot have an offset";
                         return Err(SpannedError::new(span, message));
                     }
                     _ => {
-                        let message = "samplers apart from textures are not supported";
+                        let message = "separate samplers are not supported";
                         return Err(SpannedError::new(span, message));
                     }
                 }

@@ -46,7 +46,7 @@ pub(super) fn commands(folder: &Path, comparison: &mut Comparison) -> Result<(),
         let unknown = unknown.len() as f64;
         comparison.add(&case, "timing violations", unknown, 0.0, Tolerance::Exact);
         if !known.is_empty() {
-            let why = Tolerance::Information("a known fault of the tool".to_owned());
+            let why = Tolerance::Information("a known bug of the tool".to_owned());
             comparison.add(&case, "known violations", known.len() as f64, 0.0, why);
         }
         let why = Tolerance::Information(format!("rules met exactly in {} commands", list.len()));
@@ -106,13 +106,13 @@ fn without_counterpart(gaps: &[GapRow], comparison: &mut Comparison) {
     for name in names {
         if counterpart(name).is_none() {
             let why = match name {
-                "DATABUS no overlap" => "theirs also counts the time before the first burst",
+                "DATABUS no overlap" => "the tool also counts the time before the first burst",
                 _ if name.starts_with("RDA->") || name.starts_with("WRA->") => {
-                    "no command trace of a run that closes rows automatically"
+                    "no command trace of a run with auto-precharge"
                 }
-                _ if name.starts_with("STATE:") => "has no gap; ours are violations",
-                _ if name.starts_with("REFRESH lateness") => "theirs counts from cycle 0",
-                _ => "no rule of ours goes by this name",
+                _ if name.starts_with("STATE:") => "has no gap; ours counts violations",
+                _ if name.starts_with("REFRESH lateness") => "the tool counts from cycle 0",
+                _ => "no rule of ours has this name",
             };
             comparison.leave_out("command traces", format!("slack {name}"), why);
         }

@@ -31,7 +31,7 @@ use crate::written::{Written, as_written};
 use crate::{Comparison, StandaloneError, Table, Tolerance, environment};
 
 /// Reason reported for a run without a read latency.
-const NO_READ: &str = "the trace has no read";
+const NO_READ: &str = "the trace has no reads";
 
 /// Columns of the reference summary that are compared.
 #[derive(Clone, Debug, Deserialize)]
@@ -270,7 +270,7 @@ fn files(
             None => comparison.leave_out(
                 shown(&name),
                 "file",
-                "its name is not PRESET_TOOL_TRACE of a preset and a tool",
+                "its name is not PRESET_TOOL_TRACE with a known preset and tool",
             ),
         }
     }

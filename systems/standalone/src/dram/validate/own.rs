@@ -34,8 +34,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
     let requests = folder.join("per_request");
     if summary.is_err() && !requests.is_dir() {
         return Err(StandaloneError::Request(format!(
-            "there is neither summary.csv nor a folder per_request in {}\nhint: see \
-             docs/reference-data.md",
+            "neither summary.csv nor a folder per_request exists in {}\nhint: see docs/reference-data.md",
             folder.display()
         )));
     }

@@ -29,7 +29,7 @@ impl Anchor {
         let inputs = self.inputs()?;
         check_shape(inputs, 1)?;
         if !(1..=FLITS_MAX).contains(&self.packet_flits) {
-            let what = format!("{} is not from 1 to {FLITS_MAX}", self.packet_flits);
+            let what = format!("{} is outside 1 to {FLITS_MAX}", self.packet_flits);
             return Err(("packet_flits", what));
         }
         fits(&NetworkSpec::Router(self.spec()?), "num_vcs", (inputs, 1))
@@ -42,7 +42,7 @@ impl Anchor {
             "12_to_1_flits_per_cycle" => Ok(12),
             other => Err((
                 "quantity",
-                format!("no experiment is called {}", shown(other)),
+                format!("no experiment is named {}", shown(other)),
             )),
         }
     }
@@ -90,10 +90,7 @@ impl Anchor {
             "st_final_delay" => &mut spec.traversal_cycles,
             "credit_delay" => &mut spec.credit_cycles,
             _ => {
-                return Err((
-                    "variation",
-                    format!("no option is called {}", shown(option)),
-                ));
+                return Err(("variation", format!("no option is named {}", shown(option))));
             }
         };
         *field = number

@@ -47,8 +47,11 @@ impl CurveRow {
             "uniform" => Ok(Pattern::Uniform),
             "perm" => Ok(Pattern::Permutation),
             "hotspot" if (0.0..=1.0).contains(&part) => Ok(Pattern::Hotspot(part)),
-            "hotspot" => Err(("hotspot_frac", format!("{part} is no part of 1"))),
-            other => Err(("pattern", format!("no pattern is called {}", shown(other)))),
+            "hotspot" => Err((
+                "hotspot_frac",
+                format!("{part} is not a fraction from 0 to 1"),
+            )),
+            other => Err(("pattern", format!("no pattern is named {}", shown(other)))),
         }
     }
 
@@ -64,12 +67,12 @@ impl CurveRow {
         check_shape(self.src_ports, self.dst_ports)?;
         self.pattern()?;
         if !(1..=FLITS_MAX).contains(&self.packet_flits) {
-            let what = format!("{} is not from 1 to {FLITS_MAX}", self.packet_flits);
+            let what = format!("{} is outside 1 to {FLITS_MAX}", self.packet_flits);
             return Err(("packet_flits", what));
         }
         let load = self.offered_flits_per_cycle_per_src;
         if !(0.0..=1.0).contains(&load) {
-            let what = format!("{load} is no load from 0 to 1");
+            let what = format!("{load} is not a load from 0 to 1");
             return Err(("offered_flits_per_cycle_per_src", what));
         }
         let (inputs, outputs) = (self.src_ports, self.dst_ports);
@@ -161,7 +164,7 @@ pub(super) fn curves(
         } else if judged {
             latency_within(row.packet_flits)
         } else {
-            let why = "not below 0.7 of saturation: other random packets weigh too much";
+            let why = "not below 0.7 of saturation: random packets vary too much";
             Tolerance::Information(why.to_owned())
         };
         let measured = offered.measure(&spec, shape, if judged { windows } else { 1 })?;

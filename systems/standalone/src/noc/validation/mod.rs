@@ -85,7 +85,7 @@ fn check_shape(inputs: usize, outputs: usize) -> Result<(), Problem> {
     let most = PORTS_MAX as usize;
     for (column, ports) in [("src_ports", inputs), ("dst_ports", outputs)] {
         if !(1..=most).contains(&ports) {
-            return Err((column, format!("{ports} is not from 1 to {most}")));
+            return Err((column, format!("{ports} is outside 1 to {most}")));
         }
     }
     Ok(())

@@ -17,8 +17,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
     let tables = tables_of(folder)?;
     if tables.is_empty() {
         return Err(StandaloneError::Request(format!(
-            "there is no packet list (NAME.csv or NAME.csv.gz) in {}\nhint: see \
-             docs/reference-data.md",
+            "no packet list (NAME.csv or NAME.csv.gz) in {}\nhint: see docs/reference-data.md",
             folder.display()
         )));
     }
@@ -27,7 +26,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
         let network = read_network(own.preset, list.shape)?;
         let results: Vec<_> = list.results().collect();
         if results.is_empty() {
-            let hint = "write the cycles of entry and arrival into columns `inject` and `arrive`";
+            let hint = "write the injection and arrival cycles into columns `inject` and `arrive`";
             return Err(StandaloneError::at(
                 &path,
                 1,
@@ -43,7 +42,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
                 continue;
             }
             let (same, all) = (equal(&passages) as f64, passages.len() as f64);
-            let quantity = "packets equal to the cycle";
+            let quantity = "packets with equal arrival cycles";
             comparison.add(&case, quantity, same, all, own.one_by_one());
             let mean = |of: fn(&Passages) -> u64| {
                 let sum: u128 = passages.iter().map(|p| u128::from(of(p))).sum();

@@ -28,8 +28,8 @@ impl PacketList {
         let name = name_of(path);
         for column in ["create", "src", "dst", "flits"] {
             if !table.has(column) {
-                let problem = format!("there is no column `{column}`");
-                let hint = "a packet list has the columns create, src, dst and flits";
+                let problem = format!("no column `{column}`");
+                let hint = "a packet list needs the columns create, src, dst and flits";
                 return Err(StandaloneError::at(path, 1, problem, hint));
             }
         }
@@ -37,7 +37,7 @@ impl PacketList {
         for (number, row) in table.rows.iter().enumerate() {
             let of = |column: &'static str| {
                 let value = row.get(column).copied().flatten();
-                value.ok_or_else(|| wrong(&table, number, column, "a number is expected".into()))
+                value.ok_or_else(|| wrong(&table, number, column, "expected a number".into()))
             };
             let flits = u32::try_from(of("flits")?).unwrap_or(u32::MAX);
             let port = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
@@ -103,7 +103,7 @@ impl PacketList {
     ) {
         let rest = self.packets.len() - compared;
         if rest > 0 {
-            let why = "the list was cut before they arrived; they only take part";
+            let why = "the list was cut before they arrived; they only add load";
             comparison.leave_out(case, format!("{rest} packets"), why);
         }
     }
@@ -136,13 +136,13 @@ pub(super) fn replay(path: &Path, comparison: &mut Comparison) -> Result<(), Sta
     let list = PacketList::read(path)?;
     if shape_of_name(list.name()).is_none() {
         return Err(StandaloneError::Request(format!(
-            "{} does not name its ports as in replay_12x8_…",
+            "{} does not state its ports, as in replay_12x8_…",
             shown(list.name())
         )));
     }
     for result in list.results() {
         let Some(config) = result.strip_prefix('_') else {
-            let why = "the column names no configuration";
+            let why = "the column does not name a configuration";
             comparison.leave_out(list.name(), format!("arrive{result}"), why);
             continue;
         };
@@ -151,7 +151,7 @@ pub(super) fn replay(path: &Path, comparison: &mut Comparison) -> Result<(), Sta
         let case = format!("{} {config}", list.name());
         comparison.add(
             &case,
-            "packets equal to the cycle",
+            "packets with equal arrival cycles",
             equal(&passages) as f64,
             passages.len() as f64,
             Tolerance::Exact,

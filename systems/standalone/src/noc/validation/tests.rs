@@ -104,10 +104,10 @@ fn rows_that_are_not_compared_are_named() {
     let text = theory("oq,8,8,1,0.5,0.5,1.2").expect("a row").text();
     assert!(text.contains("slotted oq 8x8"), "{text}");
     assert!(
-        text.contains("not compared: output queues are no crossbar"),
+        text.contains("not compared: an output-queued switch is not a crossbar"),
         "{text}"
     );
-    assert!(text.ends_with("0 compared, 0 missed; 0 shown and not judged, 1 not compared\n"));
+    assert!(text.ends_with("0 compared, 0 missed; 0 shown for information, 1 not compared\n"));
 }
 
 #[test]

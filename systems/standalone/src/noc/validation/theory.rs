@@ -56,7 +56,10 @@ impl TheoryRow {
         check_shape(self.src_ports, self.dst_ports)?;
         let load = self.arrival_prob_per_src;
         if !(0.0..=1.0).contains(&load) {
-            return Err(("arrival_prob_per_src", format!("{load} is no probability")));
+            return Err((
+                "arrival_prob_per_src",
+                format!("{load} is not a probability"),
+            ));
         }
         let ports = (self.src_ports, self.dst_ports);
         match self.model.as_str() {
@@ -65,7 +68,7 @@ impl TheoryRow {
                 let deep = slotted(Queueing::VirtualOutput, self.islip_iterations, DEEP_FLITS);
                 fits(&deep, "islip_iterations", ports)
             }
-            other => Err(("model", format!("no model is called {}", shown(other)))),
+            other => Err(("model", format!("no model is named {}", shown(other)))),
         }
     }
 
@@ -117,16 +120,20 @@ impl TheoryRow {
                 let tolerance = if light {
                     Tolerance::Relative(0.02)
                 } else {
-                    Tolerance::Information("heavy load: the random packets weigh too much".into())
+                    Tolerance::Information("heavy load: random packets vary too much".into())
                 };
                 ("mean delay, slots", delay, reference, tolerance)
             }
             ("oq", _) => {
-                comparison.leave_out(case, "mean delay, slots", "output queues are no crossbar");
+                comparison.leave_out(
+                    case,
+                    "mean delay, slots",
+                    "an output-queued switch is not a crossbar",
+                );
                 return Ok(());
             }
             _ => {
-                let why = "only the saturation of first-in-first-out inputs is known to theory";
+                let why = "theory covers only the saturation of FIFO inputs";
                 comparison.leave_out(case, "mean delay, slots", why);
                 return Ok(());
             }
