@@ -1,4 +1,4 @@
-//! What the derives make of a declaration: names, order, and what each attribute changes.
+//! Tests the output of the derive macros: names, order, and the effect of each attribute.
 
 use std::collections::VecDeque;
 

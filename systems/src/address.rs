@@ -36,7 +36,7 @@ impl Pattern {
                 .hint("addresses look like `cluster[c].l1[i].up`")
         };
         if text.is_empty() {
-            return Err(refuse("it is empty"));
+            return Err(refuse("the address is empty"));
         }
         let mut pieces = Vec::new();
         let mut rest = text;

@@ -11,7 +11,8 @@ use crate::memory::Level;
 /// The stage that carries out commands when nothing is in flight.
 pub(super) struct Control {
     slave: CacheControlSlave,
-    /// Whether lines that stay when a kernel ends are worth a warning.
+    /// True for a first-level cache, which warns if its lines are not invalidated when a kernel
+    /// ends.
     is_first_level: bool,
     /// Ways of each set, in use or not.
     ways: u32,
@@ -114,8 +115,8 @@ impl Bundle for Control {
     }
 }
 
-/// Goes on with a change to so many ways, as far as the miss queue has room for dirty lines that
-/// leave. Returns whether it is done.
+/// Continues a change to `ways` ways while the miss queue has room for evicted dirty lines. Returns
+/// true when the change is complete.
 fn resize(controller: &mut Controller, ways: u32, now: Cycle) -> bool {
     let store = &mut controller.store;
     let lines: Vec<(Slot, u64, LineState)> = store.lookup.tags().lines_from(ways).collect();

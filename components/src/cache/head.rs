@@ -21,7 +21,7 @@ pub(super) struct Head {
     /// The event that the head request waits for; derived from the state, and none itself.
     #[state(skip)]
     refusal: Refusal,
-    /// Whether refusals end with one event.
+    /// True if each refusal ends with a single event.
     #[state(skip)]
     refuses_simply: bool,
     blocked: BlockedTime,
@@ -168,8 +168,8 @@ impl Head {
         };
     }
 
-    /// Tells whether what happened after the look-up of a cycle changes the fate of the head
-    /// request: it may have made room, or have left another reason to wait.
+    /// Returns true if events after the look-up of this cycle change the outcome for the head
+    /// request. They may have made room or changed the reason for its stall.
     pub(super) fn is_affected(
         &mut self,
         peeked: &MemRequest,

@@ -1,4 +1,4 @@
-//! Hooks: the policies and prefetchers of a cache, and what they are told.
+//! Hooks: the policies and prefetchers of a cache, and the notifications they receive.
 
 use warpweave_framework::{Cycle, State, Statistics};
 
@@ -19,10 +19,10 @@ pub(super) struct Hooks {
     #[state(part)]
     #[statistic(flatten)]
     pub(super) prefetches: Prefetches,
-    /// Whether there is a policy or prefetcher.
+    /// True if there is a policy or prefetcher.
     #[state(skip)]
     any: bool,
-    /// Whether a policy may send clean victims down.
+    /// True if a policy may send clean victims to the next level.
     #[state(skip)]
     hands_down: bool,
 }

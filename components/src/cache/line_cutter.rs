@@ -4,7 +4,8 @@
 use super::spec::CacheSpec;
 use crate::memory::MemRequest;
 
-/// How requests for a line are cut for the level below, and in which parts its replies come.
+/// Splits requests for a line into requests to the next level, and defines the parts in which its
+/// replies arrive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineCutter {
     /// Bytes of a line here, and of the longest request for the level below.
@@ -14,9 +15,9 @@ pub(super) struct LineCutter {
     reply_words: u32,
     /// Words of each part of a line that an MSHR can request separately.
     unit_words: u32,
-    /// Whether a line needs several requests.
+    /// True if a line needs several requests.
     cuts: bool,
-    /// Whether a line may come in several replies, in any order.
+    /// True if a line may arrive in several replies, in any order.
     splits_replies: bool,
 }
 

@@ -336,8 +336,8 @@ impl LineStore {
         }
     }
 
-    /// Sends down the lines that policies want below, as far as there is room. Returns whether one
-    /// was sent.
+    /// Copies lines requested by policies back to the next level while there is room. Returns true
+    /// if at least one was sent.
     #[inline(never)]
     pub(super) fn send_wanted_copy_backs(&mut self, now: Cycle) -> bool {
         let mut sent = false;

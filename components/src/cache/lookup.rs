@@ -48,12 +48,12 @@ pub(super) struct Lookup {
         value = self.occupancy.max()
     )]
     occupancy: TimeWeighted,
-    /// Whether a request waits for all that was requested of its line.
+    /// True if a request waits for all words requested of its line.
     #[state(skip)]
     waits_for_lines: bool,
 }
 
-/// Where a line is.
+/// Location of a line: its slot, its MSHR, or both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// Its place, if it has one.
@@ -144,7 +144,7 @@ impl Lookup {
         Some(Access { line, set, words })
     }
 
-    /// Where the line of an access is.
+    /// Finds the slot and the MSHR that hold the line of an access.
     #[inline]
     pub(super) fn find(&self, access: Access) -> Found {
         let slot = self.tags.find_in(access.set, access.line);
@@ -167,7 +167,7 @@ impl Lookup {
         self.mshrs.get(mshr).expect("the MSHR is in use")
     }
 
-    /// Who brought in the line of a slot.
+    /// Returns the source that brought in the line of a slot.
     #[inline]
     pub(super) fn owner(&self, slot: Slot) -> Source {
         self.owners[slot.index()]

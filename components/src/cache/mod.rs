@@ -273,12 +273,13 @@ pub struct Cache {
 /// The effect of an evaluation on what it finds at the ports.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Whether the last look-up accepted a request.
+    /// True if the last look-up accepted a request.
     accepted: bool,
-    /// Whether a command was carried out, or a part of it.
+    /// True if a command was carried out completely or in part.
     commanded: bool,
-    /// Whether something happened after the look-ups that may make room, or leave a blocked request
-    /// another reason to wait: a message sent, a waiter answered, a prefetch, an action of a policy.
+    /// True if an event after the look-ups may make room or change the reason for a blocked
+    /// request. Such events are a sent message, an answered waiter, a prefetch, or an action of a
+    /// policy.
     moved: bool,
 }
 

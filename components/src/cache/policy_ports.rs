@@ -25,7 +25,7 @@ impl PolicyPorts {
         }
     }
 
-    /// Tells whether somebody hears the events of policies.
+    /// Returns true if a receiver of policy events is connected.
     pub(super) fn is_heard(&self) -> bool {
         self.locality.is_connected()
     }

@@ -25,7 +25,8 @@ use crate::memory::{Level, MemResponse, RequestKind};
 /// A reply from the level below that allows answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Reply {
-    /// Answers to waiters of this MSHR, as far as what had come by then allows.
+    /// Replies to waiters of this MSHR, covering only the data that had arrived when the reply was
+    /// queued.
     Fill {
         mshr: Id,
         /// Earliest cycle for the first response.
@@ -221,7 +222,7 @@ impl ReplyQueue {
         true
     }
 
-    /// Queues a reply for the waiters of an MSHR, as far as what came by now allows answers.
+    /// Queues a reply for those waiters of an MSHR that the data received so far can answer.
     pub(super) fn queue_fill(&mut self, lookup: &mut Lookup, mshr: Id, ready: Cycle) {
         if let Some(progress) = lookup.enter_reply(mshr) {
             self.queue.push_back(Reply::Fill {

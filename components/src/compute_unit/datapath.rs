@@ -1,4 +1,5 @@
-//! The datapath: wavefronts, their fetch, and the pipes and memories that execute their instructions.
+//! The datapath: wavefronts, instruction fetch, and the pipes and memories that execute their
+//! instructions.
 
 use warpweave_framework::{Cycle, State};
 use warpweave_trace::{Class, Space};
@@ -41,7 +42,7 @@ pub(crate) struct Datapath {
 /// The wavefront after an instruction has issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IssueOutcome {
-    /// Goes on to its next record.
+    /// Continues with its next record.
     Continues,
     /// Pauses.
     Pauses,
@@ -289,7 +290,8 @@ impl Datapath {
         IssueOutcome::Pauses
     }
 
-    /// An access to a memory issues, if the wavefront has such: of a limit on them it takes its part.
+    /// Counts a memory access at issue against the issue limit, if the wavefront's next record is
+    /// limited.
     fn note_access(&mut self, slot: usize, now: Cycle) {
         if self.memory.limits_issue() && self.next_accesses() >> slot & 1 != 0 {
             self.memory.note_issue(now);

@@ -21,9 +21,9 @@ pub(crate) const NO_PIPE: u8 = u8::MAX;
 pub(crate) enum Action {
     /// Computes a result, available after the latency.
     Compute,
-    /// The wavefront goes on after the latency.
+    /// Lets the wavefront continue after the latency.
     Branch,
-    /// The wavefront goes on after the latency, and ends if nothing follows.
+    /// Lets the wavefront continue after the latency, or ends it if no record follows.
     Exit,
     /// Launches child kernels from the device.
     Launch,

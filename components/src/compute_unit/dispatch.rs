@@ -53,7 +53,7 @@ impl ComputeUnit {
         }
     }
 
-    /// Goes on with the invalidation of the caches.
+    /// Continues the invalidation of the caches, and reports completion once all are done.
     pub(super) fn carry_out_invalidation(&mut self, ctx: &mut Context<'_>) {
         let others = self.datapath.memory.readonly.controls_mut();
         if let Some(kernel) = self.caches.carry_out_invalidation(others, ctx) {

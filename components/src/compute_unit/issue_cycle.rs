@@ -59,7 +59,8 @@ impl ComputeUnit {
         IssueSlot::Issued
     }
 
-    /// Issues as many instructions of a wavefront as its scheduler may, if one of those that are `open` can issue.
+    /// Issues as many instructions of a wavefront as its scheduler allows, if one of the `open`
+    /// wavefronts can issue.
     #[inline(always)]
     fn issue_limited<V: Variant>(
         &mut self,

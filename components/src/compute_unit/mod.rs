@@ -23,9 +23,10 @@
 //! | work-groups | their slots, dispatches and completions, commands to caches, launches | `work_groups/` |
 //! | accounting | issue slots by reason, issued instructions | `accounting/` |
 //!
-//! A stage knows those below it as arguments. `datapath.rs` executes instructions in front end, pipes and memory
-//! path; `step.rs` calls the stages in the order of a cycle, `issue_cycle.rs`, `retire.rs` and `dispatch.rs` carry
-//! out what takes several of them. `spec/` has the settings and `functional.rs` execution in no simulated time.
+//! A stage receives the lower stages as arguments. `datapath.rs` executes instructions in front
+//! end, pipes and memory path. `step.rs` calls the stages in the order of a cycle.
+//! `issue_cycle.rs`, `retire.rs` and `dispatch.rs` implement steps that involve several stages.
+//! `spec/` has the settings, and `functional.rs` implements execution in zero simulated time.
 //!
 //! # Ports
 //!
@@ -163,7 +164,8 @@ use crate::memory::{LineBytes, PrivateFrom, untimed_stranger};
 use crate::occupancy::SchedulerFacts;
 use crate::reuse_monitor::ReuseMonitor;
 
-/// A compute unit: its stages, which know nothing of each other but for what they are handed in a cycle.
+/// A compute unit with its stages, which know of each other only through the arguments passed in a
+/// cycle.
 #[derive(State)]
 pub struct ComputeUnit {
     /// Resource demands of the program on the unit, if known in advance.

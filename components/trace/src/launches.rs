@@ -33,8 +33,9 @@ pub struct LaunchGraph {
 }
 
 impl LaunchGraph {
-    /// Builds the graph from the parents of all kernels, in order of launch number. A parent with a
-    /// number not below its kernel's is ignored for the depth, and [`Program::check`](crate::Program::check) rejects it.
+    /// Builds the graph from the parents of all kernels, in order of launch number. The depth
+    /// ignores a parent whose number is not below its kernel's.
+    /// [`Program::check`](crate::Program::check) rejects such a parent.
     pub fn of(parents: impl IntoIterator<Item = Option<Parent>>) -> Self {
         let mut graph = Self::default();
         for (kernel, parent) in (0..).zip(parents) {

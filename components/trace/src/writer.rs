@@ -94,9 +94,9 @@ impl KernelWriter {
         self
     }
 
-    /// Connects this launch to one created by [`Ahead::launch`](crate::Ahead::launch), to which its streams are
-    /// handed over. This happens only if the program has so many streams that its simulation begins
-    /// before its emulation ends.
+    /// Connects this launch to one created by [`Ahead::launch`](crate::Ahead::launch), which
+    /// receives its streams. This happens only if the program has so many streams that its
+    /// simulation begins before its emulation ends.
     pub fn ahead_as(mut self, foreseen: &KernelTrace) -> Self {
         if let Data::Arriving(arrivals) = foreseen.data() {
             self.arrivals = Some(Arc::clone(arrivals));

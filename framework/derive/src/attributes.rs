@@ -20,7 +20,7 @@ pub(crate) fn framework() -> TokenStream {
     }
 }
 
-/// Whether there is an attribute of this name.
+/// Returns true if there is an attribute of this name.
 pub(crate) fn has(attributes: &[Attribute], name: &str) -> bool {
     attributes
         .iter()

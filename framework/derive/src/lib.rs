@@ -65,10 +65,11 @@
 //!
 //! # `Statistics`
 //!
-//! Implements `Instrumented`. A field with `#[statistic(…)]` is reported under its own name; its doc
-//! comment is the meaning, up to the first blank line and without the final full stop. The type
-//! decides how: `u64` is a counter, `TimeWeighted`, `Histogram` and `Series` are themselves, and each
-//! element of a list is reported with its index. A field may have several such attributes.
+//! Implements `Instrumented`. A field with `#[statistic(…)]` is reported under its own name. Its
+//! doc comment is the meaning, up to the first blank line and without the final full stop. The type
+//! selects the representation. `u64` is a counter; `TimeWeighted`, `Histogram` and `Series` report
+//! themselves; each element of a list is reported with its index. A field may have several such
+//! attributes.
 //!
 //! | attribute of a field | effect |
 //! |---|---|

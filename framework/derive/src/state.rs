@@ -9,7 +9,7 @@ use syn::{
 
 use crate::attributes::{framework, has, implement, is_generic, members, name_of, read};
 
-/// How a field is saved.
+/// Method by which a field is saved.
 #[derive(Default)]
 enum Saving {
     #[default]

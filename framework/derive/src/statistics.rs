@@ -10,10 +10,10 @@ use syn::{
 
 use crate::attributes::{framework, implement, is_generic, members, name_of, read};
 
-/// How a field is reported.
+/// Method by which a field is reported.
 #[derive(Default)]
 enum Reporting {
-    /// As its type says.
+    /// Reported in the way its type defines.
     #[default]
     Value,
     /// By a method of the collector that takes a whole number.
@@ -79,7 +79,7 @@ impl Reported {
         Ok(found)
     }
 
-    /// Name, unit and meaning, as far as `field` states them.
+    /// Returns name, unit and meaning of the statistic, from the attribute or from `field`.
     fn label(&self, field: &Field) -> Result<(String, String, String)> {
         let name = name_of(field, self.name.as_ref())?;
         let unit = match (&self.unit, &self.reporting) {

@@ -9,8 +9,8 @@ use crate::channel::out_port::OutPort;
 use crate::channel::port_id::{PortId, PortName};
 use crate::channel::published::{Observed, Published};
 
-/// A group of ports: those of a component, or some that are wired as one, such as the request and
-/// response side of a memory port. `#[derive(Ports)]` implements it.
+/// A group of ports: those of a component, or some that are connected as one. An example is the
+/// request and response side of a memory port. `#[derive(Ports)]` implements it.
 ///
 /// Connecting two bundles joins ports of opposite direction whose names, without the bundle's own
 /// name, are equal.

@@ -1,4 +1,4 @@
-//! What a component shows to recordings and to deadlock reports.
+//! Component contents shown in recordings, and pending work listed in deadlock reports.
 
 use crate::observe::{Contents, Waits};
 

@@ -1,4 +1,4 @@
-//! What components tell each other at elaboration.
+//! Facts and claims that components exchange at elaboration.
 
 use super::{Claims, Facts, Unfit};
 use crate::channel::PortId;

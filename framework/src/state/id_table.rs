@@ -80,8 +80,8 @@ impl fmt::Display for Id {
 /// Values by [`Id`]. Ids depend only on the sequence of insertions and removals and survive saving
 /// and loading: the place freed last is reused first.
 ///
-/// A slotmap cannot hold these values: its keys have 64 bits, while the 32 bits of an id come back
-/// in messages, and it does not save the order in which it reuses places.
+/// A slotmap cannot hold these values. Its keys have 64 bits, while messages return ids of 32 bits.
+/// It also does not save the order in which it reuses places.
 #[derive(Clone)]
 pub struct IdTable<T> {
     places: Vec<Place<T>>,

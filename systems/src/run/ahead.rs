@@ -28,9 +28,9 @@ pub struct EmulationAhead {
 }
 
 impl EmulationAhead {
-    /// Returns the emulation of a scenario's program whose launches do not depend on values computed by
-    /// kernels. Returns `None` for other programs and for traces. It is also `None` if all streams
-    /// are needed before simulation: to choose a region, or to compute a reuse profile.
+    /// Returns the emulation of a scenario's program whose launches do not depend on values
+    /// computed by kernels. Returns `None` for other programs and for traces. It is also `None` if
+    /// all streams are needed before simulation: to choose a region, or to compute a reuse profile.
     pub fn of(scenario: &Scenario) -> Option<Self> {
         Self::with_window(scenario, WINDOW)
     }

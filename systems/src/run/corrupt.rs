@@ -1,8 +1,8 @@
 //! The one place that expects a checkpoint to hold a state that no run reaches.
 //!
-//! A hash protects the file against damage, so its contents are not validated field by field. A file
-//! from elsewhere may still hold any values. Loading them, or running from them, may then violate an
-//! assertion of a component, which ends the run with an error.
+//! A hash protects the file against damage, so its contents are not validated field by field. A
+//! file from elsewhere may still hold any values. Loading them, or running from them, may then
+//! violate an assertion of a component, which ends the run with an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -209,9 +209,9 @@ impl Controller {
         })
     }
 
-    /// Tells whether the answer to a request that is handed down may come before that to one for
-    /// its line that was: parts of a line are answered in any order, but requests for one part in
-    /// theirs.
+    /// Returns true if the reply to a passed-on request could overtake that of an earlier request
+    /// for its line. Different parts of a line are answered in any order. Requests for the same
+    /// part are answered in order.
     fn mixes_replies(&self, request: &MemRequest, access: Access) -> bool {
         let cutter = self.store.misses.cutter();
         let part = cutter.only_reply(request);

@@ -1,9 +1,9 @@
-//! Functional accesses: their effect on the lines of the cache in zero time, and what goes on to
-//! the level below.
+//! Functional accesses: their effect on the lines of the cache in zero time, and the requests
+//! passed to the next level.
 //!
-//! The action is decided as at any other time; then the line is here at once. Policies and
-//! prefetchers are asked and not told. An access that would have to wait, because something is
-//! still under way for its line or its set, is handed down and changes nothing here.
+//! The action is decided as for a timed access, but the line is present at once. Policies and
+//! prefetchers are queried but not notified. An access that would have to wait for something in
+//! flight for its line or set is passed to the next level. It then changes nothing in this cache.
 
 use warpweave_framework::{Cycle, Onward};
 

@@ -23,8 +23,8 @@ enum Step {
 }
 
 impl Controller {
-    /// Fetches what is wanted, as far as the budget and the resources allow. Returns whether
-    /// something was fetched.
+    /// Issues wanted prefetches within the budget per cycle while resources allow. Returns true if
+    /// at least one line was fetched.
     #[inline(never)]
     pub(in crate::cache) fn prefetch(&mut self, now: Cycle) -> bool {
         let mut fetched = false;

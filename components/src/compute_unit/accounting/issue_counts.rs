@@ -49,12 +49,14 @@ impl IssueCounts {
         self.per_class[usize::from(class)] += 1;
     }
 
-    /// Counts a part of an instruction for the kind of unit `unit`, given by its bit, which is not the last.
+    /// Counts a part of an instruction, other than its last. `unit` is the bit of its execution
+    /// unit kind.
     pub(crate) fn part(&mut self, unit: u8) {
         self.parts[unit.trailing_zeros() as usize] += 1;
     }
 
-    /// Counts an instruction for the kind of unit `unit`, given by its bit, that issues in the slot of another.
+    /// Counts an instruction that issues in the slot of another. `unit` is the bit of its execution
+    /// unit kind.
     pub(crate) fn in_slot_of_another(&mut self, unit: u8) {
         self.in_slot_of_another[unit.trailing_zeros() as usize] += 1;
     }
@@ -76,7 +78,7 @@ impl IssueCounts {
         slots
     }
 
-    /// Reports instructions, launches among them where somebody `takes_launches`.
+    /// Reports the issued instructions. Includes launch instructions only if `takes_launches`.
     pub(crate) fn report(&self, takes_launches: bool, s: &mut Statistics<'_>) {
         let count = "instructions";
         let meaning = "instructions issued, one per wavefront";

@@ -145,7 +145,8 @@ impl FetchStage {
         self.note_coming(slot);
     }
 
-    /// The wavefront goes on to instruction `pc`; whether that is in its buffer.
+    /// Advances the wavefront to instruction `pc`. Returns true if that instruction is in its
+    /// buffer.
     fn advance(&mut self, slot: usize, pc: u32) -> bool {
         let buffer = &mut self.buffers[slot];
         if !(buffer.start..=buffer.end).contains(&pc) {
@@ -275,8 +276,9 @@ impl FetchStage {
 }
 
 impl InstructionFetch {
-    /// `codes` has, by kernel, the number of the first instruction of its code in the program and how many
-    /// there are; kernels of one code have the same.
+    /// Creates the fetch stage, if `spec` is given. `codes` holds, per kernel, the index of its
+    /// first instruction in the program and the instruction count. Kernels that share code have
+    /// equal entries.
     pub(crate) fn new(spec: Option<FetchSpec>, codes: &[(u32, u32)], wavefronts: u32) -> Self {
         let stage = spec.map(|spec| Box::new(FetchStage::new(spec, codes, wavefronts)));
         Self {
@@ -320,7 +322,8 @@ impl InstructionFetch {
         }
     }
 
-    /// A wavefront goes on to instruction `pc`; whether that is in its buffer, if there are any.
+    /// Advances a wavefront to instruction `pc`. Returns true if that is in its buffer, or `None`
+    /// without instruction buffers.
     #[inline]
     pub(crate) fn advance(&mut self, slot: usize, pc: u32) -> Option<bool> {
         let stage = self.stage.as_mut()?;
@@ -342,7 +345,8 @@ impl InstructionFetch {
         }
     }
 
-    /// Takes instructions that have come, if there are any: the slot of the wavefront that waits for them.
+    /// Receives arrived instructions, if any. Returns the slot of the wavefront that waits for
+    /// them.
     ///
     /// # Errors
     /// Fails if the response matches no outstanding request.
@@ -375,8 +379,8 @@ impl InstructionFetch {
         stage.fetching(known) != 0
     }
 
-    /// Fetches for one of these wavefronts, of which some would; `source` tags the request of a slot for an
-    /// instruction.
+    /// Fetches for one of the wavefronts in `known`, at least one of which must want to fetch.
+    /// `source` creates the request tag for a slot and an instruction.
     pub(crate) fn fetch(
         &mut self,
         ctx: &mut Context<'_>,
@@ -406,8 +410,8 @@ impl InstructionFetch {
         }
     }
 
-    /// The first cycle after `now` in which there is something to do by itself, with these wavefronts, whose next
-    /// instruction is known.
+    /// Returns the first cycle after `now` in which the stage has work without external events.
+    /// `known` are the wavefronts whose next instruction is known.
     #[inline]
     pub(crate) fn next(&self, now: Cycle, known: u64) -> Option<Cycle> {
         let stage = self.stage.as_deref()?;

@@ -1,4 +1,4 @@
-//! The front end: instruction streams of the wavefronts, their scoreboards, and the fetch of instructions.
+//! The front end: instruction streams of the wavefronts, their scoreboards, and instruction fetch.
 
 pub(crate) mod fetch;
 mod scoreboard;

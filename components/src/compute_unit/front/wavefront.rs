@@ -120,7 +120,7 @@ impl Wavefront {
         }
     }
 
-    /// An access queues up for local memory; nobody knows yet when its `writes` come.
+    /// Queues an access for local memory. The completion cycle of its `writes` is not yet known.
     #[inline]
     pub(crate) fn begin_local_access(&mut self, writes: Option<&Writes>) {
         self.in_flight += 1;

@@ -81,8 +81,8 @@ impl Masks {
         }
     }
 
-    /// The reason nearest to issuing why none of `mine`, which are there and of which none is held back, could
-    /// issue: each waits for something of its own.
+    /// Returns the stall reason, of those in `mine`, that is closest to issue. All of `mine` are
+    /// present, none is throttled, and each waits for a condition of its own.
     #[inline]
     pub(crate) fn stall<V: Variant>(&self, mine: u64) -> IssueSlot {
         if mine == 0 {
@@ -200,7 +200,7 @@ impl WavefrontTable {
         self.masks.paused |= 1 << slot;
     }
 
-    /// A paused wavefront goes on; it wants its next record.
+    /// Resumes a paused wavefront, so that it requests its next record.
     pub(crate) fn resume(&mut self, slot: usize) {
         self.masks.paused &= !(1 << slot);
         self.masks.fetched |= 1 << slot;
@@ -236,8 +236,8 @@ impl WavefrontTable {
         self.masks.ended |= bit;
     }
 
-    /// Makes the next record of a wavefront, which is among those fetched and of which nothing else
-    /// is noted, the one to issue; false when there is none.
+    /// Advances a wavefront to its next record for issue. The wavefront must be marked as fetched
+    /// and carry no other mark. Returns false if no record is left.
     #[inline(always)]
     pub(crate) fn advance<V: Variant>(
         &mut self,
@@ -350,7 +350,7 @@ impl WavefrontTable {
         self.slots[slot].end_access() && self.masks.ended >> slot & 1 != 0
     }
 
-    /// A store of a wavefront is answered; whether a fence goes on with that.
+    /// Records the response to a store of a wavefront. Returns true if that releases a fence.
     pub(crate) fn answer_store(&mut self, slot: usize) -> bool {
         let goes_on = self.slots[slot].answer_store() && self.masks.fence >> slot & 1 != 0;
         if goes_on {

@@ -1,6 +1,7 @@
-//! The issue stage: which wavefront each scheduler takes, why a slot is lost, and when to look again.
+//! The issue stage: selects a wavefront per scheduler, classifies lost slots, and computes the next
+//! wake-up cycle.
 //!
-//! It looks at the [`Datapath`] and changes nothing of it; the wavefronts that it chooses are issued there.
+//! It only reads the [`Datapath`], which issues the selected wavefronts.
 
 mod open_policies;
 mod structural_hazards;
@@ -59,7 +60,7 @@ impl Schedulers {
         }
     }
 
-    /// Whether the first-level cache tells events.
+    /// Returns true if the first-level cache sends events to the policies.
     #[inline]
     pub(crate) fn hears_cache(&self) -> bool {
         self.open.hears_cache()
@@ -81,8 +82,8 @@ impl Schedulers {
         slot % self.units.len()
     }
 
-    /// The scheduler that is first in a cycle: a rotating place shares local memory and the load/store
-    /// queue fairly.
+    /// Returns the scheduler served first in a cycle. The order rotates to share local memory and
+    /// the load/store queue fairly.
     #[inline]
     pub(crate) fn first(&self, now: Cycle) -> usize {
         match self.units.len() {
@@ -118,9 +119,9 @@ impl Schedulers {
         self.is_settled
     }
 
-    /// Chooses a wavefront of a scheduler, if one can issue. `free` are the wavefronts that are open, but for those which a
-    /// memory kept back when another scheduler issued. What that one does changes nothing for wavefronts that are not
-    /// its own but in the memories.
+    /// Picks a wavefront of a scheduler, if one can issue. `free` are the open wavefronts, less
+    /// those blocked by a memory when another scheduler issued. An issue by another scheduler
+    /// affects wavefronts of this one only through the memories.
     #[inline(always)]
     pub(crate) fn choose_built_in(
         &mut self,
@@ -285,8 +286,8 @@ impl Schedulers {
         }
     }
 
-    /// The first cycle after `now` in which a scheduler issues, or loses its slot for another reason, as far as time
-    /// alone decides.
+    /// Returns the first cycle after `now` in which a scheduler issues, or its stall reason
+    /// changes, through time alone.
     #[inline(always)]
     pub(crate) fn next<V: Variant>(
         &self,
@@ -340,7 +341,8 @@ impl Schedulers {
         wake
     }
 
-    /// Charges the cycles from `now + 1` on, in which nothing issues; false where a policy has to be told why.
+    /// Charges the cycles from `now + 1` on, in which nothing issues. Returns false if a policy
+    /// must be notified of a stall reason.
     pub(crate) fn charge_ahead<V: Variant>(
         &mut self,
         datapath: &Datapath,

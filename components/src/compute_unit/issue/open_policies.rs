@@ -1,4 +1,4 @@
-//! Schedulers whose policies are not built in: events that they see, and questions that they answer.
+//! Schedulers whose policies are not built in: the events they receive and the queries they answer.
 
 use warpweave_framework::{Context, Cycle, InPort, Ports, State, Statistics, Unfit};
 
@@ -17,8 +17,8 @@ struct OpenScheduler {
     told: Option<IssueSlot>,
 }
 
-/// The policies of all schedulers, none in a unit whose policies are built in, and the wire by which the
-/// first-level cache tells them events.
+/// Holds the policies of all schedulers, and the port for events of the first-level cache. Empty in
+/// a unit with built-in policies.
 #[derive(Ports)]
 pub(crate) struct OpenPolicies {
     /// Name of the policy.

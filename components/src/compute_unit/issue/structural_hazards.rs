@@ -17,8 +17,8 @@ pub(crate) struct StructuralHazards {
 }
 
 impl StructuralHazards {
-    /// Hazards of a scheduler's wavefronts in cycle `now`. Of those that the register file keeps back,
-    /// `candidates` alone are known.
+    /// Returns the hazards of a scheduler's wavefronts in cycle `now`. Register-file hazards are
+    /// determined for `candidates` only.
     #[inline(always)]
     pub(crate) fn of<V: Variant>(
         scheduler: usize,

@@ -5,8 +5,9 @@
 //!                                                     response ──► last one completes the access
 //! ```
 //!
-//! With [`MemoryPipe::InOrder`](crate::compute_unit::MemoryPipe) accesses to local memory queue up too. One leaves when it is
-//! served, and its place is taken until its last bank conflict is.
+//! With [`MemoryPipe::InOrder`](crate::compute_unit::MemoryPipe) accesses to local memory are
+//! queued too. One leaves the queue when it is served, but occupies its entry until its last bank
+//! conflict is served.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Contents, Context, Cycle, Id, IdTable, State, Stateful, Statistics};

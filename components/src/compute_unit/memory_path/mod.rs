@@ -156,8 +156,8 @@ impl MemoryPath {
         self.load_store.has_work()
     }
 
-    /// Sends what may leave in this cycle and shows each request to `watch`; the access to local memory
-    /// that begins to be served.
+    /// Sends the requests that may leave in this cycle and passes each to `watch`. Returns the
+    /// local-memory access whose service begins.
     #[inline]
     pub(crate) fn send(
         &mut self,

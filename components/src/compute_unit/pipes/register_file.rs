@@ -195,8 +195,8 @@ impl RegisterFile {
         written.max(*read.unwrap_or(&0))
     }
 
-    /// Returns true if the register file may keep an instruction of this scheduler back in cycle
-    /// `now` or later, by what has issued; `have_results` tells if one has a result.
+    /// Returns true if instructions already issued may make the register file block this scheduler
+    /// in cycle `now` or later. `have_results` returns true if an instruction has a result.
     #[inline]
     pub(crate) fn may_block(
         &self,
@@ -207,8 +207,8 @@ impl RegisterFile {
         self.collector_at(scheduler) > now || self.results.is_some() && have_results()
     }
 
-    /// Those of a scheduler's `wavefronts` that the register file keeps from issuing in cycle `now`; `next` tells
-    /// their next instructions.
+    /// Returns those of a scheduler's `wavefronts` that the register file blocks in cycle `now`.
+    /// `next` returns the operands of a wavefront's next instruction.
     #[inline]
     pub(crate) fn blocked<'a>(
         &self,

@@ -16,7 +16,7 @@ pub enum BuiltIn {
     Lrr,
 }
 
-/// A scheduler with a built-in policy. Schedulers with other policies have one that nobody asks.
+/// A scheduler with a built-in policy. Schedulers with other policies have one that is unused.
 #[derive(Default, State)]
 pub(crate) struct BuiltInScheduler {
     #[state(skip)]

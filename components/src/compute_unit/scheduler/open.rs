@@ -20,17 +20,17 @@ use crate::memory::CacheEvent;
 ///   the unit may sleep    throttled for the next cycle, throttle_changes
 /// ```
 ///
-/// Questions (`throttled`, `pick`, `throttle_changes`) change nothing and may be asked any number of times. What
-/// is told changes the policy. `arrive`, `leave`, `response` and `event` are told to every scheduler
-/// of the unit, whosever slot it is, so that each can know the whole unit; `pick`, `issued` and
-/// `stalled` concern the scheduler's own slots.
+/// Queries (`throttled`, `pick`, `throttle_changes`) change nothing and may be repeated any number
+/// of times. Notifications change the policy. `arrive`, `leave`, `response` and `event` are sent to
+/// every scheduler of the unit, regardless of the slot. Each policy can thus track the whole unit.
+/// `pick`, `issued` and `stalled` concern the scheduler's own slots.
 ///
 /// # Time
 ///
-/// A unit in which nothing can happen sleeps, and must behave as one that is kept awake. So a policy
-/// changes only by what it is told, and what fades with time is kept in closed form: a value and the
-/// cycle since which it fades. When its answer to `throttled` changes with time alone, `throttle_changes` says
-/// in which cycle.
+/// A unit in which nothing can happen sleeps, and must behave as if it were kept awake. A policy
+/// therefore changes only through notifications. Values that decay with time are kept in closed
+/// form: a value and the cycle since which it decays. If its answer to `throttled` changes with
+/// time alone, `throttle_changes` returns the cycle.
 pub trait WavefrontScheduler: Send {
     /// Picks the wavefront to issue from `ready`. `ready` is not empty and contains only slots of
     /// this scheduler that can issue now and are not held back.
@@ -42,10 +42,10 @@ pub trait WavefrontScheduler: Send {
         Throttled::default()
     }
 
-    /// The next cycle after `view.now` in which the answer of [`throttled`](Self::throttled) may be
-    /// another for a wavefront that is open, without anything being told and with the same masks.
-    /// Too early a cycle does no harm but takes host time; too late a one lets the unit sleep
-    /// through its turn.
+    /// Returns the next cycle after `view.now` in which [`throttled`](Self::throttled) may change
+    /// for an open wavefront. The answer assumes no notification and unchanged masks. Too early a
+    /// cycle is harmless but costs host time. With too late a cycle the unit sleeps past the
+    /// change.
     fn throttle_changes(&self, _view: &SchedulerView<'_>) -> Option<Cycle> {
         None
     }

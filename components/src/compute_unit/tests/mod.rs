@@ -1,6 +1,7 @@
-//! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`],
-//! [`work_groups`], [`split`], [`mechanisms`], [`readonly_ports`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
-//! [`random_memory`] and beside a [`random_cache`], compared with a [`naive`] unit in [`differential`].
+//! Tests of the compute unit as a component with scripted surroundings: [`issue`], [`memory`],
+//! [`work_groups`], [`split`], [`mechanisms`], [`readonly_ports`], [`open_schedulers`] and
+//! [`cache_conscious`]. [`differential`] compares the unit with a [`naive`] one on
+//! [`random_kernels`], with a [`random_memory`] and a [`random_cache`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
 

@@ -1,4 +1,5 @@
-//! Commands to the first-level caches: to drop their lines when a kernel ends, and to have another size.
+//! Commands to the first-level caches: invalidation at the end of a kernel, and changes of the
+//! cache size.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
@@ -103,8 +104,9 @@ impl CacheControl {
         self.invalidation.is_some()
     }
 
-    /// Commands caches to drop their lines and takes their answers; the kernel when the last has come.
-    /// `others` are the wires to the caches for constants and textures.
+    /// Sends invalidation commands to the caches and receives their responses. Returns the kernel
+    /// once the last response has arrived. `others` are the control ports of the constant and
+    /// texture caches.
     pub(crate) fn carry_out_invalidation<'a>(
         &'a mut self,
         others: impl Iterator<Item = &'a mut CacheControlMaster>,

@@ -46,7 +46,8 @@ pub(crate) struct CacheSplit {
     /// Index of the current split, or of the one commanded to the cache.
     at: usize,
     change: Change,
-    /// bytes of the memory shared with local memory that the first-level cache has, mean over all cycles
+    /// bytes of the memory shared with local memory that the first-level cache has, mean over all
+    /// cycles
     #[statistic(name = "cache_bytes_mean", unit = "bytes")]
     cache_bytes: TimeWeighted,
     /// changes of the size of the first-level cache
@@ -146,7 +147,7 @@ impl CacheSplit {
         matches!(self.change, Change::Commanded(_))
     }
 
-    /// The cache has answered: the dispatch goes on.
+    /// Records the cache's response to a size change, which lets the dispatch continue.
     pub(crate) fn answered(&mut self, now: Cycle) {
         self.changes += 1;
         self.settle(now);
@@ -161,8 +162,8 @@ impl CacheSplit {
         self.change = Change::None;
     }
 
-    /// Makes split `wanted` the one there is, which takes a command that `send` sends, if it has room.
-    /// Whether a dispatch waits for that.
+    /// Changes the split to `wanted`. A change requires a command, for which `send` returns false
+    /// if there is no room. Returns true if a dispatch must wait for the change.
     pub(crate) fn change_to(
         &mut self,
         wanted: usize,

@@ -44,7 +44,7 @@ impl DispatchPort {
         !self.completions.is_empty()
     }
 
-    /// Sends completions as far as there is room.
+    /// Sends completions while the port has room.
     pub(crate) fn send_completions(&mut self, ctx: &mut Context<'_>) {
         while let Some(&completion) = self.completions.front() {
             if self.port.completion.try_send(ctx, completion).is_err() {

@@ -91,7 +91,7 @@ impl WorkGroupTable {
         slots.filter(|(_, group)| group.is_resident)
     }
 
-    /// Checks whether a work-group may start, though the scheduler believes so; the launch that it is of.
+    /// Checks that a dispatched work-group can start, and returns its launch.
     ///
     /// # Errors
     /// What it needs and does not find.
@@ -191,14 +191,15 @@ impl WorkGroupTable {
         self.slots[usize::from(start.slot)] = group;
     }
 
-    /// A wavefront of a slot waits at the barrier; the wavefront slots of its work-group when that goes on.
+    /// Records that a wavefront of a slot has arrived at the barrier. Returns the wavefront slots
+    /// of its work-group if that releases it.
     pub(crate) fn arrive(&mut self, slot: u8) -> Option<u64> {
         self.slots[usize::from(slot)].arrived += 1;
         self.release(slot)
     }
 
-    /// A wavefront of a slot has no record left; the wavefront slots of its work-group when others no
-    /// longer wait for it at a barrier.
+    /// Records that a wavefront of a slot has no record left. Returns the wavefront slots of its
+    /// work-group if that releases a barrier.
     pub(crate) fn end(&mut self, slot: u8) -> Option<u64> {
         self.slots[usize::from(slot)].alive -= 1;
         self.release(slot)
@@ -215,7 +216,8 @@ impl WorkGroupTable {
         Some(group.slots)
     }
 
-    /// An ended wavefront of a slot has nothing under way any more; the work-group when that was the last.
+    /// Records that an ended wavefront of a slot has nothing left in flight. Returns the work-group
+    /// if that was its last wavefront.
     pub(crate) fn drain(&mut self, slot: u8, now: Cycle) -> Option<Finished> {
         let group = &mut self.slots[usize::from(slot)];
         group.undrained -= 1;

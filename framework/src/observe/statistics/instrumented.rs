@@ -34,7 +34,7 @@ pub struct Measurement {
     pub unit: &'static str,
     /// One sentence for the reader of a report.
     pub meaning: &'static str,
-    /// What it stands for beyond the component.
+    /// Role of the statistic outside the component, if it has one.
     pub role: Option<Role>,
 }
 

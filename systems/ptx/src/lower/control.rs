@@ -260,7 +260,9 @@ impl Encoder<'_, '_> {
                 self.predicate_destination(&form.operands[0])?
             }
             _ => {
-                return Err(form.unsupported("the result of a ballot is .b32, of other votes .pred"));
+                return Err(
+                    form.unsupported("the result of a ballot is .b32, of other votes .pred")
+                );
             }
         };
         let a = self.predicate(&form.operands[1])?;

@@ -1,4 +1,4 @@
-//! Table of the opcodes that the emulator supports: what lowers them, and their types and modifiers.
+//! Table of the opcodes that the emulator supports, with their lowering, types and modifiers.
 
 use self::Group::{
     Arithmetic, Atomic, Carry, Compare, Control, Convert, ConvertAddress, CreatePolicy, Elect,
@@ -11,9 +11,9 @@ use crate::diagnostics::{Span, SpannedError};
 pub struct Opcode {
     /// Name of the opcode, without modifiers.
     pub name: &'static str,
-    /// Accepted types and accepted other modifiers, each separated by spaces. All others are invalid
-    /// PTX or unsupported, even if lowering could handle them; it checks the combinations. Absent
-    /// for opcodes whose modifiers only lowering checks.
+    /// Accepted types and accepted other modifiers, each separated by spaces. All others are
+    /// invalid PTX or unsupported, even if lowering could handle them. Lowering checks the
+    /// combinations. Absent for opcodes whose modifiers only lowering checks.
     pub words: Option<[&'static str; 2]>,
     pub(crate) group: Group,
 }

@@ -89,8 +89,8 @@ fn clean(body: &str, shape: Shape) {
     assert!(found.is_empty(), "{body}: {found:#?}");
 }
 
-/// Returns a body in which each thread writes its word bytes of local memory and reads that of the thread
-/// `distance` away.
+/// Returns a body in which each thread writes its own local-memory word and reads that of the
+/// thread `distance` away.
 fn neighbours(distance: u32, between: &str) -> String {
     format!(
         ".shared .b32 pool[64]; mov.u32 %r1, pool; mad.lo.u32 %r2, %r0, 4, %r1;

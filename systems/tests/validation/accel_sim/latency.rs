@@ -1,4 +1,5 @@
-//! Latency of each level, of stores and atomics, of each instruction class, and bytes of local memory.
+//! Latency of each level, of stores and atomics, of each instruction class, and bytes of local
+//! memory.
 
 use super::super::harness::{CLASSES, Places, Step};
 use super::{MACHINES, SMALL, at, word};

@@ -1,5 +1,5 @@
-//! Ports to caches that are only read: one for constants and arguments, one for textures, each with a queue of
-//! its own beside that of the load/store unit.
+//! Ports to read-only caches: one for constants and arguments, one for textures. Each has its own
+//! queue, separate from that of the load/store unit.
 //!
 //! ```text
 //!   issue ──► [queue of loads, each its list of requests] ──► constants, or textures
@@ -188,7 +188,8 @@ impl ReadonlyPorts {
         self.0.iter().map(|port| &port.control)
     }
 
-    /// Notes whether an access to a space, which is the next of a wavefront given by its bit, takes one of the ports.
+    /// Notes that the next access of a wavefront, given by its bit, takes a read-only port. Returns
+    /// false if it takes none.
     #[inline]
     pub(crate) fn note_next(&mut self, bit: u64, access: MemoryAccess, space: Space) -> bool {
         let queue = self.queues_mut().find(|queue| queue.takes(access, space));

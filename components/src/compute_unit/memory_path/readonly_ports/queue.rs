@@ -162,7 +162,7 @@ impl ReadonlyQueue {
         Some(reorder.arrived(response).map(|()| None))
     }
 
-    /// An answer goes on to the registers.
+    /// Passes a response on to the registers. Returns the load if that was its last response.
     fn complete(
         &mut self,
         response: &MemResponse,
