@@ -61,11 +61,11 @@ fn absurd_options_are_refused_by_name() {
 
     noc --trace n.csv --preset fifo_s1 --inputs 18446744073709551615
     exit 2
-    error: --inputs 18446744073709551615: the trace needs 2, at most 128 can be built
+    error: --inputs 18446744073709551615: the trace needs 2, and at most 128 are supported
 
     noc --trace n.csv --preset fifo_s1 --outputs 0
     exit 2
-    error: --outputs 0: the trace needs 2, at most 128 can be built
+    error: --outputs 0: the trace needs 2, and at most 128 are supported
 
     cache --trace c.csv --preset L1_16k_5w
     exit 2

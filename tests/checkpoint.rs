@@ -241,7 +241,7 @@ fn diff_finds_the_cycle_and_component_at_which_two_runs_part() {
     first difference after core cycle 247
     the two runs diverge at tick 8151:
       `unit[1].cu` (ComputeUnit)
-        events[0][0]: 248 | 250
+        pipes.events[0][0]: 248 | 250
     ");
     bench.warpweave(&json("test.ron", &["--out", "c"]));
     insta::assert_snapshot!(bench.warpweave(&["diff", "a", "c"]).refusal(), @"

@@ -147,7 +147,7 @@ fn pairs_that_repeat_each_other_are_warned_of() {
     assert!(
         bench
             .read("ways.results/report.html")
-            .contains("equal draws make pairs 0 = 1")
+            .contains("equal draws make these pairs identical: 0 = 1")
     );
 }
 
@@ -160,7 +160,11 @@ fn failed_runs_are_listed_and_stop_no_other() {
     );
     let ended = run(&bench, &[]);
     assert_eq!(ended.code, 1, "{}", ended.err);
-    assert!(ended.out.contains("6 of 6 made, 2 failed"), "{}", ended.out);
+    assert!(
+        ended.out.contains("6 of 6 completed, 2 failed"),
+        "{}",
+        ended.out
+    );
     assert!(ended.err.contains("add/short/-/0: limit"), "{}", ended.err);
     assert!(ended.err.contains("add/short/-/1: limit"), "{}", ended.err);
 }
@@ -245,7 +249,7 @@ fn an_interrupt_keeps_what_was_stored_and_the_next_time_goes_on() {
     let stored = files_below(&bench.path("ways.results/runs"));
     assert!((3..200).contains(&stored.len()), "{}", stored.len());
     let out = told(run(&bench, &[]));
-    assert!(out.contains("200 of 200 made, 0 failed"), "{out}");
+    assert!(out.contains("200 of 200 completed, 0 failed"), "{out}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn modules_nest_128_deep_and_no_deeper() {
 #[test]
 fn modules_that_double_are_refused_before_they_are_expanded() {
     let ended = check(&of_modules(&chain(28, 2)), &[]);
-    let message = "the system has more than 65536 parts: `m` is at least 268435455 of them";
+    let message = "the system has more than 65536 parts: `m` adds at least 268435455 of them";
     refused_with(
         &ended,
         2,
@@ -92,7 +92,7 @@ fn modules_that_double_are_refused_before_they_are_expanded() {
         &of_modules(&chain(120, 2)),
         &["limits.instances=4000000000"],
     );
-    refused_with(&ended, 2, &["is at least 18446744073709551615 of them"]);
+    refused_with(&ended, 2, &["adds at least 18446744073709551615 of them"]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_count_of_parts_beyond_the_limit_is_refused_and_the_limit_can_be_set() {
     refused_with(
         &ended,
         2,
-        &["more than 65536 parts: `unit[u]` is", "systems/tiny.ron:"],
+        &["more than 65536 parts: `unit[u]` adds", "systems/tiny.ron:"],
     );
     let ended = check(&bench, &["limits.instances=5"]);
     refused_with(&ended, 2, &["more than 5 parts"]);
@@ -278,12 +278,12 @@ fn what_takes_more_memory_than_there_may_be_ends_with_3_and_says_where() {
     let run = |limit: &str, sets: &[&str]| run_within(&bench, limit, sets);
     assert_eq!(run("64 MiB", &[]).code, 0);
     for (limit, sets, place) in [
-        ("1 KiB", &[][..], "test.ron takes"),
-        ("64 KiB", &[], "tiny.ron takes"),
+        ("1 KiB", &[][..], "test.ron needs"),
+        ("64 KiB", &[], "tiny.ron needs"),
         (
             "64 MiB",
             &["unit[*].l1.size_bytes=1073741824"],
-            "size_bytes: not enough memory: `unit[0].l1` takes",
+            "size_bytes: not enough memory: `unit[0].l1` needs",
         ),
         (
             "64 MiB",
@@ -300,7 +300,11 @@ fn what_takes_more_memory_than_there_may_be_ends_with_3_and_says_where() {
         refused_with(
             &ended,
             3,
-            &["not enough memory: ", place, "hint: `--memory-limit SIZE`"],
+            &[
+                "not enough memory: ",
+                place,
+                "hint: set a higher limit with `--memory-limit SIZE`",
+            ],
         );
     }
     let ended = run("nothing", &[]);
@@ -316,7 +320,7 @@ fn large_inputs_of_a_program_are_charged_before_they_are_made() {
         &ended,
         3,
         &[
-            "buffer `a` takes",
+            "buffer `a` needs",
             "workloads/vector_add.ron:",
             "--memory-limit",
         ],
@@ -327,7 +331,7 @@ fn large_inputs_of_a_program_are_charged_before_they_are_made() {
         &ended,
         3,
         &[
-            "launch 0 failed: not enough memory: the trace of `vector_add` takes",
+            "launch 0 failed: not enough memory: the trace of `vector_add` needs",
             "workloads/vector_add.ron:",
         ],
     );
@@ -350,7 +354,7 @@ fn a_request_trace_is_charged_while_it_is_read() {
         "--memory-limit=1 MiB",
     ];
     let ended = bench.warpweave(&arguments);
-    refused_with(&ended, 3, &["not enough memory: trace.csv takes"]);
+    refused_with(&ended, 3, &["not enough memory: trace.csv needs"]);
 }
 
 #[test]

@@ -26,12 +26,12 @@ fn nothing_that_is_there_is_overwritten() {
     bench.write("my-gpu/mine", "mine");
     let component = bench.warpweave(&["new", "component", "WriteCounter"]);
     let program = bench.warpweave(&["new", "program", "my-gpu"]);
-    insta::assert_snapshot!(component.refusal() + &program.refusal(), @r"
+    insta::assert_snapshot!(component.refusal() + &program.refusal(), @"
     exit 2
-    error: ./write_counter.rs exists already
+    error: ./write_counter.rs already exists
     hint: choose another name or folder
     exit 2
-    error: ./my-gpu exists already
+    error: ./my-gpu already exists
     hint: choose another name or folder
     ");
     assert_eq!(bench.read("write_counter.rs"), "mine");
@@ -50,16 +50,16 @@ fn names_that_cannot_be_compiled_are_refused() {
         refusal(&["program", "serde"]),
         refusal(&["program", "my-gpu", "--warpweave", "systems"]),
     ];
-    insta::assert_snapshot!(refusals.concat(), @r"
+    insta::assert_snapshot!(refusals.concat(), @"
     exit 2
-    error: `9-lives` is no name
-    hint: a letter first, then letters, digits, `_` or `-`, of ASCII
+    error: `9-lives` is not a valid name
+    hint: start with a letter, then use letters, digits, `_` or `-`, all ASCII
     exit 2
-    error: `match` is a word of Rust
+    error: `match` is a Rust keyword
     hint: choose another name
     exit 2
-    error: component kind `Cache` already
-    hint: `warpweave list components` names those there are
+    error: component kind `Cache` already exists
+    hint: `warpweave list components` lists all kinds
     exit 2
     error: the file of a component uses the name `Context` for something else
     hint: choose another name

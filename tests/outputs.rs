@@ -208,7 +208,7 @@ fn a_bench_does_not_replace_its_trace_or_its_description() {
     let ended = bench.warpweave(&[&arguments[..], &both].concat());
     insta::assert_snapshot!(ended.refusal(), @"
     exit 2
-    error: `--commands ./x.csv` and `--per-request x.csv` are one file
+    error: `--commands ./x.csv` and `--per-request x.csv` are the same file
     hint: choose another name
     ");
 }
@@ -225,7 +225,7 @@ fn two_outputs_of_a_run_are_two_files() {
     ] {
         let ended = bench.warpweave(&quiet(more));
         assert_eq!(ended.code, 2, "{}", ended.err);
-        assert!(ended.err.contains("are one file"), "{}", ended.err);
+        assert!(ended.err.contains("are the same file"), "{}", ended.err);
         assert!(!bench.path("r").exists() && !bench.path("a.vcd").exists());
     }
     let apart = bench.warpweave(&quiet(&["--out", "r", "--record", "r/run.vcd"]));
@@ -243,7 +243,7 @@ fn a_file_that_standard_output_goes_into_is_no_other_output() {
     let ended = Ended::of(&output.unwrap());
     assert_eq!(ended.code, 2);
     assert!(
-        ended.err.contains("and standard output are one file"),
+        ended.err.contains("and standard output are the same file"),
         "{}",
         ended.err
     );
@@ -429,7 +429,7 @@ fn of_two_runs_into_one_folder_one_wins_and_the_other_says_why() {
     insta::assert_snapshot!(second.refusal(), @"
     exit 2
     error: another run is writing into r
-    hint: choose another folder, or wait for its end
+    hint: choose another folder, or wait until that run ends
     ");
     first.signal("-INT");
     assert_eq!(first.ended().code, 130);
@@ -437,7 +437,7 @@ fn of_two_runs_into_one_folder_one_wins_and_the_other_says_why() {
     assert_eq!(manifest["status"], "interrupted");
     let third = bench.warpweave(&quiet(&["--out", "r"]));
     assert!(
-        third.err.contains("holds finished results already"),
+        third.err.contains("already holds finished results"),
         "{}",
         third.err
     );
@@ -466,7 +466,7 @@ fn of_runs_that_start_at_once_one_has_the_folder() {
         let (won, lost): (Vec<_>, Vec<_>) = ended.partition(|ended| ended.code == 0);
         assert_eq!(won.len(), 1);
         for ended in lost {
-            let why = ["another run is writing", "holds finished results already"];
+            let why = ["another run is writing", "already holds finished results"];
             assert!(
                 why.iter().any(|why| ended.err.contains(why)),
                 "{}",

@@ -53,9 +53,9 @@ fn a_kernel_with_data_and_answers_from_tables_is_verified_and_writes_its_results
     assert!(warm.ends_with(&marks.collect::<Vec<u8>>()));
     assert!(warm.starts_with(b"\x93NUMPY\x01\x00"));
     let again = run(&bench, &["--results", "out"]);
-    assert_snapshot!(again.refusal(), @r"
+    assert_snapshot!(again.refusal(), @"
     exit 2
-    error: --results: out is there already, and results replace nothing
+    error: --results: out already exists, and results never overwrite
     hint: choose another folder, or remove it
     ");
     let kept = fs::read_to_string(bench.path("out/smoothed.csv")).unwrap();
@@ -67,7 +67,7 @@ fn results_of_a_workload_that_names_none_are_refused_before_it_runs() {
     let ended = Bench::new().warpweave(&["run", "test.ron", "--results", "out"]);
     assert_snapshot!(ended.refusal(), @r#"
     exit 2
-    error: --results: workloads/vector_add.ron names no results
+    error: --results: workloads/vector_add.ron does not define results
     hint: name buffers that it copies to the host, such as `results: { "sum": Csv }`
     "#);
 }

@@ -36,9 +36,9 @@ fn statistics_are_chosen_by_instance_or_by_name() {
     ");
     assert!(told(of("gmu")).starts_with("gmu (Gmu)\n  kernels_accepted"));
     let mistaken = of("unit[9].cu");
-    insta::assert_snapshot!(mistaken.refusal(), @r"
+    insta::assert_snapshot!(mistaken.refusal(), @"
     exit 2
-    error: --stats unit[9].cu: no instance and no statistic has such a name
+    error: --stats unit[9].cu: no matching instance or statistic
     hint: did you mean `unit[0].cu`? instances: host, gmu, scheduler, unit[0].cu, unit[0].l1, unit[0].port, unit[1].cu, unit[1].l1, unit[1].port, crossbar, partition[0].l2[0], partition[0].dram, partition[1].l2[0], partition[1].dram
     ");
     let json = ["run", "test.ron", "--stats", "gmu", "--format", "json"];

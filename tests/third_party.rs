@@ -103,12 +103,12 @@ fn every_policy_is_listed_in_its_role_and_described() {
         let described = told(run(&["describe", &format!("{role}/{name}")]));
         assert_eq!(described, told(run(&["describe", name])));
     }
-    insta::assert_snapshot!(told(run(&["describe", "Youngest"])), @r"
+    insta::assert_snapshot!(told(run(&["describe", "Youngest"])), @"
     wavefront_scheduler/Youngest: The wavefront that came last, for some instructions in a row
 
     fields
       patience (integer, default 16)
-          Instructions in a row of one wavefront while another could issue, 1 to 1000. Source: own choice.
+          Maximum number of consecutive instructions of one wavefront while another could issue, 1 to 1000. Source: own choice.
 
     to write
       Youngest
@@ -157,7 +157,7 @@ fn fields_of_its_policies_are_overridden_by_path_and_refused_with_their_place() 
         refused("unit[*].cu.scheduler.patienc=3"),
         refused("scheduler.policy=Youngest"),
     ];
-    insta::assert_snapshot!(refusals.concat(), @r"
+    insta::assert_snapshot!(refusals.concat(), @"
     exit 2
     error: patience: 0, expected 1 to 1000
      --> --set unit[*].cu.scheduler.patience=0:1:31
@@ -165,14 +165,14 @@ fn fields_of_its_policies_are_overridden_by_path_and_refused_with_their_place() 
     1 | unit[*].cu.scheduler.patience=0
       |                               ^
     exit 2
-    error: unknown interconnect field `patienc` in Youngest
+    error: unknown field `patienc` in Youngest
      --> --set unit[*].cu.scheduler.patienc=3:1:1
       |
     1 | unit[*].cu.scheduler.patienc=3
       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       = hint: did you mean `patience`? fields of Youngest: patience
     exit 2
-    error: there is no work_group_placement `Youngest`
+    error: unknown work_group_placement `Youngest`
      --> --set scheduler.policy=Youngest:1:18
       |
     1 | scheduler.policy=Youngest
@@ -281,7 +281,7 @@ fn broken(policy: &str, fields: &str) -> Vec<String> {
 const ONCE: &str = "every work-group runs exactly once and no protocol is violated";
 const NO_STARVATION: &str = "nothing waits forever";
 const REPEATABLE: &str = "repeated runs give the same results";
-const ANY_ORDER: &str = "results do not depend on the order of evaluation or on sleepinging";
+const ANY_ORDER: &str = "results do not depend on the order of evaluation or on sleeping";
 const ANY_THREADS: &str = "results do not depend on the number of threads";
 const CHECKPOINTS: &str = "a saved and resumed run gives the same results";
 const WITHOUT_EFFECT: &str = "with its neutral settings, it changes nothing";

@@ -123,7 +123,7 @@ fn every_workload_verifies_on_every_system() {
             let ended = bench.warpweave(&arguments);
             let (launching, taking) = LAUNCHING;
             if workload.ends_with(launching) && !taking.contains(&&*system) {
-                let refusal = "nothing in the system takes such launches";
+                let refusal = "no component of the system accepts such launches";
                 assert!(
                     ended.code != 0 && ended.err.contains(refusal),
                     "{}",

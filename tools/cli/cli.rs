@@ -105,7 +105,7 @@ enum Command {
     Bench(bench::BenchCommand),
     /// Compare a component with the reference data of trusted simulators.
     Validate(validate::Arguments),
-    /// Create a component, a policy, or a program with its own component kinds from a template.
+    /// Create a component, a policy or a program from a template.
     #[command(subcommand)]
     New(new::NewCommand),
 }

@@ -119,7 +119,7 @@ mod tests {
             change(&mut columns);
             columns.records(2).expect_err("it is no record")
         };
-        assert_eq!(refused(|c| c.port[0] = 2), "there is no port 2");
+        assert_eq!(refused(|c| c.port[0] = 2), "unknown port 2");
         assert_eq!(refused(|c| c.kind[0] = 5), "unknown access kind 5");
         let lengths = "the columns of a chunk have different lengths";
         assert_eq!(refused(|c| c.words.push(0)), lengths);

@@ -352,10 +352,10 @@ mod tests {
     #[test]
     fn faults_on_a_memory_wire_are_found() {
         for (fault, words) in [
-            (Fault::Lose, "one is lost"),
+            (Fault::Lose, "a message is lost"),
             (
                 Fault::Corrupt(|r: &mut MemResponse| r.level = Level::L1),
-                "nobody sent",
+                "was never sent",
             ),
             (Fault::Early(1), "after 1 cycles, expected 2"),
         ] {

@@ -195,7 +195,7 @@ fn one_unit() -> (TestBench, Source<MemRequest>, Source<MemResponse>) {
 }
 
 #[test]
-#[should_panic(expected = "answered id 7, for which nothing waits")]
+#[should_panic(expected = "sent a response with id 7, which matches no outstanding request")]
 fn an_answer_to_nothing_is_reported() {
     let (mut bench, _requests, answers) = one_unit();
     answers.send_at(3, MemRequest::read(7, 0, 1).answer(Level::L2));
@@ -203,7 +203,7 @@ fn an_answer_to_nothing_is_reported() {
 }
 
 #[test]
-#[should_panic(expected = "answered id 0, for which nothing waits")]
+#[should_panic(expected = "sent a response with id 0, which matches no outstanding request")]
 fn a_second_answer_is_reported() {
     let (mut bench, requests, answers) = one_unit();
     let read = MemRequest::read(0, 0, 1);

@@ -19,8 +19,8 @@
 //! let command = Command::Read { bank: 0, row: 7, column: 0, auto: false };
 //! checker.check(&Issued { cycle: 21, command });
 //! let report = checker.finish();
-//! assert_eq!(report.violations[0].to_string(), "cycle 21: RD of bank 0 breaks ACT -> RD bank \
-//!     (tRCDRD): gap 11, required 12");
+//! assert_eq!(report.violations[0].to_string(), "cycle 21: RD of bank 0 violates ACT -> RD \
+//!     bank (tRCDRD): gap 11, required 12");
 //! ```
 
 use std::collections::VecDeque;

@@ -348,17 +348,17 @@ mod tests {
         let mut read = MemRequest::read(4, 128, 0b11);
         rules.request(2, &mut read).expect("the first");
         let reused = rules.request(2, &mut read).expect_err("the id waits");
-        assert!(reused.contains("used id 4"), "{reused}");
+        assert!(reused.contains("reused id 4"), "{reused}");
         let elsewhere = rules.response(1, &read.answer(Level::L2));
-        assert!(elsewhere.unwrap_err().contains("up[1]"));
+        assert!(elsewhere.unwrap_err().contains("up[1] received a response"));
         let mut short = read.answer(Level::L2);
         short.words = 0b01;
-        assert!(rules.response(2, &short).unwrap_err().contains("asked"));
+        assert!(rules.response(2, &short).unwrap_err().contains("requested"));
 
         rules.injected(&tracked(0, 0)).expect("the first");
         rules.injected(&tracked(1, 128)).expect("another line");
         let reused = rules.injected(&tracked(1, 256)).expect_err("it waits");
-        assert!(reused.contains("its id waits"), "{reused}");
+        assert!(reused.contains("already uses this id"), "{reused}");
         let second = rules.injected(&tracked(2, 0)).expect_err("under way");
         assert!(second.contains("second tracked"), "{second}");
         let mut untracked = MemRequest::read(1, 128, 1).answer(Level::L2);
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(early.write_sequence, 0);
         let mut late = behind.answer(Level::DRAM);
         let forgot = rules.clone().returned(&mut late, true).expect_err("stale");
-        assert!(forgot.contains("after write 1"), "{forgot}");
+        assert!(forgot.contains("older than write 1"), "{forgot}");
         rules.returned(&mut late, false).expect("it waits");
         assert_eq!(late.write_sequence, 1);
     }
@@ -403,6 +403,6 @@ mod tests {
         rules.request(1, &mut read).expect("a read");
         assert_eq!(rules.open[&(1, 2)].newer_than, 1);
         let stale = rules.response(1, &read.answer(Level::L2));
-        assert!(stale.unwrap_err().contains("after write 1"));
+        assert!(stale.unwrap_err().contains("older than write 1"));
     }
 }

@@ -247,7 +247,7 @@ mod tests {
             ..SAID
         };
         let error = StatedLimits::unlike(&said(0, SAID), &said(5, other));
-        let end = "but register_granularity of unit 0 is 64 and of unit 5 not said";
+        let end = "but register_granularity of unit 0 is 64 and of unit 5 unspecified";
         assert!(error.message.ends_with(end), "{}", error.message);
     }
 

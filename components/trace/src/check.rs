@@ -214,7 +214,7 @@ mod tests {
         broken.instructions[3].reconvergence = Some(200);
         assert_eq!(code(&broken), Ok(()));
         broken.instructions[3].target = Some(201);
-        let problem = "its branch target is 201, but the kernel has 200".to_owned();
+        let problem = "its branch target is 201, but the kernel has 200 instructions".to_owned();
         assert_eq!(code(&broken), Err((3, problem)));
     }
 }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "without addresses")]
+    #[should_panic(expected = "the record has no addresses")]
     fn asking_for_an_address_that_is_not_there_is_a_model_error() {
         Lanes::default().address(3);
     }

@@ -221,7 +221,7 @@ mod tests {
             .charge("the array of `l1`", 1 << 40)
             .expect_err("beyond");
         let message =
-            "not enough memory: the array of `l1` takes 1.0 TiB, 1.5 GiB of 1.5 GiB are left";
+            "not enough memory: the array of `l1` needs 1.0 TiB, but 1.5 GiB of 1.5 GiB are left";
         assert_eq!(refused.to_string(), message);
         assert_eq!(
             (size(0), size(1023), size(u64::MAX)),

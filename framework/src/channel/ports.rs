@@ -254,7 +254,7 @@ impl<'a> Ports<'a> {
 
     fn leaf(&mut self, name: PortName, port: &mut dyn AnyPort) {
         let before = self.begin(self.id.extended(name), |prefix| {
-            prefix.push_str(name.text())
+            prefix.push_str(name.text());
         });
         (self.visit)(Port {
             id: self.id,

@@ -7,8 +7,8 @@
 //!                               full = 0: empty, writable from `tick` on (the credit is back)
 //! ```
 //!
-//! The producer accesses the value of a slot only while `full` is 0, the consumer only while it is
-//! 1. Each hands the slot over with a release store that the other side acquires. Exactly one
+//! The producer accesses the value of a slot only while `full` is 0, the consumer only while `full`
+//! is 1. Each hands the slot over with a release store that the other side acquires. Exactly one
 //! [`Producer`] and one [`Consumer`] exist per ring and neither can be cloned. A value is therefore
 //! never accessed from both sides at once. The same code serves one thread and many.
 //!

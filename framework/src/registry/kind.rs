@@ -233,7 +233,7 @@ mod tests {
         assert!(
             refused
                 .message
-                .contains("`l1` takes 60 bytes, 40 bytes of 100 bytes"),
+                .contains("`l1` needs 60 bytes, but 40 bytes of 100 bytes"),
             "{refused}"
         );
         drop(environment);

@@ -444,7 +444,7 @@ mod tests {
     fn an_unknown_kind_names_the_nearest() {
         let error = build("Bufer(depth: 4)").err().unwrap();
         assert!(
-            error.contains("no component kind `Bufer`") && error.contains("`Buffer`"),
+            error.contains("unknown component kind `Bufer`") && error.contains("`Buffer`"),
             "{error}"
         );
     }

@@ -274,7 +274,7 @@ mod tests {
         let error = board(Matching::PerKey(low_bit)).actual(20, &12);
         assert_eq!(
             error.unwrap_err(),
-            "out: in cycle 20 12 came before 10: a message is lost or they are out of order"
+            "out: in cycle 20 12 arrived before 10: a message is lost or they are out of order"
         );
     }
 
@@ -285,12 +285,12 @@ mod tests {
         let again = board.actual(21, &10).unwrap_err();
         assert!(again.ends_with("it is a duplicate"), "{again}");
         let stranger = board.actual(21, &99).unwrap_err();
-        assert!(stranger.contains("nobody sent"), "{stranger}");
+        assert!(stranger.contains("was never sent"), "{stranger}");
         assert!(
             board
                 .finish()
                 .unwrap_err()
-                .contains("3 messages never came")
+                .contains("3 messages never arrived")
         );
     }
 

@@ -246,7 +246,7 @@ fn processes_that_notify_each_other_without_end_are_named() {
         world.method("left", &[&ping], move || to_pong.notify_delta());
         world.handler("right", &[&pong], move || to_ping.notify_delta());
     });
-    assert_snapshot!(delta, @"processes loop without advancing time at tick 0: more than 100 delta cycles ; still runnable: `right`");
+    assert_snapshot!(delta, @"processes loop without advancing time at tick 0: more than 100 delta cycles; still runnable: `right`");
     let immediate = failure(|builder, _| {
         let world = builder.world();
         world.set_delta_limit(100);
@@ -255,7 +255,7 @@ fn processes_that_notify_each_other_without_end_are_named() {
         world.method("left", &[&ping], move || to_pong.notify());
         world.handler("right", &[&pong], move || to_ping.notify());
     });
-    assert_snapshot!(immediate, @"processes loop without advancing time at tick 0: more than 100 immediate notifications ; still runnable: `left`");
+    assert_snapshot!(immediate, @"processes loop without advancing time at tick 0: more than 100 immediate notifications; still runnable: `left`");
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn two_writers_of_a_signal_are_named() {
             world.method(name, &[], move || line.write(value));
         }
     });
-    assert_snapshot!(message, @"signal `line` is written by both `one` and by `two`");
+    assert_snapshot!(message, @"signal `line` is written by both `one` and `two`");
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn a_description_is_written_out_with_the_defaults_of_its_policies() {
 #[test]
 fn a_misspelt_policy_is_told_the_nearest_of_its_role() {
     insta::assert_snapshot!(refused("Player(coins: [Heads, Evry(period: 3)])"), @"
-    error: there is no coin `Evry`
+    error: unknown coin `Evry`
      --> system.ron:1:23
       |
     1 | Player(coins: [Heads, Evry(period: 3)])
@@ -200,7 +200,7 @@ fn what_a_policy_refuses_stands_at_its_field() {
       |
     1 | Player(coins: [Heads, Every(period: 9)])
       |                                     ^
-    error: unknown interconnect field `perod` in Every
+    error: unknown field `perod` in Every
      --> system.ron:1:29
       |
     1 | Player(coins: [Heads, Every(perod: 3)])
@@ -212,7 +212,7 @@ fn what_a_policy_refuses_stands_at_its_field() {
     1 | Player(coins: ["Heads"])
       |                ^^^^^^^
       = hint: write `Heads` without quotes
-    error: there is no coin `Tails`
+    error: unknown coin `Tails`
      --> system.ron:1:29
       |
     1 | Player(coins: [Every(inner: Tails)])

@@ -101,7 +101,7 @@ fn two_readers_of_a_fifo_are_named() {
             world.method(name, &[], move || assert_eq!(fifo.try_recv(), None));
         }
     });
-    assert_snapshot!(message, @"FIFO `fifo` is read by `one` and by `two`");
+    assert_snapshot!(message, @"FIFO `fifo` is read by both `one` and `two`");
 }
 
 proptest! {

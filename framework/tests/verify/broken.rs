@@ -45,7 +45,7 @@ fn the_right_buffer_keeps_the_contract() {
 #[test]
 fn a_lost_message_is_found() {
     let failure = broken(Bug::Loses);
-    assert_says(&failure, Rule::Stalled, "1 messages never came", 11);
+    assert_says(&failure, Rule::Stalled, "1 messages never arrived", 11);
 }
 
 #[test]
@@ -64,14 +64,14 @@ fn a_duplicated_message_is_found() {
 #[test]
 fn a_reordered_message_is_found() {
     let failure = broken(Bug::Reorders);
-    assert_says(&failure, Rule::Protocol, "1 came before 0", 2);
+    assert_says(&failure, Rule::Protocol, "1 arrived before 0", 2);
 }
 
 #[test]
 fn a_corrupted_message_is_found() {
     let failure = broken(Bug::Corrupts);
     // 16 is the first number whose bit 4 is set.
-    let words = "272 arrived, but was never sent; expected 16 was expected";
+    let words = "272 arrived, but was never sent; expected 16";
     assert_says(&failure, Rule::Protocol, words, 17);
     assert_eq!(failure.traffic.messages, 17);
 }
@@ -85,7 +85,7 @@ fn a_slot_leak_is_found() {
 #[test]
 fn a_missed_wake_up_is_found() {
     let failure = broken(Bug::Oversleeps);
-    assert_says(&failure, Rule::Asleep, "slept (it waited for: message)", 1);
+    assert_says(&failure, Rule::Asleep, "slept (waiting for: message)", 1);
     assert!(
         failure.message.contains("`dut` had work in cycle 4"),
         "{failure}"
@@ -95,7 +95,12 @@ fn a_missed_wake_up_is_found() {
 #[test]
 fn a_busy_idler_is_found() {
     let failure = broken(Bug::IdlesBusily);
-    assert_says(&failure, Rule::Evaluations, "for nothing", 1);
+    assert_says(
+        &failure,
+        Rule::Evaluations,
+        "stayed busy in cycle 5 without doing anything",
+        1,
+    );
 }
 
 #[test]
@@ -129,7 +134,7 @@ fn timed(bug: Bug) -> impl Fn(&mut Rig) {
 fn a_timing_violation_is_found() {
     Contract::new(timed(Bug::None)).assert();
     let failure = Contract::new(timed(Bug::Hurries)).run().unwrap_err();
-    let words = "1 came after 2 cycles, expected 3";
+    let words = "1 arrived after 2 cycles, expected 3";
     assert_says(&failure, Rule::Protocol, words, 2);
 }
 
@@ -153,7 +158,7 @@ fn arbiter(fair: bool) -> impl Fn(&mut Rig) {
 fn an_unfair_arbiter_is_found() {
     Contract::new(arbiter(true)).assert();
     let failure = Contract::new(arbiter(false)).run().unwrap_err();
-    let words = "dut.input[1]: in cycle 2 passed over 2 times while a message waits";
+    let words = "dut.input[1]: in cycle 2 a waiting message has been passed over 2 times";
     assert_says(&failure, Rule::Protocol, words, 4);
 }
 

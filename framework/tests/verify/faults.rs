@@ -50,15 +50,15 @@ fn a_wire_without_faults_passes() {
 fn faults_are_found_and_named() {
     assert_found(
         Fault::Lose,
-        "a.output -> b.input: in cycle 11 7 came before 6: one is lost",
+        "a.output -> b.input: in cycle 11 7 arrived before 6: a message is lost",
     );
     assert_found(Fault::Duplicate, "6 arrived again: it is a duplicate");
-    assert_found(Fault::Reorder, "7 came before 6");
+    assert_found(Fault::Reorder, "7 arrived before 6");
     assert_found(
         Fault::Corrupt(|n| *n += 100),
-        "106 arrived, but was never sent; expected 6 was expected",
+        "106 arrived, but was never sent; expected 6",
     );
-    assert_found(Fault::Early(1), "6 came after 2 cycles, expected 3");
+    assert_found(Fault::Early(1), "6 arrived after 2 cycles, expected 3");
     assert_found(Fault::LeakCredit, "waits for room");
 }
 
@@ -77,7 +77,7 @@ fn random_faults_are_shrunk() {
     });
     let failure = contract.run().unwrap_err();
     // The shortest traffic ends with the first message that is lost.
-    assert!(failure.message.contains("never came"), "{failure}");
+    assert!(failure.message.contains("never arrived"), "{failure}");
     let calmer = warpweave_framework::verify::Traffic {
         messages: failure.traffic.messages - 1,
         ..failure.traffic

@@ -47,7 +47,10 @@ fn a_script_says_what_came_instead() {
     let problem = try_run(&mut bench, wrong).unwrap_err();
     assert_eq!(problem, "expected 2, got 1 in cycle 3");
     let late = try_run(&mut bench, expect(&output, 2, 9)).unwrap_err();
-    assert!(late.starts_with("expected 2, received nothing"), "{late}");
+    assert!(
+        late.starts_with("expected 2, but nothing arrived"),
+        "{late}"
+    );
     let sent = sequence([send(&input, 3), expect_nothing(&output, 9)]);
     let problem = try_run(&mut bench, sent).unwrap_err();
     assert!(problem.starts_with("expected nothing, got 3"), "{problem}");

@@ -241,7 +241,7 @@ fn a_pattern_that_matches_nothing_is_named_with_what_there_is() {
     let error = selection.check(&system()).expect_err("a typing mistake");
     assert_eq!(
         error.to_string(),
-        "no instance matches `top.wroker*`; there are `top.source`, `top.worker[0]`"
+        "no instance matches `top.wroker*`; instances include `top.source`, `top.worker[0]`"
     );
 }
 

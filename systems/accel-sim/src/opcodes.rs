@@ -453,7 +453,7 @@ mod tests {
         let elsewhere = look_up(Architecture::Pascal, "HMMA.884").expect_err("Pascal has none");
         assert_eq!(
             elsewhere,
-            "Pascal has no HMMA; Volta, Turing, Ampere, Hopper have"
+            "Pascal has no HMMA; it exists in Volta, Turing, Ampere, Hopper"
         );
         let nowhere = look_up(Architecture::Volta, "FFMAA").expect_err("no such opcode");
         assert!(nowhere.starts_with("did you mean `FFMA`?"), "{nowhere}");

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::place::Place;
-use super::properties::ConformanceProperty;
+use crate::place::Place;
+use crate::properties::ConformanceProperty;
 
 /// Source of the program's only kernel; its arguments select the behaviour.
 const KERNEL: &str = include_str!("work.ptx");

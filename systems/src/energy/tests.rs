@@ -142,7 +142,11 @@ fn what_does_not_fit_is_named_with_its_place_and_the_nearest_name() {
         ),
         ("20 pJ", "20 pW", &["energy.ron:5:", "units are fJ"]),
         ("2 mW", "2 mJ", &["energy.ron:8:", "units are fW"]),
-        ("PROPOSED", " ", &["energy.ron:10:", "where it comes from"]),
+        (
+            "PROPOSED",
+            " ",
+            &["energy.ron:10:", "must state its source"],
+        ),
         (
             "\"dram\"",
             "\"unit[1].l1\"",

@@ -153,10 +153,10 @@ mod tests {
     fn one_hot_place_is_the_limit_where_the_mean_is_low() {
         let busy = [shared("crossbar reply", 0.2, 0.95)];
         let found = limit(&slots(&[("issued", 30), ("load_store_full", 70)]), &busy).unwrap();
-        assert_eq!(found.what, "one place of crossbar reply");
+        assert_eq!(found.what, "one instance of crossbar reply");
         assert_eq!(
             found.evidence,
-            "95.0% busy, 20.0% the mean of 4; 70.0% of the issue slots stalled on memory"
+            "95.0% busy, 20.0% on average over all 4; 70.0% of the issue slots stalled on memory"
         );
     }
 

@@ -183,7 +183,7 @@ mod tests {
         let text = failed.to_full_text();
         assert!(
             text.contains(
-                "verified                yes: the program's results were right in emulation; the \
+                "verified                yes: the program's results were correct in emulation; the \
                  timing model failed\n"
             ),
             "{text}"

@@ -114,7 +114,7 @@ impl Page {
             ),
         )?;
         let occupancy = simulated.occupancy.map_or(String::new(), |occupancy| {
-            format!(", {:.1}% of wavefront slots occupied", occupancy * 100.0)
+            format!(", occupancy {:.1}%", occupancy * 100.0)
         });
         self.line(
             "IPC",

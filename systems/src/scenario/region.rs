@@ -282,8 +282,12 @@ mod tests {
     fn mistakes_are_refused_with_their_place_and_a_way_out() {
         for (text, says, column) in [
             (r#"(launches: "5..5")"#, "empty launch range", 12),
-            (r#"(launches: ["x"])"#, "`launches` holds numbers", 13),
-            ("(launches: -1)", "`launches` holds numbers", 12),
+            (
+                r#"(launches: ["x"])"#,
+                "`launches` must hold launch numbers",
+                13,
+            ),
+            ("(launches: -1)", "`launches` must hold launch numbers", 12),
             ("(kernel: \"a\")", "did you mean `kernels`?", 2),
             ("(outside: Warn)", "did you mean `Warm`?", 11),
             ("(sample: Draw(launches: 1))", "launches: 1", 10),

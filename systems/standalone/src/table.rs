@@ -377,7 +377,7 @@ mod tests {
     fn a_column_named_twice_is_refused() {
         assert_eq!(
             refused("arrival,rw,arrival\n0,R,1\n"),
-            "rows.csv:1: column 3 has the name `arrival` again\nhint: give each column a unique name"
+            "rows.csv:1: column 3 repeats the name `arrival`\nhint: give each column a unique name"
         );
     }
 

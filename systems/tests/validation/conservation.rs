@@ -207,7 +207,7 @@ fn check(simulated: &Simulated, shape: &Shape) {
         );
     }
     for cache in ["l1", "l2"] {
-        let looked_up = ["hits", "hits_reserved", "misses", "passed"];
+        let looked_up = ["hits", "hits_reserved", "misses", "forwarded"];
         let kinds = [
             "reads",
             "writes",

@@ -139,8 +139,9 @@ fn a_system_in_which_nobody_takes_launches_refuses_the_program() {
         .unwrap()
         .to_string();
     assert!(
-        refused
-            .contains("is launched from the device, and nothing in the system takes such launches"),
+        refused.contains(
+            "is launched from the device, but no component of the system accepts such launches"
+        ),
         "{refused}"
     );
     assert!(refused.contains("add a `LaunchUnit`"), "{refused}");

@@ -85,7 +85,7 @@ fn coefficients_of_another_machine_are_refused_before_the_run() {
         "{text}"
     );
     assert!(
-        text.contains("`cluster[*].cu[*]` names no component"),
+        text.contains("`cluster[*].cu[*]` does not match a component"),
         "{text}"
     );
 }

@@ -264,7 +264,7 @@ fn mistakes_that_show_when_the_program_is_known_have_their_place() {
         "{error}"
     );
     assert!(
-        error.contains("the 2 launches have 16 work-groups"),
+        error.contains("the 2 launches have at most 16 work-groups"),
         "{error}"
     );
     let error = try_scenario("hotspot", &["region.kernels=\"hotspo\""])

@@ -47,7 +47,7 @@ impl OrderPolicy for FairStreams {
 
 #[cfg(test)]
 mod tests {
-    use warpweave::components::gmu::Waiting;
+    use warpweave::components::gmu::PendingKernel;
 
     use super::*;
 
@@ -59,7 +59,7 @@ mod tests {
             priority: 0,
             hint: 0,
         };
-        let waiting = |kernel, stream| Waiting {
+        let waiting = |kernel, stream| PendingKernel {
             launch: launch(kernel, stream),
             arrived: 0,
         };

@@ -180,7 +180,7 @@ mod tests {
     fn what_rust_or_cargo_would_refuse_is_refused() {
         for name in ["", "9lives", "a b", "é", "../up", "_", "a.b", "-a"] {
             let error = ComponentName::parse(name).unwrap_err();
-            assert!(error.contains("is no name"), "{error}");
+            assert!(error.contains("is not a valid name"), "{error}");
             assert_eq!(check_program(name), Err(error));
         }
         let long = "a".repeat(65);

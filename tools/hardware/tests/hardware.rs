@@ -362,7 +362,7 @@ fn an_address_inside_a_structure_is_refused() {
     replay.act(launch(9)).unwrap();
     let error = replay.act(launch(0x1000_0104)).unwrap_err().to_string();
     assert!(
-        error.contains("argument 0 is a structure that contains the address 0x10000104 inside"),
+        error.contains("argument 0 is a structure that contains the address 0x10000104,"),
         "{error}"
     );
 }
@@ -408,7 +408,7 @@ fn the_tables_say_what_was_measured_on_what() {
         [
             "# device: double, compute capability 7.0, 2 units, L2 of 65536 bytes",
             "# driver: CUDA 12.2",
-            "# clocks as the driver states them: units 1500000 kHz, memory 900000 kHz",
+            "# clocks as reported by the driver: units 1500000 kHz, memory 900000 kHz",
             "# program: p",
             "launch,kernel,grid,block,dynamic_local_bytes,nanoseconds,cycles",
         ]

@@ -165,7 +165,7 @@ fn shorter_lines_above_share_a_line_here() {
 }
 
 #[test]
-#[should_panic(expected = "lines above must not be longer")]
+#[should_panic(expected = "lines of the upper level must not be longer")]
 fn longer_lines_above_end_the_run() {
     let mut rig = Rig::new(CacheSpec {
         line_bytes: 32,
@@ -176,7 +176,7 @@ fn longer_lines_above_end_the_run() {
 }
 
 #[test]
-#[should_panic(expected = "answers no request")]
+#[should_panic(expected = "matches no outstanding request")]
 fn an_answer_to_nothing_ends_the_run() {
     let rig = &mut Rig::new(l1());
     rig.answer

@@ -34,8 +34,8 @@ impl ReplacementPolicy for Nowhere {
 
 #[test]
 #[should_panic(
-    expected = "the replacement policy Nowhere chose way 18446744073709551615 of set 0, which has \
-                the ways 0 to 1"
+    expected = "the replacement policy Nowhere chose way 18446744073709551615 of set 0, but its \
+                ways are 0 to 1"
 )]
 fn a_victim_that_there_is_not_ends_the_run_with_the_name_of_the_policy() {
     let mut rig = Rig::new(CacheSpec {

@@ -475,7 +475,7 @@ fn a_policy_that_goes_by_the_cache_asks_for_its_wire() {
     assert_eq!(error.field, "scheduler");
     assert_eq!(
         error.message,
-        "Diary goes by what the first-level cache tells, but the port `locality` is not connected; \
+        "Diary needs events from the first-level cache, but the port `locality` is not connected; \
          wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`"
     );
 }

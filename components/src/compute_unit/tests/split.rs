@@ -222,7 +222,7 @@ fn splits_that_do_not_go_together_are_refused() {
     );
     insta::assert_snapshot!(
         refusal(4096, &[0, 4096]),
-        @"local_memory.shared_with_cache.bytes: 4096 leave nothing for the cache with 4096 bytes of local memory"
+        @"local_memory.shared_with_cache.bytes: 4096 leave nothing for the cache with 4096 of local memory"
     );
 }
 

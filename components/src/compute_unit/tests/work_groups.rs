@@ -30,7 +30,7 @@ fn refused(local_bytes: u32, slots: [u16; 2]) {
 }
 
 #[test]
-#[should_panic(expected = "but work-group 0 of kernel 0 is there")]
+#[should_panic(expected = "but work-group 0 of kernel 0 already occupies the slot")]
 fn a_slot_is_never_given_twice() {
     refused(0, [1, 1]);
 }
@@ -57,7 +57,7 @@ fn wavefront_slots_are_never_exceeded() {
 }
 
 #[test]
-#[should_panic(expected = "needs 2048 registers and 1000 are free")]
+#[should_panic(expected = "needs 2048 registers, but only 1000 are free")]
 fn registers_are_never_exceeded() {
     let mut spec = spec();
     spec.registers = 1000;
@@ -116,7 +116,7 @@ fn a_unit_without_a_program_or_with_odd_numbers_is_refused() {
     };
     let (field, message) = refusal(spec(), &Environment::new("cu", 1));
     assert_eq!(field, "");
-    assert!(message.contains("name a workload"), "{message}");
+    assert!(message.contains("specify a workload"), "{message}");
     let environment = program(Vec::new());
     let mut odd = spec();
     odd.wavefront_slots = 65;
@@ -136,7 +136,7 @@ fn a_unit_without_a_program_or_with_odd_numbers_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "needs 1536 registers and 1000 are free")]
+#[should_panic(expected = "needs 1536 registers, but only 1000 are free")]
 fn registers_are_allocated_in_the_granules_stated() {
     let mut spec = spec();
     spec.registers = 1000;

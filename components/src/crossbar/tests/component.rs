@@ -202,7 +202,7 @@ fn a_missing_response_is_told_to_the_deadlock_report() {
 }
 
 #[test]
-#[should_panic(expected = "answered id 3, for which nothing waits")]
+#[should_panic(expected = "sent a response with id 3, which matches no outstanding request")]
 fn an_answer_to_nothing_is_reported() {
     let mut b = bench(spec(2, 2), EngineOptions::default());
     b.answers[0].send_at(5, MemRequest::read(3, 0, 1).answer(Level::L2));
@@ -210,7 +210,7 @@ fn an_answer_to_nothing_is_reported() {
 }
 
 #[test]
-#[should_panic(expected = "answered id 0, for which nothing waits")]
+#[should_panic(expected = "sent a response with id 0, which matches no outstanding request")]
 fn a_second_answer_is_reported() {
     let mut b = bench(spec(2, 2), EngineOptions::default());
     let read = MemRequest::read(9, 0, 1);

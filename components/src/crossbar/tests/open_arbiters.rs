@@ -171,7 +171,7 @@ impl PolicyKind for Stubborn {
 #[test]
 #[should_panic(
     expected = "the arbiter of the request network: Stubborn matched input 0 with output 1, which \
-                it does not ask for"
+                it does not request"
 )]
 fn a_pair_that_was_not_asked_for_ends_the_run_with_the_name_of_the_policy() {
     let request = NetworkSpec::Switch(SwitchSpec {

@@ -250,8 +250,11 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_what_was_expected() {
         for (text, said) in [
-            ("b[3]", "`b[3]`: `a`, `{`, `(` or `poly` before `b[3]`"),
-            ("a[3", "`a[3` ends where `]` is expected"),
+            (
+                "b[3]",
+                "`b[3]`: expected `a`, `{`, `(` or `poly` before `b[3]`",
+            ),
+            ("a[3", "`a[3` ends where `]` was expected"),
             ("a[9]", "`a[9]`: [9:9] is outside the range of 8 bits"),
             ("a[1:2]", "`a[1:2]`: [1:2] is outside the range of 8 bits"),
             (
@@ -261,7 +264,7 @@ mod tests {
             ("poly(a, 9)", "`poly(a, 9)`: degree 9, expected 2 to 8"),
             (
                 "a[1] a[2]",
-                "`a[1] a[2]`: `^`, `[` or the end before `a[2]`",
+                "`a[1] a[2]`: expected `^`, `[` or the end before `a[2]`",
             ),
         ] {
             assert_eq!(parse(text, 8), Err(said.to_owned()));

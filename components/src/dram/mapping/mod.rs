@@ -325,7 +325,7 @@ mod tests {
         // Bits 2 and 3 are not told apart.
         let (field, message) = refused(&bits("{a[7:4], a[4:3]}", "a[1:0]", "a[9:8]", "a[21:10]"));
         assert_eq!(field, "mapping");
-        assert!(message.contains("share a place"), "{message}");
+        assert!(message.contains("map to the same location"), "{message}");
         let odd = Geometry {
             rows: 1000,
             ..reference_geometry()

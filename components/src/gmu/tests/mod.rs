@@ -329,7 +329,7 @@ impl OrderPolicy for Absent {
 
 #[test]
 #[should_panic(
-    expected = "the kernel order Absent gives queue 0 to kernel 77, which does not wait"
+    expected = "the kernel order Absent gave queue 0 to kernel 77, which is not waiting for one"
 )]
 fn a_policy_that_chooses_a_kernel_that_does_not_wait_ends_the_run() {
     let mut b = bench_with(Policy::plain::<Absent>(), 1, 1, 1);

@@ -62,10 +62,10 @@ fn a_unit_without_fault_passes() {
 fn every_broken_unit_is_noticed() {
     for (fault, sign) in [
         (Fault::Lost, "have no answer"),
-        (Fault::Twice, "waits for"),
+        (Fault::Twice, "matches no outstanding request"),
         (Fault::WrongUnit, "up["),
-        (Fault::FewerWords, "asked"),
-        (Fault::OtherLine, "asked"),
+        (Fault::FewerWords, "requested"),
+        (Fault::OtherLine, "requested"),
         (Fault::Old, "of its cluster"),
         (Fault::SecondTracked, "tracked"),
         (Fault::OneReader, "no answer"),

@@ -460,7 +460,7 @@ fn sizes_out_of_range_are_named() {
 }
 
 #[test]
-#[should_panic(expected = "down answered what nothing waits for")]
+#[should_panic(expected = "down sent a response that matches no outstanding request")]
 fn a_tracked_answer_to_no_entry_is_reported() {
     let mut rig = Rig::new(spec());
     let stray = MemRequest {

@@ -97,7 +97,7 @@ fn a_stated_limit_that_differs_is_refused_once_with_both_numbers() {
 fn a_limit_that_nobody_says_is_missed() {
     let error = refusal(StatedLimits::default(), [Some(SAID); 2]).unwrap();
     assert!(
-        error.contains("unit.register_partitions: it is not stated"),
+        error.contains("unit.register_partitions: not specified"),
         "{error}"
     );
 }

@@ -123,7 +123,7 @@ fn an_entry_is_read_only_after_it_was_written() {
 }
 
 #[test]
-#[should_panic(expected = "which was not asked for")]
+#[should_panic(expected = "which matches no request")]
 fn memory_that_answers_what_was_not_asked_ends_the_run() {
     let mut b = bench();
     b.responses

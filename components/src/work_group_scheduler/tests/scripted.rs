@@ -251,7 +251,7 @@ fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
 }
 
 #[test]
-#[should_panic(expected = "holds only one of kernel 0, bounded by WavefrontSlots")]
+#[should_panic(expected = "holds only one of kernel 0, limited by WavefrontSlots")]
 fn a_pair_that_never_fits_ends_the_run() {
     let mut s = scripted(spec::<DistributedBlock>(), &[(2, 30, 0, 0)]);
     s.ready.send_at(5, ready(0));
@@ -259,7 +259,7 @@ fn a_pair_that_never_fits_ends_the_run() {
 }
 
 #[test]
-#[should_panic(expected = "which it was not asked for")]
+#[should_panic(expected = "which matches no request")]
 fn a_completion_nobody_asked_for_ends_the_run() {
     let mut s = scripted(spec::<GlobalRoundRobin>(), &[(1, 1, 0, 0)]);
     s.completions[2].send_at(5, ended(0, 0));
@@ -342,7 +342,7 @@ fn a_placement_that_cannot_be_made_ends_the_run_with_the_name_of_the_policy() {
             panic!("{problem}");
         };
         let expected = format!(
-            "the placement Always puts work-group {work_group} of kernel {kernel} on unit {unit}: \
+            "the placement Always put work-group {work_group} of kernel {kernel} on unit {unit}: \
              {problem}"
         );
         assert!(message.contains(&expected), "{message}");
@@ -386,7 +386,7 @@ impl OneKernelPolicy for Everything {
 /// A unit that was sent a message in this cycle is sent no more, regardless of the policy.
 #[test]
 #[should_panic(
-    expected = "the placement Everything puts work-group 2 of kernel 0 on unit 0: the unit has no room"
+    expected = "the placement Everything put work-group 2 of kernel 0 on unit 0: the unit has no room"
 )]
 fn a_unit_is_given_no_more_than_it_holds() {
     let mut s = scripted(spec::<Everything>(), &[(5, 1, 0, 0)]);

@@ -146,7 +146,7 @@ fn who_waits_for_a_stream_of_an_emulation_that_failed_gets_none() {
 }
 
 #[test]
-#[should_panic(expected = "read to its end and dropped")]
+#[should_panic(expected = "read again after it had been consumed and dropped")]
 fn a_stream_that_was_dropped_is_not_read_as_an_empty_one() {
     let ahead = Ahead::of(10);
     let streams = long();

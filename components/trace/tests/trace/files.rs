@@ -304,7 +304,7 @@ fn a_program_that_contradicts_itself_is_not_saved() {
             kernel: 1,
             stream: 0
         }),
-        "program random: host command 4: launches kernel 1, but the program has only 1"
+        "program random: host command 4: launches kernel 1, but the program has only 1 kernels"
     );
     assert_eq!(
         refusal(HostCommand::CopyToHost {

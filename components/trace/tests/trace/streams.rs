@@ -240,7 +240,7 @@ fn a_record_the_kernel_cannot_have_is_refused_with_its_place() {
     assert_eq!(
         message,
         "kernel random: work-group 1, wavefront 0: a record refers to instruction 300, but the kernel \
-         has 300"
+         has 300 instructions"
     );
     let lanes = refusal(20, |stream| stream.step(0, u32::MAX));
     assert!(

@@ -183,7 +183,7 @@ synchronize
 copy 64 bytes from buffer at offset 0
 kernel 0: streaming
   2 work-groups [2, 1, 1] of 128 threads [128, 1, 1], 4 wavefronts each
-  0 registers per thread, 0 bytes bytes of local memory, 0 bytes of arguments
+  0 registers per thread, 0 bytes of local memory, 0 bytes of arguments
   72 wavefront instructions, 2304 thread instructions, {bytes} bytes of streams
     int_add    24
     fp_add     8

@@ -123,20 +123,20 @@ fn conditions_of_the_wrong_type_or_form_are_refused() {
         }
     };
     let all: Vec<_> = texts.iter().map(refusal).collect();
-    assert_snapshot!(all.join("\n"), @r"
-if cus then 1 else 2             cus: expected `true` or `false`, found an integer
-if icc then 1                       : `else` at the end
-if icc 1 else 2                    1: expected `then`, found `1`
-1 + if icc then 1 else 2          if: expected a number or name, found `if`
-icc + 1                          icc: expected an integer, found a boolean
-name * 2                        name: expected an integer, found a value of another type
-!cus                             cus: expected `true` or `false`, found an integer
-icc < 1                          icc: expected an integer, found a boolean
-icc == 1                           1: expected `true` or `false`, found an integer
-cus && icc                       cus: expected `true` or `false`, found an integer
-1 < 2 < 3                          <: unexpected `<` in an expression
-if icc then 1 else nobody     nobody: unknown name `nobody` in an expression
-");
+    assert_snapshot!(all.join("\n"), @"
+    if cus then 1 else 2             cus: expected `true` or `false`, found an integer
+    if icc then 1                       : missing `else` at the end
+    if icc 1 else 2                    1: expected `then`, found `1`
+    1 + if icc then 1 else 2          if: expected a number or name, found `if`
+    icc + 1                          icc: expected an integer, found a boolean
+    name * 2                        name: expected an integer, found a value of another type
+    !cus                             cus: expected `true` or `false`, found an integer
+    icc < 1                          icc: expected an integer, found a boolean
+    icc == 1                           1: expected `true` or `false`, found an integer
+    cus && icc                       cus: expected `true` or `false`, found an integer
+    1 < 2 < 3                          <: unexpected `<` in an expression
+    if icc then 1 else nobody     nobody: unknown name `nobody` in an expression
+    ");
 }
 
 #[test]
@@ -185,87 +185,87 @@ fn refusals_point_into_the_string() {
         "",
     ];
     let all: Vec<_> = texts.into_iter().map(refusal).collect();
-    assert_snapshot!(all.join("\n\n"), @r###"
-error: unknown name `cuss` in an expression
- --> a.ron:1:9
-  |
-1 | ("é", "=cuss * 2")
-  |         ^^^^
-  = hint: did you mean `cus`? names known here: clusters, cus
+    assert_snapshot!(all.join("\n\n"), @r#"
+    error: unknown name `cuss` in an expression
+     --> a.ron:1:9
+      |
+    1 | ("é", "=cuss * 2")
+      |         ^^^^
+      = hint: did you mean `cus`? names known here: clusters, cus
 
-error: unknown function `mix`
- --> a.ron:1:9
-  |
-1 | ("é", "=mix(1, 2)")
-  |         ^^^
-  = hint: did you mean `max`? functions: ceil_div, log2, max, min
+    error: unknown function `mix`
+     --> a.ron:1:9
+      |
+    1 | ("é", "=mix(1, 2)")
+      |         ^^^
+      = hint: did you mean `max`? functions: ceil_div, log2, max, min
 
-error: expected a number or name, found the end of the expression
- --> a.ron:1:12
-  |
-1 | ("é", "=1 +")
-  |            ^
+    error: expected a number or name, found the end of the expression
+     --> a.ron:1:12
+      |
+    1 | ("é", "=1 +")
+      |            ^
 
-error: unexpected `2` in an expression
- --> a.ron:1:11
-  |
-1 | ("é", "=1 2")
-  |           ^
+    error: unexpected `2` in an expression
+     --> a.ron:1:11
+      |
+    1 | ("é", "=1 2")
+      |           ^
 
-error: `)` at the end
- --> a.ron:1:11
-  |
-1 | ("é", "=(1")
-  |           ^
+    error: missing `)` at the end
+     --> a.ron:1:11
+      |
+    1 | ("é", "=(1")
+      |           ^
 
-error: division by zero
- --> a.ron:1:13
-  |
-1 | ("é", "=4 / (cus - 5)")
-  |             ^^^^^^^^^
+    error: division by zero
+     --> a.ron:1:13
+      |
+    1 | ("é", "=4 / (cus - 5)")
+      |             ^^^^^^^^^
 
-error: the result does not fit in 64 bits
- --> a.ron:1:9
-  |
-1 | ("é", "=9223372036854775807 + 1")
-  |         ^^^^^^^^^^^^^^^^^^^^^^^
+    error: the result does not fit in 64 bits
+     --> a.ron:1:9
+      |
+    1 | ("é", "=9223372036854775807 + 1")
+      |         ^^^^^^^^^^^^^^^^^^^^^^^
 
-error: `log2` needs a power of two, found 12
- --> a.ron:1:9
-  |
-1 | ("é", "=log2(12)")
-  |         ^^^^^^^^
+    error: `log2` needs a power of two, found 12
+     --> a.ron:1:9
+      |
+    1 | ("é", "=log2(12)")
+      |         ^^^^^^^^
 
-error: `ceil_div` needs a divisor above zero, found 0
- --> a.ron:1:9
-  |
-1 | ("é", "=ceil_div(1, 0)")
-  |         ^^^^^^^^^^^^^^
+    error: `ceil_div` needs a divisor above zero, found 0
+     --> a.ron:1:9
+      |
+    1 | ("é", "=ceil_div(1, 0)")
+      |         ^^^^^^^^^^^^^^
 
-error: `log2` takes 1 value, found 2
- --> a.ron:1:9
-  |
-1 | ("é", "=log2(1, 2)")
-  |         ^^^^^^^^^^
+    error: `log2` takes 1 value, found 2
+     --> a.ron:1:9
+      |
+    1 | ("é", "=log2(1, 2)")
+      |         ^^^^^^^^^^
 
-error: `99999999999999999999` does not fit in 64 bits
- --> a.ron:1:9
-  |
-1 | ("é", "=99999999999999999999")
-  |         ^^^^^^^^^^^^^^^^^^^^
+    error: `99999999999999999999` does not fit in 64 bits
+     --> a.ron:1:9
+      |
+    1 | ("é", "=99999999999999999999")
+      |         ^^^^^^^^^^^^^^^^^^^^
 
-error: `1x` is not a number
- --> a.ron:1:9
-  |
-1 | ("é", "=1x")
-  |         ^^
+    error: `1x` is not a number
+     --> a.ron:1:9
+      |
+    1 | ("é", "=1x")
+      |         ^^
 
-error: expected a number or name, found the end of the expression
- --> a.ron:1:9
-  |
-1 | ("é", "=")
-  |         ^
-"###);
+    error: expected a number or name, found the end of the expression
+     --> a.ron:1:9
+      |
+    1 | ("é", "=")
+      |         ^
+    "#);
 }
 
 #[test]

@@ -71,122 +71,122 @@ fn overrides_that_lead_nowhere_are_refused() {
         .iter()
         .map(|c| overridden(c, MissingField::Refuse).unwrap_err())
         .collect();
-    assert_snapshot!(all.join("\n\n"), @r###"
-error: unknown interconnect field `wayz` in Cache
- --> --set l1.wayz=8:1:4
-  |
-1 | l1.wayz=8
-  |    ^^^^
-  = hint: did you mean `ways`? fields of Cache: ways, scheduler, replacement
+    assert_snapshot!(all.join("\n\n"), @r#"
+    error: unknown field `wayz` in Cache
+     --> --set l1.wayz=8:1:4
+      |
+    1 | l1.wayz=8
+      |    ^^^^
+      = hint: did you mean `ways`? fields of Cache: ways, scheduler, replacement
 
-error: unknown interconnect field `l2` in System
- --> --set l2.ways=8:1:1
-  |
-1 | l2.ways=8
-  | ^^
-  = hint: did you mean `l1`? fields of System: l1, timing, parts, wires
+    error: unknown field `l2` in System
+     --> --set l2.ways=8:1:1
+      |
+    1 | l2.ways=8
+      | ^^
+      = hint: did you mean `l1`? fields of System: l1, timing, parts, wires
 
-error: `depth` cannot be set: the value here is `Lru`, which has no fields
- --> --set l1.replacement.depth=3:1:16
-  |
-1 | l1.replacement.depth=3
-  |                ^^^^^
-  = hint: to change the variant, replace the whole value
-note: set here
- --> a.ron:2:64
-  |
-2 |     l1: Cache(ways: 4, scheduler: Gto(window: 2), replacement: Lru),
-  |                                                                ---
+    error: `depth` cannot be set: the value here is `Lru`, which has no fields
+     --> --set l1.replacement.depth=3:1:16
+      |
+    1 | l1.replacement.depth=3
+      |                ^^^^^
+      = hint: to change the variant, replace the whole value
+    note: set here
+     --> a.ron:2:64
+      |
+    2 |     l1: Cache(ways: 4, scheduler: Gto(window: 2), replacement: Lru),
+      |                                                                ---
 
-error: integer `4` has no field `x`
- --> --set l1.ways.x=3:1:9
-  |
-1 | l1.ways.x=3
-  |         ^
+    error: integer `4` has no field `x`
+     --> --set l1.ways.x=3:1:9
+      |
+    1 | l1.ways.x=3
+      |         ^
 
-error: integer `4` has no elements
- --> --set l1.ways[0]=3:1:8
-  |
-1 | l1.ways[0]=3
-  |        ^^^
+    error: integer `4` has no elements
+     --> --set l1.ways[0]=3:1:8
+      |
+    1 | l1.ways[0]=3
+      |        ^^^
 
-error: index 3 is out of range
- --> --set wires[3]=1:1:6
-  |
-1 | wires[3]=1
-  |      ^^^
-  = hint: there are 3 elements, numbered from 0
+    error: index 3 is out of range
+     --> --set wires[3]=1:1:6
+      |
+    1 | wires[3]=1
+      |      ^^^
+      = hint: there are 3 elements, numbered from 0
 
-error: unknown key `cu`
- --> --set parts.cu.slots=3:1:7
-  |
-1 | parts.cu.slots=3
-  |       ^^
-  = hint: keys: cu[0]
+    error: unknown key `cu`
+     --> --set parts.cu.slots=3:1:7
+      |
+    1 | parts.cu.slots=3
+      |       ^^
+      = hint: keys: cu[0]
 
-error: the text ends in the middle of a value
- --> --set l1.ways=:1:9
-  |
-1 | l1.ways=
-  |         ^
-  = hint: is a closing bracket or quote missing?
+    error: the text ends in the middle of a value
+     --> --set l1.ways=:1:9
+      |
+    1 | l1.ways=
+      |         ^
+      = hint: is a closing bracket or quote missing?
 
-error: the text ends in the middle of a value
- --> --set l1.ways=Gto(:1:13
-  |
-1 | l1.ways=Gto(
-  |             ^
-  = hint: is a closing bracket or quote missing?
+    error: the text ends in the middle of a value
+     --> --set l1.ways=Gto(:1:13
+      |
+    1 | l1.ways=Gto(
+      |             ^
+      = hint: is a closing bracket or quote missing?
 
-error: expected `=` between path and value of an override
- --> --set l1.ways:1:1
-  |
-1 | l1.ways
-  | ^^^^^^^
-  = hint: write path=value, such as l1.ways=16
+    error: expected `=` between path and value of an override
+     --> --set l1.ways:1:1
+      |
+    1 | l1.ways
+      | ^^^^^^^
+      = hint: write path=value, such as l1.ways=16
 
-error: missing name in the path
- --> --set =3:1:1
-  |
-1 | =3
-  | ^
-  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
+    error: missing name in the path
+     --> --set =3:1:1
+      |
+    1 | =3
+      | ^
+      = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: missing name in the path
- --> --set l1..ways=3:1:3
-  |
-1 | l1..ways=3
-  |   ^
-  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
+    error: missing name in the path
+     --> --set l1..ways=3:1:3
+      |
+    1 | l1..ways=3
+      |   ^
+      = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: an index must be a whole number
- --> --set wires[x]=3:1:7
-  |
-1 | wires[x]=3
-  |       ^
-  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
+    error: an index must be a whole number
+     --> --set wires[x]=3:1:7
+      |
+    1 | wires[x]=3
+      |       ^
+      = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: missing `]` in the path
- --> --set wires[3=1:1:6
-  |
-1 | wires[3=1
-  |      ^^
-  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
+    error: missing `]` in the path
+     --> --set wires[3=1:1:6
+      |
+    1 | wires[3=1
+      |      ^^
+      = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: expected `.` or `[` in the path
- --> --set wires[1]x=1:1:9
-  |
-1 | wires[1]x=1
-  |         ^
-  = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
+    error: expected `.` or `[` in the path
+     --> --set wires[1]x=1:1:9
+      |
+    1 | wires[1]x=1
+      |         ^
+      = hint: a path consists of names and indices, such as l1.ways or wires[2].latency
 
-error: expected `=` between path and value of an override
- --> --set parts."cu=3:1:1
-  |
-1 | parts."cu=3
-  | ^^^^^^^^^^^
-  = hint: write path=value, such as l1.ways=16
-"###);
+    error: expected `=` between path and value of an override
+     --> --set parts."cu=3:1:1
+      |
+    1 | parts."cu=3
+      | ^^^^^^^^^^^
+      = hint: write path=value, such as l1.ways=16
+    "#);
 }
 
 #[test]
@@ -196,14 +196,14 @@ fn an_inserted_field_the_type_lacks_is_refused_at_the_override() {
         .unwrap()
         .apply(&mut node, MissingField::Insert)
         .unwrap();
-    assert_snapshot!(from_node::<CacheSpec>(&node).unwrap_err().to_string(), @r###"
-error: unknown interconnect field `waze` in Cache
- --> --set waze=8:1:1
-  |
-1 | waze=8
-  | ^^^^
-  = hint: fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
-"###);
+    assert_snapshot!(from_node::<CacheSpec>(&node).unwrap_err().to_string(), @"
+    error: unknown field `waze` in Cache
+     --> --set waze=8:1:1
+      |
+    1 | waze=8
+      | ^^^^
+      = hint: fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
+    ");
 }
 
 #[test]

@@ -146,96 +146,96 @@ fn wrong_names_suggest_the_nearest() {
         "Cache(size: \"1 B\", ways: 4, scheduler: Random)",
         "Cache(size: \"1 B\", ways: 4, scheduler: Random(3))",
         "Cache(size: \"1 B\", ways: 4, scheduler: Pair(1))",
-    ]), @r###"
-error: unknown interconnect field `wayz` in Cache
- --> a.ron:1:20
-  |
-1 | Cache(size: "1 B", wayz: 4)
-  |                    ^^^^
-  = hint: did you mean `ways`? fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
+    ]), @r#"
+    error: unknown field `wayz` in Cache
+     --> a.ron:1:20
+      |
+    1 | Cache(size: "1 B", wayz: 4)
+      |                    ^^^^
+      = hint: did you mean `ways`? fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
 
-error: expected Cache, found `Cach(..)`
- --> a.ron:1:1
-  |
-1 | Cach(size: "1 B", ways: 4)
-  | ^^^^
-  = hint: write `Cache(..)`, or omit the name
+    error: expected Cache, found `Cach(..)`
+     --> a.ron:1:1
+      |
+    1 | Cach(size: "1 B", ways: 4)
+      | ^^^^
+      = hint: write `Cache(..)`, or omit the name
 
-error: missing field `ways` in Cache
- --> a.ron:1:1
-  |
-1 | Cache(size: "1 B")
-  | ^^^^^
-  = hint: add `ways: ..`; fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
+    error: missing field `ways` in Cache
+     --> a.ron:1:1
+      |
+    1 | Cache(size: "1 B")
+      | ^^^^^
+      = hint: add `ways: ..`; fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
 
-error: missing field `ways` in Cache
- --> a.ron:1:1
-  |
-1 | (
-  | ^
-  = hint: add `ways: ..`; fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
+    error: missing field `ways` in Cache
+     --> a.ron:1:1
+      |
+    1 | (
+      | ^
+      = hint: add `ways: ..`; fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
 
-error: expected Cache, found `Cash(..)`
- --> a.ron:1:37
-  |
-1 | Cache(size: "1 B", ways: 4, nested: Cash(size: "1 B"))
-  |                                     ^^^^
-  = hint: write `Cache(..)`, or omit the name
+    error: expected Cache, found `Cash(..)`
+     --> a.ron:1:37
+      |
+    1 | Cache(size: "1 B", ways: 4, nested: Cash(size: "1 B"))
+      |                                     ^^^^
+      = hint: write `Cache(..)`, or omit the name
 
-error: unknown variant `Gtoo` of Scheduler
- --> a.ron:1:40
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: Gtoo(window: 3))
-  |                                        ^^^^
-  = hint: did you mean `Gto`? variants: Gto, Lrr, Random, Pair
+    error: unknown variant `Gtoo` of Scheduler
+     --> a.ron:1:40
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: Gtoo(window: 3))
+      |                                        ^^^^
+      = hint: did you mean `Gto`? variants: Gto, Lrr, Random, Pair
 
-error: unknown interconnect field `windw` in Gto
- --> a.ron:1:44
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: Gto(windw: 3))
-  |                                            ^^^^^
-  = hint: did you mean `window`? fields of Gto: window
+    error: unknown field `windw` in Gto
+     --> a.ron:1:44
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: Gto(windw: 3))
+      |                                            ^^^^^
+      = hint: did you mean `window`? fields of Gto: window
 
-error: expected a variant of Scheduler, found string "Lrr"
- --> a.ron:1:40
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: "Lrr")
-  |                                        ^^^^^
-  = hint: write `Lrr` without quotes
+    error: expected a variant of Scheduler, found string "Lrr"
+     --> a.ron:1:40
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: "Lrr")
+      |                                        ^^^^^
+      = hint: write `Lrr` without quotes
 
-error: expected a variant of Scheduler, found integer `3`
- --> a.ron:1:40
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: 3)
-  |                                        ^
-  = hint: variants of Scheduler: Gto, Lrr, Random, Pair
+    error: expected a variant of Scheduler, found integer `3`
+     --> a.ron:1:40
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: 3)
+      |                                        ^
+      = hint: variants of Scheduler: Gto, Lrr, Random, Pair
 
-error: `Lrr` takes no parameters
- --> a.ron:1:40
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: Lrr(a: 2))
-  |                                        ^^^
-  = hint: write `Lrr`
+    error: `Lrr` takes no parameters
+     --> a.ron:1:40
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: Lrr(a: 2))
+      |                                        ^^^
+      = hint: write `Lrr`
 
-error: missing field `seed` in Random
- --> a.ron:1:40
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: Random)
-  |                                        ^^^^^^
-  = hint: add `seed: ..`; fields of Random: seed
+    error: missing field `seed` in Random
+     --> a.ron:1:40
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: Random)
+      |                                        ^^^^^^
+      = hint: add `seed: ..`; fields of Random: seed
 
-error: expected fields seed, found `Random(..)`
- --> a.ron:1:40
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: Random(3))
-  |                                        ^^^^^^
+    error: expected fields seed, found `Random(..)`
+     --> a.ron:1:40
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: Random(3))
+      |                                        ^^^^^^
 
-error: expected 2 elements, found 1 element
- --> a.ron:1:40
-  |
-1 | Cache(size: "1 B", ways: 4, scheduler: Pair(1))
-  |                                        ^^^^
-"###);
+    error: expected 2 elements, found 1 element
+     --> a.ron:1:40
+      |
+    1 | Cache(size: "1 B", ways: 4, scheduler: Pair(1))
+      |                                        ^^^^
+    "#);
 }
 
 #[test]
@@ -243,15 +243,15 @@ fn every_mistake_is_shown_and_what_follows_from_one_is_not() {
     assert_snapshot!(refusals(&[
         "Cache(size: 1, wayz: 2, on: 3, marks: {\"a\": x, \"b\": 4, \"c\": y}, labl: 5)",
         "Cache(size: \"1 B\", ways: 400, nested: (size: \"1 B\", ways: 4, on: 2))",
-    ]), @r###"
-    error: unknown interconnect field `wayz` in Cache
+    ]), @r#"
+    error: unknown field `wayz` in Cache
      --> a.ron:1:16
       |
     1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
       |                ^^^^
       = hint: did you mean `ways`? fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
 
-    error: unknown interconnect field `labl` in Cache
+    error: unknown field `labl` in Cache
      --> a.ron:1:65
       |
     1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
@@ -295,7 +295,7 @@ fn every_mistake_is_shown_and_what_follows_from_one_is_not() {
       |
     1 | Cache(size: "1 B", ways: 400, nested: (size: "1 B", ways: 4, on: 2))
       |                                                                  ^
-    "###);
+    "#);
 }
 
 #[test]

@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the mean `rate` is reported with its weight")]
+    #[should_panic(expected = "report the mean `rate` with its weight")]
     fn a_mean_without_its_weight_is_refused() {
         let mut values = Vec::new();
         let by = Combination::WeightedMean { by: "reads" };

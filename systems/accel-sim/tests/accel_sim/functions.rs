@@ -65,7 +65,7 @@ fn a_kernel_of_more_warps_than_a_program_can_keep_is_refused_with_its_file() {
     fs::write(&path, text).expect("it is written");
     let said = imported(&path, Quirks::default()).expect_err("it is too much");
     let expected = format!(
-        "error: {}: kernel f has 16777218 warps; the maximum is 16777216 are read",
+        "error: {}: kernel f has 16777218 warps; the maximum is 16777216",
         path.display()
     );
     assert_eq!(said.to_string().trim(), expected);

@@ -140,7 +140,7 @@ fn fields_of_an_interconnect_become_those_of_the_router() {
 fn an_interconnect_that_is_not_there_is_said() {
     let text = fs::read_to_string(file("fermi.config")).expect("it is there");
     let system = said_of(format!("{text}\n-inter_config_file some.icnt").as_bytes());
-    let note = "-inter_config_file some.icnt: there is no such file beside the options";
+    let note = "-inter_config_file some.icnt: no such file in the folder of the options";
     assert!(system.expect("it is right").contains(note));
 }
 
@@ -180,7 +180,7 @@ fn partitions_are_dealt_to_as_the_index_says_or_refused_with_the_reason() {
     let body = |system: &str| system.split_once("System(").expect("a system").1.to_owned();
     assert_eq!(body(&plain), body(&custom));
     assert!(
-        custom.contains("-gpgpu_memory_partition_indexing 5: in turn"),
+        custom.contains("-gpgpu_memory_partition_indexing 5: slices are interleaved in order"),
         "{custom}"
     );
     let [entropy, unknown] = [3, 6].map(|index| of(index).expect_err("no hash"));
@@ -200,7 +200,7 @@ fn the_hash_of_fermi_is_for_32_or_64_sets_of_128_bytes() {
     for shape in ["N:16:128:4", "N:64:64:4", "N:128:128:4"] {
         let said = of(shape).expect_err(shape);
         assert!(
-            said.contains("expected 32 or 64 sets of lines of 128 bytes"),
+            said.contains("expected 32 or 64 sets of 128-byte lines"),
             "{said}"
         );
     }
@@ -353,7 +353,10 @@ fn of_an_option_given_twice_the_last_value_counts_and_the_head_names_the_other()
     let twice = format!("{text}-gpgpu_n_clusters 5\n");
     let system = said_of(twice.as_bytes()).expect("it is right");
     assert!(system.contains("params: { \"clusters\": 5,"), "{system}");
-    assert!(system.contains("-gpgpu_n_clusters 3 of line 3"), "{system}");
+    assert!(
+        system.contains("-gpgpu_n_clusters 3 from line 3"),
+        "{system}"
+    );
 }
 
 /// True if the system is an error or a valid description.

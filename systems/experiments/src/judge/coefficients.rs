@@ -325,7 +325,8 @@ mod tests {
         let it = judged(BELOW, RATIO[0], 0.35, 1.0);
         assert_eq!(it.verdict, Verdict::Unresolved);
         assert!(
-            it.because.starts_with("the side of the margin"),
+            it.because
+                .starts_with("its position relative to the margin"),
             "{}",
             it.because
         );

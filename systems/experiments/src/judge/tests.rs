@@ -283,7 +283,7 @@ fn at_reduced_size_the_next_size_has_to_agree_in_sign_and_order() {
     let other_sign = confirmed([-0.1, -0.2, -0.3, -0.4]);
     assert_eq!(other_sign.verdict, Verdict::Unresolved);
     assert!(
-        other_sign.because.contains("another sign"),
+        other_sign.because.contains("the opposite sign"),
         "{}",
         other_sign.because
     );

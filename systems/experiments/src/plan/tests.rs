@@ -157,7 +157,12 @@ fn a_file_that_extends_another_says_what_is_different() {
     assert_eq!(experiment.extended, [bench.path("inner/../test.ron")]);
     bench.write("inner/more.ron", "Experiment(extends: \"more.ron\")");
     let refused = Experiment::read(&bench.path("inner/more.ron"), &budget).unwrap_err();
-    assert!(refused.to_string().contains("circle"), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains("extend one another in a cycle"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -99,9 +99,9 @@ fn few_work_groups_for_each_unit_are_told() {
         }];
         write(&study, &series(), &Vec::new(), None).html
     };
-    assert!(page(Some(7.9)).contains("less than 8 work-groups"));
-    assert!(!page(Some(8.0)).contains("less than 8 work-groups"));
-    assert!(!page(None).contains("less than 8 work-groups"));
+    assert!(page(Some(7.9)).contains("fewer than 8 work-groups"));
+    assert!(!page(Some(8.0)).contains("fewer than 8 work-groups"));
+    assert!(!page(None).contains("fewer than 8 work-groups"));
 }
 
 #[test]

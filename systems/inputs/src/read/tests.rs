@@ -122,7 +122,7 @@ fn matrix_market_mistakes_are_named_with_their_place() {
         ),
         (
             "3 3 1\n1 2\n2 3\n",
-            "4:1: expected the end of the file after at most 1 entries, found \"2 3\"",
+            "4:1: expected the end of the file after 1 entries, found \"2 3\"",
         ),
         (
             "3 3 1\n1 4\n",
@@ -296,7 +296,7 @@ fn truncated_gzip_says_so_at_every_length() {
     ));
     assert!(text.starts_with("g.gz:1:"), "{text}");
     assert!(
-        text.ends_with("hint: the file is cut off; fetch it again"),
+        text.ends_with("hint: the file is truncated; fetch it again"),
         "{text}"
     );
 }

@@ -72,7 +72,7 @@ impl Encoder<'_, '_> {
         }?;
         form.finish()?;
         if let Some(word) = opcodes::foreign_word(instruction.opcode) {
-            return Err(form.unsupported(&format!("missing `.{word}`")));
+            return Err(form.unsupported(&format!("the modifier `.{word}` is not supported")));
         }
         let guard = match instruction.guard {
             None => Pred(Pred::TRUE),

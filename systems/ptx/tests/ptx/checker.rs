@@ -356,7 +356,11 @@ fn what_an_address_points_to_is_listed_as_undecided_where_nothing_tells() {
         "shr.u64 %rd1, %rd0, 1; shl.b64 %rd1, %rd1, 1; st.global.u32 [%rd1], %r0;",
         ONE,
     );
-    assert!(found.detail.contains("leaves open"), "{}", found.detail);
+    assert!(
+        found.detail.contains("hides which object it refers to"),
+        "{}",
+        found.detail
+    );
     let found = only(
         OutsideAllocation,
         Undecided,

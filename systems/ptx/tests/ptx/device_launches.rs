@@ -358,7 +358,7 @@ fn a_kernel_that_waits_for_its_children_is_refused_with_its_line() {
     let said = errors(&text);
     assert!(said.contains("test.ptx:6:"), "{said}");
     assert!(
-        said.contains("`cudaDeviceSynchronize` waits for kernels launched here"),
+        said.contains("`cudaDeviceSynchronize` waits for kernels launched from the device"),
         "{said}"
     );
     let unknown = text.replace("cudaDeviceSynchronize", "cudaGetLastErr");

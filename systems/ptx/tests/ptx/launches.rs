@@ -35,11 +35,11 @@ fn arguments_must_match_the_parameters_in_number_and_size() {
     let module = module(&kernel(""));
     assert_eq!(
         launch_with(&module, "k", &[]),
-        "kernel `k` takes 1 arguments, 0 were given"
+        "kernel `k` takes 1 arguments, but 0 were given"
     );
     assert_eq!(
         launch_with(&module, "k", &[KernelArgument::U32(1)]),
-        "kernel `k`: argument 0 (`out`, .u64) takes 8 bytes, 4 were given"
+        "kernel `k`: argument 0 (`out`, .u64) takes 8 bytes, but 4 were given"
     );
 }
 
@@ -59,7 +59,7 @@ fn impossible_shapes_are_refused() {
     };
     assert_eq!(
         error.to_string(),
-        "kernel `k`: a work-group of 2048 threads; 1 to 1024 are possible"
+        "kernel `k`: a work-group of 2048 threads; expected 1 to 1024"
     );
 }
 
@@ -227,7 +227,7 @@ fn a_barrier_of_the_whole_grid_is_refused_however_many_groups_are_resident() {
             panic!("{groups} groups, {resident} resident")
         };
         let text = error.to_string();
-        assert!(text.contains("such a barrier of the whole grid"), "{text}");
+        assert!(text.contains("such a grid-wide barrier"), "{text}");
     }
 }
 
@@ -284,7 +284,7 @@ fn a_wait_for_what_nobody_writes_is_found_soon() {
     };
     let text = error.to_string();
     assert!(
-        text.contains("all wavefronts that run wait like this"),
+        text.contains("all running wavefronts wait in the same way"),
         "{text}"
     );
 }
@@ -305,7 +305,7 @@ wait: ld.volatile.global.u32 %r2, [%rd1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra wait
     };
     let text = error.to_string();
     assert!(
-        text.contains("work-groups start only when one that waits ends"),
+        text.contains("work-groups can start only after a waiting one ends"),
         "{text}"
     );
 }

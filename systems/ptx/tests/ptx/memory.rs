@@ -327,7 +327,7 @@ fn bad_addresses_name_kernel_line_thread_address_and_allocation() {
     );
     let error = fault("ld.u32 %r1, [0];");
     assert!(
-        error.contains("generic address 0x0 is in no memory"),
+        error.contains("generic address 0x0 is in no state space"),
         "{error}"
     );
     let error = fault(".shared .b32 x; ld.shared.u32 %r1, [x+300];");

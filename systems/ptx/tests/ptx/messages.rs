@@ -25,16 +25,16 @@ hint: did you mean `add`?
 
 #[test]
 fn an_unknown_form_is_refused_not_skipped() {
-    assert_snapshot!(body("    add.rni.f32 total, total, total;"), @r#"
-test.ptx:9:5: unsupported form `add.rni.f32`: `.rni`
-9 |     add.rni.f32 total, total, total;
-  |     ^^^^^^^^^^^
-"#);
-    assert_snapshot!(body("    add.wrap.s32 %r1, %r2, %r3;"), @r#"
-test.ptx:9:5: unsupported form `add.wrap.s32`: `.wrap`
-9 |     add.wrap.s32 %r1, %r2, %r3;
-  |     ^^^^^^^^^^^^
-"#);
+    assert_snapshot!(body("    add.rni.f32 total, total, total;"), @"
+    test.ptx:9:5: unsupported form `add.rni.f32`: unexpected modifier `.rni`
+    9 |     add.rni.f32 total, total, total;
+      |     ^^^^^^^^^^^
+    ");
+    assert_snapshot!(body("    add.wrap.s32 %r1, %r2, %r3;"), @"
+    test.ptx:9:5: unsupported form `add.wrap.s32`: unexpected modifier `.wrap`
+    9 |     add.wrap.s32 %r1, %r2, %r3;
+      |     ^^^^^^^^^^^^
+    ");
 }
 
 #[test]
@@ -83,11 +83,11 @@ test.ptx:9:18: expected an operand for .s32, found a .b64 register
 9 |     add.s32 %r1, %rd1, %r2;
   |                  ^^^^
 "#);
-    assert_snapshot!(body("    add.s32 %r1, %r2;"), @r#"
-test.ptx:9:5: `add.s32` takes 3 operands, found 2
-9 |     add.s32 %r1, %r2;
-  |     ^^^^^^^
-"#);
+    assert_snapshot!(body("    add.s32 %r1, %r2;"), @"
+    test.ptx:9:5: `add.s32` takes 3 operands, but found 2
+    9 |     add.s32 %r1, %r2;
+      |     ^^^^^^^
+    ");
 }
 
 #[test]
@@ -116,12 +116,12 @@ fn too_many_live_registers_are_refused() {
     let mut text = String::from("    .reg .b32 %x<300>;\n");
     text.extend((0..300).map(|n| format!("    mov.u32 %x{n}, %tid.x;\n")));
     text.extend((0..300).map(|n| format!("    st.global.u32 [%rd1], %x{n};\n")));
-    assert_snapshot!(body(&text), @r#"
-test.ptx:4:17: `k` keeps 302 registers at once; a thread has 255 , and spilling is not supported
-4 | .visible .entry k(.param .u64 out) {
-  |                 ^
-hint: compile with a register limit so that the compiler spills registers
-"#);
+    assert_snapshot!(body(&text), @"
+    test.ptx:4:17: `k` has 302 live registers at once; a thread has 255, and spilling is not supported
+    4 | .visible .entry k(.param .u64 out) {
+      |                 ^
+    hint: compile with a register limit so that the compiler spills registers
+    ");
 }
 
 /// A module with a variety of constructs, used as a base for mutations.

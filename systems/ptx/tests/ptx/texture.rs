@@ -358,11 +358,11 @@ fn mistakes_with_textures_are_named_with_kernel_line_and_thread() {
     );
     assert_eq!(
         tail(fault(&read("3d", "f32", "f32"), plane)),
-        "texture `object` is a 2-D array of 4 x 4 texels, which takes two coordinates (`.2d`)"
+        "texture `object` is a 2-D array of 4 x 4 texels, which is read with two coordinates (`.2d`)"
     );
     assert_eq!(
         tail(fault(&read("2d", "u32", "f32"), plane)),
-        "texture `object` gives f32, which the instruction cannot read"
+        "texture `object` returns f32, which the instruction cannot read"
     );
     assert!(fault(unbound, plane).starts_with("test.ptx:14: `tex.1d.v4.f32.s32`"));
 }
@@ -383,8 +383,8 @@ fn textures_that_make_no_sense_are_refused_when_they_are_made() {
     };
     assert_eq!(
         refuse(large),
-        "texture `t`, a 2-D array of 5 x 4 texels, takes 80 bytes from 0x10000000 on, which are not inside \
-         an allocation; nearest is `image` (0x10000000..0x10000040, 64 bytes), at byte 0 of it"
+        "texture `t`, a 2-D array of 5 x 4 texels, takes 80 bytes at 0x10000000, which are not inside \
+         an allocation; nearest is `image` (0x10000000..0x10000040, 64 bytes), at byte 0 of the allocation"
     );
     let cases = [
         (
@@ -468,7 +468,7 @@ fn binding_to_an_unknown_reference_names_the_nearest() {
     let error = memory
         .bind_texture(&module, "image", 12)
         .expect_err("refused");
-    assert_eq!(error.to_string(), "0xc is no texture");
+    assert_eq!(error.to_string(), "0xc is not a texture");
 }
 
 #[test]
@@ -485,7 +485,7 @@ fn forms_that_are_not_there_are_refused_by_name() {
         ),
         (
             "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1, %f2}], {%r1, %r2};",
-            "offsets and comparisons",
+            "offsets and depth comparisons",
         ),
         (
             "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1}];",
@@ -493,7 +493,7 @@ fn forms_that_are_not_there_are_refused_by_name() {
         ),
         (
             "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, image, {%f1, %f2}];",
-            "samplers apart from textures",
+            "separate samplers",
         ),
         (
             "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [texture, {%f1, %f2}];",
@@ -516,10 +516,7 @@ fn forms_that_are_not_there_are_refused_by_name() {
         assert!(said.contains(problem), "{said}");
     }
     let said = errors(&format!("{HEADER}.global .texref many[4];"));
-    assert!(
-        said.contains("neither an array nor has it a value"),
-        "{said}"
-    );
+    assert!(said.contains("neither an array nor initialized"), "{said}");
     let said = errors(&format!("{HEADER}.global .samplerref s;"));
     assert!(
         said.contains("separate samplers are not supported"),

@@ -91,7 +91,7 @@ fn a_number_read_from_the_device_sizes_a_launch() {
     assert_eq!(executed.outputs["out"], [1, 8, 15, 22, 0, 0]);
     assert_eq!(executed.program.kernels[0].block, [4, 1, 1]);
     let hidden = refusal(r#"Repeat(times: 1, counter: "i", body: [Read(buffer: "a", name: "i")])"#);
-    assert!(hidden.contains("`i` hides another value"), "{hidden}");
+    assert!(hidden.contains("`i` shadows another value"), "{hidden}");
     let nobody = refusal(
         r#"Read(buffer: "out", name: "n"),
            Launch(kernel: "scale", grid: 1, block: "=n", arguments: [Buffer("out")])"#,

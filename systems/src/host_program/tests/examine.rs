@@ -99,18 +99,18 @@ fn what_a_workload_allows_is_no_error_and_shows_its_reason() {
         .unwrap();
     let examined = examine(&program);
     assert!(examined.is_clean() && examined.unneeded.is_empty());
-    assert_snapshot!(examined.to_text("race.ron"), @r#"
+    assert_snapshot!(examined.to_text("race.ron"), @"
     race.ron: 1 launch emulated
 
     allowed: GlobalRace in kernel `write`, 2 times
-      this write after the write by another work-group
+      this write is not ordered after the write by another work-group
       first: copy.ptx:13:5: `st.global.u32`, work-group (1, 0, 0), thread (0, 0, 0), launch 0
       meets: copy.ptx:13:5: `st.global.u32`, work-group (0, 0, 0), thread (0, 0, 0)
-      address 0x10000100, nearest `to` (0x10000100..0x10000110, 16 bytes), at byte 0 of it
+      address 0x10000100, nearest `to` (0x10000100..0x10000110, 16 bytes), at byte 0 of the allocation
       allowed because any winner will do
 
     0 errors, 0 undecided, 0 notes, 1 allowed
-    "#);
+    ");
 }
 
 #[test]

@@ -69,11 +69,11 @@ fn mistakes_in_rust_code_are_named_without_a_place() {
         .buffer("cells", Contents::u32s([1]))
         .buffer("cells", Contents::u32s([1]))
         .build();
-    assert_snapshot!(program.unwrap_err(), @r"
+    assert_snapshot!(program.unwrap_err(), @"
     error: expression `m`: unknown name `m` in an expression
     hint: did you mean `n`? names known here: n
 
-    error: buffer `cells`
+    error: buffer `cells` is defined twice
     ");
     let program = HostProgram::builder("wrong")
         .module("empty.ptx", EMPTY)
@@ -109,7 +109,7 @@ fn words_are_read_from_files_in_little_endian_order() {
         changed
             .unwrap_err()
             .to_string()
-            .contains("no multiple of 4")
+            .contains("not a multiple of 4")
     );
 }
 
@@ -124,7 +124,7 @@ fn a_text_is_not_read_as_words() {
         .build();
     let refused = program.unwrap_err().to_string();
     assert!(
-        refused.contains("is a text, expected little-endian words"),
+        refused.contains("is a text file, expected little-endian words"),
         "{refused}"
     );
 }

@@ -75,8 +75,8 @@ fn emulation_is_read_from_a_scenario() {
         ..Default::default()
     };
     assert_eq!(spec, expected);
-    assert_snapshot!(read("(resident: 7)").unwrap_err(), @r"
-    error: unknown interconnect field `resident` in EmulationSpec
+    assert_snapshot!(read("(resident: 7)").unwrap_err(), @"
+    error: unknown field `resident` in EmulationSpec
      --> e.ron:1:2
       |
     1 | (resident: 7)
@@ -148,7 +148,7 @@ fn unknown_commands_are_named_with_the_nearest() {
 #[test]
 fn unknown_fields_are_named_with_the_nearest() {
     assert_snapshot!(refusal("expect:", "expects:"), @r#"
-    error: unknown interconnect field `expects` in Workload
+    error: unknown field `expects` in Workload
       --> small.ron:20:5
        |
     20 |     expects: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
@@ -172,7 +172,7 @@ fn missing_fields_are_named() {
 #[test]
 fn too_few_arguments_list_the_parameters() {
     assert_snapshot!(refusal(r#", U32("=n")]"#, "]"), @r#"
-    error: kernel `vector_add` takes 4 arguments, 3 are given
+    error: kernel `vector_add` takes 4 arguments, but 3 are given
       --> small.ron:15:21
        |
     15 |             kernel: "vector_add", grid: "=ceil_div(n, block)", block: "=block",
@@ -240,7 +240,7 @@ fn absurd_grids_are_refused() {
 #[test]
 fn blocks_beyond_the_hardware_are_refused() {
     assert_snapshot!(refusal(r#"block: "=block""#, "block: [512, 4]"), @r#"
-    error: a block of [512, 4, 1] has 2048 threads, at most 1024 are possible
+    error: a block of [512, 4, 1] has 2048 threads, at most 1024 are allowed are possible
       --> small.ron:15:72
        |
     15 |             kernel: "vector_add", grid: "=ceil_div(n, block)", block: [512, 4],
@@ -411,7 +411,7 @@ fn swaps_of_unequal_buffers_are_refused() {
 #[test]
 fn references_of_another_length_are_refused() {
     assert_snapshot!(refusal(r#"VectorAdd(a: "a", b: "b")"#, "Values([1, 2])"), @r#"
-    error: Values gives 2 elements, but buffer `sum` has 100
+    error: Values returns 2 elements, but buffer `sum` has 100
       --> small.ron:20:44
        |
     20 |     expect: [Expect(buffer: "sum", equals: Values([1, 2]))],
@@ -422,7 +422,7 @@ fn references_of_another_length_are_refused() {
 #[test]
 fn references_of_another_element_type_are_refused() {
     assert_snapshot!(refusal(r#"VectorAdd(a: "a", b: "b")"#, r#"SumU32("columns")"#), @r#"
-    error: SumU32 gives U32 elements, but buffer `sum` has F32
+    error: SumU32 returns U32 elements, but buffer `sum` has F32
       --> small.ron:20:29
        |
     20 |     expect: [Expect(buffer: "sum", equals: SumU32("columns"))],
@@ -433,7 +433,7 @@ fn references_of_another_element_type_are_refused() {
 #[test]
 fn references_to_buffers_of_another_type_are_refused() {
     assert_snapshot!(refusal(r#"VectorAdd(a: "a", b: "b")"#, r#"VectorAdd(a: "a", b: "columns")"#), @r#"
-    error: VectorAdd works on F32 elements, but buffer `columns` has U32
+    error: VectorAdd requires F32 elements, but buffer `columns` has U32
       --> small.ron:20:65
        |
     20 |     expect: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "columns"))],
@@ -583,7 +583,7 @@ fn every_mistake_of_a_file_is_shown() {
     13 |         CopyToDevice("b", "a"), Launch(grid: [], blocks: 4, arguments: [U32(n), Buffer(7)]),
        |         ^^^^^^^^^^^^
 
-    error: unknown interconnect field `blocks` in Launch
+    error: unknown field `blocks` in Launch
       --> small.ron:13:50
        |
     13 |         CopyToDevice("b", "a"), Launch(grid: [], blocks: 4, arguments: [U32(n), Buffer(7)]),

@@ -66,7 +66,7 @@ fn a_size_that_sets_no_parameter_is_refused_even_if_it_is_not_chosen() {
     let problem = refusal(&wrong, Some("S"));
     assert!(problem.contains("sized.ron:3"), "{problem}");
     assert!(
-        problem.contains("size `T` sets `nn`, which is no parameter"),
+        problem.contains("size `T` sets `nn`, which is not a parameter"),
         "{problem}"
     );
     assert!(problem.contains("`n`"), "{problem}");

@@ -175,7 +175,7 @@ fn rows_have_a_number_for_each_field() {
     let file = r#"File(element: Struct("Point"), path: "points.csv")"#;
     let rows = |rows: &str| refusal(file, &format!(r#"Rows(structure: "Point", rows: {rows})"#));
     assert_snapshot!(rows("[[1, 2, 3], [1, 2]]"), @r#"
-    error: structure `Point` has 3 fields, 2 are given
+    error: structure `Point` has 3 fields, but 2 are given
      --> points.ron:9:62
       |
     9 |         "points": Rows(structure: "Point", rows: [[1, 2, 3], [1, 2]]),
@@ -312,12 +312,12 @@ fn fields_of_a_record_are_those_of_its_structure() {
        |                                                                     ^^
     "#);
     assert_snapshot!(refusal(r#""n": 3, "#, r#""n": U32(3), "#), @r#"
-    error: field `n` is given by its structure
+    error: the type of field `n` is given by its structure
       --> points.ron:18:69
        |
     18 |             Record(structure: "Step", fields: { "dt": "=step", "n": U32(3), "count": Buffer("count") }),
        |                                                                     ^^^
-       = hint: write the number alone, or Buffer("name") for an address
+       = hint: write only the number, or Buffer("name") for an address
     "#);
     assert_snapshot!(refusal(r#""n": 3, "#, r#""n": Buffer("count"), "#), @r#"
     error: field `n` of type U32 cannot hold an address

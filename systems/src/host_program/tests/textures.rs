@@ -163,7 +163,7 @@ fn refusal(piece: &str, replacement: &str) -> String {
 #[test]
 fn a_texture_larger_than_its_buffer_is_refused() {
     assert_snapshot!(refusal("[8, 8], format", "[8, 9], format"), @r#"
-    error: texture `image`: a 2-D array of 8 x 9 texels takes 288 bytes, but only 256
+    error: texture `image`: a 2-D array of 8 x 9 texels takes 288 bytes, but only 256 are available
      --> blur.ron:6:17
       |
     6 |     textures: { "image": Texture(buffer: "input", dims: [8, 9], format: F32) },
@@ -197,7 +197,7 @@ fn shapes_and_formats_that_textures_do_not_have_are_refused() {
       |                 ^^^^^^^
     "#);
     assert_snapshot!(refusal("format: F32", "format: F32, filtr: Linear"), @r#"
-    error: unknown interconnect field `filtr` in Texture
+    error: unknown field `filtr` in Texture
      --> blur.ron:6:78
       |
     6 |     textures: { "image": Texture(buffer: "input", dims: [8, 8], format: F32, filtr: Linear) },

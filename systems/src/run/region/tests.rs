@@ -90,7 +90,7 @@ fn a_launch_of_the_host_stands_for_all_that_comes_from_it() {
     }
     let error = choose("(launches: 4)", &program).unwrap_err();
     assert!(
-        error.contains("name launch 3, which it comes from"),
+        error.contains("name launch 3, its ancestor on the host"),
         "{error}"
     );
 }

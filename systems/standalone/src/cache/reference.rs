@@ -354,7 +354,7 @@ fn compare_counts(
                 comparison.add(case, quantity, ours as f64, theirs as f64, tolerance);
             }
             (None, Some(_)) => {
-                comparison.leave_out(case, quantity, "the cache has no second level")
+                comparison.leave_out(case, quantity, "the cache has no second level");
             }
             (_, None) => {}
         }

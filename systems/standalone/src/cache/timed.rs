@@ -360,6 +360,6 @@ mod tests {
             .expect("is read")
             .run(&[], &crate::environment());
         let error = error.expect_err("no such policy").to_string();
-        assert!(error.contains("there is no replacement `Lruu`"), "{error}");
+        assert!(error.contains("unknown replacement `Lruu`"), "{error}");
     }
 }

@@ -254,7 +254,7 @@ fn a_command_file_is_judged_with_every_rule_named() {
     assert!(!verdict.holds());
     let text = verdict.text();
     assert!(
-        text.contains("breaks 33 ACT rank (t32AW): gap 360, required 361"),
+        text.contains("violates 33 ACT rank (t32AW): gap 360, required 361"),
         "{text}"
     );
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -267,7 +267,7 @@ fn a_command_file_is_judged_with_every_rule_named() {
         .to_string();
     assert!(
         error.ends_with(
-            "commands.csv:3: column cycle: cycle 8 after cycle 9 in the row above\n\
+            "commands.csv:3: column cycle: cycle 8 follows the later cycle 9 in the row above\n\
              hint: sort the commands by cycle"
         ),
         "{error}"

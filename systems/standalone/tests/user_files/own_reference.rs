@@ -99,7 +99,7 @@ fn what_a_folder_of_requests_lacks_is_named() {
     );
     folder.write("summary.csv", "trace,end_cycle\n../secret,1\n");
     let error = refused(dram::validate_own, &folder, "A");
-    assert!(error.contains("is no name of a table"), "{error}");
+    assert!(error.contains("is not a table name in"), "{error}");
     folder.write("summary.csv", "trace,end_cycle\nmine,soon\n");
     let error = refused(dram::validate_own, &folder, "A");
     assert!(
@@ -146,7 +146,10 @@ fn a_network_is_held_against_packet_lists_of_ones_own() {
         "{error}"
     );
     let error = refused(noc::validate_own, &Folder::new(), "fifo_s1");
-    assert!(error.starts_with("there is no packet list"), "{error}");
+    assert!(
+        error.starts_with("no packet list (NAME.csv or NAME.csv.gz) in "),
+        "{error}"
+    );
 }
 
 #[test]

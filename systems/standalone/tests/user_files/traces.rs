@@ -83,12 +83,12 @@ fn the_last_allowed_cycle_is_served_like_the_first() {
 fn requests_out_of_order_are_refused_and_packets_of_one_source_too() {
     assert_eq!(
         requests("9,R,0\n\n8,R,0\n").unwrap_err(),
-        "t.csv:4: column arrival: cycle 8 after cycle 9 in the row above\n\
+        "t.csv:4: column arrival: cycle 8 follows the later cycle 9 in the row above\n\
          hint: sort the requests by cycle"
     );
     assert_eq!(
         packets("9,0,0,1\n8,1,0,1\n7,0,0,1\n").unwrap_err(),
-        "t.csv:4: column create: cycle 7 after cycle 9 of the previous packet from source 0\n\
+        "t.csv:4: column create: cycle 7 follows the later cycle 9 of the previous packet from source 0\n\
          hint: each source sends in row order; sort the rows by cycle"
     );
 }
@@ -134,7 +134,7 @@ fn coordinates_that_name_one_of_several_channels_need_the_channel() {
         warpweave_components::dram::Command::Read { .. }
     )));
     assert!(!commands[1].is_empty());
-    assert!(at(4096).unwrap_err().contains("channel 4096 among"));
+    assert!(at(4096).unwrap_err().contains("channel 4096 is not among"));
 }
 
 /// Writes a description of two channels to a folder that lasts until the program ends.
@@ -173,7 +173,7 @@ fn a_packet_of_absurd_length_is_refused() {
 fn ports_beyond_any_network_are_refused() {
     for rows in ["0,128,0,1\n", "0,0,128,1\n", "0,0,18446744073709551615,1\n"] {
         let error = packets(rows).unwrap_err();
-        assert!(error.contains("there is no port"), "{error}");
+        assert!(error.contains("invalid port"), "{error}");
     }
 }
 
@@ -183,7 +183,7 @@ fn so_many_refreshes_are_not_kept_one_by_one() {
     assert!(served("A", &rows, false).is_ok());
     let error = served("A", &rows, true).unwrap_err();
     assert!(
-        error.starts_with("t.csv:3: column arrival: more than 16777216 refreshes fall due"),
+        error.starts_with("t.csv:3: column arrival: more than 16777216 refreshes are due"),
         "{error}"
     );
 }

@@ -227,7 +227,7 @@ fn an_answer_against_the_promise_is_kept_for_the_end_of_the_run() {
             "chose way 0 of set 0, whose line must not be evicted now",
         ),
         (Some(4), "chose way 4 of set 0, but its ways are 0 to 3"),
-        (Some(usize::MAX), "which has the ways 0 to 3"),
+        (Some(usize::MAX), "but its ways are 0 to 3"),
         (
             None,
             "chose no way of set 0, although some of its lines may be evicted",

@@ -95,7 +95,7 @@ fn an_answer_against_the_promise_is_kept_for_the_end_of_the_run() {
     let deeds: [(fn(&View<'_>) -> Option<(Cycle, Id)>, &str); 3] = [
         (
             |view| Some((view.now(), Id::from_bits(77))),
-            "which does not wait for a command (channel 0)",
+            "which is not waiting for a command (channel 0)",
         ),
         (
             // Its ACT in the cycle of acceptance.

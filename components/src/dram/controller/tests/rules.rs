@@ -317,7 +317,7 @@ fn the_checker_knows_what_each_command_needs() {
     );
     assert_eq!(
         judge(&[(0, act(0, 1)), (50, read(0, 2))]),
-        ["cycle 50: RD of bank 0 needs row 2, row 1 is open"]
+        ["cycle 50: RD of bank 0 needs row 2, but row 1 is open"]
     );
     assert_eq!(
         judge(&[(50, read(0, 2))]),
@@ -333,7 +333,7 @@ fn the_checker_knows_what_each_command_needs() {
     );
     assert_eq!(
         judge(&[(9, act(0, 1)), (9, act(2, 1))])[0],
-        "cycle 9: ACT of bank 2 breaks command bus (1 per cycle): gap 0, required 1"
+        "cycle 9: ACT of bank 2 violates command bus (1 per cycle): gap 0, required 1"
     );
 }
 

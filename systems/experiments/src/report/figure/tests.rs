@@ -64,7 +64,7 @@ fn texts_that_lie_over_each_other_are_found() {
     canvas.text((90.0, 20.0), "three", Anchor::Start, 0.0);
     assert_eq!(
         canvas.clashes(),
-        ["`one` lies over `two`", "`three` sticks out"]
+        ["`one` overlaps `two`", "`three` is outside the figure"]
     );
 }
 

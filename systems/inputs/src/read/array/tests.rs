@@ -97,7 +97,10 @@ fn arrays_of_numpy_are_of_their_type_row_after_row_and_whole() {
             "of the NumPy type `>u2`, expected `<u2`",
         ),
         (npy("<u2", "True", "(1, 2)", &values), ""),
-        (npy("<u2", "True", "(2, 2)", &values), "column after column"),
+        (
+            npy("<u2", "True", "(2, 2)", &values),
+            "is in column-major order",
+        ),
         (
             npy("<u2", "False", "(3,)", &values),
             "4 bytes of elements, expected 6",
@@ -190,12 +193,12 @@ fn bytes_are_whole_elements_and_no_text_unless_elements_are_bytes() {
     assert!(
         read("a.bin", &[1, 0, 2], U16)
             .unwrap_err()
-            .contains("no multiple of 2")
+            .contains("not a multiple of 2")
     );
     assert!(
         read("a.bin", b"1\n22", U32)
             .unwrap_err()
-            .contains("is a text")
+            .contains("is a text file")
     );
     assert_eq!(read("a.txt", b"a\n", U8).unwrap(), [97, 10]);
 }
