@@ -1,9 +1,10 @@
 //! Checks the documented figures of applications that launch kernels.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use warpweave_systems::{Machine, Scenario, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
@@ -95,7 +96,7 @@ fn the_table_of_applications_is_what_they_do() {
 fn compare(name: &str, rows: &str) {
     // Tests that write the page write one after the other.
     static PAGE: Mutex<()> = Mutex::new(());
-    let _writing = PAGE.lock().unwrap();
+    let _writing = PAGE.lock();
     let page = scenarios().join("../docs/dynamic-parallelism.md");
     let text = std::fs::read_to_string(&page).unwrap();
     let head = format!("<!-- {name} -->\n");

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use warpweave_framework::{Context, State, Tick};
 
 /// Milestone that each kernel reaches once.
@@ -123,7 +124,7 @@ impl KernelTimes {
 
     fn with<R>(&self, moment: Moment, look: impl FnOnce(&mut Times) -> R) -> R {
         let times = &self.moments[moment as usize];
-        look(&mut times.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut times.lock())
     }
 }
 

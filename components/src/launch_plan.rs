@@ -6,9 +6,10 @@
 //! and the runner replays the accesses of the waiting launches in order ([`LaunchPlan::waiting`]).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, State, Tick};
 
@@ -144,6 +145,6 @@ impl LaunchPlan {
     }
 
     fn with<R>(&self, look: impl FnOnce(&mut Done) -> R) -> R {
-        look(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.done.lock())
     }
 }

@@ -44,8 +44,9 @@
 //! # Ok::<(), warpweave_framework::SpecError>(())
 //! ```
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Inspect, Next, Ports, SpecError, State, Stateful, Statistics, Waits,
@@ -106,12 +107,7 @@ pub struct Arrivals(Arc<Mutex<Vec<(Cycle, MemRequest)>>>);
 impl Arrivals {
     /// Returns all logged arrivals not taken before, in order, and clears the log.
     pub fn take_all(&self) -> Vec<(Cycle, MemRequest)> {
-        std::mem::take(&mut self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(Cycle, MemRequest)>> {
-        // No code path can panic halfway through an update, so the data is valid.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -175,7 +171,7 @@ impl EchoMemory {
             return;
         };
         if let Some(arrivals) = &self.arrivals {
-            arrivals.lock().push((now, request));
+            arrivals.0.lock().push((now, request));
         }
         if request.kind.wants_response() {
             let at = now + Cycle::from(self.spec.latency_cycles);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::num::NonZeroU8;
-use std::sync::{PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Level of the hierarchy that supplied the data of a response, identified by name.
@@ -64,9 +64,9 @@ impl Level {
         if let Some(number) = at(&KNOWN) {
             return Some(Self::numbered(number as u8));
         }
-        let known = at(&OTHERS.read().unwrap_or_else(PoisonError::into_inner));
+        let known = at(&OTHERS.read());
         let number = known.or_else(|| {
-            let mut others = OTHERS.write().unwrap_or_else(PoisonError::into_inner);
+            let mut others = OTHERS.write();
             // Another thread may have been faster.
             at(&others).or_else(|| {
                 let room = KNOWN.len() + others.len() < Self::NAMES_MAX;
@@ -84,7 +84,7 @@ impl Level {
         let number = usize::from(self.0.get()) - 1;
         match KNOWN.get(number) {
             Some(name) => name,
-            None => OTHERS.read().unwrap_or_else(PoisonError::into_inner)[number - KNOWN.len()],
+            None => OTHERS.read()[number - KNOWN.len()],
         }
     }
 }

@@ -10,7 +10,9 @@
 //! while too many bytes of streams are unread. It continues if the simulation waits for a missing
 //! stream, which avoids a deadlock.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::arrivals::{Arrivals, FlowControl};
 use crate::kernel::{Data, Launch};
@@ -57,9 +59,9 @@ impl Ahead {
     pub fn begun(&self) -> Option<Vec<Arc<KernelTrace>>> {
         let mut state = self.flow.locked();
         while !state.begun && !state.ended {
-            state = self.flow.wait(state);
+            self.flow.wait(&mut state);
         }
-        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        let finished = self.finished.lock();
         state.begun.then(|| finished.clone())
     }
 
@@ -68,7 +70,7 @@ impl Ahead {
         let mut state = self.flow.locked();
         if !state.begun {
             state.kept += launch.stream_bytes();
-            let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut finished = self.finished.lock();
             finished.push(Arc::clone(launch));
         }
     }

@@ -1,7 +1,9 @@
 //! Streams that arrive while others are being simulated, and the flow control between both sides.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::counts::WavefrontCounts;
 use crate::encoding::PADDING;
@@ -67,12 +69,11 @@ impl FlowControl {
     }
 
     pub(crate) fn locked(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
-    pub(crate) fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        let state = self.changed.wait(state);
-        state.unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn wait(&self, state: &mut MutexGuard<'_, State>) {
+        self.changed.wait(state);
     }
 }
 
@@ -147,12 +148,11 @@ impl Arrivals {
         let slots = self
             .slots
             .get_or_init(|| (0..self.streams).map(|_| Mutex::default()).collect());
-        let slot = slots[stream as usize].lock();
-        slot.unwrap_or_else(PoisonError::into_inner)
+        slots[stream as usize].lock()
     }
 
     pub(crate) fn totals(&self) -> Totals {
-        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.totals.lock()
     }
 
     /// Waits until a stream of `length` bytes may be handed over. Returns true if it may stay in
@@ -160,7 +160,7 @@ impl Arrivals {
     pub(crate) fn has_room(&self, length: u64) -> bool {
         let mut state = self.flow.locked();
         while !state.released && state.wanted == 0 && state.is_full {
-            state = self.flow.wait(state);
+            self.flow.wait(&mut state);
         }
         state.released || state.held + length <= self.flow.window
     }
@@ -196,7 +196,7 @@ impl Arrivals {
         }
         drop(slot);
         state.is_full |= state.unread >= self.flow.window.saturating_mul(FURTHEST);
-        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self.totals.lock();
         totals.streams += 1;
         totals.bytes += length;
         totals.counts += counts;
@@ -254,7 +254,7 @@ impl Arrivals {
                 Arrival::Wanted => {}
             }
             drop(slot);
-            state = self.flow.wait(state);
+            self.flow.wait(&mut state);
         }
     }
 }

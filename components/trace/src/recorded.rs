@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use warpweave_files::{Chunk, ChunkedError, ChunkedInput};
 
 use crate::encoding::PADDING;
@@ -62,7 +63,7 @@ impl RecordedFile {
     }
 
     fn locked(&self) -> MutexGuard<'_, Chunks> {
-        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chunks.lock()
     }
 }
 

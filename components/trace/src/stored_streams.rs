@@ -1,7 +1,9 @@
 //! Streams of a launch that are read from a file when needed.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::recorded::Recorded;
 use crate::spill::{Spilled, unreadable};
@@ -46,8 +48,7 @@ impl StoredStreams {
 
     /// Locks the windows of a stream and returns them.
     pub(crate) fn of(&self, stream: u32) -> MutexGuard<'_, Windows> {
-        let windows = self.windows[stream as usize].lock();
-        windows.unwrap_or_else(PoisonError::into_inner)
+        self.windows[stream as usize].lock()
     }
 
     /// Reads a window from `position` of a stream that begins at `start` and has `length` bytes. On

@@ -1,8 +1,9 @@
 //! Memory budget of one command.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use thiserror::Error;
 
 /// Memory budget of one command, in bytes. Data that grow with the inputs are charged before they
@@ -171,7 +172,7 @@ impl Ledger {
     }
 
     fn locked(&self) -> MutexGuard<'_, Charge> {
-        self.charge.lock().unwrap_or_else(PoisonError::into_inner)
+        self.charge.lock()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use warpweave_files::{Output, OutputError};
 use warpweave_framework::{Probe, ProbeSink, Simulation, Tick};
 
@@ -46,7 +47,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Output>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut Output) -> io::Result<R>) -> io::Result<R> {

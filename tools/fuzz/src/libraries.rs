@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use warpweave_accel_sim::{Quirks, export, import, system_of};
 use warpweave_accesses::AccessLog;
 use warpweave_files::{Budget, Ledger};
@@ -71,7 +72,7 @@ impl LibraryTargets {
     fn keep_panics(&self) {
         let kept = Arc::clone(&self.panicked);
         std::panic::set_hook(Box::new(move |panic| {
-            *kept.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+            *kept.lock() = panic.to_string();
         }));
     }
 
@@ -89,7 +90,7 @@ impl LibraryTargets {
         let ended = catch_unwind(AssertUnwindSafe(|| self.try_input(case)));
         self.folder.restore(case.file).map_err(driver)?;
         let Ok(ended) = ended else {
-            let seen = self.panicked.lock().unwrap_or_else(PoisonError::into_inner);
+            let seen = self.panicked.lock();
             return Err(Fault::new(FaultKind::Panic, &seen));
         };
         let Err(refusal) = ended else {

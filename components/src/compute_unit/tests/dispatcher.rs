@@ -25,7 +25,7 @@ impl Component for Dispatcher {
             if let Completion::WorkGroup { slot, .. } = completion {
                 self.free.push(slot);
             }
-            let mut log = self.log.lock().expect("nobody panics with the log");
+            let mut log = self.log.lock();
             log.push((ctx.cycle(), completion));
         }
         while self.next < self.work_groups
@@ -51,9 +51,6 @@ impl Stateful for Dispatcher {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("next", &mut self.next);
         state.field("free", &mut self.free);
-        state.field(
-            "log",
-            &mut *self.log.lock().expect("nobody panics with the log"),
-        );
+        state.field("log", &mut *self.log.lock());
     }
 }

@@ -21,8 +21,8 @@ mod split;
 mod work_groups;
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use warpweave_framework::{Cycle, Policy, Sink, Source as BenchSource, Stateful, TestBench, Value};
 use warpweave_trace::{
     Class, Code, FrontEnd, Instruction, KernelTrace, KernelWriter, LANES, RegisterSet, Space,

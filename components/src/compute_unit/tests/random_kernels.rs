@@ -117,9 +117,9 @@ fn run(
     let statistics = bench.statistics("cu");
     let activity = bench.simulation().activity(0).to_vec();
     let take = |log: &mut Vec<_>| std::mem::take(log);
-    let completions = take(&mut completions.lock().expect("nobody panics with the log"));
+    let completions = take(&mut completions.lock());
     let requests = requests.map(|log| {
-        let mut log = log.lock().expect("nobody panics with the log");
+        let mut log = log.lock();
         std::mem::take(&mut *log)
     });
     Seen {

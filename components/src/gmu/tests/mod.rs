@@ -4,8 +4,9 @@
 mod families;
 mod naive;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use warpweave_framework::{NoFields, Policy, PolicyContext, PolicyKind, Sink, Source, TestBench};
 
 use super::*;
@@ -249,7 +250,7 @@ impl PolicyKind for LastOfSeveral {
 }
 
 fn hear(what: String) {
-    HEARD.lock().unwrap().push(what);
+    HEARD.lock().push(what);
 }
 
 impl OrderPolicy for LastOfSeveral {
@@ -288,7 +289,7 @@ fn a_policy_is_asked_when_something_changes_and_may_leave_a_queue_empty() {
     b.bench.step(10);
     b.done_at(30, 1);
     b.ready_at(33, 2);
-    let heard = std::mem::take(&mut *HEARD.lock().unwrap());
+    let heard = std::mem::take(&mut *HEARD.lock());
     let expected = [
         "arrived 0",
         "cycle 5: queue 0 for [0]",

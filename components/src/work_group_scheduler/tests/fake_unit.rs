@@ -31,10 +31,7 @@ const INVALIDATED: u32 = u32::MAX;
 impl FakeUnit {
     fn receive(&mut self, cycle: Cycle, dispatch: Dispatch) {
         self.received += 1;
-        self.log
-            .lock()
-            .unwrap()
-            .push((cycle, self.number, dispatch));
+        self.log.lock().push((cycle, self.number, dispatch));
         let answer = match dispatch {
             Dispatch::Start {
                 kernel,

@@ -116,7 +116,7 @@ pub(super) fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
     bench.set_options(options);
     let outcome = bench.run_until_quiet();
     assert!(matches!(outcome, Outcome::Done), "{outcome:?}");
-    let mut log = std::mem::take(&mut *log.lock().unwrap());
+    let mut log = std::mem::take(&mut *log.lock());
     log.sort_by_key(|&(cycle, unit, _)| (cycle, unit));
     let kernels = 0..machinery.kernels.len() as u32;
     let times = kernels.map(|kernel| times.of(kernel)).collect();

@@ -12,8 +12,9 @@ mod queue_memory;
 mod scripted;
 mod several_kernels;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use warpweave_framework::{Cycle, EngineOptions, Link, Order, Policy, PolicyKind, Sink, TestBench};
 use warpweave_trace::{

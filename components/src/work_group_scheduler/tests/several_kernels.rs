@@ -17,7 +17,7 @@ struct Urgent {
 }
 
 fn hear(what: String) {
-    HEARD.lock().unwrap().push(what);
+    HEARD.lock().push(what);
 }
 
 impl PolicyKind for Urgent {
@@ -146,7 +146,7 @@ fn a_policy_serves_several_kernels_and_hears_of_each() {
     );
     start(&mut s, 20, 1, 0, 0, 1);
     s.bench.expect_at(&s.done, 21, &KernelDone { kernel: 1 });
-    let heard = std::mem::take(&mut *HEARD.lock().unwrap());
+    let heard = std::mem::take(&mut *HEARD.lock());
     let finished = |work_group, unit, stay| {
         let placement = Placement {
             kernel: 1,

@@ -13,10 +13,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use blake3::Hasher;
+use parking_lot::Mutex;
 use warpweave_files::{Budget, Input, Ledger, ReadError};
 use warpweave_framework::Registry;
 use warpweave_params::{Diagnostic, Diagnostics, Kind, Node, Placed};
@@ -360,15 +360,12 @@ pub(crate) fn each<T: Sync, R: Send>(
                         break;
                     };
                     let result = work(item);
-                    let mut results = results.lock().expect("no work panics with the results");
-                    results[at] = Some(result);
+                    results.lock()[at] = Some(result);
                 }
             });
         }
     });
-    results
-        .into_inner()
-        .expect("no work panics with the results")
+    results.into_inner()
 }
 
 /// Deduplicated errors, because most are found in many runs.

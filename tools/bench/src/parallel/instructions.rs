@@ -12,8 +12,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use warpweave_framework::{RunStep, busiest_share};
 
 use super::{Machines, THREADS};
@@ -67,7 +68,7 @@ fn marked(machines: &Machines, threads: usize, every: u64) -> Result<String, Str
     // With the observer its marks go to the others.
     machine.simulation_mut().set_window_observer(None);
     marks(&letters).mark(Step::Gap);
-    let letters = letters.lock().unwrap_or_else(PoisonError::into_inner);
+    let letters = letters.lock();
     Ok(letters.clone())
 }
 
@@ -88,7 +89,7 @@ impl Marks {
 
 impl Drop for Marks {
     fn drop(&mut self) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock();
         all.push_str(&self.letters);
     }
 }

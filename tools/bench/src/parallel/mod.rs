@@ -19,10 +19,11 @@ mod whole_runs;
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use warpweave_framework::{RunStep, busiest_share};
 use warpweave_systems::{Machine, Scenario, Threads, standard_registry};
 use warpweave_trace::Program;
@@ -201,16 +202,16 @@ fn steps_of(
         let mut machine = machines.divided(threads)?;
         let seen = Arc::clone(&steps);
         let observer = move |step| {
-            let mut steps = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut steps = seen.lock();
             steps.step(step);
         };
         machine
             .simulation_mut()
             .set_window_observer(Some(Box::new(observer)));
         run(&mut machine);
-        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = steps.lock();
         (steps.at, steps.last) = (0, None);
     }
-    let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+    let steps = steps.lock();
     Ok(steps.least.clone())
 }

@@ -138,7 +138,7 @@ impl Naive {
         let slot = self.pick(scheduler, &ready);
         self.last[scheduler] = Some(slot);
         let mut kinds = vec![self.kind_of_unit(slot)];
-        let mut log = self.log.lock().expect("nobody panics with the log");
+        let mut log = self.log.lock();
         log.issued.push(kinds[0]);
         drop(log);
         self.issue(slot, scheduler, now);
@@ -176,7 +176,7 @@ impl Naive {
         let instruction = self.kernel.code.instructions[pc].clone();
         let timing = self.spec.classes.of(instruction.class);
         let record = self.at(slot).next().0;
-        let mut log = self.log.lock().expect("nobody panics with the log");
+        let mut log = self.log.lock();
         log.instructions += u64::from(!record.continues);
         drop(log);
         if timing.interval > 1 {

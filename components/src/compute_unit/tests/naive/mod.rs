@@ -317,7 +317,7 @@ impl Naive {
             .any(|(before, after)| *before && !after)
         {
             let scheduler = slot % self.spec.schedulers as usize;
-            let mut log = self.log.lock().expect("nobody panics with the log");
+            let mut log = self.log.lock();
             log.answered.push((now, scheduler, level));
         }
     }
@@ -363,7 +363,7 @@ impl Naive {
             });
             self.pause(free, self.spec.start_latency, now);
             members.push(free);
-            let mut log = self.log.lock().expect("nobody panics with the log");
+            let mut log = self.log.lock();
             log.came.push((now, free % self.spec.schedulers as usize));
         }
         self.groups[usize::from(slot)] = Some(Group {
@@ -406,7 +406,7 @@ impl Component for Naive {
         for step in 0..schedulers {
             let scheduler = (now as usize + step) % schedulers;
             let slot = self.schedule(scheduler, now);
-            let mut log = self.log.lock().expect("nobody panics with the log");
+            let mut log = self.log.lock();
             log.slots.push((now, scheduler, slot));
         }
         if self.spec.fetch.is_some() {
