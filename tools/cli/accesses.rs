@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use warpweave_accesses::{AccessLog, AccessLogError, Head, Kind, Record};
 use warpweave_files::{Budget, Ledger, OVER_BUDGET_HINT};
 use warpweave_params::{name_hint, printable_lines};
+use warpweave_systems::report::CsvTable;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
 use crate::recordings::window;
@@ -95,59 +96,45 @@ fn table(
     head: &Head,
     records: impl Iterator<Item = Result<Record, AccessLogError>>,
 ) -> Result<(), Failure> {
-    let broken = |error: csv::Error| Failure::Machine(error.to_string());
-    let mut table = csv::Writer::from_writer(Vec::new());
-    table
-        .write_record([
-            "tick",
-            "cycle",
-            "tap",
-            "port",
-            "kernel",
-            "kernel_name",
-            "work_group",
-            "compute_unit",
-            "wavefront_slot",
-            "pc",
-            "kind",
-            "line",
-            "words",
-        ])
-        .map_err(broken)?;
+    let mut table = CsvTable::new(&[
+        "tick",
+        "cycle",
+        "tap",
+        "port",
+        "kernel",
+        "kernel_name",
+        "work_group",
+        "compute_unit",
+        "wavefront_slot",
+        "pc",
+        "kind",
+        "line",
+        "words",
+    ]);
     for record in records {
         let record = record.map_err(refused)?;
         let port = &head.ports[record.port as usize];
         let kernel = head.kernels.get(record.kernel as usize);
-        table
-            .write_record([
-                &record.tick.to_string(),
-                &(record.tick / head.core_period).to_string(),
-                &port.tap,
-                &port.address,
-                &record.kernel.to_string(),
-                &kernel.cloned().unwrap_or_default(),
-                &record.work_group.to_string(),
-                &record.compute_unit.to_string(),
-                &record.wavefront_slot.to_string(),
-                &record.pc.to_string(),
-                &record.kind.name().to_owned(),
-                &format!("{:#x}", record.line),
-                &format!("{:#010x}", record.words),
-            ])
-            .map_err(broken)?;
-        if table.get_ref().len() >= PIECE_BYTES {
-            table = told(table)?;
+        table.row([
+            &record.tick.to_string(),
+            &(record.tick / head.core_period).to_string(),
+            &port.tap,
+            &port.address,
+            &record.kernel.to_string(),
+            &kernel.cloned().unwrap_or_default(),
+            &record.work_group.to_string(),
+            &record.compute_unit.to_string(),
+            &record.wavefront_slot.to_string(),
+            &record.pc.to_string(),
+            &record.kind.name().to_owned(),
+            &format!("{:#x}", record.line),
+            &format!("{:#010x}", record.words),
+        ]);
+        if table.bytes() >= PIECE_BYTES {
+            to_stdout(&table.take())?;
         }
     }
-    told(table).map(drop)
-}
-
-/// Writes the pending rows of the table to standard output.
-fn told(table: csv::Writer<Vec<u8>>) -> Result<csv::Writer<Vec<u8>>, Failure> {
-    let bytes = table.into_inner();
-    let bytes = bytes.map_err(|error| Failure::Machine(error.error().to_string()))?;
-    to_stdout(&String::from_utf8_lossy(&bytes))?;
-    Ok(csv::Writer::from_writer(Vec::new()))
+    to_stdout(&table.take())
 }
 
 /// Access statistics of a line at a tap.

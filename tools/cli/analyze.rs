@@ -10,6 +10,7 @@ use warpweave_files::{Budget, Input, Ledger, OVER_BUDGET_HINT};
 use warpweave_params::printable_lines;
 use warpweave_reuse::{Analysis, BINS, Found, Options, Relation, Unit, trace};
 use warpweave_systems::profile;
+use warpweave_systems::report::CsvTable;
 use warpweave_trace::TraceFile;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
@@ -86,7 +87,7 @@ pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResul
     };
     match arguments.format {
         Form::Text => to_stdout(&printable_lines(&page(&program, order, &found)))?,
-        Form::Csv => to_stdout(&table(&found)?)?,
+        Form::Csv => to_stdout(&table(&found))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -258,24 +259,19 @@ fn shares(found: &Found) -> [(&'static str, u64); 3] {
 }
 
 /// Formats every number as a row: table, level, relation, key, value.
-fn table(found: &Found) -> Result<String, Failure> {
-    let broken = |error: csv::Error| Failure::Machine(error.to_string());
-    let mut table = csv::Writer::from_writer(Vec::new());
-    let mut row = |cells: [&str; 4], value: String| {
-        let [a, b, c, d] = cells;
-        table.write_record([a, b, c, d, &value]).map_err(broken)
-    };
-    row(["table", "level", "relation", "key"], "value".to_owned())?;
+fn table(found: &Found) -> String {
+    let mut table = CsvTable::new(&["table", "level", "relation", "key", "value"]);
+    let mut row = |[a, b, c, d]: [&str; 4], value: String| table.row([a, b, c, d, &value]);
     for (key, value) in [
         ("accesses", found.accesses),
         ("lines", found.lines),
         ("kernels", found.kernels),
         ("device_kernels", found.device_kernels),
     ] {
-        row(["program", "", "", key], value.to_string())?;
+        row(["program", "", "", key], value.to_string());
     }
     for (name, part) in shares(found) {
-        row(["share", "", name, "accesses"], part.to_string())?;
+        row(["share", "", name, "accesses"], part.to_string());
     }
     for ratios in &found.ratios {
         let (level, relation) = (ratios.level.name(), ratios.relation.as_str());
@@ -283,28 +279,28 @@ fn table(found: &Found) -> Result<String, Failure> {
             row(
                 ["ratio", level, relation, &format!("b{bin}")],
                 count.to_string(),
-            )?;
+            );
         }
         row(
             ["ratio", level, relation, "undefined"],
             ratios.undefined.to_string(),
-        )?;
+        );
         if let Some(mean) = ratios.mean() {
-            row(["ratio", level, relation, "mean"], mean.to_string())?;
+            row(["ratio", level, relation, "mean"], mean.to_string());
         }
     }
     for (relation, distances) in Relation::ALL.into_iter().zip(&found.distances) {
         let name = relation.name();
         for (bin, count) in distances.bins.iter().enumerate() {
             let below = format!("below {}", 1_u64 << bin);
-            row(["distance", "", name, &below], count.to_string())?;
+            row(["distance", "", name, &below], count.to_string());
         }
         for (key, value) in [
             ("beyond_l1", distances.beyond_l1),
             ("beyond_l2", distances.beyond_l2),
             ("sum", distances.sum),
         ] {
-            row(["distance", "", name, key], value.to_string())?;
+            row(["distance", "", name, key], value.to_string());
         }
     }
     for chains in &found.chains {
@@ -314,10 +310,8 @@ fn table(found: &Found) -> Result<String, Failure> {
             ("chains", chains.chains),
             ("units", chains.units),
         ] {
-            row(["chain", level, "", key], value.to_string())?;
+            row(["chain", level, "", key], value.to_string());
         }
     }
-    let bytes = table.into_inner();
-    let bytes = bytes.map_err(|error| Failure::Machine(error.error().to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    table.take()
 }

@@ -11,6 +11,7 @@ use warpweave_experiments::{Experiment, Plan, SweepAxis};
 use warpweave_files::{Budget, Output, Paths};
 use warpweave_framework::Registry;
 use warpweave_params::Diagnostics;
+use warpweave_systems::report::CsvTable;
 
 use crate::experiment::{RunMode, Session, claimed, end_when_asked, failures};
 use crate::outcome::{CommandResult, INTERRUPTED, ended, to_stderr, to_stdout};
@@ -190,11 +191,11 @@ impl Table {
     }
 
     fn to_csv(&self) -> String {
-        let mut text = String::new();
+        let mut table = CsvTable::default();
         for row in self.cells() {
-            warpweave_experiments::csv_line(&mut text, &row);
+            table.row(row);
         }
-        text
+        table.take()
     }
 }
 

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use warpweave_params::printable_lines;
 use warpweave_systems::any_index;
+use warpweave_systems::report::CsvTable;
 use warpweave_waves::{Sum, TimelineError, Waited};
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
@@ -65,7 +66,7 @@ pub(crate) fn timeline(arguments: &Arguments) -> CommandResult {
     let rows = folded(&waited);
     let text = match arguments.format {
         Form::Text => page(&waited, &rows, arguments.top),
-        Form::Csv => table(&rows).map_err(|error| Failure::Machine(error.to_string()))?,
+        Form::Csv => table(&rows),
     };
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -169,9 +170,8 @@ fn page(waited: &Waited, rows: &[Row], top: usize) -> String {
     printable_lines(&out).into_owned()
 }
 
-fn table(rows: &[Row]) -> Result<String, csv::Error> {
-    let mut table = csv::Writer::from_writer(Vec::new());
-    table.write_record([
+fn table(rows: &[Row]) -> String {
+    let mut table = CsvTable::new(&[
         "component",
         "thing",
         "reason",
@@ -181,9 +181,9 @@ fn table(rows: &[Row]) -> Result<String, csv::Error> {
         "instances",
         "worst_instance",
         "worst_ps",
-    ])?;
+    ]);
     for ((component, thing, reason), row) in rows {
-        table.write_record([
+        table.row([
             component,
             thing.as_deref().unwrap_or_default(),
             reason,
@@ -193,10 +193,7 @@ fn table(rows: &[Row]) -> Result<String, csv::Error> {
             &row.instances.len().to_string(),
             &row.worst.1,
             &row.worst.0.to_string(),
-        ])?;
+        ]);
     }
-    let bytes = table
-        .into_inner()
-        .map_err(csv::IntoInnerError::into_error)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    table.take()
 }

@@ -9,7 +9,6 @@
 //!
 //! `scale` measures the memory footprint of programs, from their traces, for the report.
 
-mod csv;
 pub mod file;
 pub mod judge;
 pub mod metric;
@@ -24,7 +23,6 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub use self::csv::csv_line;
 pub use self::model::{ClaimRow, FailureCounts, MetricValue};
 pub use self::plan::{MachineStatistics, Plan, PlannedRun};
 pub use self::read::{Baseline, Experiment, find, find_level, level_name};

@@ -2,6 +2,7 @@
 
 mod check_report;
 mod compare;
+mod csv_table;
 mod energy;
 mod evidence;
 mod groups;
@@ -17,6 +18,7 @@ mod text;
 use serde::Serialize;
 
 pub use self::compare::{Comparison, Side};
+pub use self::csv_table::CsvTable;
 pub use self::paint::Colour;
 pub use self::record::{
     Record, RecordedComponentEnergy, RecordedEnergy, RecordedKernel, RecordedStatistic,

@@ -7,6 +7,7 @@ use warpweave_params::printable_lines;
 use wildmatch::WildMatch;
 
 use super::Report;
+use super::csv_table::CsvTable;
 use super::groups::{Combined, Total};
 use super::text::write_total;
 
@@ -54,13 +55,7 @@ impl Report {
     /// patterns, rows of the run come first with path `run`, and those of each launch with
     /// `kernel[N]`. A series has a row per interval.
     pub fn to_csv(&self, patterns: &[String]) -> String {
-        let mut table = csv::Writer::from_writer(Vec::new());
-        let mut row = |cells: [&str; 8]| {
-            table
-                .write_record(cells)
-                .expect("writing to memory succeeds");
-        };
-        row([
+        let mut table = CsvTable::new(&[
             "path",
             "kind",
             "statistic",
@@ -72,14 +67,14 @@ impl Report {
         ]);
         for (path, kind, name, value, unit) in self.own_rows() {
             if patterns.is_empty() {
-                row([&path, &kind, name, &value, unit, "none", "", ""]);
+                table.row([&path, &kind, name, &value, unit, "none", "", ""]);
             }
         }
         for (instance, chosen) in self.chosen(patterns) {
             for statistic in chosen {
                 for (name, value, part, whole) in cells(statistic) {
                     let combination = statistic.combination.name();
-                    row([
+                    table.row([
                         &instance.path,
                         &instance.kind,
                         &name,
@@ -92,8 +87,7 @@ impl Report {
                 }
             }
         }
-        let bytes = table.into_inner().expect("writing to memory succeeds");
-        String::from_utf8(bytes).expect("every cell is text")
+        table.take()
     }
 
     /// Returns rows for values other than statistics: path, kind, name, value, unit.

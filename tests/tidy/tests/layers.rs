@@ -68,7 +68,7 @@ const LAYERS: [(&str, &str); 22] = [
     ),
     (
         "systems/experiments/src",
-        "csv metric model file read plan store run scale judge report sweep",
+        "metric model file read plan store run scale judge report sweep",
     ),
     (
         "systems/standalone/src",

@@ -1,7 +1,8 @@
 //! Tables of the report for people and for other tools: program scale and energy.
 
+use warpweave_systems::report::CsvTable;
+
 use super::number::number;
-use crate::csv::csv_line;
 use crate::judge::{BaselineRun, Bounds, Interval, StudiedEnergy, StudiedShares, Study};
 use crate::scale::Program;
 
@@ -111,8 +112,7 @@ fn work_of<'s>(study: &'s Study, program: &Program) -> Option<&'s BaselineRun> {
 
 /// Returns the contents of `scale.csv`. Unknown values are empty.
 pub(super) fn scale_csv(study: &Study) -> String {
-    let mut text = String::new();
-    csv_line(&mut text, &SCALE);
+    let mut table = CsvTable::new(&SCALE);
     for program in study.scale.iter().flat_map(|scale| &scale.programs) {
         let real = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
         let whole = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
@@ -147,24 +147,20 @@ pub(super) fn scale_csv(study: &Study) -> String {
                 .cloned()
                 .unwrap_or_default(),
         ];
-        csv_line(&mut text, &fields);
+        table.row(fields);
     }
-    text
+    table.take()
 }
 
 /// Returns the contents of `energy.csv`: ratios over the ranges of all coefficients, then of each
 /// alone.
 pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
-    let mut text = String::new();
-    csv_line(&mut text, &ENERGY);
+    let mut table = CsvTable::new(&ENERGY);
     let mut line = |of: [&str; 4], bounds: Bounds| {
         let [ratio, low, high] =
             [bounds.nominal, bounds.low, bounds.high].map(|value| value.to_string());
         let [point, workload, quantity, coefficient] = of;
-        csv_line(
-            &mut text,
-            &[point, workload, quantity, coefficient, &ratio, &low, &high],
-        );
+        table.row([point, workload, quantity, coefficient, &ratio, &low, &high]);
     };
     for row in &energy.rows {
         let of_mean = ("mean".to_owned(), row.energy, row.edp);
@@ -181,14 +177,13 @@ pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
             line([&row.point, "mean", "energy", coefficient], alone);
         }
     }
-    text
+    table.take()
 }
 
 /// Returns the contents of `shares.csv`: total change, share of each axis and interaction of each
 /// pair. There are rows for each workload and for the mean.
 pub(super) fn shares_csv(all: &[StudiedShares]) -> String {
-    let mut text = String::new();
-    csv_line(&mut text, &SHARES);
+    let mut table = CsvTable::new(&SHARES);
     for shares in all {
         for row in &shares.rows {
             let workload = row.workload.as_deref().unwrap_or("mean");
@@ -196,10 +191,7 @@ pub(super) fn shares_csv(all: &[StudiedShares]) -> String {
                 let [mean, low, high] =
                     [value.median, value.low, value.high].map(|v| v.to_string());
                 let (metric, variant) = (shares.metric.as_str(), shares.variant.as_str());
-                csv_line(
-                    &mut text,
-                    &[metric, variant, workload, what, of, &mean, &low, &high],
-                );
+                table.row([metric, variant, workload, what, of, &mean, &low, &high]);
             };
             line("whole", "", &row.whole);
             for (axis, value) in &row.shares {
@@ -210,5 +202,5 @@ pub(super) fn shares_csv(all: &[StudiedShares]) -> String {
             }
         }
     }
-    text
+    table.take()
 }

@@ -1,10 +1,10 @@
 //! Collection of the stored runs into the forms that the judge and other tools read.
 
 use warpweave_files::{Output, OutputError};
-use warpweave_systems::report::Record;
+use warpweave_systems::report::{CsvTable, Record};
 
 use super::Folder;
-use super::export::{METRICS_HEAD, RunLines, claims, metric_lines};
+use super::export::{METRICS, RunLines, claims, metric_rows};
 use super::sqlite;
 use crate::model::{ClaimRow, FailureCounts, MetricValue, Outcome, Provenance, Runs, Series};
 use crate::plan::Plan;
@@ -59,7 +59,7 @@ impl Folder {
     ) -> Result<Runs, OutputError> {
         let number = collection.series.last().map_or(0, |series| series.number);
         let mut lines = RunLines::create(self)?;
-        let mut metrics_csv = METRICS_HEAD.to_owned();
+        let mut metrics_csv = CsvTable::new(&METRICS);
         let mut refused = None;
         let mut runs = Runs::new();
         let mut verdicts = Vec::new();
@@ -76,7 +76,7 @@ impl Folder {
                     Outcome::Failed(_) => Vec::new(),
                 };
                 base.run(run, number, &outcome, &metrics)?;
-                metric_lines(&mut metrics_csv, &run.ids, &metrics);
+                metric_rows(&mut metrics_csv, &run.ids, &metrics);
                 if let Err(error) = lines.add(run, &outcome, &metrics) {
                     refused.get_or_insert(error);
                 }
@@ -89,7 +89,7 @@ impl Folder {
         })?;
         refused.map_or(Ok(()), Err)?;
         lines.finish()?;
-        Output::write(&self.path("metrics.csv"), metrics_csv.as_bytes())?;
+        Output::write(&self.path("metrics.csv"), metrics_csv.take().as_bytes())?;
         Output::write(&self.path("claims.csv"), claims(&verdicts).as_bytes())?;
         Ok(runs)
     }

@@ -4,9 +4,9 @@ use std::io::Write as _;
 
 use serde_json::json;
 use warpweave_files::{Output, OutputError};
+use warpweave_systems::report::CsvTable;
 
 use super::{Folder, levels};
-use crate::csv::csv_line;
 use crate::model::{ClaimRow, MetricValue, Outcome, RunId};
 use crate::plan::PlannedRun;
 
@@ -66,8 +66,8 @@ impl RunLines {
     }
 }
 
-/// Appends the lines of `metrics.csv` for one run.
-pub(crate) fn metric_lines(text: &mut String, ids: &[RunId], metrics: &[MetricValue]) {
+/// Appends the rows of `metrics.csv` for one run.
+pub(crate) fn metric_rows(table: &mut CsvTable, ids: &[RunId], metrics: &[MetricValue]) {
     for id in ids {
         for metric in metrics {
             let levels = levels(id);
@@ -78,7 +78,7 @@ pub(crate) fn metric_lines(text: &mut String, ids: &[RunId], metrics: &[MetricVa
             let value = metric
                 .value
                 .map_or_else(String::new, |value| value.to_string());
-            let fields = [
+            table.row([
                 &id.workload,
                 &id.point.variant,
                 &levels,
@@ -87,19 +87,37 @@ pub(crate) fn metric_lines(text: &mut String, ids: &[RunId], metrics: &[MetricVa
                 &metric.metric,
                 &value,
                 &metric.unit,
-            ];
-            csv_line(text, &fields);
+            ]);
         }
     }
 }
 
-/// Header line of the file `metrics.csv`.
-pub(crate) const METRICS_HEAD: &str = "workload,variant,levels,pair,confirming,metric,value,unit\n";
+/// Columns of the file `metrics.csv`.
+pub(crate) const METRICS: [&str; 8] = [
+    "workload",
+    "variant",
+    "levels",
+    "pair",
+    "confirming",
+    "metric",
+    "value",
+    "unit",
+];
 
 /// Returns the contents of the file `claims.csv`.
 pub(crate) fn claims(claims: &[ClaimRow]) -> String {
-    let mut text =
-        "name,kind,verdict,median,low,high,margin,resolution,control_verdict,expected\n".to_owned();
+    let mut table = CsvTable::new(&[
+        "name",
+        "kind",
+        "verdict",
+        "median",
+        "low",
+        "high",
+        "margin",
+        "resolution",
+        "control_verdict",
+        "expected",
+    ]);
     for claim in claims {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
         let numbers = [
@@ -114,7 +132,7 @@ pub(crate) fn claims(claims: &[ClaimRow]) -> String {
         fields.extend(numbers.iter().map(String::as_str));
         fields.push(claim.control_verdict.as_deref().unwrap_or_default());
         fields.push(claim.expected.as_deref().unwrap_or_default());
-        csv_line(&mut text, &fields);
+        table.row(fields);
     }
-    text
+    table.take()
 }

@@ -1,6 +1,7 @@
 //! Output of a comparison in CSV format.
 
 use super::{Cell, Comparison, Parameter, Row};
+use crate::report::csv_table::CsvTable;
 
 impl Comparison {
     /// Returns all differences as CSV, with a row for each quantity and side. Columns are `part`
@@ -8,8 +9,7 @@ impl Comparison {
     /// `value`, `least`, `most`, `runs`, `relative_change` and `within_noise`. Totals and kernels
     /// are always included.
     pub fn to_csv(&self) -> String {
-        let mut table = Table(csv::Writer::from_writer(Vec::new()));
-        table.row([
+        let mut table = CsvTable::new(&[
             "part",
             "place",
             "name",
@@ -37,11 +37,10 @@ impl Comparison {
                 self.parameter(&mut table, part, parameter);
             }
         }
-        let bytes = table.0.into_inner().expect("writing to memory succeeds");
-        String::from_utf8(bytes).expect("every cell is text")
+        table.take()
     }
 
-    fn quantity(&self, table: &mut Table, part: &str, row: &Row) {
+    fn quantity(&self, table: &mut CsvTable, part: &str, row: &Row) {
         for (at, side) in self.sides.iter().enumerate() {
             let cell = row.cells[at].as_ref();
             let number = |of: fn(&Cell) -> f64| cell.map_or(String::new(), |c| of(c).to_string());
@@ -64,21 +63,12 @@ impl Comparison {
         }
     }
 
-    fn parameter(&self, table: &mut Table, part: &str, parameter: &Parameter) {
+    fn parameter(&self, table: &mut CsvTable, part: &str, parameter: &Parameter) {
         for (side, value) in self.sides.iter().zip(&parameter.values) {
             let value = value.as_deref().unwrap_or_default();
             let runs = side.runs.to_string();
             let path = &parameter.path;
             table.row([part, path, "", "", &side.name, value, "", "", &runs, "", ""]);
         }
-    }
-}
-
-struct Table(csv::Writer<Vec<u8>>);
-
-impl Table {
-    fn row(&mut self, cells: [&str; 11]) {
-        let written = self.0.write_record(cells);
-        written.expect("writing to memory succeeds");
     }
 }
