@@ -198,7 +198,7 @@ fn log_to_stderr(arguments: &Arguments) {
     let filter = wanted.and_then(|wanted| wanted.parse().ok());
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .without_time()
+        .with_timer(()) // durations of spans, but no time of day
         .with_ansi(wants_colour(&std::io::stderr()))
         .with_span_events(FmtSpan::CLOSE)
         .with_target(false);

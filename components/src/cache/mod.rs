@@ -28,12 +28,12 @@
 //! | name | direction | message | back-pressure means |
 //! |---|---|---|---|
 //! | `up.request` | in | [`MemRequest`] | the head request is blocked, see the statistics `blocked_*` |
-//! | `up.response` | out | [`MemResponse`] | hits wait in their pipeline, fills in their MSHR |
+//! | `up.response` | out | [`MemResponse`](crate::memory::MemResponse) | hits wait in their pipeline, fills in their MSHR |
 //! | `down.request` | out | [`MemRequest`] | requests wait in the miss queue |
-//! | `down.response` | in | [`MemResponse`] | never: one per cycle is always taken |
+//! | `down.response` | in | [`MemResponse`](crate::memory::MemResponse) | never: one per cycle is always taken |
 //! | `control.command` | in | [`CacheCommand`] | a command is being carried out (optional) |
 //! | `control.done` | out | [`CacheCommandDone`](crate::launch::CacheCommandDone) | its answer waits (optional) |
-//! | `locality` | out | [`CacheEvent`] | events of policies wait, see [`policy::Moment::tell`] (optional) |
+//! | `locality` | out | [`CacheEvent`](crate::memory::CacheEvent) | events of policies wait, see [`policy::Moment::tell`] (optional) |
 //! | `published` | out, no credits | [`policy::PublishedValues`] | - (optional) |
 //! | `peers[i]` | in, no credits | [`policy::PublishedValues`] | - (optional) |
 //!
@@ -54,7 +54,7 @@
 //!   that evicted it.
 //! * **Atomics** are forwarded like writes of a write-evict cache, or executed here, at most one
 //!   per cycle. Executed atomics make the line dirty, whatever the write policy.
-//! * Requests flagged [`flags::BYPASS_L1`] pass through a cache of level L1.
+//! * Requests flagged [`flags::BYPASS_L1`](crate::memory::flags::BYPASS_L1) pass through a cache of level L1.
 //! * Any passing request, reads included, drops the copy of its line and prevents a line in flight
 //!   from being installed. Dirty words are sent downstream ahead of it.
 //! * A request that would overtake a line in flight with waiting writes or atomics is blocked until

@@ -7,7 +7,7 @@ use crate::{Cursor, KernelTrace, Lanes, Record};
 
 impl Cursor {
     /// Returns the wavefront's next record, or `None` after the last. Lane addresses of a memory
-    /// record go to `lanes`. Other records set its shape to [`Shape::None`].
+    /// record go to `lanes`. Other records set its shape to [`Shape::None`](crate::Shape::None).
     #[inline]
     pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
         if self.run == 0 {

@@ -25,7 +25,7 @@ pub(super) struct NewWire {
 }
 
 /// Collects clocks, instances and wires, in any order, and elaborates them into a
-/// [`Simulation`].
+/// [`Simulation`](crate::Simulation).
 #[derive(Default)]
 pub struct SystemBuilder {
     pub(super) clocks: Vec<(String, Frequency)>,

@@ -290,7 +290,7 @@ fn at_reduced_size_the_next_size_has_to_agree_in_sign_and_order() {
     let other_order = confirmed([0.1, 0.2, 0.3, 0.4]);
     assert_eq!(other_order.verdict, Verdict::Unresolved);
     assert!(
-        other_order.because.contains("another order"),
+        other_order.because.contains("a different order"),
         "{}",
         other_order.because
     );
