@@ -133,7 +133,7 @@ fn a_policy_that_is_nearly_spelt_right_is_refused_with_its_place_and_the_right_n
         let caret = format!(" {}\n", "^".repeat(misspelt.len()));
         for part in [
             "exit 2\n",
-            &format!("error: there is no {role} `{misspelt}`\n"),
+            &format!("error: unknown {role} `{misspelt}`\n"),
             "scenario.ron:",
             &caret,
             &format!("did you mean `{name}`?"),
