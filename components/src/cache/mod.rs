@@ -54,7 +54,8 @@
 //!   that evicted it.
 //! * **Atomics** are forwarded like writes of a write-evict cache, or executed here, at most one
 //!   per cycle. Executed atomics make the line dirty, whatever the write policy.
-//! * Requests flagged [`flags::BYPASS_L1`](crate::memory::flags::BYPASS_L1) pass through a cache of level L1.
+//! * Requests flagged [`flags::BYPASS_L1`](crate::memory::flags::BYPASS_L1) pass through a cache of
+//!   level L1.
 //! * Any passing request, reads included, drops the copy of its line and prevents a line in flight
 //!   from being installed. Dirty words are sent downstream ahead of it.
 //! * A request that would overtake a line in flight with waiting writes or atomics is blocked until
