@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
 use warpweave::components::compute_unit::{
-    Throttled, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
+    Issue, SchedulerView, Throttled, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 use warpweave::components::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
