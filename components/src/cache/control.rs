@@ -77,10 +77,10 @@ impl Control {
         Ok(())
     }
 
-    /// Carries out a pending command, or a part of it, when its time has come. Returns whether it
+    /// Carries out the pending command, or a part of it, when its time has come. Returns true if it
     /// did.
     pub(super) fn obey(&mut self, controller: &mut Controller, ctx: &mut Context<'_>) -> bool {
-        if !self.is_pending(ctx) || !controller.is_drained() || !self.slave.done.can_send(ctx) {
+        if !controller.is_drained() || !self.slave.done.can_send(ctx) {
             return false;
         }
         if let Some(&CacheCommand::Resize { bytes }) = self.slave.command.peek(ctx) {

@@ -335,6 +335,7 @@ impl Cache {
 
     /// Sends the oldest request down whose turn has come. Returns when to try again, if time
     /// decides.
+    #[inline(always)]
     fn send_down(&mut self, ctx: &mut Context<'_>, now: Cycle, moved: &mut bool) -> Option<Cycle> {
         let misses = &mut self.controller.store.misses;
         let turn = misses.turn()?;
@@ -406,7 +407,8 @@ impl Component for Cache {
             progress.moved |= self.controller.store.send_wanted_copy_backs(now);
         }
         let down = self.send_down(ctx, now, &mut progress.moved);
-        progress.commanded = self.control.obey(&mut self.controller, ctx);
+        progress.commanded =
+            self.control.is_pending(ctx) && self.control.obey(&mut self.controller, ctx);
         if has_policies {
             let policies = &mut self.controller.store.hooks.policies;
             progress.moved |= self.policy_ports.publish_and_tell(policies, ctx);

@@ -1,7 +1,7 @@
 //! The datapath: wavefronts, instruction fetch, and the pipes and memories that execute their
 //! instructions.
 
-use warpweave_framework::{Cycle, State};
+use warpweave_framework::{Context, Cycle, State};
 use warpweave_trace::{Class, Space};
 
 use super::accounting::issue_counts::IssueCounts;
@@ -75,9 +75,18 @@ impl Datapath {
         self.failure.get_or_insert(message);
     }
 
+    /// Returns true if an evaluation has found an error that is not reported yet.
     #[inline]
-    pub(crate) fn take_failure(&mut self) -> Option<String> {
-        self.failure.take()
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Ends the run with the first failure of an evaluation, if there is one.
+    #[cold]
+    pub(crate) fn report_failure(&mut self, ctx: &mut Context<'_>) {
+        if let Some(failure) = self.failure.take() {
+            ctx.fail(failure);
+        }
     }
 
     /// The next instruction of a wavefront, which is known.
@@ -305,8 +314,9 @@ impl Datapath {
         let bit = 1_u64 << slot;
         let spec = &self.config.spec;
         let operands = wait + spec.operand_latency;
-        let latency = if self.wavefronts.takes_local_memory(bit) {
-            let wavefront = self.wavefronts.slot(slot);
+        let (wavefront, masks) = self.wavefronts.issuing(slot);
+        let decoded = &self.config.decoded.instructions[wavefront.next as usize];
+        let latency = if masks.takes_local_memory(bit) {
             let is_atomic = access.kind == RequestKind::Atomic;
             let (mask, bytes) = (wavefront.record.mask, u32::from(access.bytes));
             let memory = &mut self.pipes.local_memory;
@@ -317,16 +327,14 @@ impl Datapath {
             }
             memory.occupy(now + u64::from(wait + cycles));
             spec.local_memory.latency + operands + cycles - 1
-        } else if self.wavefronts.takes_load_store(bit) {
+        } else if masks.takes_load_store(bit) {
             self.access_memory(slot, access, wait, now);
             return;
-        } else if self.wavefronts.slot(slot).touches_memory() {
+        } else if wavefront.touches_memory() {
             spec.constant_latency + operands
         } else {
-            self.next_instruction(slot).latency + wait
+            decoded.latency + wait
         };
-        let wavefront = self.wavefronts.slot_mut(slot);
-        let decoded = &self.config.decoded.instructions[wavefront.next as usize];
         if decoded.has_writes {
             let at = now + u64::from(latency);
             wavefront.write_at(at, &decoded.writes, &mut self.pipes.wheel);

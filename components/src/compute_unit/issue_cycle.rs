@@ -13,14 +13,12 @@ impl ComputeUnit {
     /// Lets every scheduler issue; whether any did.
     #[inline(always)]
     pub(super) fn issue<V: Variant>(&mut self, now: Cycle) -> bool {
-        if self
-            .schedulers
-            .settle::<V>(&self.datapath, &mut self.accounting, now)
-        {
+        let mut open = self.datapath.wavefronts.masks().open();
+        let (datapath, accounting) = (&self.datapath, &mut self.accounting);
+        if self.schedulers.settle::<V>(open, datapath, accounting, now) {
             return false;
         }
         let mut issued = false;
-        let mut open = self.datapath.wavefronts.masks().open();
         let count = self.schedulers.count();
         let mut scheduler = self.schedulers.first(now);
         for _ in 0..count {

@@ -50,8 +50,8 @@ impl ComputeUnit {
         if self.dispatch.has_completions() {
             self.dispatch.send_completions(ctx);
         }
-        if let Some(failure) = self.datapath.take_failure() {
-            ctx.fail(failure);
+        if self.datapath.has_failed() {
+            self.datapath.report_failure(ctx);
         }
         self.next::<V>(ctx, now, issued)
     }
@@ -91,7 +91,9 @@ impl ComputeUnit {
         if !V::LIMITED && open & !masks.next_pipe & !datapath.blocked_by_memories(now + 1) != 0 {
             return Next::Busy;
         }
-        let mut wake = self.schedulers.next::<V>(datapath, &self.accounting, now);
+        let mut wake = self
+            .schedulers
+            .next::<V>(open, datapath, &self.accounting, now);
         if wake == now + 1 {
             return Next::Busy;
         }
@@ -120,7 +122,7 @@ impl ComputeUnit {
         if (V::OPEN || issued || open != 0)
             && !self
                 .schedulers
-                .charge_ahead::<V>(datapath, &mut self.accounting, now)
+                .charge_ahead::<V>(open, datapath, &mut self.accounting, now)
         {
             return Next::Busy;
         }

@@ -62,6 +62,22 @@ impl Masks {
         self.next_pipe &= !bit;
     }
 
+    /// Returns true if the wavefront of `bit`, which issues, accesses local memory.
+    #[inline(always)]
+    pub(crate) fn takes_local_memory(&mut self, bit: u64) -> bool {
+        let takes = self.next_local & bit != 0;
+        self.next_local &= !bit;
+        takes
+    }
+
+    /// Returns true if the wavefront of `bit`, which issues, goes to the load/store queue.
+    #[inline(always)]
+    pub(crate) fn takes_load_store(&mut self, bit: u64) -> bool {
+        let takes = self.next_load_store & bit != 0;
+        self.next_load_store &= !bit;
+        takes
+    }
+
     /// Records the hazard of a wavefront's next instruction; the wavefront is given by its bit and
     /// has no recorded hazard.
     #[inline(always)]
@@ -282,22 +298,6 @@ impl WavefrontTable {
     #[inline]
     pub(crate) fn note_instruction(&mut self, slot: usize, is_there: bool) {
         self.masks.starved = self.masks.starved & !(1 << slot) | u64::from(!is_there) << slot;
-    }
-
-    /// Returns true if the wavefront of `bit`, which issues, accesses local memory.
-    #[inline(always)]
-    pub(crate) fn takes_local_memory(&mut self, bit: u64) -> bool {
-        let takes = self.masks.next_local & bit != 0;
-        self.masks.next_local &= !bit;
-        takes
-    }
-
-    /// Returns true if the wavefront of `bit`, which issues, goes to the load/store queue.
-    #[inline(always)]
-    pub(crate) fn takes_load_store(&mut self, bit: u64) -> bool {
-        let takes = self.masks.next_load_store & bit != 0;
-        self.masks.next_load_store &= !bit;
-        takes
     }
 
     /// The operands of these wavefronts are there.

@@ -99,17 +99,18 @@ impl Schedulers {
         self.is_settled
     }
 
-    /// Charges every scheduler, of which none has an open wavefront; whether there is none at all.
+    /// Charges every scheduler if no wavefront is `open`. Returns true if it did.
     #[inline(always)]
     pub(crate) fn settle<V: Variant>(
         &mut self,
+        open: u64,
         datapath: &Datapath,
         accounting: &mut Accounting,
         now: Cycle,
     ) -> bool {
-        let masks = datapath.wavefronts.masks();
-        self.is_settled = !V::OPEN && masks.open() == 0;
+        self.is_settled = !V::OPEN && open == 0;
         if self.is_settled {
+            let masks = datapath.wavefronts.masks();
             for scheduler in 0..self.units.len() {
                 let eligible = self.eligible::<V>(scheduler, datapath, now);
                 let why = masks.stall::<V>(masks.present & eligible);
@@ -286,18 +287,18 @@ impl Schedulers {
         }
     }
 
-    /// Returns the first cycle after `now` in which a scheduler issues, or its stall reason
-    /// changes, through time alone.
+    /// Returns the first cycle after `now` in which a scheduler issues one of the `open`
+    /// wavefronts, or its stall reason changes, through time alone.
     #[inline(always)]
     pub(crate) fn next<V: Variant>(
         &self,
+        open: u64,
         datapath: &Datapath,
         accounting: &Accounting,
         now: Cycle,
     ) -> Cycle {
         let mut wake = Cycle::MAX;
         let masks = datapath.wavefronts.masks();
-        let open = masks.open();
         let schedulers = if open == 0 { 0 } else { self.units.len() };
         for scheduler in 0..schedulers {
             let candidates = open & self.eligible::<V>(scheduler, datapath, now + 1);
@@ -341,15 +342,15 @@ impl Schedulers {
         wake
     }
 
-    /// Charges the cycles from `now + 1` on, in which nothing issues. Returns false if a policy
-    /// must be notified of a stall reason.
+    /// Charges the cycles from `now + 1` on, in which none of the `open` wavefronts issues. Returns
+    /// false if a policy must be notified of a stall reason.
     pub(crate) fn charge_ahead<V: Variant>(
         &mut self,
+        open: u64,
         datapath: &Datapath,
         accounting: &mut Accounting,
         now: Cycle,
     ) -> bool {
-        let open = datapath.wavefronts.masks().open();
         self.is_settled = !V::OPEN && open == 0;
         for scheduler in 0..self.units.len() {
             let eligible = self.eligible::<V>(scheduler, datapath, now + 1);
