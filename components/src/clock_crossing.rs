@@ -34,9 +34,9 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Facts, Functional, InPort, Inspect, Kind, Message,
-    Negotiate, Next, Onward, OutPort, PortId, Ports, SpecError, State, Statistics, TimeWeighted,
-    Waits,
+    Component, Context, Cycle, Environment, Facts, Functional, FunctionalError, InPort, Inspect,
+    Kind, Message, Negotiate, Next, Onward, OutPort, PortId, Ports, SpecError, State, Statistics,
+    TimeWeighted, Waits,
 };
 
 use crate::building_blocks::DelayLine;
@@ -197,7 +197,7 @@ impl Functional for ClockCrossing {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
     }
 }

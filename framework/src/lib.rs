@@ -159,7 +159,8 @@ pub use checkpoint::{
     StateHasher, Subject,
 };
 pub use component::{
-    Claims, Component, Facts, Functional, Inspect, Negotiate, Onward, Origin, Stated, Unfit,
+    Claims, Component, Facts, Functional, FunctionalError, Inspect, Negotiate, Onward, Origin,
+    Stated, Unfit,
 };
 pub use engine::{
     DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Outcome,

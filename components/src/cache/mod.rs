@@ -222,8 +222,8 @@ mod victim_cache;
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Facts, Functional, Inspect, Instrumented, Negotiate, Next,
-    Onward, PortId, Ports, Registry, State, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Facts, Functional, FunctionalError, Inspect, Instrumented,
+    Negotiate, Next, Onward, PortId, Ports, Registry, State, Statistics, Unfit, Waits,
 };
 
 use self::access::LONGER_LINE;
@@ -246,7 +246,6 @@ pub use self::victim_cache::{Victim, VictimCache};
 use crate::launch::{CacheCommand, CacheSizes, Resizable};
 use crate::memory::{
     LineBytes, MemMaster, MemRequest, MemSlave, PartBytes, Slices, agree_on_lines, is_request,
-    untimed_stranger,
 };
 
 /// Non-blocking cache with configurable write, atomic, replacement and allocation policies.
@@ -510,7 +509,7 @@ impl Functional for Cache {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         if let Some(request) = message.downcast_ref::<MemRequest>() {
             let parts = self.head.parts(request);
             let parts = parts.ok_or_else(|| format!("{request:?} {LONGER_LINE}"))?;
@@ -524,7 +523,7 @@ impl Functional for Cache {
                 let ways = self.control.ways_of(bytes)?;
                 self.controller.functional_resize(ways, onward);
             }
-            None => return Err(untimed_stranger(port)),
+            None => return Err(FunctionalError::UnexpectedMessage(port)),
         }
         Ok(())
     }

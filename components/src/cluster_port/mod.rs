@@ -41,9 +41,9 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Functional, Id, IdTable, Inspect,
-    Instrumented, Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
-    Stateful, Statistics, TimeWeighted, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, Id,
+    IdTable, Inspect, Instrumented, Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset,
+    SpecError, State, Stateful, Statistics, TimeWeighted, Waits,
 };
 
 use crate::building_blocks::DelayLine;
@@ -213,7 +213,7 @@ impl Functional for ClusterPort {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
     }
 }

@@ -124,8 +124,8 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use warpweave_framework::{
-    Bundle, Claims, Component, Contents, Context, Environment, Facts, Functional, Inspect,
-    Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
+    Bundle, Claims, Component, Contents, Context, Environment, Facts, Functional, FunctionalError,
+    Inspect, Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
     Statistics, Unfit, Waits,
 };
 use warpweave_params::Node;
@@ -160,7 +160,7 @@ use crate::launch::{CacheCommand, Dispatch, UnitNumber};
 use crate::launch::{CacheCommandDone, Completion, DeviceLaunch};
 #[cfg(doc)]
 use crate::memory::CacheEvent;
-use crate::memory::{LineBytes, PrivateFrom, untimed_stranger};
+use crate::memory::{LineBytes, PrivateFrom};
 use crate::occupancy::SchedulerFacts;
 use crate::reuse_monitor::ReuseMonitor;
 
@@ -397,7 +397,7 @@ impl Functional for ComputeUnit {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         let Datapath { config, memory, .. } = &self.datapath;
         let readonly = &memory.readonly;
         if let Some(group) = FunctionalWorkGroup::of_message(message) {
@@ -405,7 +405,7 @@ impl Functional for ComputeUnit {
             return Ok(());
         }
         let dispatch = message.downcast_ref::<Dispatch>();
-        match *dispatch.ok_or_else(|| untimed_stranger(port))? {
+        match *dispatch.ok_or_else(|| FunctionalError::UnexpectedMessage(port))? {
             Dispatch::Start {
                 kernel, work_group, ..
             } => {

@@ -74,9 +74,9 @@ mod traffic;
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Functional, Inspect, Instrumented,
-    Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Stateful,
-    Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, Inspect,
+    Instrumented, Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
+    Stateful, Statistics, Unfit, Waits,
 };
 
 use crate::memory::{
@@ -231,7 +231,7 @@ impl Functional for Crossbar {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         let slice = match message.downcast_ref::<MemRequest>() {
             Some(request) => self.spec.interleave.slice(request.line),
             None => 0,

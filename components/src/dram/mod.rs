@@ -143,9 +143,9 @@ use std::any::Any;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Functional, Histogram, Id, Inspect,
-    Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Stateful,
-    Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError,
+    Histogram, Id, Inspect, Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset,
+    SpecError, State, Stateful, Statistics, Unfit, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -349,7 +349,12 @@ impl Negotiate for GddrController {
 
 impl Functional for GddrController {
     /// Functional accesses end here, because memory contents are not kept.
-    fn untimed(&mut self, _: PortId, _: &mut dyn Any, _: &mut Onward) -> Result<(), String> {
+    fn untimed(
+        &mut self,
+        _: PortId,
+        _: &mut dyn Any,
+        _: &mut Onward,
+    ) -> Result<(), FunctionalError> {
         Ok(())
     }
 }

@@ -75,9 +75,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Functional, Histogram, Id, IdTable, InPort,
-    Inspect, Instrumented, Kind, Next, Onward, PortId, Ports, Preset, Registry, SpecError, State,
-    Stateful, Statistics, TimeWeighted, Waits,
+    Component, Contents, Context, Cycle, Environment, Functional, FunctionalError, Histogram, Id,
+    IdTable, InPort, Inspect, Instrumented, Kind, Next, Onward, PortId, Ports, Preset, Registry,
+    SpecError, State, Stateful, Statistics, TimeWeighted, Waits,
 };
 
 pub use self::by_reuse::ByReuse;
@@ -87,7 +87,6 @@ pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, PendingKe
 pub use self::priority::{Priority, PrioritySpec};
 pub use self::spec::GmuSpec;
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
-use crate::memory::untimed_stranger;
 use warpweave_trace::Program;
 
 /// Registers the kernel orders of this module.
@@ -230,9 +229,9 @@ impl Functional for Gmu {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         let launch = message.downcast_ref::<KernelLaunch>();
-        let launch = *launch.ok_or_else(|| untimed_stranger(port))?;
+        let launch = *launch.ok_or_else(|| FunctionalError::UnexpectedMessage(port))?;
         onward.send(
             Self::SCHEDULER.member(ReadyMaster::READY),
             KernelReady::from(launch),

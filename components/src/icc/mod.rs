@@ -72,9 +72,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Functional, IdTable, Inspect,
-    Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Stateful,
-    Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, IdTable,
+    Inspect, Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
+    Stateful, Statistics, Unfit, Waits,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -258,7 +258,7 @@ impl Functional for IccUnit {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         let Some(command) = message.downcast_ref::<CacheCommand>() else {
             return hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward);
         };

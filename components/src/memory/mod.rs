@@ -22,7 +22,9 @@ mod tests;
 use std::any::Any;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{InPort, Message, Onward, OutPort, PortId, Ports, SpecError};
+use warpweave_framework::{
+    FunctionalError, InPort, Message, Onward, OutPort, PortId, Ports, SpecError,
+};
 use warpweave_random::GAMMA;
 
 pub use self::event::CacheEvent;
@@ -305,16 +307,11 @@ pub fn hand_on_untimed(
     message: &mut dyn Any,
     onto: PortId,
     onward: &mut Onward,
-) -> Result<(), String> {
+) -> Result<(), FunctionalError> {
     let request = message.downcast_ref::<MemRequest>();
-    let request = request.ok_or_else(|| untimed_stranger(port))?;
+    let request = request.ok_or_else(|| FunctionalError::UnexpectedMessage(port))?;
     onward.send(onto, *request);
     Ok(())
-}
-
-/// Returns the error text for a functional message that a component does not support.
-pub(crate) fn untimed_stranger(port: PortId) -> String {
-    format!("a message came to `{port}` that it does not take without time")
 }
 
 /// Returns the mask of the words of a line that bytes `offset .. offset + bytes` touch.

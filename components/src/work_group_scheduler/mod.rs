@@ -104,9 +104,9 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Environment, Facts, Functional, Id, Inspect,
-    Instrumented, Kind, Negotiate, Next, Onward, PortId, PortName, Ports, Preset, SpecError, State,
-    Stateful, Statistics, TimeWeighted, Unfit, Waits,
+    Bundle, Component, Contents, Context, Environment, Facts, Functional, FunctionalError, Id,
+    Inspect, Instrumented, Kind, Negotiate, Next, Onward, PortId, PortName, Ports, Preset,
+    SpecError, State, Stateful, Statistics, TimeWeighted, Unfit, Waits,
 };
 use warpweave_trace::Program;
 
@@ -129,7 +129,7 @@ pub use self::spec::{Announce, InvalidateAt, SecondLevelSpec, WorkGroupScheduler
 use self::untimed::Replaying;
 use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{Completion, DispatchMaster, KernelDone, KernelReady, ReadySlave};
-use crate::memory::{MemMaster, untimed_stranger};
+use crate::memory::MemMaster;
 
 /// Work-group scheduler: places work-groups on compute units; see the [module](self).
 pub struct WorkGroupScheduler {
@@ -341,13 +341,13 @@ impl Functional for WorkGroupScheduler {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         if let Some(Completion::WorkGroup { .. }) = message.downcast_ref() {
             self.go_on_replaying(port.index(), onward);
             return Ok(());
         }
         let ready = message.downcast_ref::<KernelReady>();
-        let ready = *ready.ok_or_else(|| untimed_stranger(port))?;
+        let ready = *ready.ok_or_else(|| FunctionalError::UnexpectedMessage(port))?;
         self.replay(ready, onward)
     }
 }

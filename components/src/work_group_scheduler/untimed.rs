@@ -1,7 +1,7 @@
 //! Functional execution of kernels: as many work-groups run concurrently as fit the units. The unit
 //! that completes one gets the next.
 
-use warpweave_framework::Onward;
+use warpweave_framework::{FunctionalError, Onward};
 
 use super::{SecondLevel, WorkGroupScheduler};
 use crate::launch::{CacheCommand, CacheControlMaster, Dispatch, DispatchMaster, KernelReady};
@@ -17,7 +17,11 @@ pub(super) struct Replaying {
 
 impl WorkGroupScheduler {
     /// Starts the first work-groups of a kernel, distributed round robin over the units.
-    pub(super) fn replay(&mut self, ready: KernelReady, onward: &mut Onward) -> Result<(), String> {
+    pub(super) fn replay(
+        &mut self,
+        ready: KernelReady,
+        onward: &mut Onward,
+    ) -> Result<(), FunctionalError> {
         let (work_groups, per_unit) = self.machine.shape_of(ready.kernel)?;
         self.replaying = Some(Replaying {
             ready,

@@ -2,7 +2,26 @@
 
 use std::any::Any;
 
+use thiserror::Error;
+
 use crate::channel::PortId;
+
+/// Reason for which a component did not carry out a functional access.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FunctionalError {
+    /// The component accepts no message of this type at this port.
+    #[error("a message came to `{0}` that it does not take without time")]
+    UnexpectedMessage(PortId),
+    /// The component accepts the message but cannot carry it out, for this reason.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<String> for FunctionalError {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+}
 
 /// A component that supports functional accesses.
 ///
@@ -14,13 +33,13 @@ pub trait Functional {
     /// components are sent with `onward`.
     ///
     /// # Errors
-    /// Returns an error if the component accepts no such messages.
+    /// Returns an error if the component accepts no such message or cannot carry it out.
     fn untimed(
         &mut self,
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String>;
+    ) -> Result<(), FunctionalError>;
 }
 
 /// An owned message in transit, of any type.

@@ -12,7 +12,7 @@ mod negotiate;
 pub(crate) use facts::{Beside, Claim};
 pub use facts::{Claims, Facts, Origin, Stated, Unfit};
 pub(crate) use functional::Parcel;
-pub use functional::{Functional, Onward};
+pub use functional::{Functional, FunctionalError, Onward};
 pub use inspect::Inspect;
 pub use negotiate::Negotiate;
 

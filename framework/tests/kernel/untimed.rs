@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Context, Functional, InPort, Link, Next, Onward, OutPort, PortId, PortName, Ports,
-    Simulation, Stateful, Statistics, UntimedWires,
+    Component, Context, Functional, FunctionalError, InPort, Link, Next, Onward, OutPort, PortId,
+    PortName, Ports, Simulation, Stateful, Statistics, UntimedWires,
 };
 
 use crate::parts::{Log, one_clock};
@@ -41,7 +41,7 @@ impl Functional for Splitter {
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         assert_eq!(port, Self::INPUT.into());
         let (of, left) = if let Some(piece) = message.downcast_ref::<Piece>() {
             (piece.of, piece.left)
@@ -82,11 +82,16 @@ impl Component for End {
 }
 
 impl Functional for End {
-    fn untimed(&mut self, _: PortId, message: &mut dyn Any, _: &mut Onward) -> Result<(), String> {
+    fn untimed(
+        &mut self,
+        _: PortId,
+        message: &mut dyn Any,
+        _: &mut Onward,
+    ) -> Result<(), FunctionalError> {
         let number = message.downcast_ref::<u64>().unwrap();
         match &self.log {
             Some(log) => log.push(format!("{} {number}", self.name)),
-            None => return Err("it takes nothing".to_owned()),
+            None => return Err("it takes nothing".to_owned().into()),
         }
         Ok(())
     }

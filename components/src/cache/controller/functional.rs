@@ -5,7 +5,7 @@
 //! prefetchers are queried but not notified. An access that would have to wait for something in
 //! flight for its line or set is passed to the next level. It then changes nothing in this cache.
 
-use warpweave_framework::{Cycle, Onward};
+use warpweave_framework::{Cycle, FunctionalError, Onward};
 
 use super::Controller;
 use super::action::{Action, PassEffect, Plan, Through};
@@ -24,9 +24,9 @@ impl Controller {
         &mut self,
         request: &MemRequest,
         onward: &mut Onward,
-    ) -> Result<(), String> {
+    ) -> Result<(), FunctionalError> {
         let Some(access) = self.store.lookup.access(request) else {
-            return Err(format!("{request:?} {LONGER_LINE}"));
+            return Err(format!("{request:?} {LONGER_LINE}").into());
         };
         // Banks are free.
         let now = Cycle::MAX;

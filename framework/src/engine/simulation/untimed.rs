@@ -102,7 +102,9 @@ impl UntimedWires {
         while let Some((to, mut parcel)) = self.waiting.pop().or_else(|| self.later.pop_front()) {
             let component = simulation.component_mut(to.instance as usize);
             let taken = match component.functional() {
-                Some(component) => component.untimed(to.port, &mut *parcel, &mut onward),
+                Some(component) => component
+                    .untimed(to.port, &mut *parcel, &mut onward)
+                    .map_err(|refused| refused.to_string()),
                 None => Err("its kind does not support functional accesses".to_owned()),
             };
             if let Err(problem) = taken {
