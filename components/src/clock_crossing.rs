@@ -40,7 +40,7 @@ use warpweave_framework::{
 };
 
 use crate::building_blocks::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, hand_on_untimed, is_request};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, forward_functional, is_request};
 
 /// Specification of a clock crossing: FIFO depth and synchroniser latency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -192,13 +192,13 @@ impl Negotiate for ClockCrossing {
 }
 
 impl Functional for ClockCrossing {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), FunctionalError> {
-        hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
+        forward_functional(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
     }
 }
 

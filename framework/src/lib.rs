@@ -163,9 +163,10 @@ pub use component::{
     Stated, Unfit,
 };
 pub use engine::{
-    DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Outcome,
-    PortAddress, PortDoc, PortList, RelatedOrigin, RunLimits, RunStep, Simulation, SystemBuilder,
-    SystemWarning, TapError, UntimedError, UntimedWires, WaitEdge, busiest_share, described_ports,
+    DeadlockReport, DeliveryError, Division, ElaborationError, ElaborationErrors, EngineOptions,
+    FunctionalWires, Order, Outcome, PortAddress, PortDoc, PortList, RelatedOrigin, RunLimits,
+    RunStep, Simulation, SystemBuilder, SystemWarning, TapError, WaitEdge, busiest_share,
+    described_ports,
 };
 pub use evaluation::{Context, Next};
 pub use observe::{

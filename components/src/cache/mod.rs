@@ -504,7 +504,7 @@ impl Negotiate for Cache {
 }
 
 impl Functional for Cache {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,

@@ -48,7 +48,7 @@ use warpweave_framework::{
 
 use crate::building_blocks::DelayLine;
 use crate::memory::{
-    MemMaster, MemRequest, MemResponse, MemSlave, PendingWords, RequestKind, hand_on_untimed,
+    MemMaster, MemRequest, MemResponse, MemSlave, PendingWords, RequestKind, forward_functional,
     is_request,
 };
 
@@ -208,13 +208,13 @@ impl Negotiate for ClusterPort {
 }
 
 impl Functional for ClusterPort {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), FunctionalError> {
-        hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
+        forward_functional(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
     }
 }
 

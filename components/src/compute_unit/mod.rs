@@ -392,7 +392,7 @@ impl Negotiate for ComputeUnit {
 }
 
 impl Functional for ComputeUnit {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,

@@ -80,7 +80,7 @@ use warpweave_framework::{
 };
 
 use crate::memory::{
-    MemMaster, MemRequest, MemResponse, MemSlave, NetworkPort, Slice, hand_on_untimed,
+    MemMaster, MemRequest, MemResponse, MemSlave, NetworkPort, Slice, forward_functional,
     hold_whole_lines, is_request,
 };
 
@@ -226,7 +226,7 @@ impl Negotiate for Crossbar {
 }
 
 impl Functional for Crossbar {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,
@@ -236,7 +236,7 @@ impl Functional for Crossbar {
             Some(request) => self.spec.interleave.slice(request.line),
             None => 0,
         };
-        hand_on_untimed(
+        forward_functional(
             port,
             message,
             Self::DOWN.at(slice).member(MemMaster::REQUEST),

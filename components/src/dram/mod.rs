@@ -349,7 +349,7 @@ impl Negotiate for GddrController {
 
 impl Functional for GddrController {
     /// Functional accesses end here, because memory contents are not kept.
-    fn untimed(
+    fn functional_access(
         &mut self,
         _: PortId,
         _: &mut dyn Any,

@@ -224,7 +224,7 @@ impl Component for Gmu {
 }
 
 impl Functional for Gmu {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,

@@ -89,7 +89,7 @@ use self::statistics::Counters;
 use crate::cache::replacement::ReplacementSite;
 use crate::launch::{CacheCommand, CacheControlMaster, CacheControlSlave};
 use crate::memory::{
-    MemMaster, MemRequest, MemResponse, MemSlave, agree_on_lines, hand_on_untimed, is_request,
+    MemMaster, MemRequest, MemResponse, MemSlave, agree_on_lines, forward_functional, is_request,
     leave_private_memory,
 };
 
@@ -253,14 +253,19 @@ impl Negotiate for IccUnit {
 }
 
 impl Functional for IccUnit {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), FunctionalError> {
         let Some(command) = message.downcast_ref::<CacheCommand>() else {
-            return hand_on_untimed(port, message, Self::DOWN.member(MemMaster::REQUEST), onward);
+            return forward_functional(
+                port,
+                message,
+                Self::DOWN.member(MemMaster::REQUEST),
+                onward,
+            );
         };
         if *command == CacheCommand::Invalidate
             && self.drops_lines_at_kernel_end()

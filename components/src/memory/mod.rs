@@ -302,7 +302,7 @@ pub struct MemSlave {
 ///
 /// # Errors
 /// Fails if the message is not a request.
-pub fn hand_on_untimed(
+pub fn forward_functional(
     port: PortId,
     message: &mut dyn Any,
     onto: PortId,

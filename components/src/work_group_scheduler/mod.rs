@@ -336,7 +336,7 @@ impl Negotiate for WorkGroupScheduler {
 }
 
 impl Functional for WorkGroupScheduler {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,

@@ -34,7 +34,7 @@ pub trait Functional {
     ///
     /// # Errors
     /// Returns an error if the component accepts no such message or cannot carry it out.
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,
@@ -46,7 +46,7 @@ pub trait Functional {
 pub(crate) type Parcel = Box<dyn Any + Send>;
 
 /// Messages that a component sends on when it receives a functional access
-/// ([`Functional::untimed`](Functional::untimed)). All consequences of one message are
+/// ([`functional_access`](Functional::functional_access)). All consequences of one message are
 /// complete before the next is delivered.
 #[derive(Default)]
 pub struct Onward {

@@ -33,8 +33,8 @@ pub use elaboration::{
 pub use options::{EngineOptions, Order};
 pub use parallel::RunStep;
 pub use simulation::{
-    DeadlockReport, Division, Outcome, PortAddress, RunLimits, Simulation, SystemWarning, TapError,
-    UntimedError, UntimedWires, WaitEdge,
+    DeadlockReport, DeliveryError, Division, FunctionalWires, Outcome, PortAddress, RunLimits,
+    Simulation, SystemWarning, TapError, WaitEdge,
 };
 
 pub(crate) use parallel::Stop;

@@ -9,23 +9,23 @@
 //! | `recording` | what it shows to recordings |
 //! | `dividing`, `moving` | which instance belongs to which partition, and taking it there |
 //! | `taps` | putting taps on ports |
-//! | `untimed` | messages of no time along the wires |
+//! | `functional` | functional accesses along the wires |
 
 mod deadlock;
 mod description;
 mod dividing;
+mod functional;
 mod migration;
 mod outcome;
 mod recording;
 mod taps;
-mod untimed;
 
 pub use deadlock::{DeadlockReport, WaitEdge};
 pub use description::SystemWarning;
 pub use dividing::Division;
+pub use functional::{DeliveryError, FunctionalWires};
 pub use outcome::{Outcome, RunLimits};
 pub use taps::{PortAddress, TapError};
-pub use untimed::{UntimedError, UntimedWires};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! ```text
 //!   Region (scenario) ──► choice.rs: parts of the launches ──► LaunchPlan ──► host driver
 //!                                                                    │ stands still
-//!   estimate.rs ◄── cycles of what ran                    replay: untimed launches along the wires
+//!   estimate.rs ◄── cycles of what ran                 replay: functional launches along the wires
 //! ```
 //!
 //! `choice.rs` selects launches, and `estimate.rs` estimates the program's duration from a sample.
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_components::host_driver::HostDriver;
 use warpweave_components::launch::{KernelLaunch, LaunchMaster};
 use warpweave_components::launch_plan::{LaunchMode, LaunchPlan};
-use warpweave_framework::{Kind as _, Simulation, Tick, UntimedError, UntimedWires};
+use warpweave_framework::{DeliveryError, FunctionalWires, Kind as _, Simulation, Tick};
 use warpweave_params::Diagnostic;
 use warpweave_trace::Program;
 
@@ -94,7 +94,7 @@ pub(crate) struct RegionRun {
     choice: LaunchSelection,
     pub(crate) plan: Arc<LaunchPlan>,
     /// Index of the host and the wires of the system; `None` before the first replay.
-    wires: Option<(usize, UntimedWires)>,
+    wires: Option<(usize, FunctionalWires)>,
 }
 
 impl RegionRun {
@@ -147,13 +147,13 @@ impl RegionRun {
     ///
     /// # Errors
     /// Fails if a component between the host and the memory does not support functional accesses.
-    pub(super) fn replay(&mut self, simulation: &mut Simulation) -> Result<(), UntimedError> {
+    pub(super) fn replay(&mut self, simulation: &mut Simulation) -> Result<(), DeliveryError> {
         let (host, wires) = self.wires.get_or_insert_with(|| {
             let host = simulation
                 .instances()
                 .position(|(_, kind)| kind == HostDriver::NAME);
             let host = host.expect("a host driver asked for the replay");
-            (host, UntimedWires::of(simulation))
+            (host, FunctionalWires::of(simulation))
         });
         for launch in self.plan.waiting() {
             for kernel in self.choice.family_of(launch.kernel) {

@@ -1,5 +1,5 @@
 //! Functional accesses along the wires of a system, see
-//! [`Functional::untimed`](crate::Functional::untimed).
+//! [`Functional::functional_access`](crate::Functional::functional_access).
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use crate::engine::simulation::Simulation;
 /// A functional access reached a component that does not support it, or no component.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{instance} ({kind}), port `{port}`: {problem}")]
-pub struct UntimedError {
+pub struct DeliveryError {
     /// Path of the instance that was reached.
     pub instance: String,
     /// Kind of component of the instance.
@@ -37,7 +37,7 @@ struct End {
 type Field = (PortName, PortName, Vec<Option<End>>);
 
 /// The wires of a system by sending port, and the functional accesses in transit over them.
-pub struct UntimedWires {
+pub struct FunctionalWires {
     /// Wires by instance and by field of the sending port.
     wires: Vec<Vec<Field>>,
     /// Messages to be delivered; the last element is next.
@@ -46,7 +46,7 @@ pub struct UntimedWires {
     later: VecDeque<(End, Parcel)>,
 }
 
-impl UntimedWires {
+impl FunctionalWires {
     /// Collects the wires of this system.
     pub fn of(simulation: &mut Simulation) -> Self {
         let mut ids = FxHashMap::default();
@@ -95,7 +95,7 @@ impl UntimedWires {
         from: usize,
         port: impl Into<PortId>,
         message: T,
-    ) -> Result<(), UntimedError> {
+    ) -> Result<(), DeliveryError> {
         let mut onward = Onward::default();
         onward.send(port, message);
         self.deliver_later(simulation, from as u32, &mut onward)?;
@@ -103,7 +103,7 @@ impl UntimedWires {
             let component = simulation.component_mut(to.instance as usize);
             let taken = match component.functional() {
                 Some(component) => component
-                    .untimed(to.port, &mut *parcel, &mut onward)
+                    .functional_access(to.port, &mut *parcel, &mut onward)
                     .map_err(|refused| refused.to_string()),
                 None => Err("its kind does not support functional accesses".to_owned()),
             };
@@ -126,7 +126,7 @@ impl UntimedWires {
         simulation: &Simulation,
         from: u32,
         onward: &mut Onward,
-    ) -> Result<(), UntimedError> {
+    ) -> Result<(), DeliveryError> {
         for (port, parcel) in onward.sent.drain(..).rev() {
             let mut fields = self.wires[from as usize].iter();
             let field = fields.find(|(name, member, _)| port.is(*name, *member));
@@ -147,9 +147,9 @@ impl UntimedWires {
     }
 }
 
-fn error(simulation: &Simulation, instance: u32, port: PortId, problem: String) -> UntimedError {
+fn error(simulation: &Simulation, instance: u32, port: PortId, problem: String) -> DeliveryError {
     let instance = &simulation.instances[instance as usize];
-    UntimedError {
+    DeliveryError {
         instance: instance.path.to_string(),
         kind: instance.kind.to_string(),
         port: port.to_string(),

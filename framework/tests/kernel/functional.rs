@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Context, Functional, FunctionalError, InPort, Link, Next, Onward, OutPort, PortId,
-    PortName, Ports, Simulation, Stateful, Statistics, UntimedWires,
+    Component, Context, Functional, FunctionalError, FunctionalWires, InPort, Link, Next, Onward,
+    OutPort, PortId, PortName, Ports, Simulation, Stateful, Statistics,
 };
 
 use crate::parts::{Log, one_clock};
@@ -36,7 +36,7 @@ impl Component for Splitter {
 }
 
 impl Functional for Splitter {
-    fn untimed(
+    fn functional_access(
         &mut self,
         port: PortId,
         message: &mut dyn Any,
@@ -82,7 +82,7 @@ impl Component for End {
 }
 
 impl Functional for End {
-    fn untimed(
+    fn functional_access(
         &mut self,
         _: PortId,
         message: &mut dyn Any,
@@ -139,7 +139,7 @@ fn system(log: &Log<String>, takes: bool) -> Simulation {
 fn what_follows_from_a_message_happens_before_the_next_and_pieces_come_last() {
     let log = Log::default();
     let mut simulation = system(&log, true);
-    let mut wires = UntimedWires::of(&mut simulation);
+    let mut wires = FunctionalWires::of(&mut simulation);
     wires
         .send(&mut simulation, 0, Start::OUTPUT, 3_u64)
         .unwrap();
@@ -152,7 +152,7 @@ fn what_follows_from_a_message_happens_before_the_next_and_pieces_come_last() {
 fn a_component_that_takes_no_such_message_is_named() {
     let log = Log::default();
     let mut simulation = system(&log, false);
-    let mut wires = UntimedWires::of(&mut simulation);
+    let mut wires = FunctionalWires::of(&mut simulation);
     let error = wires.send(&mut simulation, 0, Start::OUTPUT, 1_u64);
     let error = error.unwrap_err().to_string();
     assert!(
