@@ -338,3 +338,38 @@ fn interrupted_emulation_ends_at_once() {
     assert_eq!(code, Some(130));
     assert!(!bench.path("r/report.json").exists());
 }
+
+#[test]
+fn the_log_is_filtered_by_crate_and_states_how_long_each_phase_took() {
+    let bench = Bench::new();
+    let run = ["run", "test.ron", "--quiet"];
+    let plain = bench.warpweave(&run);
+    assert_eq!(plain.err, "");
+    let spans = |filter: &str| -> Vec<String> {
+        let mut command = bench.command(&run);
+        let ended = Ended::of(&command.env("WARPWEAVE_LOG", filter).output().unwrap());
+        assert_eq!((ended.code, &ended.out), (0, &plain.out));
+        let lines = ended.err.lines().filter_map(|line| {
+            let (span, times) = line.trim_start().split_once(": close ")?;
+            assert!(times.starts_with("time.busy="), "{line}");
+            Some(span.to_owned())
+        });
+        lines.collect()
+    };
+    assert_eq!(
+        spans("warpweave_systems=debug"),
+        [
+            "DEBUG load{path=\"test.ron\"}",
+            "DEBUG emulate",
+            "DEBUG elaborate"
+        ]
+    );
+    assert_eq!(spans("warpweave::run=info"), ["INFO run"]);
+    let all = spans("trace");
+    assert!(
+        all.iter().any(|span| span == "DEBUG run:simulate"),
+        "{all:?}"
+    );
+    let windows = |span: &String| span.starts_with("TRACE run:simulate:windows{opened=");
+    assert!(all.iter().any(windows), "{all:?}");
+}

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
 use warpweave_framework::Registry;
 
 use crate::arguments::{OWN_NAME, RunArguments, program_name};
-use crate::outcome::leave_with;
+use crate::outcome::{leave_with, wants_colour};
 use crate::{
     accesses, analyze, bench, check, compare, conform, describe, diff, experiment, list, memory,
     new, ptx, run, sweep, system, timeline, trace, validate,
@@ -184,8 +185,8 @@ impl Arguments {
     }
 }
 
-/// Sends the log to standard error. `WARPWEAVE_LOG` selects it (`info`, `warpweave_systems=debug`);
-/// otherwise the arguments set its level.
+/// Sends the log to standard error: events, and the time that each span took. `WARPWEAVE_LOG`
+/// selects them (`info`, `warpweave_systems=debug`); otherwise the arguments set the level.
 fn log_to_stderr(arguments: &Arguments) {
     let level = match (arguments.quiet, arguments.verbose) {
         (true, _) => LevelFilter::ERROR,
@@ -197,7 +198,9 @@ fn log_to_stderr(arguments: &Arguments) {
     let filter = wanted.and_then(|wanted| wanted.parse().ok());
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .without_time()
+        .with_timer(()) // durations of spans, but no time of day
+        .with_ansi(wants_colour(&std::io::stderr()))
+        .with_span_events(FmtSpan::CLOSE)
         .with_target(false);
     tracing_subscriber::registry()
         .with(filter.unwrap_or_else(|| Targets::new().with_default(level)))

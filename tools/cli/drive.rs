@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tracing::{debug_span, info};
 use warpweave_files::{OVER_BUDGET_HINT, numbered};
 use warpweave_systems::{Machine, MachineCheckpointError, StateLog, Status};
 
@@ -65,6 +66,8 @@ impl<'a> Drive<'a> {
         interrupt: &Arc<AtomicBool>,
         progress: &mut dyn FnMut(&Machine),
     ) -> Status {
+        let _span = debug_span!("simulate").entered();
+        info!("simulating");
         loop {
             let stop = self.next_stop(machine.cycle());
             let status = if self.arguments.resume.is_some() {

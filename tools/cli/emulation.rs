@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, scope};
 
 use crossbeam::channel::{Receiver, bounded};
+use tracing::Span;
 use warpweave_systems::host_program::{EmulationProgress, ExecuteError, Executed};
 use warpweave_systems::{EmulationAhead, Scenario};
 use warpweave_trace::Program;
@@ -94,7 +95,9 @@ pub(crate) fn emulate<U: Send>(
         return work(Emulation::ended(executed, clock.cpu_s()), using);
     };
     let (tell, ended) = bounded::<EmulationEnd>(1);
+    let span = Span::current();
     let beside = || {
+        let _span = span.enter();
         let Some(program) = ahead.begun() else {
             return Err((using, ended));
         };

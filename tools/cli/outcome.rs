@@ -182,7 +182,7 @@ pub(crate) fn to_stderr(text: &str) {
 }
 
 /// True if output may be coloured: it goes to a terminal, and `NO_COLOR` is not set.
-fn wants_colour(to: &impl IsTerminal) -> bool {
+pub(crate) fn wants_colour(to: &impl IsTerminal) -> bool {
     to.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
-use tracing::{info, warn};
+use tracing::{info, info_span, warn};
 use warpweave_files::{Budget, OutputError, OutputFolder, Paths};
 use warpweave_framework::Registry;
 use warpweave_params::{name_hint, printable_lines};
@@ -39,6 +39,7 @@ pub(crate) fn run(
     if arguments.check_program {
         return check_program(arguments, quiet, budget);
     }
+    let _span = info_span!("run").entered();
     let whole = Stopwatch::start();
     let signals = watch_for_signals()?;
     if arguments.format == ReportFormat::Json && !arguments.stats.is_empty() {
@@ -59,7 +60,6 @@ pub(crate) fn run(
 
     let emulating = Arc::new(EmulationProgress::default());
     bar.emulating(&emulating);
-    info!("emulating the program");
     let job = Job {
         registry,
         arguments,
@@ -105,10 +105,8 @@ impl Job<'_> {
             ref whole,
         } = *self;
         let program = Arc::clone(&emulation.program);
-        if emulation.executed().is_some() {
-            info!(kernels = program.kernels.len(), "program emulated");
-        } else {
-            info!("simulating while the program is being emulated");
+        if emulation.executed().is_none() {
+            info!("simulating while the program is emulated");
         }
         let computed = match (of_the_program, emulation.executed()) {
             (Some((folder, program)), Some(executed)) => {
@@ -141,7 +139,6 @@ impl Job<'_> {
         }
         let simulation = Stopwatch::start();
         signals.nothing_to_report.store(false, Ordering::Relaxed);
-        info!("simulating");
         let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| bar.show(m));
         let (executed, cpu_s) = emulation.finish(simulation.cpu_s())?;
         let [emulation_cpu_s, simulation_cpu_s] = cpu_s;

@@ -10,7 +10,7 @@ use warpweave_trace::Program;
 use crate::host_program::{
     EmulationProgress, EmulationSpec, ExecuteError, Executed, HostProgram, StaticLaunches,
 };
-use crate::scenario::{Scenario, Work};
+use crate::scenario::{Scenario, Work, logged};
 
 /// Maximum bytes of streams kept in memory; see [`Ahead`](warpweave_trace::Ahead).
 const WINDOW: u64 = 8 << 20;
@@ -65,7 +65,8 @@ impl EmulationAhead {
         }
         let _ended = Ended(self);
         let (emulation, foreseen) = (&self.emulation, &self.foreseen);
-        self.program.execute_foreseen(emulation, progress, foreseen)
+        let program = &self.program;
+        logged(|| program.execute_foreseen(emulation, progress, foreseen))
     }
 
     /// Waits until the simulation can begin and returns the program. Returns `None` if the

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use tracing::debug_span;
 use warpweave_accesses::Head;
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
@@ -179,6 +180,7 @@ impl Machine {
         program: &Arc<Program>,
         artefacts: Artefacts,
     ) -> Result<Self, Diagnostics> {
+        let _span = debug_span!("elaborate").entered();
         let kernel_times = Arc::new(KernelTimes::default());
         let region = scenario
             .region
@@ -290,6 +292,7 @@ impl Machine {
         interrupt: &Arc<AtomicBool>,
         progress: &mut dyn FnMut(Progress),
     ) -> Simulated {
+        let _span = debug_span!("simulate").entered();
         loop {
             let slice = self.cycle().saturating_add(SLICE_CYCLES);
             let status = self.advance(slice, interrupt);

@@ -1,11 +1,23 @@
 //! Emulation of the program that a scenario runs.
 
+use tracing::{debug_span, info};
 use warpweave_params::Diagnostics;
 
 use super::Scenario;
 use crate::host_program::{
     EmulationProgress, Examined, ExecuteError, Executed, HostProgram, Listener,
 };
+
+/// Emulates in a span of the log.
+pub(crate) fn logged(
+    emulate: impl FnOnce() -> Result<Executed, ExecuteError>,
+) -> Result<Executed, ExecuteError> {
+    let _span = debug_span!("emulate").entered();
+    info!("emulating the program");
+    let executed = emulate()?;
+    info!(kernels = executed.program.kernels.len(), "program emulated");
+    Ok(executed)
+}
 
 impl Scenario {
     /// Runs the program functionally, or reads a recorded trace.
@@ -22,7 +34,7 @@ impl Scenario {
     /// # Errors
     /// Fails like [`Scenario::emulate`].
     pub fn emulate_watched(&self, progress: &EmulationProgress) -> Result<Executed, ExecuteError> {
-        self.work.execute(&self.emulation, progress)
+        logged(|| self.work.execute(&self.emulation, progress))
     }
 
     /// Runs the program functionally and checks the behaviour of its kernels.
@@ -44,7 +56,7 @@ impl Scenario {
     /// # Errors
     /// Fails like [`Scenario::emulate`], and for a trace, which contains no values.
     pub fn emulate_told(&self, listener: Listener<'_>) -> Result<Executed, ExecuteError> {
-        self.work.execute_told(&self.emulation, listener)
+        logged(|| self.work.execute_told(&self.emulation, listener))
     }
 
     /// Returns warnings about copies the program may have forgotten.

@@ -44,6 +44,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use tracing::debug_span;
 use warpweave_files::{Budget, Ledger};
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{
@@ -52,6 +53,7 @@ use warpweave_params::{
 };
 
 use self::composition::compose;
+pub(crate) use self::emulation::logged;
 use self::files::{read_named, read_scenario};
 pub use self::identity::Identity;
 pub use self::measure::Measure;
@@ -251,6 +253,7 @@ impl Scenario {
     /// # Errors
     /// Fails like [`Scenario::load`], and if the memory budget would be exceeded.
     pub fn load_within(path: &Path, sets: &[String], budget: &Budget) -> Result<Self, Diagnostics> {
+        let _span = debug_span!("load", ?path).entered();
         let ledger = Ledger::new(budget);
         let files = Files::of("").charged_to(&ledger).of_description_at(path);
         let node = read_scenario(path, &files)?;
@@ -274,6 +277,7 @@ impl Scenario {
         sets: &[String],
         budget: &Budget,
     ) -> Result<Self, Diagnostics> {
+        let _span = debug_span!("load", path = ?trace).entered();
         let ledger = Ledger::new(budget);
         let files = Files::of("").charged_to(&ledger).of_description_at(system);
         let given = [Path::new("--trace"), trace, Path::new("--system"), system];
@@ -308,6 +312,7 @@ impl Scenario {
     /// # Errors
     /// Fails like [`Scenario::load_within`].
     pub fn load_varied(variation: &Variation, budget: &Budget) -> Result<Self, Diagnostics> {
+        let _span = debug_span!("load", path = ?variation.base.value).entered();
         let ledger = Ledger::new(budget);
         let path = &variation.base.value;
         let files = Files::of("").charged_to(&ledger).of_description_at(path);

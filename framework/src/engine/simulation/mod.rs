@@ -32,6 +32,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam::utils::CachePadded;
+use tracing::field::Empty;
+use tracing::trace_span;
 
 use crate::channel::{Link, Port, Ports};
 use crate::component::Component;
@@ -189,7 +191,12 @@ impl Simulation {
 
     /// Runs until the work is done or a limit is reached. A later call continues from there.
     pub fn run(&mut self, limits: &RunLimits) -> Outcome {
-        self.run_with(limits, Background::Waits)
+        // One span for all windows of a call: a window itself takes no longer than a span.
+        let span = trace_span!("windows", opened = Empty).entered();
+        let before = self.coordinator.windows;
+        let outcome = self.run_with(limits, Background::Waits);
+        span.record("opened", self.coordinator.windows - before);
+        outcome
     }
 
     fn run_with(&mut self, limits: &RunLimits, background: Background) -> Outcome {

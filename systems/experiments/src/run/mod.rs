@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam::channel::{Sender, unbounded};
 use thiserror::Error;
+use tracing::info_span;
 use warpweave_files::{Budget, OutputError};
 use warpweave_framework::Registry;
 
@@ -169,6 +170,7 @@ impl WorkerContext<'_> {
     }
 
     fn simulate(&self, job: &mut Job, run: &PlannedRun) -> Result<Option<FinishedRun>, RunFailure> {
+        let _span = info_span!("run", id = ?run.ids[0].to_string()).entered();
         let scenario = single_run::load(run, self.runner);
         let emulated = match job {
             Job::Simulate(_, emulated) => emulated.clone(),
