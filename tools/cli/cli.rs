@@ -196,12 +196,15 @@ fn log_to_stderr(arguments: &Arguments) {
     };
     let wanted = std::env::var("WARPWEAVE_LOG").ok();
     let filter = wanted.and_then(|wanted| wanted.parse().ok());
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_timer(()) // durations of spans, but no time of day
-        .with_ansi(wants_colour(&std::io::stderr()))
-        .with_span_events(FmtSpan::CLOSE)
+    // `without_time` of the layer would drop the durations of spans as well.
+    let format = tracing_subscriber::fmt::format()
+        .without_time()
         .with_target(false);
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(format)
+        .with_writer(std::io::stderr)
+        .with_ansi(wants_colour(&std::io::stderr()))
+        .with_span_events(FmtSpan::CLOSE);
     tracing_subscriber::registry()
         .with(filter.unwrap_or_else(|| Targets::new().with_default(level)))
         .with(lines)
