@@ -256,37 +256,51 @@ impl Datapath {
     /// Issues the next record of a wavefront, which may be of any kind.
     #[inline(never)]
     fn issue_other<V: Variant>(&mut self, slot: usize, now: Cycle) -> IssueOutcome {
-        let wavefront = self.wavefronts.slot_mut(slot);
+        let (mut wait, mut is_queued) = (0, false);
+        if V::LIMITED {
+            wait = self.occupy_register_file(slot, now);
+            self.note_access(slot, now);
+            is_queued = self.access_readonly(slot, wait, now);
+        }
+        let (wavefront, masks) = self.wavefronts.issuing(slot);
         let decoded = &self.config.decoded.instructions[wavefront.next as usize];
         if wavefront.record.continues {
             self.counts.part(decoded.unit);
         } else {
             self.counts.instruction(decoded.class);
         }
-        let (latency, has_result) = (decoded.latency, decoded.has_result);
-        let mut wait = 0;
-        if V::LIMITED
-            && let Some(file) = &mut self.pipes.register_file
-        {
-            wait = file.read(slot, self.config.decoded.sources(decoded), now);
-            if has_result {
-                file.write(now + u64::from(latency + wait));
-            }
-        }
-        if let Some(access) = decoded.access {
-            if V::LIMITED {
-                self.note_access(slot, now);
-                if self.access_readonly(slot, access, wait, now) {
-                    return IssueOutcome::Continues;
-                }
-            }
-            self.access(slot, access, wait, now);
+        if V::LIMITED && is_queued {
             return IssueOutcome::Continues;
         }
-        if has_result {
-            let at = now + u64::from(latency + wait);
+        let (mut latency, mut writes) = (decoded.latency + wait, decoded.has_result);
+        if let Some(access) = decoded.access {
+            writes = decoded.has_writes;
+            let bit = 1_u64 << slot;
+            let spec = &self.config.spec;
+            let operands = wait + spec.operand_latency;
+            if masks.takes_local_memory(bit) {
+                let is_atomic = access.kind == RequestKind::Atomic;
+                let (mask, bytes) = (wavefront.record.mask, u32::from(access.bytes));
+                let memory = &mut self.pipes.local_memory;
+                let cycles = memory.conflict_cycles(&wavefront.lanes, mask, bytes, is_atomic);
+                if self.memory.queues_local() {
+                    self.queue_local(slot, access.kind, cycles, wait, now);
+                    return IssueOutcome::Continues;
+                }
+                memory.occupy(now + u64::from(wait + cycles));
+                latency = spec.local_memory.latency + operands + cycles - 1;
+            } else if masks.takes_load_store(bit) {
+                self.access_memory(slot, access, wait, now);
+                return IssueOutcome::Continues;
+            } else if wavefront.touches_memory() {
+                latency = spec.constant_latency + operands;
+            }
+        }
+        if writes {
+            let at = now + u64::from(latency);
             wavefront.write_at(at, &decoded.writes, &mut self.pipes.wheel);
         }
+        let latency = decoded.latency;
         match decoded.action {
             Action::Launch => return IssueOutcome::Launches { latency },
             Action::Barrier if wavefront.record.mask != 0 => return IssueOutcome::Waits,
@@ -299,45 +313,26 @@ impl Datapath {
         IssueOutcome::Pauses
     }
 
+    /// Reads the operands of the wavefront's record from the register file and reserves the port
+    /// for its result. Returns the cycles that the last operand is late.
+    fn occupy_register_file(&mut self, slot: usize, now: Cycle) -> u32 {
+        let Some(file) = &mut self.pipes.register_file else {
+            return 0;
+        };
+        let decoded = &self.config.decoded;
+        let instruction = &decoded.instructions[self.wavefronts.slot(slot).next as usize];
+        let wait = file.read(slot, decoded.sources(instruction), now);
+        if instruction.has_result {
+            file.write(now + u64::from(instruction.latency + wait));
+        }
+        wait
+    }
+
     /// Counts a memory access at issue against the issue limit, if the wavefront's next record is
     /// limited.
     fn note_access(&mut self, slot: usize, now: Cycle) {
         if self.memory.limits_issue() && self.next_accesses() >> slot & 1 != 0 {
             self.memory.note_issue(now);
-        }
-    }
-
-    /// Performs the memory access of the wavefront's record, whose last operand is read `wait`
-    /// cycles late.
-    #[inline(always)]
-    fn access(&mut self, slot: usize, access: MemoryAccess, wait: u32, now: Cycle) {
-        let bit = 1_u64 << slot;
-        let spec = &self.config.spec;
-        let operands = wait + spec.operand_latency;
-        let (wavefront, masks) = self.wavefronts.issuing(slot);
-        let decoded = &self.config.decoded.instructions[wavefront.next as usize];
-        let latency = if masks.takes_local_memory(bit) {
-            let is_atomic = access.kind == RequestKind::Atomic;
-            let (mask, bytes) = (wavefront.record.mask, u32::from(access.bytes));
-            let memory = &mut self.pipes.local_memory;
-            let cycles = memory.conflict_cycles(&wavefront.lanes, mask, bytes, is_atomic);
-            if self.memory.queues_local() {
-                self.queue_local(slot, access.kind, cycles, wait, now);
-                return;
-            }
-            memory.occupy(now + u64::from(wait + cycles));
-            spec.local_memory.latency + operands + cycles - 1
-        } else if masks.takes_load_store(bit) {
-            self.access_memory(slot, access, wait, now);
-            return;
-        } else if wavefront.touches_memory() {
-            spec.constant_latency + operands
-        } else {
-            decoded.latency + wait
-        };
-        if decoded.has_writes {
-            let at = now + u64::from(latency);
-            wavefront.write_at(at, &decoded.writes, &mut self.pipes.wheel);
         }
     }
 
@@ -408,14 +403,9 @@ impl Datapath {
         wavefront.begin_access(kind.carries_data(), writes);
     }
 
-    /// Hands the wavefront's record to the read-only port that it takes; whether it takes one.
-    fn access_readonly(
-        &mut self,
-        slot: usize,
-        access: MemoryAccess,
-        wait: u32,
-        now: Cycle,
-    ) -> bool {
+    /// Passes the access of the wavefront's record to its read-only port. Returns true if it has
+    /// one.
+    fn access_readonly(&mut self, slot: usize, wait: u32, now: Cycle) -> bool {
         let bit = 1_u64 << slot;
         let readonly = &mut self.memory.readonly;
         if readonly.next() & bit == 0 {
@@ -424,6 +414,9 @@ impl Datapath {
         let wavefront = self.wavefronts.slot_mut(slot);
         let index = wavefront.next;
         let decoded = &self.config.decoded.instructions[index as usize];
+        let Some(access) = decoded.access else {
+            return false;
+        };
         let source = wavefront.source(self.config.spec.index, slot);
         let queued = Access::new(source, index, now, RequestKind::Read, access.flags);
         let ready_at = now + u64::from(decoded.latency + wait);

@@ -13,19 +13,20 @@ impl ComputeUnit {
     /// Lets every scheduler issue; whether any did.
     #[inline(always)]
     pub(super) fn issue<V: Variant>(&mut self, now: Cycle) -> bool {
-        let mut open = self.datapath.wavefronts.masks().open();
+        let open = self.datapath.wavefronts.masks().open();
         let (datapath, accounting) = (&self.datapath, &mut self.accounting);
         if self.schedulers.settle::<V>(open, datapath, accounting, now) {
             return false;
         }
         let mut issued = false;
+        let mut free = open;
         let count = self.schedulers.count();
         let mut scheduler = self.schedulers.first(now);
         for _ in 0..count {
             let slot = if V::LIMITED {
-                self.issue_limited::<V>(scheduler, &mut open, now)
+                self.issue_limited::<V>(scheduler, &mut free, now)
             } else {
-                self.issue_built_in::<V>(scheduler, &mut open, now)
+                self.issue_built_in::<V>(scheduler, open, &mut free, now)
             };
             issued |= slot == IssueSlot::Issued;
             self.accounting.charge(scheduler, slot, now);
@@ -37,11 +38,14 @@ impl ComputeUnit {
         issued
     }
 
-    /// Issues an instruction of a scheduler, if one of the wavefronts that are `free` can.
+    /// Issues an instruction of a scheduler, if one of the wavefronts that are `free` can. `open`
+    /// are those that were open at the start of the cycle; other schedulers change none of this
+    /// one's.
     #[inline(always)]
     fn issue_built_in<V: Variant>(
         &mut self,
         scheduler: usize,
+        open: u64,
         free: &mut u64,
         now: Cycle,
     ) -> IssueSlot {
@@ -51,7 +55,7 @@ impl ComputeUnit {
         let Some(wavefront) = chosen else {
             return self
                 .schedulers
-                .stall_built_in::<V>(scheduler, &self.datapath, now);
+                .stall_built_in::<V>(scheduler, open, &self.datapath, now);
         };
         self.issue_from::<V>(wavefront, scheduler, now);
         IssueSlot::Issued

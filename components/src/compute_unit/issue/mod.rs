@@ -148,15 +148,17 @@ impl Schedulers {
         Some(unit.built_in.pick(ready, datapath.wavefronts.ages()))
     }
 
-    /// Returns the reason for which a scheduler with a built-in policy issues nothing.
+    /// Returns the reason for which a scheduler with a built-in policy issues none of the `open`
+    /// wavefronts.
     pub(crate) fn stall_built_in<V: Variant>(
         &self,
         scheduler: usize,
+        open: u64,
         datapath: &Datapath,
         now: Cycle,
     ) -> IssueSlot {
         let slots = self.units[scheduler].slots;
-        let candidates = datapath.wavefronts.masks().open() & slots;
+        let candidates = open & slots;
         let hazards = StructuralHazards::of_any::<V>(scheduler, candidates, datapath, now);
         self.stall::<V>(scheduler, slots, candidates, hazards, datapath)
     }
@@ -208,7 +210,7 @@ impl Schedulers {
             let spec = &datapath.config.spec;
             let message = format!(
                 "scheduler {scheduler} ({}) of compute unit {} picked wavefront slot {picked}, which \
-                 is not among those that can issue ({ready:#b})",
+                 cannot issue (candidates {ready:#b})",
                 spec.scheduler.name(),
                 spec.index
             );
