@@ -65,7 +65,7 @@ impl Control {
         let size = self.ways * self.way_bytes;
         if let Some(most) = sizes.first().filter(|most| **most != size) {
             let message = format!(
-                "{size} is not the {most} bytes that the cache has beside the least local memory"
+                "{size} differs from the {most} bytes left by the smallest split of local memory"
             );
             return Err(Unfit::at("size_bytes", message).beside(beside(), stated));
         }

@@ -240,7 +240,7 @@ impl Component for HostDriver {
                 Step::Copying(_) => self.end_command(),
                 Step::Replaying(_) => {
                     if self.plan.as_ref().is_some_and(|plan| plan.is_waiting()) {
-                        let problem = "nobody replayed the launches that are to be replayed";
+                        let problem = "no work-group scheduler replayed the recorded launches";
                         ctx.fail(problem.to_owned());
                         return Next::Idle;
                     }

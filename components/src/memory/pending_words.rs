@@ -58,7 +58,7 @@ mod tests {
         assert!(awaited.leave(&part(0b100)));
         assert!(
             !PendingWords::of(&request).come(&part(0b1000)),
-            "nobody asked"
+            "nothing requested this word"
         );
     }
 

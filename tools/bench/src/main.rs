@@ -247,7 +247,10 @@ fn implementation(name: &str) -> Result<Implementation, String> {
         .find(|by| by.name() == name)
         .ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(|by| by.name()).collect();
-            format!("nobody is called {name}\nhint: {}", known.join(", "))
+            format!(
+                "no implementation is called {name}\nhint: {}",
+                known.join(", ")
+            )
         })
 }
 

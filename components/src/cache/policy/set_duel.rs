@@ -74,7 +74,7 @@ impl SetDuel {
         SpecError::in_range(&name("period"), spec.period, 2..)?;
         for (part, set) in [("first", spec.first), ("second", spec.second)] {
             SpecError::require(set < spec.period, &name(part), || {
-                format!("set {set} lies outside the period of {}", spec.period)
+                format!("set {set} is outside the period of {}", spec.period)
             })?;
         }
         SpecError::in_range(&name("max"), spec.max, 1..=1 << 30)?;

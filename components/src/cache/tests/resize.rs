@@ -178,7 +178,7 @@ fn a_cache_says_that_it_can_change_its_size_and_refuses_sizes_that_it_cannot_hav
     assert_eq!(refusal(&[512, 256]), None);
     insta::assert_snapshot!(
         refusal(&[768, 256]).unwrap(),
-        @"size_bytes: 512 is not the 768 bytes that the cache has beside the least local memory"
+        @"size_bytes: 512 differs from the 768 bytes left by the smallest split of local memory"
     );
     insta::assert_snapshot!(
         refusal(&[512, 300]).unwrap(),

@@ -198,7 +198,7 @@ impl CacheControl {
         if let Some(Invalidation { told, done, .. }) = self.invalidation {
             for (number, cache) in CACHES.iter().enumerate() {
                 if (told & !done) >> number & 1 != 0 {
-                    let what = format!("the {} is to drop its lines", cache.name);
+                    let what = format!("the {} has not confirmed its invalidation", cache.name);
                     waits.on_port(cache.control.member(CacheControlMaster::DONE), what);
                 }
             }

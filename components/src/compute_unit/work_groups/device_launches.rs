@@ -59,7 +59,7 @@ impl LaunchQueue {
     pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
         if !self.queue.is_empty() {
             let count = self.queue.len();
-            let what = format!("{count} launches from the device wait to be sent");
+            let what = format!("{count} device-side launches are not sent yet");
             waits.on_port("launches", what);
         }
     }

@@ -32,7 +32,7 @@ impl ReadonlyPorts {
             ] {
                 if port.queue.is_none() && is_connected {
                     return refuse(format!(
-                        "the port `{name}` is connected, but {} do not leave by `{path}`; set `{path}`, or \
+                        "the port `{name}` is connected, but {} do not use `{path}`; set `{path}`, or \
                          leave the wire out",
                         names.loads,
                         path = names.path,
