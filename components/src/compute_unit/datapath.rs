@@ -46,8 +46,8 @@ pub(crate) enum IssueOutcome {
     Continues,
     /// Pauses.
     Pauses,
-    /// Waits until its launch has left, and so many cycles.
-    Launches { latency: u32 },
+    /// Waits until its launch has left, and for the latency of the instruction.
+    Launches,
     /// Waits for the others of its work-group.
     Waits,
 }
@@ -300,16 +300,15 @@ impl Datapath {
             let at = now + u64::from(latency);
             wavefront.write_at(at, &decoded.writes, &mut self.pipes.wheel);
         }
-        let latency = decoded.latency;
         match decoded.action {
-            Action::Launch => return IssueOutcome::Launches { latency },
+            Action::Launch => return IssueOutcome::Launches,
             Action::Barrier if wavefront.record.mask != 0 => return IssueOutcome::Waits,
-            Action::Branch | Action::Fence if latency > 1 => {}
+            Action::Branch | Action::Fence if decoded.latency > 1 => {}
             Action::Exit => {}
             _ => return IssueOutcome::Continues,
         }
         self.wavefronts
-            .pause(slot, latency, &mut self.pipes.wheel, now);
+            .pause(slot, decoded.latency, &mut self.pipes.wheel, now);
         IssueOutcome::Pauses
     }
 

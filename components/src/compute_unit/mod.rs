@@ -295,6 +295,19 @@ fn build_policies(
     })
 }
 
+impl ComputeUnit {
+    /// Evaluates a unit whose variant is not the usual one, which saves that one a jump by table.
+    #[inline(never)]
+    fn step_with_features(&mut self, ctx: &mut Context<'_>) -> Next {
+        match self.variant {
+            IssueVariant::Plain => self.step::<Plain>(ctx),
+            IssueVariant::Fetching => self.step::<Fetching>(ctx),
+            IssueVariant::Limited => self.step::<Limited>(ctx),
+            IssueVariant::Open => self.step::<Open>(ctx),
+        }
+    }
+}
+
 impl Bundle for ComputeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         self.dispatch.ports(ports);
@@ -309,12 +322,10 @@ impl Bundle for ComputeUnit {
 
 impl Component for ComputeUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        // A function for each, with what it needs in registers.
-        match self.variant {
-            IssueVariant::Plain => self.step::<Plain>(ctx),
-            IssueVariant::Fetching => self.step::<Fetching>(ctx),
-            IssueVariant::Limited => self.step::<Limited>(ctx),
-            IssueVariant::Open => self.step::<Open>(ctx),
+        if self.variant == IssueVariant::Plain {
+            self.step::<Plain>(ctx)
+        } else {
+            self.step_with_features(ctx)
         }
     }
 

@@ -48,16 +48,24 @@ impl ComputeUnit {
         let mut came = false;
         while self.datapath.memory.has_response(ctx) {
             came = true;
-            match self.datapath.memory.receive(ctx) {
-                Ok(Some(completed)) => self.complete_access(&completed, now),
-                Ok(None) => {}
-                Err(message) => self.datapath.fail(message),
-            }
+            self.take_response(ctx, now);
         }
         came
     }
 
+    /// Takes the oldest response at `memory`.
+    // Inlined into the evaluation, it would take registers from evaluations without a response.
+    #[inline(never)]
+    fn take_response(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        match self.datapath.memory.receive(ctx) {
+            Ok(Some(completed)) => self.complete_access(&completed, now),
+            Ok(None) => {}
+            Err(message) => self.datapath.fail(message),
+        }
+    }
+
     /// Completes an access at `memory`.
+    #[inline]
     fn complete_access(&mut self, completed: &Completed, now: Cycle) {
         let Completed { access, level } = *completed;
         let slot = usize::from(access.source.wavefront_slot);
