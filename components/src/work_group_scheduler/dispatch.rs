@@ -4,7 +4,7 @@
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{Context, Id};
 
-use super::activity::Activity;
+use super::accounting::Activity;
 use super::machine::Running;
 use super::queue_memory::PendingPlacement;
 use super::{Placement, PlacementChoice, WorkGroupScheduler};
@@ -42,7 +42,7 @@ impl WorkGroupScheduler {
             Some(PendingPlacement { placement, .. }) => *placement,
             None => self.choose(ctx)?,
         };
-        if !sendable(&mut self.ports, &self.served, ctx, placement.unit) {
+        if !sendable(&mut self.units, &self.served, ctx, placement.unit) {
             // The policy has been told that it will be made.
             self.taking
                 .get_or_insert_with(|| PendingPlacement::new(placement, &[], 0));
@@ -61,11 +61,11 @@ impl WorkGroupScheduler {
         let Self {
             policy,
             machine,
-            ports,
+            units,
             served,
             ..
         } = self;
-        let choice = policy.choose(machine, &mut |unit| sendable(ports, served, ctx, unit));
+        let choice = policy.choose(machine, &mut |unit| sendable(units, served, ctx, unit));
         match choice {
             PlacementChoice::Place(placement) => {
                 if let Err(problem) = self.machine.check(placement) {
@@ -117,11 +117,9 @@ impl WorkGroupScheduler {
             slot: self.machine.place(key, placement),
             hint,
         };
-        self.ports[unit].dispatch.send(ctx, start);
+        self.units[unit].dispatch.send(ctx, start);
         self.served.insert(unit);
-        self.dispatched += 1;
-        self.dispatched_by_unit[unit] += 1;
-        self.resident.add(ctx.cycle(), 1);
+        self.accounting.dispatched(ctx.cycle(), unit);
         self.policy.placed(placement, &self.machine);
         if self.machine.kernels()[key].unplaced == 0 {
             self.waiting.retain(|&waiting| waiting != key);
@@ -133,12 +131,12 @@ impl WorkGroupScheduler {
 
 /// True if a unit can be sent a message in this cycle.
 fn sendable(
-    ports: &mut [DispatchMaster],
+    units: &mut [DispatchMaster],
     served: &FixedBitSet,
     ctx: &mut Context<'_>,
     unit: u32,
 ) -> bool {
     let unit = unit as usize;
-    let port = ports.get_mut(unit).filter(|_| !served.contains(unit));
+    let port = units.get_mut(unit).filter(|_| !served.contains(unit));
     port.is_some_and(|port| port.dispatch.can_send(ctx))
 }

@@ -24,7 +24,7 @@ impl WorkGroupScheduler {
             Announce::OwnWorkGroups if self.families.is_parent(kernel) => vec![kernel],
             Announce::OwnWorkGroups | Announce::Never => return,
         };
-        let mut unsent = FixedBitSet::with_capacity(self.ports.len());
+        let mut unsent = FixedBitSet::with_capacity(self.units.len());
         unsent.insert_range(..);
         self.ended_parents
             .extend(ended.into_iter().map(|kernel| EndedParent {
@@ -39,7 +39,7 @@ impl WorkGroupScheduler {
             let mut from = 0;
             while let Some(unit) = unsent.ones().find(|&unit| unit >= from) {
                 from = unit + 1;
-                let port = &mut self.ports[unit].dispatch;
+                let port = &mut self.units[unit].dispatch;
                 if !self.served.contains(unit) && port.can_send(ctx) {
                     port.send(ctx, Dispatch::ParentEnded { kernel: *kernel });
                     self.served.insert(unit);

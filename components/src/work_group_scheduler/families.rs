@@ -4,19 +4,24 @@ use warpweave_framework::State;
 use warpweave_trace::Program;
 
 /// Number of unfinished kernels in each family.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(super) struct Families {
     /// Host-launched ancestor of each kernel of the program.
+    #[state(skip)]
     roots: Vec<u32>,
     /// Number of unfinished kernels in the family of each host-launched kernel; 0 for other
     /// kernels.
+    #[state(rename = "family_left")]
     left: Vec<u32>,
     /// Number of conditions for each kernel to be complete: 1 for its own work-groups, and 1 for
     /// each incomplete child.
+    #[state(rename = "family_incomplete")]
     incomplete: Vec<u32>,
     /// Parent of each kernel, if it is launched from the device.
+    #[state(skip)]
     parents: Vec<Option<u32>>,
     /// True for each kernel that launched others.
+    #[state(skip)]
     launched: Vec<bool>,
 }
 
@@ -88,11 +93,6 @@ impl Families {
             *left = left.saturating_sub(1);
             *left == 0
         })
-    }
-
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("family_left", &mut self.left);
-        state.field("family_incomplete", &mut self.incomplete);
     }
 }
 

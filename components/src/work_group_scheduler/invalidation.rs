@@ -25,11 +25,9 @@ impl WorkGroupScheduler {
         let number = self.machine.kernels()[kernel].ready.kernel;
         let family_ended = self.families.ends(number);
         self.note_ended_parents(number);
-        if let Some(second_level) = &mut self.second_level {
-            second_level.ended(kernel, family_ended);
-        }
+        self.second_level.ended(kernel, family_ended);
         if self.spec.invalidate_at.drops(family_ended) {
-            let mut units = FixedBitSet::with_capacity(self.ports.len());
+            let mut units = FixedBitSet::with_capacity(self.units.len());
             units.insert_range(..);
             self.invalidations.push_back(Invalidation {
                 kernel,
@@ -43,8 +41,7 @@ impl WorkGroupScheduler {
 
     /// Continues with the second level when first-level invalidation for a kernel is complete.
     fn first_level_left(&mut self, kernel: Id) {
-        let second_level = self.second_level.as_mut();
-        if second_level.is_none_or(|second_level| !second_level.takes(kernel)) {
+        if !self.second_level.takes(kernel) {
             self.finished.push_back(kernel);
         }
     }
@@ -58,12 +55,12 @@ impl WorkGroupScheduler {
             let mut from = 0;
             while let Some(unit) = invalidation.unsent.ones().find(|&unit| unit >= from) {
                 from = unit + 1;
-                let port = &mut self.ports[unit].dispatch;
+                let port = &mut self.units[unit].dispatch;
                 if !self.served.contains(unit) && port.can_send(ctx) {
                     port.send(ctx, Dispatch::Invalidate { kernel, ran });
                     self.served.insert(unit);
                     invalidation.unsent.remove(unit);
-                    self.invalidates_sent += 1;
+                    self.accounting.invalidates_sent += 1;
                 }
             }
         }

@@ -78,12 +78,18 @@ impl<'a> Kernel<'a> {
 }
 
 /// Compute units with their residents, and the running kernels.
+#[derive(State)]
 pub struct Machine {
+    #[state(skip)]
     site: PlacementSite,
+    #[state(skip)]
     program: Arc<Program>,
     /// Work-group needs of each kernel of the program.
+    #[state(skip)]
     needs: Vec<WorkGroupNeeds>,
+    #[state(skip)]
     limits: UnitLimits,
+    #[state(array)]
     units: Vec<Unit>,
     kernels: IdTable<Running>,
 }
@@ -317,10 +323,5 @@ impl Machine {
     /// Removes a kernel that is done.
     pub(super) fn remove(&mut self, key: Id) {
         self.kernels.remove(key);
-    }
-
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.array("units", &mut self.units);
-        state.field("kernels", &mut self.kernels);
     }
 }

@@ -32,7 +32,7 @@
 //!   ended_parents.rs      tells units which parents have ended
 //!   families.rs           which kernels come from one launch of the host
 //!   untimed.rs            kernels of no time
-//!   activity.rs report.rs what the cycles are charged to; statistics
+//!   accounting.rs         counters, and what the cycles are charged to
 //! ```
 //!
 //! # Ports
@@ -75,7 +75,7 @@
 //! Preemption, dispatch pipelines (add latency to the connections instead), and units with
 //! different resources.
 
-mod activity;
+mod accounting;
 mod dispatch;
 mod ended_parents;
 mod families;
@@ -87,7 +87,6 @@ mod placement;
 mod policies;
 mod policy;
 mod queue_memory;
-mod report;
 mod role;
 mod said;
 mod second_level;
@@ -104,13 +103,13 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Bundle, Component, Contents, Context, Environment, Facts, Functional, FunctionalError, Id,
-    Inspect, Instrumented, Kind, Negotiate, Next, Onward, PortId, PortName, Ports, Preset,
-    SpecError, State, Stateful, Statistics, TimeWeighted, Unfit, Waits,
+    Component, Contents, Context, Environment, Facts, Functional, FunctionalError, Id, Inspect,
+    Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics, Unfit,
+    Waits,
 };
 use warpweave_trace::Program;
 
-use self::activity::Activity;
+use self::accounting::{Accounting, Activity};
 use self::ended_parents::EndedParent;
 use self::families::Families;
 use self::invalidation::Invalidation;
@@ -132,15 +131,31 @@ use crate::launch::{Completion, DispatchMaster, KernelDone, KernelReady, ReadySl
 use crate::memory::MemMaster;
 
 /// Work-group scheduler: places work-groups on compute units; see the [module](self).
+#[derive(Ports, State, Statistics)]
 pub struct WorkGroupScheduler {
+    #[port]
     gmu: ReadySlave,
-    ports: Vec<DispatchMaster>,
+    #[port]
+    units: Vec<DispatchMaster>,
+    #[port(optional)]
     memory: MemMaster,
+    #[port(flatten)]
+    #[state(part)]
+    second_level: SecondLevel,
+    #[state(skip)]
     spec: WorkGroupSchedulerSpec,
+    #[state(flatten)]
+    #[statistic(flatten)]
+    accounting: Accounting,
+    #[state(with = visit_policy)]
+    #[statistic(with = report_policy)]
     policy: Box<dyn PlacementPolicy>,
+    #[state(flatten)]
     machine: Machine,
+    #[state(with = visit_times)]
     times: Option<Arc<KernelTimes>>,
     /// Facts that the units have published.
+    #[state(skip)]
     said: ReportedLimits,
     /// Kernels with undispatched work-groups, oldest first.
     waiting: VecDeque<Id>,
@@ -150,27 +165,34 @@ pub struct WorkGroupScheduler {
     /// Request ID of the next access to queue memory.
     next_id: u32,
     /// True if an access was sent in this cycle.
+    #[state(skip)]
     access_sent: bool,
+    #[state(flatten)]
     families: Families,
     /// Ended parent kernels, and the units not notified yet.
     ended_parents: VecDeque<EndedParent>,
     invalidations: VecDeque<Invalidation>,
-    second_level: Option<Box<SecondLevel>>,
     /// Finished kernels that must be reported to the GMU.
     finished: VecDeque<Id>,
     /// Kernel in functional execution; `None` between cycles.
+    #[state(skip)]
     replaying: Option<Replaying>,
     /// Units that were sent a message in this cycle.
+    #[state(skip)]
     served: FixedBitSet,
-    activity: Activity,
-    activities: [TimeWeighted; 9],
-    resident: TimeWeighted,
-    dispatched: u64,
-    completed: u64,
-    kernels_done: u64,
-    invalidates_sent: u64,
-    queue_accesses: u64,
-    dispatched_by_unit: Vec<u64>,
+}
+
+fn visit_policy(policy: &mut Box<dyn PlacementPolicy>, name: &str, state: &mut State<'_>) {
+    state.part(name, |state| policy.state(state));
+}
+
+#[allow(clippy::borrowed_box, reason = "the derive passes the field as it is")]
+fn report_policy(policy: &Box<dyn PlacementPolicy>, statistics: &mut Statistics<'_>) {
+    policy.statistics(statistics);
+}
+
+fn visit_times(times: &mut Option<Arc<KernelTimes>>, _name: &str, state: &mut State<'_>) {
+    KernelTimes::state(times, Moment::Started, state);
 }
 
 impl Kind for WorkGroupScheduler {
@@ -197,11 +219,9 @@ impl Kind for WorkGroupScheduler {
         };
         let policy = spec.policy.build("policy", environment, &site, 0)?;
         let units = site.units() as usize;
-        let mut activities: [TimeWeighted; 9] = Default::default();
-        activities[Activity::NoWork as usize].set(0, 1);
         Ok(Self {
             gmu: ReadySlave::default(),
-            ports: (0..units).map(|_| DispatchMaster::default()).collect(),
+            units: (0..units).map(|_| DispatchMaster::default()).collect(),
             memory: MemMaster::default(),
             policy,
             families: Families::of(&program),
@@ -215,37 +235,13 @@ impl Kind for WorkGroupScheduler {
             access_sent: false,
             ended_parents: VecDeque::new(),
             invalidations: VecDeque::new(),
-            second_level: spec.second_level.map(SecondLevel::of).map(Box::new),
+            second_level: SecondLevel::of(spec.second_level),
             finished: VecDeque::new(),
             replaying: None,
             served: FixedBitSet::with_capacity(units),
-            activity: Activity::NoWork,
-            activities,
-            resident: TimeWeighted::default(),
-            dispatched: 0,
-            completed: 0,
-            kernels_done: 0,
-            invalidates_sent: 0,
-            queue_accesses: 0,
-            dispatched_by_unit: vec![0; units],
+            accounting: Accounting::new(units),
             spec,
         })
-    }
-}
-
-impl WorkGroupScheduler {
-    /// Name of the ports to the units.
-    pub(crate) const UNITS: PortName = PortName::new("units");
-}
-
-impl Bundle for WorkGroupScheduler {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("gmu", &mut self.gmu);
-        ports.bundles(Self::UNITS, &mut self.ports);
-        ports.optional(|ports| ports.bundle("memory", &mut self.memory));
-        if let Some(second_level) = &mut self.second_level {
-            second_level.ports(ports);
-        }
     }
 }
 
@@ -257,16 +253,13 @@ impl Component for WorkGroupScheduler {
         self.go_on_taking(ctx);
         self.send_ends_of_parents(ctx);
         self.send_invalidates(ctx);
-        let mut slices_left = false;
-        if let Some(second_level) = &mut self.second_level {
-            self.finished.extend(second_level.go_on(ctx));
-            slices_left = second_level.has_unsent();
-        }
+        self.finished.extend(self.second_level.go_on(ctx));
+        let slices_left = self.second_level.has_unsent();
         let reported = self.report_kernels(ctx);
         self.accept_kernels(ctx);
         self.send_access(ctx);
         let activity = self.dispatch(ctx);
-        self.enter(ctx.cycle(), activity);
+        self.accounting.enter(ctx.cycle(), activity);
         let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear())
             || !self.ended_parents.is_empty()
             || slices_left;
@@ -360,7 +353,7 @@ impl Inspect for WorkGroupScheduler {
                 .number("work_groups", u64::from(kernel.work_groups))
                 .waits(self.kernel_waits(kernel));
         }
-        contents.level("resident_work_groups", self.resident.value());
+        contents.level("resident_work_groups", self.accounting.resident());
         contents.level("waiting_kernels", self.waiting.len() as u64);
     }
 
@@ -385,9 +378,7 @@ impl Inspect for WorkGroupScheduler {
                 );
             }
         }
-        if let Some(second_level) = &self.second_level {
-            second_level.waits(waits);
-        }
+        self.second_level.waits(waits);
         for &key in &self.waiting {
             let kernel = &self.machine.kernels()[key];
             waits.inside(format!(
@@ -406,42 +397,6 @@ impl Inspect for WorkGroupScheduler {
     }
 }
 
-impl Stateful for WorkGroupScheduler {
-    fn state(&mut self, state: &mut State<'_>) {
-        // `served` and `access_sent` concern only the current cycle, `said` only elaboration, and
-        // `replaying` only functional execution.
-        state.part("policy", |state| self.policy.state(state));
-        self.machine.state(state);
-        state.field("waiting", &mut self.waiting);
-        state.field("taking", &mut self.taking);
-        state.field("entering", &mut self.entering);
-        state.field("next_id", &mut self.next_id);
-        self.families.state(state);
-        state.field("ended_parents", &mut self.ended_parents);
-        state.field("invalidations", &mut self.invalidations);
-        if let Some(second_level) = &mut self.second_level {
-            state.part("second_level", |state| second_level.state(state));
-        }
-        state.field("finished", &mut self.finished);
-        state.field("activity", &mut self.activity);
-        state.array("activities", &mut self.activities);
-        state.field("resident", &mut self.resident);
-        state.field("dispatched", &mut self.dispatched);
-        state.field("completed", &mut self.completed);
-        state.field("kernels_done", &mut self.kernels_done);
-        state.field("invalidates_sent", &mut self.invalidates_sent);
-        state.field("queue_accesses", &mut self.queue_accesses);
-        state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
-        KernelTimes::state(&mut self.times, Moment::Started, state);
-    }
-}
-
-impl Instrumented for WorkGroupScheduler {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.report(statistics);
-    }
-}
-
 impl WorkGroupScheduler {
     /// Returns the reason why work-groups of a kernel are not dispatched, or its end is not
     /// reported.
@@ -451,8 +406,7 @@ impl WorkGroupScheduler {
         if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
             return Some("invalidation of first-level caches");
         }
-        let second_level = self.second_level.as_ref();
-        if second_level.is_some_and(|level| level.kernels().any(|kernel| is_this(&kernel))) {
+        if self.second_level.kernels().any(|kernel| is_this(&kernel)) {
             return Some("invalidation of the second-level cache");
         }
         if !self.waiting.iter().any(is_this) {
@@ -461,7 +415,7 @@ impl WorkGroupScheduler {
         if !self.waiting.front().is_some_and(is_this) {
             return Some("an earlier kernel");
         }
-        match self.activity {
+        match self.accounting.activity() {
             Activity::NoWork | Activity::Dispatching => None,
             Activity::UnitBusy => Some("room in the wire to a unit"),
             Activity::HeldBack => Some("the policy"),
@@ -474,8 +428,8 @@ impl WorkGroupScheduler {
     }
 
     fn take_completions(&mut self, ctx: &mut Context<'_>) {
-        for unit in 0..self.ports.len() {
-            while let Some(completion) = self.ports[unit].completion.pop(ctx) {
+        for unit in 0..self.units.len() {
+            while let Some(completion) = self.units[unit].completion.pop(ctx) {
                 let known = match completion {
                     Completion::WorkGroup {
                         kernel,
@@ -505,8 +459,7 @@ impl WorkGroupScheduler {
         let Some((key, last)) = self.machine.end(ended, slot) else {
             return false;
         };
-        self.completed += 1;
-        self.resident.sub(ctx.cycle(), 1);
+        self.accounting.completed(ctx.cycle());
         self.policy.finished(ended, &self.machine);
         self.policy.changed(ended.unit, &self.machine);
         if last {
@@ -523,7 +476,7 @@ impl WorkGroupScheduler {
             if self.gmu.done.try_send(ctx, KernelDone { kernel }).is_err() {
                 return false;
             }
-            self.kernels_done += 1;
+            self.accounting.kernels_done += 1;
             self.machine.remove(key);
             self.finished.pop_front();
         }
@@ -548,15 +501,6 @@ impl WorkGroupScheduler {
                 ctx.fail(problem);
                 return;
             }
-        }
-    }
-
-    /// Charges cycles to `activity`, starting with this one.
-    fn enter(&mut self, cycle: u64, activity: Activity) {
-        if self.activity != activity {
-            self.activities[self.activity as usize].set(cycle, 0);
-            self.activities[activity as usize].set(cycle, 1);
-            self.activity = activity;
         }
     }
 }

@@ -137,7 +137,7 @@ impl WorkGroupScheduler {
         {
             unsent.pop_front();
             unanswered.push_back(request.id);
-            self.queue_accesses += 1;
+            self.accounting.queue_accesses += 1;
             self.access_sent = true;
         }
     }

@@ -10,8 +10,9 @@ use super::{InvalidateAt, SecondLevelSpec};
 use crate::launch::{CacheCommand, CacheCommandDone, CacheControlMaster};
 
 /// Second-level slices, and the kernels whose ends invalidate them.
-#[derive(Ports)]
+#[derive(Ports, State)]
 pub(super) struct SecondLevel {
+    #[state(skip)]
     invalidate_at: InvalidateAt,
     #[port]
     caches: Vec<CacheControlMaster>,
@@ -35,7 +36,12 @@ struct Dropping {
 }
 
 impl SecondLevel {
-    pub(super) fn of(spec: SecondLevelSpec) -> Self {
+    /// Creates the slices; there are none if the second level keeps its lines.
+    pub(super) fn of(spec: Option<SecondLevelSpec>) -> Self {
+        let spec = spec.unwrap_or(SecondLevelSpec {
+            slices: 0,
+            invalidate_at: InvalidateAt::Never,
+        });
         let caches = (0..spec.slices).map(|_| CacheControlMaster::default());
         Self {
             invalidate_at: spec.invalidate_at,
@@ -111,12 +117,6 @@ impl SecondLevel {
     pub(super) fn kernels(&self) -> impl Iterator<Item = Id> {
         let dropping = self.dropping.iter().map(|dropping| dropping.kernel);
         dropping.chain(self.waiting.iter().copied())
-    }
-
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("ended", &mut self.ended);
-        state.field("waiting", &mut self.waiting);
-        state.field("dropping", &mut self.dropping);
     }
 
     pub(super) fn waits(&self, waits: &mut Waits<'_>) {

@@ -29,7 +29,7 @@ impl WorkGroupScheduler {
             next: 0,
             uncompleted: work_groups,
         });
-        let units = self.ports.len() as u32;
+        let units = self.units.len() as u32;
         for place in 0..units.saturating_mul(per_unit).min(work_groups) {
             self.start_next(place % units, onward);
         }
@@ -50,7 +50,7 @@ impl WorkGroupScheduler {
         self.replaying = None;
         let ended = self.families.ends(kernel);
         let drops = self.spec.invalidate_at.drops(ended);
-        for unit in (0..self.ports.len() as u32).filter(|_| drops) {
+        for unit in (0..self.units.len() as u32).filter(|_| drops) {
             onward.send(
                 Self::UNITS.at(unit).member(DispatchMaster::DISPATCH),
                 Dispatch::Invalidate { kernel, ran: 0 },

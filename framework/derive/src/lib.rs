@@ -40,7 +40,8 @@
 //! # `State`
 //!
 //! Implements `Stateful`. Every field is state, except ports and fields marked `skip`: a new field
-//! is saved unless its author says that the specification determines it.
+//! is saved unless its author says that the specification determines it. A part with ports, marked
+//! `#[port(flatten)]`, is saved where it is also marked `flatten` or `part` below.
 //!
 //! | attribute of a field | effect |
 //! |---|---|

@@ -2,24 +2,28 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Data, DeriveInput, Field, LitStr, Path, Result};
+use syn::{Attribute, Data, DeriveInput, LitStr, Path, Result};
 
 use crate::attributes::{framework, has, implement, members, name_of, read};
 
 /// Attributes of one port field.
 #[derive(Default)]
-struct PortField {
+pub(crate) struct PortField {
     optional: bool,
     without: Option<LitStr>,
     required_if: Option<Path>,
     rename: Option<LitStr>,
-    flatten: bool,
+    pub(crate) flatten: bool,
 }
 
 impl PortField {
-    fn of(field: &Field) -> Result<Self> {
+    /// Reads the attributes of a field; none of them are set if it is no port.
+    ///
+    /// # Errors
+    /// Attributes that are not known, or that contradict each other.
+    pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
         let mut port = Self::default();
-        read(&field.attrs, "port", |item| {
+        read(attributes, "port", |item| {
             if item.path.is_ident("optional") {
                 port.optional = true;
             } else if item.path.is_ident("flatten") {
@@ -40,7 +44,8 @@ impl PortField {
         let is_optional = port.optional;
         if !is_optional && (port.without.is_some() || port.required_if.is_some()) {
             let message = "`without` and `required_if` are for ports that are `optional`";
-            return Err(syn::Error::new_spanned(field, message));
+            let place = attributes.iter().find(|one| one.path().is_ident("port"));
+            return Err(syn::Error::new_spanned(place, message));
         }
         Ok(port)
     }
@@ -60,7 +65,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         if !has(&field.attrs, "port") {
             continue;
         }
-        let port = PortField::of(field)?;
+        let port = PortField::of(&field.attrs)?;
         if port.flatten {
             named.push(quote!(#framework::Bundle::ports(&mut self.#member, ports);));
             continue;

@@ -8,11 +8,10 @@ use syn::{
 };
 
 use crate::attributes::{framework, has, implement, is_generic, members, name_of, read};
+use crate::ports::PortField;
 
 /// Method by which a field is saved.
-#[derive(Default)]
 enum Saving {
-    #[default]
     Field,
     Skip,
     Tally,
@@ -33,7 +32,9 @@ impl Saved {
     fn of(attributes: &[Attribute]) -> Result<Self> {
         let mut rename = None;
         let mut saving: Option<Saving> = None;
-        if has(attributes, "port") {
+        // A struct whose ports are named as if they were here may have state as well.
+        let (is_port, is_part) = (has(attributes, "port"), PortField::of(attributes)?.flatten);
+        if is_port && !is_part {
             saving = Some(Saving::Skip);
         }
         read(attributes, "state", |item| {
@@ -60,7 +61,8 @@ impl Saved {
                 Some(_) => Err(item.error("a field is saved in one way, and a port in none")),
             }
         })?;
-        let saving = saving.unwrap_or_default();
+        let unnamed = if is_port { Saving::Skip } else { Saving::Field };
+        let saving = saving.unwrap_or(unnamed);
         Ok(Self { saving, rename })
     }
 }

@@ -50,6 +50,10 @@ fn mistakes_in_the_attributes_of_state_are_refused() {
             "a field is saved in one way, and a port in none",
         ),
         (
+            "struct S { #[port(flatten)] #[state(part)] a: Part }",
+            "accepted",
+        ),
+        (
             "#[state(skip)] struct S { a: u8 }",
             "expected `prepare`, `restore` or `refuse`",
         ),

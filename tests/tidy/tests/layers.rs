@@ -13,7 +13,7 @@ const LAYERS: [(&str, &str); 22] = [
         "sync time state observe evaluation channel component world engine checkpoint registry \
          test_bench verify",
     ),
-    ("framework/derive/src", "attributes state statistics ports"),
+    ("framework/derive/src", "attributes ports state statistics"),
     (
         "framework/files/src",
         "budget input full_disk output chunked paths folder",

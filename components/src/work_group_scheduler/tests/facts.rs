@@ -5,16 +5,12 @@ use crate::launch::DispatchSlave;
 use crate::occupancy::UnitFacts;
 
 /// Unit that only publishes its resources.
-#[derive(Statistics)]
+#[derive(Ports, State, Statistics)]
 struct Talker {
+    #[port]
     scheduler: DispatchSlave,
+    #[state(skip)]
     facts: Option<UnitFacts>,
-}
-
-impl Bundle for Talker {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("scheduler", &mut self.scheduler);
-    }
 }
 
 impl Component for Talker {
@@ -34,8 +30,6 @@ impl Negotiate for Talker {
         }
     }
 }
-
-impl Stateful for Talker {}
 
 const SAID: UnitFacts = UnitFacts {
     wavefront_slots: 48,

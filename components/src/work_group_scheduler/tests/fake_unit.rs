@@ -12,17 +12,24 @@ pub(super) type Log = Arc<Mutex<Vec<(Cycle, u32, Dispatch)>>>;
 
 /// Compute unit that runs work-groups for pseudo-random times and checks that the scheduler
 /// respects its limits.
-#[derive(Statistics)]
+#[derive(Ports, State, Statistics)]
 pub(super) struct FakeUnit {
+    #[port]
     pub(super) scheduler: DispatchSlave,
+    #[state(skip)]
     pub(super) number: u32,
+    #[state(skip)]
     pub(super) seed: u64,
+    #[state(skip)]
     pub(super) shapes: Vec<KernelShape>,
+    #[state(skip)]
     pub(super) limits: UnitLimits,
+    #[state(array)]
     pub(super) slots: Vec<Option<KernelShape>>,
     /// Completions by time; the heap returns the largest first, so times are reversed.
     pub(super) due: BinaryHeap<(Reverse<Cycle>, Reverse<u64>, [u32; 4])>,
     pub(super) received: u64,
+    #[state(skip)]
     pub(super) log: Log,
 }
 
@@ -58,12 +65,6 @@ impl FakeUnit {
     }
 }
 
-impl Bundle for FakeUnit {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.bundle("scheduler", &mut self.scheduler);
-    }
-}
-
 impl Component for FakeUnit {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(dispatch) = self.scheduler.dispatch.pop(ctx) {
@@ -91,13 +92,5 @@ impl Component for FakeUnit {
             self.due.pop();
         }
         Next::Message
-    }
-}
-
-impl Stateful for FakeUnit {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("slots", &mut self.slots);
-        state.field("due", &mut self.due);
-        state.field("received", &mut self.received);
     }
 }

@@ -241,7 +241,7 @@ pub(super) fn check_run(
     prop_assert_eq!(count("scheduler", "work_groups_completed"), u64::from(all));
     prop_assert_eq!(count("gmu", "kernels_completed"), times.len() as u64);
     prop_assert_eq!(count("host", "kernels_completed"), times.len() as u64);
-    let activities = activity::ACTIVITIES
+    let activities = accounting::ACTIVITIES
         .iter()
         .map(|(name, _)| count("scheduler", name))
         .sum::<u64>();
