@@ -1,52 +1,66 @@
 //! Notifies units of ended kernels that launched others, for their reuse monitors.
 
+use std::collections::VecDeque;
+
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Context;
+use warpweave_framework::{Context, State};
 
-use super::{Announce, WorkGroupScheduler};
+use super::Announce;
+use super::dispatch_ports::DispatchPorts;
+use super::families::Families;
 use crate::launch::Dispatch;
 
-/// An ended kernel that had launched others.
+/// Ended kernels that had launched others, until every unit has been notified.
+#[derive(State)]
+pub(super) struct EndedParents {
+    #[state(skip)]
+    announce: Announce,
+    #[state(rename = "ended_parents")]
+    queue: VecDeque<EndedParent>,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct EndedParent {
+struct EndedParent {
     kernel: u32,
     /// Units that have not been notified yet.
     #[serde(deserialize_with = "crate::bits::read")]
     unsent: FixedBitSet,
 }
 
-impl WorkGroupScheduler {
+impl EndedParents {
+    pub(super) fn new(announce: Announce) -> Self {
+        Self {
+            announce,
+            queue: VecDeque::new(),
+        }
+    }
+
     /// Queues notifications after the work-groups of a kernel are done.
-    pub(super) fn note_ended_parents(&mut self, kernel: u32) {
-        let ended = match self.spec.announce {
-            Announce::FamilyComplete => self.families.completed_by(kernel),
-            Announce::OwnWorkGroups if self.families.is_parent(kernel) => vec![kernel],
+    pub(super) fn note(&mut self, kernel: u32, families: &mut Families, units: &DispatchPorts) {
+        let ended = match self.announce {
+            Announce::FamilyComplete => families.completed_by(kernel),
+            Announce::OwnWorkGroups if families.is_parent(kernel) => vec![kernel],
             Announce::OwnWorkGroups | Announce::Never => return,
         };
-        let mut unsent = FixedBitSet::with_capacity(self.units.len());
-        unsent.insert_range(..);
-        self.ended_parents
-            .extend(ended.into_iter().map(|kernel| EndedParent {
-                kernel,
-                unsent: unsent.clone(),
-            }));
+        let notify = |kernel| EndedParent {
+            kernel,
+            unsent: units.all(),
+        };
+        self.queue.extend(ended.into_iter().map(notify));
     }
 
     /// Notifies units that have room; each unit receives kernels in the order in which they ended.
-    pub(super) fn send_ends_of_parents(&mut self, ctx: &mut Context<'_>) {
-        for EndedParent { kernel, unsent } in &mut self.ended_parents {
-            let mut from = 0;
-            while let Some(unit) = unsent.ones().find(|&unit| unit >= from) {
-                from = unit + 1;
-                let port = &mut self.units[unit].dispatch;
-                if !self.served.contains(unit) && port.can_send(ctx) {
-                    port.send(ctx, Dispatch::ParentEnded { kernel: *kernel });
-                    self.served.insert(unit);
-                    unsent.remove(unit);
-                }
-            }
+    pub(super) fn send(&mut self, ctx: &mut Context<'_>, units: &mut DispatchPorts) {
+        for EndedParent { kernel, unsent } in &mut self.queue {
+            units.send_to(ctx, unsent, Dispatch::ParentEnded { kernel: *kernel });
         }
-        self.ended_parents.retain(|ended| !ended.unsent.is_clear());
+        self.queue.retain(|ended| !ended.unsent.is_clear());
+    }
+
+    /// True if units have not been notified yet.
+    #[inline]
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.queue.is_empty()
     }
 }

@@ -20,19 +20,22 @@
 //! Each unit publishes its resources over its connection; the description may state them too.
 //!
 //! ```text
-//!   role.rs policy.rs     the role, the trait of policies, what they answer
-//!   machine.rs unit.rs    the account of kernels and units, which policies may ask
-//!   oldest_first.rs       policies of one kernel at a time
+//!   mod.rs                the order of steps in a cycle
+//!   machine.rs unit.rs    kernels and resources of units, which policies may query
+//!   dispatch.rs           queries the policy and places work-groups
+//!   dispatch_ports.rs     ports to the units
+//!   queue_memory.rs       accesses to work-group queues in memory
+//!   kernel_ends.rs        the end of a kernel, with its steps:
+//!     families.rs           kernels that come from one launch of the host
+//!     ended_parents.rs      announces ended parents to the units
+//!     first_level.rs        invalidation in the units
+//!     second_level.rs       invalidation in the slices of the second level
+//!   accounting.rs         statistics
+//!   limits.rs, said.rs    resources of units: stated, published, compared
+//!   untimed.rs            functional execution
+//!   role.rs policy.rs     the role, the trait of policies and their answers
+//!   oldest_first.rs       policies for one kernel at a time
 //!   policies/             one file per policy
-//!   queue_memory.rs       policies whose queues are in memory
-//!   limits.rs, said.rs    what units offer: stated, said, compared
-//!   dispatch.rs           asks the policy and sends
-//!   invalidation.rs       the end of a kernel
-//!   second_level.rs       a second level that drops its lines, too
-//!   ended_parents.rs      tells units which parents have ended
-//!   families.rs           which kernels come from one launch of the host
-//!   untimed.rs            kernels of no time
-//!   accounting.rs         counters, and what the cycles are charged to
 //! ```
 //!
 //! # Ports
@@ -77,9 +80,11 @@
 
 mod accounting;
 mod dispatch;
+mod dispatch_ports;
 mod ended_parents;
 mod families;
-mod invalidation;
+mod first_level;
+mod kernel_ends;
 mod limits;
 mod machine;
 mod oldest_first;
@@ -98,21 +103,17 @@ mod untimed;
 pub(crate) mod tests;
 
 use std::any::Any;
-use std::collections::VecDeque;
-use std::sync::Arc;
 
-use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Functional, FunctionalError, Id, Inspect,
-    Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics, Unfit,
-    Waits,
+    Component, Contents, Context, Environment, Facts, Functional, FunctionalError, Inspect, Kind,
+    Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::Program;
 
 use self::accounting::{Accounting, Activity};
-use self::ended_parents::EndedParent;
-use self::families::Families;
-use self::invalidation::Invalidation;
+use self::dispatch::Dispatcher;
+use self::dispatch_ports::DispatchPorts;
+use self::kernel_ends::KernelEnds;
 pub use self::limits::StatedLimits;
 use self::machine::Running;
 pub use self::machine::{Kernel, Machine};
@@ -120,79 +121,43 @@ pub use self::oldest_first::{Assignment, OldestFirst, OneKernelPolicy};
 pub use self::placement::{Placement, PlacementSite};
 pub use self::policies::*;
 pub use self::policy::{PlacementChoice, PlacementPolicy, QueueAccess};
-use self::queue_memory::{Entering, PendingPlacement};
+use self::queue_memory::QueueMemory;
 pub use self::role::WorkGroupPlacement;
 use self::said::ReportedLimits;
-use self::second_level::SecondLevel;
 pub use self::spec::{Announce, InvalidateAt, SecondLevelSpec, WorkGroupSchedulerSpec};
 use self::untimed::Replaying;
-use crate::kernel_times::{KernelTimes, Moment};
-use crate::launch::{Completion, DispatchMaster, KernelDone, KernelReady, ReadySlave};
-use crate::memory::MemMaster;
+use crate::kernel_times::KernelTimes;
+use crate::launch::{Completion, DispatchMaster, KernelReady, ReadySlave};
 
 /// Work-group scheduler: places work-groups on compute units; see the [module](self).
 #[derive(Ports, State, Statistics)]
 pub struct WorkGroupScheduler {
     #[port]
     gmu: ReadySlave,
-    #[port]
-    units: Vec<DispatchMaster>,
-    #[port(optional)]
-    memory: MemMaster,
     #[port(flatten)]
-    #[state(part)]
-    second_level: SecondLevel,
-    #[state(skip)]
-    spec: WorkGroupSchedulerSpec,
+    units: DispatchPorts,
+    #[port(flatten)]
+    #[state(flatten)]
+    memory: QueueMemory,
+    #[port(flatten)]
+    #[state(flatten)]
+    ends: KernelEnds,
+    #[state(flatten)]
+    machine: Machine,
     #[state(flatten)]
     #[statistic(flatten)]
     accounting: Accounting,
-    #[state(with = visit_policy)]
-    #[statistic(with = report_policy)]
-    policy: Box<dyn PlacementPolicy>,
     #[state(flatten)]
-    machine: Machine,
-    #[state(with = visit_times)]
-    times: Option<Arc<KernelTimes>>,
+    #[statistic(flatten)]
+    dispatcher: Dispatcher,
+    #[state(skip)]
+    spec: WorkGroupSchedulerSpec,
     /// Facts that the units have published.
     #[state(skip)]
     said: ReportedLimits,
-    /// Kernels with undispatched work-groups, oldest first.
-    waiting: VecDeque<Id>,
-    /// A placement that was chosen but has not been made.
-    taking: Option<PendingPlacement>,
-    entering: Entering,
-    /// Request ID of the next access to queue memory.
-    next_id: u32,
-    /// True if an access was sent in this cycle.
-    #[state(skip)]
-    access_sent: bool,
-    #[state(flatten)]
-    families: Families,
-    /// Ended parent kernels, and the units not notified yet.
-    ended_parents: VecDeque<EndedParent>,
-    invalidations: VecDeque<Invalidation>,
-    /// Finished kernels that must be reported to the GMU.
-    finished: VecDeque<Id>,
     /// Kernel in functional execution; `None` between cycles.
     #[state(skip)]
     replaying: Option<Replaying>,
-    /// Units that were sent a message in this cycle.
-    #[state(skip)]
-    served: FixedBitSet,
-}
-
-fn visit_policy(policy: &mut Box<dyn PlacementPolicy>, name: &str, state: &mut State<'_>) {
-    state.part(name, |state| policy.state(state));
-}
-
-#[allow(clippy::borrowed_box, reason = "the derive passes the field as it is")]
-fn report_policy(policy: &Box<dyn PlacementPolicy>, statistics: &mut Statistics<'_>) {
-    policy.statistics(statistics);
-}
-
-fn visit_times(times: &mut Option<Arc<KernelTimes>>, _name: &str, state: &mut State<'_>) {
-    KernelTimes::state(times, Moment::Started, state);
 }
 
 impl Kind for WorkGroupScheduler {
@@ -219,53 +184,47 @@ impl Kind for WorkGroupScheduler {
         };
         let policy = spec.policy.build("policy", environment, &site, 0)?;
         let units = site.units() as usize;
+        let times = environment.resource::<KernelTimes>();
+        let per_cycle = spec.dispatches_per_cycle;
         Ok(Self {
             gmu: ReadySlave::default(),
-            units: (0..units).map(|_| DispatchMaster::default()).collect(),
-            memory: MemMaster::default(),
-            policy,
-            families: Families::of(&program),
+            units: DispatchPorts::new(units),
+            memory: QueueMemory::default(),
+            ends: KernelEnds::new(&spec, &program),
             machine: Machine::new(site, program),
-            times: environment.resource::<KernelTimes>(),
-            said: ReportedLimits::default(),
-            waiting: VecDeque::new(),
-            taking: None,
-            entering: Entering::default(),
-            next_id: 0,
-            access_sent: false,
-            ended_parents: VecDeque::new(),
-            invalidations: VecDeque::new(),
-            second_level: SecondLevel::of(spec.second_level),
-            finished: VecDeque::new(),
-            replaying: None,
-            served: FixedBitSet::with_capacity(units),
             accounting: Accounting::new(units),
+            dispatcher: Dispatcher::new(policy, spec.policy.name(), per_cycle, times),
             spec,
+            said: ReportedLimits::default(),
+            replaying: None,
         })
     }
 }
 
 impl Component for WorkGroupScheduler {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        self.served.clear();
-        self.access_sent = false;
+        self.units.begin_cycle();
+        self.memory.begin_cycle();
         self.take_completions(ctx);
-        self.go_on_taking(ctx);
-        self.send_ends_of_parents(ctx);
-        self.send_invalidates(ctx);
-        self.finished.extend(self.second_level.go_on(ctx));
-        let slices_left = self.second_level.has_unsent();
-        let reported = self.report_kernels(ctx);
+        self.memory.take_responses(ctx, &mut self.accounting);
+        self.ends
+            .send(ctx, &mut self.units, &self.machine, &mut self.accounting);
+        let reported =
+            self.ends
+                .report(ctx, &mut self.gmu, &mut self.machine, &mut self.accounting);
         self.accept_kernels(ctx);
-        self.send_access(ctx);
-        let activity = self.dispatch(ctx);
+        self.memory.send_access(ctx, &mut self.accounting);
+        let activity = self.dispatcher.dispatch(
+            ctx,
+            &mut self.machine,
+            &mut self.units,
+            &mut self.memory,
+            &mut self.accounting,
+        );
         self.accounting.enter(ctx.cycle(), activity);
-        let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear())
-            || !self.ended_parents.is_empty()
-            || slices_left;
-        let unsent = self.has_unsent_accesses();
-        let blocked = activity == Activity::UnitBusy || invalidates_left || unsent;
-        let sent = !self.served.is_clear() || self.access_sent;
+        let unsent = self.ends.has_unsent() || self.memory.has_unsent();
+        let blocked = activity == Activity::UnitBusy || unsent;
+        let sent = self.units.any_served() || self.memory.access_sent();
         if activity == Activity::Dispatching || blocked && sent {
             // The next cycle sends more, or finds that nothing fits.
             Next::Busy
@@ -298,7 +257,7 @@ impl Component for WorkGroupScheduler {
 
 impl Negotiate for WorkGroupScheduler {
     fn facts(&self, port: PortId, facts: &mut Facts) {
-        if port.name == Self::UNITS {
+        if port.name == DispatchPorts::UNITS {
             facts.publish_from("unit", self.spec.facts());
         }
     }
@@ -311,18 +270,9 @@ impl Negotiate for WorkGroupScheduler {
         let said = self.said.agree(&self.spec.unit)?;
         let limits = self.spec.unit.complete(said)?;
         self.said.check_clusters(self.machine.site())?;
-        self.policy
-            .fits(&limits)
+        self.dispatcher
+            .fits(&limits, &self.memory)
             .map_err(|problem| Unfit::at("policy", problem))?;
-        if self.policy.needs_memory() && !self.memory.request.is_connected() {
-            return Err(Unfit::at(
-                "policy",
-                format!(
-                    "{} fetches work-groups from memory, but the port `memory` is not connected; wire it to that of a memory, such as `scheduler.memory <-> l2.up`",
-                    self.spec.policy.name()
-                ),
-            ));
-        }
         self.machine.equip(limits);
         Ok(())
     }
@@ -354,7 +304,7 @@ impl Inspect for WorkGroupScheduler {
                 .waits(self.kernel_waits(kernel));
         }
         contents.level("resident_work_groups", self.accounting.resident());
-        contents.level("waiting_kernels", self.waiting.len() as u64);
+        contents.level("waiting_kernels", self.dispatcher.waiting().len() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
@@ -362,38 +312,16 @@ impl Inspect for WorkGroupScheduler {
             let resident = self.machine.resident(number);
             if resident > 0 {
                 waits.on_port(
-                    Self::UNITS.at(number).member(DispatchMaster::COMPLETION),
+                    DispatchPorts::UNITS
+                        .at(number)
+                        .member(DispatchMaster::COMPLETION),
                     format!("{resident} work-groups have not completed"),
                 );
             }
         }
-        for invalidation in &self.invalidations {
-            let kernel = self.machine.kernels()[invalidation.kernel].ready.kernel;
-            for unit in invalidation.unanswered.ones() {
-                waits.on_port(
-                    Self::UNITS
-                        .at(unit as u32)
-                        .member(DispatchMaster::COMPLETION),
-                    format!("the first-level invalidation for kernel {kernel} has not completed"),
-                );
-            }
-        }
-        self.second_level.waits(waits);
-        for &key in &self.waiting {
-            let kernel = &self.machine.kernels()[key];
-            waits.inside(format!(
-                "{} work-groups of kernel {} have not been dispatched",
-                kernel.unplaced, kernel.ready.kernel
-            ));
-        }
-        if let Some(taking) = &self.taking
-            && !taking.is_answered()
-        {
-            waits.on_port(
-                "memory.response",
-                "a work-group is being fetched from a queue in memory",
-            );
-        }
+        self.ends.waits(&self.machine, waits);
+        self.dispatcher.waits(&self.machine, waits);
+        self.memory.waits(waits);
     }
 }
 
@@ -402,34 +330,15 @@ impl WorkGroupScheduler {
     /// reported.
     fn kernel_waits(&self, kernel: &Running) -> Option<&'static str> {
         let number = kernel.ready.kernel;
-        let is_this = |key: &Id| self.machine.kernels()[*key].ready.kernel == number;
-        if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
-            return Some("invalidation of first-level caches");
-        }
-        if self.second_level.kernels().any(|kernel| is_this(&kernel)) {
-            return Some("invalidation of the second-level cache");
-        }
-        if !self.waiting.iter().any(is_this) {
-            return None;
-        }
-        if !self.waiting.front().is_some_and(is_this) {
-            return Some("an earlier kernel");
-        }
-        match self.accounting.activity() {
-            Activity::NoWork | Activity::Dispatching => None,
-            Activity::UnitBusy => Some("room in the wire to a unit"),
-            Activity::HeldBack => Some("the policy"),
-            Activity::QueueMemory => Some("a queue in memory"),
-            Activity::WorkGroupSlots => Some("work-group slots"),
-            Activity::WavefrontSlots => Some("wavefront slots"),
-            Activity::Registers => Some("registers"),
-            Activity::LocalMemory => Some("local memory"),
-        }
+        let is_this = |key| self.machine.kernels()[key].ready.kernel == number;
+        let activity = self.accounting.activity();
+        let ends = self.ends.wait_reason(is_this);
+        ends.or_else(|| self.dispatcher.wait_reason(is_this, activity))
     }
 
     fn take_completions(&mut self, ctx: &mut Context<'_>) {
-        for unit in 0..self.units.len() {
-            while let Some(completion) = self.units[unit].completion.pop(ctx) {
+        for unit in 0..self.units.count() {
+            while let Some(completion) = self.units.pop(ctx, unit) {
                 let known = match completion {
                     Completion::WorkGroup {
                         kernel,
@@ -443,7 +352,9 @@ impl WorkGroupScheduler {
                         };
                         self.complete(ctx, ended, slot)
                     }
-                    Completion::Invalidated { kernel } => self.invalidated(unit, kernel),
+                    Completion::Invalidated { kernel } => {
+                        self.ends.invalidated(unit, kernel, &self.machine)
+                    }
                 };
                 if !known {
                     ctx.fail(format!(
@@ -460,25 +371,9 @@ impl WorkGroupScheduler {
             return false;
         };
         self.accounting.completed(ctx.cycle());
-        self.policy.finished(ended, &self.machine);
-        self.policy.changed(ended.unit, &self.machine);
+        self.dispatcher.ended(ended, last, &self.machine);
         if last {
-            self.policy.completed(ended.kernel, &self.machine);
-            self.retire(key);
-        }
-        true
-    }
-
-    /// Reports kernels that are done. Returns false if the port to the GMU is full.
-    fn report_kernels(&mut self, ctx: &mut Context<'_>) -> bool {
-        while let Some(&key) = self.finished.front() {
-            let kernel = self.machine.kernels()[key].ready.kernel;
-            if self.gmu.done.try_send(ctx, KernelDone { kernel }).is_err() {
-                return false;
-            }
-            self.accounting.kernels_done += 1;
-            self.machine.remove(key);
-            self.finished.pop_front();
+            self.ends.begin(key, &self.machine, &self.units);
         }
         true
     }
@@ -488,15 +383,9 @@ impl WorkGroupScheduler {
             let Some(ready) = self.gmu.ready.pop(ctx) else {
                 return;
             };
-            let accepted = self.machine.accept(ready, ctx.cycle()).and_then(|key| {
-                let kernel = self.machine.kernel(ready.kernel);
-                let kernel = kernel.expect("the kernel was just accepted");
-                self.policy.accepts(&kernel)?;
-                self.waiting.push_back(key);
-                self.policy.arrived(kernel, &self.machine);
-                self.begin_entering(ready.kernel);
-                Ok(())
-            });
+            let accepted = self.machine.accept(ready, ctx.cycle());
+            let accepted = accepted
+                .and_then(|key| (self.dispatcher).accept(key, &self.machine, &mut self.memory));
             if let Err(problem) = accepted {
                 ctx.fail(problem);
                 return;

@@ -4,15 +4,31 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Context;
+use warpweave_framework::{Context, Ports, State, Waits};
 
-use super::{Placement, QueueAccess, WorkGroupScheduler};
-use crate::memory::{LINE_BYTES_MAX, MemRequest, Source, word_mask};
+use super::accounting::Accounting;
+use super::{Placement, QueueAccess};
+use crate::memory::{LINE_BYTES_MAX, MemMaster, MemRequest, Source, word_mask};
+
+/// Memory port with the accesses to work-group queues.
+#[derive(Default, Ports, State)]
+pub(super) struct QueueMemory {
+    #[port(optional)]
+    memory: MemMaster,
+    /// A placement that was chosen but has not been made.
+    taking: Option<PendingPlacement>,
+    entering: Entering,
+    /// Request ID of the next access.
+    next_id: u32,
+    /// True if an access was sent in this cycle.
+    #[state(skip)]
+    access_sent: bool,
+}
 
 /// A chosen placement that waits for memory or for its unit.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct PendingPlacement {
-    pub(super) placement: Placement,
+struct PendingPlacement {
+    placement: Placement,
     /// Requests to be sent in order, one per cycle.
     unsent: VecDeque<MemRequest>,
     /// IDs of requests whose responses are outstanding.
@@ -20,7 +36,7 @@ pub(super) struct PendingPlacement {
 }
 
 impl PendingPlacement {
-    pub(super) fn new(placement: Placement, accesses: &[QueueAccess], first_id: u32) -> Self {
+    fn new(placement: Placement, accesses: &[QueueAccess], first_id: u32) -> Self {
         let source = Source {
             kernel: placement.kernel,
             work_group: placement.work_group,
@@ -36,7 +52,8 @@ impl PendingPlacement {
         }
     }
 
-    pub(super) fn is_answered(&self) -> bool {
+    #[inline]
+    fn is_answered(&self) -> bool {
         self.unsent.is_empty() && self.unanswered.is_empty()
     }
 }
@@ -55,7 +72,7 @@ fn request(id: u32, access: &QueueAccess, source: Source) -> MemRequest {
 
 /// Entries being written to queues in memory.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Entering {
+struct Entering {
     /// Requests to be sent in order, one per cycle.
     unsent: VecDeque<MemRequest>,
     /// IDs of requests whose responses are outstanding.
@@ -69,46 +86,85 @@ fn answer(unanswered: &mut VecDeque<u32>, id: u32) -> bool {
     place.is_some_and(|place| unanswered.remove(place).is_some())
 }
 
-impl WorkGroupScheduler {
-    /// Starts writing the entries of a kernel that has just arrived to queues in memory.
-    pub(super) fn begin_entering(&mut self, kernel: u32) {
-        let mut writes = Vec::new();
-        self.policy.entries(&mut writes);
+/// Placement that waits in the queue memory.
+pub(super) enum Pending {
+    /// No placement waits.
+    None,
+    /// Accesses of the placement are unanswered.
+    Unanswered,
+    /// The placement can be made.
+    Answered(Placement),
+}
+
+impl QueueMemory {
+    #[inline]
+    pub(super) fn is_connected(&self) -> bool {
+        self.memory.request.is_connected()
+    }
+
+    /// Allows one access again.
+    #[inline]
+    pub(super) fn begin_cycle(&mut self) {
+        self.access_sent = false;
+    }
+
+    #[inline]
+    pub(super) fn access_sent(&self) -> bool {
+        self.access_sent
+    }
+
+    /// Starts the writes by which a kernel that has just arrived enters the queues.
+    pub(super) fn begin_entering(&mut self, kernel: u32, writes: &[QueueAccess]) {
         let source = Source {
             kernel,
             ..Source::default()
         };
-        for write in &writes {
+        for write in writes {
             let request = request(self.next_id, write, source);
             self.next_id = self.next_id.wrapping_add(1);
             self.entering.unsent.push_back(request);
         }
     }
 
-    /// Starts the accesses needed by a placement. Returns false if it needs none.
-    pub(super) fn begin_taking(&mut self, ctx: &mut Context<'_>, placement: Placement) -> bool {
-        let mut accesses = Vec::new();
-        self.policy
-            .accesses(placement, &self.machine, &mut accesses);
-        if accesses.is_empty() {
-            return false;
-        }
-        if !self.memory.request.is_connected() {
-            ctx.fail(format!(
-                "the placement {} fetches work-groups from memory, but the port `memory` is not connected",
-                self.spec.policy.name()
-            ));
-            return true;
-        }
-        let taking = PendingPlacement::new(placement, &accesses, self.next_id);
+    /// Starts the accesses that a placement needs.
+    pub(super) fn begin_taking(
+        &mut self,
+        ctx: &mut Context<'_>,
+        placement: Placement,
+        accesses: &[QueueAccess],
+        accounting: &mut Accounting,
+    ) {
+        let taking = PendingPlacement::new(placement, accesses, self.next_id);
         self.next_id = self.next_id.wrapping_add(accesses.len() as u32);
         self.taking = Some(taking);
-        self.send_access(ctx);
-        true
+        self.send_access(ctx, accounting);
+    }
+
+    /// Returns the placement that was chosen but has not been made.
+    #[inline]
+    pub(super) fn pending(&self) -> Pending {
+        match &self.taking {
+            None => Pending::None,
+            Some(taking) if !taking.is_answered() => Pending::Unanswered,
+            Some(taking) => Pending::Answered(taking.placement),
+        }
+    }
+
+    /// Keeps a placement whose unit is busy; the policy has been told that it will be made.
+    #[inline]
+    pub(super) fn keep(&mut self, placement: Placement) {
+        self.taking
+            .get_or_insert_with(|| PendingPlacement::new(placement, &[], 0));
+    }
+
+    /// Forgets the placement, which is made now.
+    #[inline]
+    pub(super) fn made(&mut self) {
+        self.taking = None;
     }
 
     /// Takes responses and sends pending requests, one per cycle. Called before dispatch.
-    pub(super) fn go_on_taking(&mut self, ctx: &mut Context<'_>) {
+    pub(super) fn take_responses(&mut self, ctx: &mut Context<'_>, accounting: &mut Accounting) {
         while self.memory.response.is_connected()
             && let Some(response) = self.memory.response.pop(ctx)
         {
@@ -121,11 +177,11 @@ impl WorkGroupScheduler {
                 ));
             }
         }
-        self.send_access(ctx);
+        self.send_access(ctx, accounting);
     }
 
     /// Sends the next access, new entries first, unless one has been sent in this cycle.
-    pub(super) fn send_access(&mut self, ctx: &mut Context<'_>) {
+    pub(super) fn send_access(&mut self, ctx: &mut Context<'_>, accounting: &mut Accounting) {
         let Entering { unsent, unanswered } = &mut self.entering;
         let (unsent, unanswered) = match &mut self.taking {
             Some(taking) if unsent.is_empty() => (&mut taking.unsent, &mut taking.unanswered),
@@ -137,14 +193,23 @@ impl WorkGroupScheduler {
         {
             unsent.pop_front();
             unanswered.push_back(request.id);
-            self.accounting.queue_accesses += 1;
+            accounting.queue_accesses += 1;
             self.access_sent = true;
         }
     }
 
     /// True if accesses remain to be sent.
-    pub(super) fn has_unsent_accesses(&self) -> bool {
+    pub(super) fn has_unsent(&self) -> bool {
         let taking = self.taking.as_ref();
         taking.is_some_and(|taking| !taking.unsent.is_empty()) || !self.entering.unsent.is_empty()
+    }
+
+    pub(super) fn waits(&self, waits: &mut Waits<'_>) {
+        if let Pending::Unanswered = self.pending() {
+            waits.on_port(
+                "memory.response",
+                "a work-group is being fetched from a queue in memory",
+            );
+        }
     }
 }

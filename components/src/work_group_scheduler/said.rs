@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use warpweave_framework::{Facts, PortId, Stated, Unfit};
 
+use super::dispatch_ports::DispatchPorts;
 use super::limits::UnitReport;
-use super::{PlacementSite, StatedLimits, WorkGroupScheduler};
+use super::{PlacementSite, StatedLimits};
 use crate::launch::UnitNumber;
 use crate::memory::NetworkPort;
 use crate::occupancy::UnitFacts;
@@ -24,9 +25,7 @@ pub(super) struct ReportedLimits {
 impl ReportedLimits {
     /// Records the facts published at this port.
     pub(super) fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
-        let unit = port
-            .number
-            .filter(|_| port.name == WorkGroupScheduler::UNITS);
+        let unit = port.number.filter(|_| port.name == DispatchPorts::UNITS);
         let Some(unit) = unit else {
             return Ok(());
         };

@@ -108,6 +108,7 @@ impl SecondLevel {
     }
 
     /// True if slices have not been sent the command yet.
+    #[inline]
     pub(super) fn has_unsent(&self) -> bool {
         let dropping = self.dropping.as_ref();
         dropping.is_some_and(|dropping| !dropping.unsent.is_clear())

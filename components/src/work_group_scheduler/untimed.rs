@@ -3,7 +3,9 @@
 
 use warpweave_framework::{FunctionalError, Onward};
 
-use super::{SecondLevel, WorkGroupScheduler};
+use super::WorkGroupScheduler;
+use super::dispatch_ports::DispatchPorts;
+use super::second_level::SecondLevel;
 use crate::launch::{CacheCommand, CacheControlMaster, Dispatch, DispatchMaster, KernelReady};
 
 /// A kernel with incomplete work-groups in functional execution.
@@ -29,7 +31,7 @@ impl WorkGroupScheduler {
             next: 0,
             uncompleted: work_groups,
         });
-        let units = self.units.len() as u32;
+        let units = self.units.count() as u32;
         for place in 0..units.saturating_mul(per_unit).min(work_groups) {
             self.start_next(place % units, onward);
         }
@@ -48,11 +50,13 @@ impl WorkGroupScheduler {
         }
         let kernel = replaying.ready.kernel;
         self.replaying = None;
-        let ended = self.families.ends(kernel);
+        let ended = self.ends.family_ends(kernel);
         let drops = self.spec.invalidate_at.drops(ended);
-        for unit in (0..self.units.len() as u32).filter(|_| drops) {
+        for unit in (0..self.units.count() as u32).filter(|_| drops) {
             onward.send(
-                Self::UNITS.at(unit).member(DispatchMaster::DISPATCH),
+                DispatchPorts::UNITS
+                    .at(unit)
+                    .member(DispatchMaster::DISPATCH),
                 Dispatch::Invalidate { kernel, ran: 0 },
             );
         }
@@ -80,7 +84,9 @@ impl WorkGroupScheduler {
                 hint: replaying.ready.hint,
             };
             replaying.next += 1;
-            let port = Self::UNITS.at(unit).member(DispatchMaster::DISPATCH);
+            let port = DispatchPorts::UNITS
+                .at(unit)
+                .member(DispatchMaster::DISPATCH);
             onward.send(port, start);
         }
     }

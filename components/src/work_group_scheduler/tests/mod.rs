@@ -23,7 +23,7 @@ use warpweave_trace::{
 };
 
 use super::*;
-use crate::launch::Dispatch;
+use crate::launch::{Dispatch, KernelDone};
 use crate::occupancy::UnitLimits;
 
 /// Number of work-groups, wavefronts, registers per thread, and local bytes.
