@@ -1,9 +1,10 @@
-//! Deserialization of bit sets. `fixedbitset` would allocate the length a file claims before
+//! Saving and restoring of bit sets. `fixedbitset` would allocate the length a file claims before
 //! checking the bits that are present.
 
 use fixedbitset::FixedBitSet;
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use warpweave_framework::State;
 
 /// Serialized form of a bit set.
 #[derive(Deserialize)]
@@ -38,10 +39,21 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FixedBi
     ))
 }
 
+/// Set in its saved form.
+#[derive(Serialize, Deserialize)]
+struct Set(#[serde(deserialize_with = "read")] FixedBitSet);
+
+/// Saves or restores a bit set, for fields marked `#[state(with = …)]`.
+pub(crate) fn visit(set: &mut FixedBitSet, name: &str, state: &mut State<'_>) {
+    let restore = |set: &mut FixedBitSet, Set(found)| {
+        *set = found;
+        Ok(())
+    };
+    state.field_as(name, set, |set| Set(set.clone()), restore);
+}
+
 #[cfg(test)]
 mod tests {
-    use serde::Serialize;
-
     use super::*;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]

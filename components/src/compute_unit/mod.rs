@@ -221,9 +221,8 @@ impl Kind for ComputeUnit {
             .reuse_monitor
             .map(|monitor| {
                 let families = decoded.families(&program);
-                ReuseMonitor::new(monitor, spec.index, families).map_err(|error| {
-                    SpecError::at(format!("reuse_monitor.{}", error.field), error.message)
-                })
+                ReuseMonitor::new(monitor, spec.index, families)
+                    .map_err(|error| error.inside("reuse_monitor"))
             })
             .transpose()?;
         let policies = build_policies(&spec, environment)?;

@@ -15,9 +15,15 @@ use crate::reuse_profile::{ReuseProfile, WHAT};
 ///
 /// Source: the LASER paper, section 5, Algorithm 1. Two details are our interpretation: kernels
 /// that are not waiting are skipped, and the best candidate over all heads is taken.
+#[derive(State, Statistics)]
 pub struct ByReuse {
+    #[state(skip)]
     profile: Arc<ReuseProfile>,
+    /// kernels that got a queue because they share lines with a running one
+    #[statistic(name = "kernels_by_reuse", unit = "kernels")]
     by_reuse: u64,
+    /// kernels that got a queue because they had waited longest
+    #[statistic(name = "kernels_by_arrival", unit = "kernels")]
     by_arrival: u64,
 }
 
@@ -60,18 +66,6 @@ impl OrderPolicy for ByReuse {
         }
         self.by_arrival += 1;
         empty.pool.first().map(|waiting| waiting.launch.kernel)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("by_reuse", &mut self.by_reuse);
-        state.field("by_arrival", &mut self.by_arrival);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "kernels that got a queue because they share lines with a running one";
-        statistics.counter("kernels_by_reuse", "kernels", meaning, self.by_reuse);
-        let meaning = "kernels that got a queue because they had waited longest";
-        statistics.counter("kernels_by_arrival", "kernels", meaning, self.by_arrival);
     }
 }
 

@@ -1,12 +1,13 @@
 //! Kernel order by arrival: first come, first served.
 
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{EmptyQueue, KernelOrder, OrderPolicy};
 
 /// First come, first served: picks the kernel that has waited longest.
 ///
 /// Source: the LASER paper, section 3.2.
+#[derive(State, Statistics)]
 pub struct Fcfs;
 
 impl PolicyKind for Fcfs {
@@ -27,6 +28,4 @@ impl OrderPolicy for Fcfs {
     fn queue_empty(&mut self, empty: &EmptyQueue<'_>) -> Option<u32> {
         empty.pool.first().map(|waiting| waiting.launch.kernel)
     }
-
-    fn state(&mut self, _: &mut State<'_>) {}
 }

@@ -1,6 +1,6 @@
 //! Kernel order policy: selects which waiting kernel gets an empty hardware work queue.
 
-use warpweave_framework::{Cycle, PolicyRole, State, Statistics};
+use warpweave_framework::{Cycle, Instrumented, PolicyRole, Stateful};
 
 use crate::launch::KernelLaunch;
 
@@ -33,7 +33,7 @@ pub struct OrderSite {
 /// The policy is queried only when something has changed, so that a sleeping unit behaves like one
 /// that is kept awake. It may leave a queue empty. It is then queried again when the next kernel
 /// arrives or completes.
-pub trait OrderPolicy: Send {
+pub trait OrderPolicy: Stateful + Instrumented + Send {
     /// Notifies that a kernel was launched. It may get a queue, wait in the pool, or wait at the
     /// input port if the pool is full.
     fn arrived(&mut self, _kernel: KernelLaunch) {}
@@ -49,15 +49,6 @@ pub trait OrderPolicy: Send {
     /// Notifies that a kernel and all its descendants have completed. For kernels without children
     /// this follows [`own_groups_done`](Self::own_groups_done) immediately.
     fn family_done(&mut self, _kernel: KernelLaunch) {}
-
-    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
-    /// nothing.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not implement `state`");
-    }
-
-    /// Reports the counters of the policy as statistics.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
 /// An empty hardware work queue, with the kernels that may get it.

@@ -24,12 +24,15 @@ pub struct PrioritySpec {
 /// With two priorities these are the high- and low-priority queues of LASER, section 6. They share
 /// the capacity of the pool. Without `aging_cycles` a low-priority kernel may wait forever, so
 /// waiting times are reported.
-#[derive(Default)]
+#[derive(Default, State, Statistics)]
 pub struct Priority {
+    #[state(skip)]
     spec: PrioritySpec,
-    /// Waiting times for a queue in cycles of kernels with priority 0; `waited_high` has those of
-    /// all others.
+    /// cycles that kernels of priority 0 waited for a work queue
+    #[statistic(name = "waiting_time_low", unit = "cycles")]
     waited_low: Histogram,
+    /// cycles that kernels of other priorities waited for a work queue
+    #[statistic(name = "waiting_time_high", unit = "cycles")]
     waited_high: Histogram,
 }
 
@@ -72,26 +75,6 @@ impl OrderPolicy for Priority {
         };
         waited.record(empty.cycle - first.arrived);
         Some(first.launch.kernel)
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("waited_low", &mut self.waited_low);
-        state.field("waited_high", &mut self.waited_high);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.histogram(
-            "waiting_time_low",
-            "cycles",
-            "cycles that kernels of priority 0 waited for a work queue",
-            &self.waited_low,
-        );
-        statistics.histogram(
-            "waiting_time_high",
-            "cycles",
-            "cycles that kernels of other priorities waited for a work queue",
-            &self.waited_high,
-        );
     }
 }
 

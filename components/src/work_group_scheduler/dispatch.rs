@@ -18,8 +18,8 @@ use crate::occupancy::UnitLimits;
 /// Policy with the kernels whose work-groups it places.
 #[derive(State, Statistics)]
 pub(super) struct Dispatcher {
-    #[state(with = visit_policy)]
-    #[statistic(with = report_policy)]
+    #[state(part)]
+    #[statistic(flatten)]
     policy: Box<dyn PlacementPolicy>,
     /// Name of the policy, used in messages.
     #[state(skip)]
@@ -31,15 +31,6 @@ pub(super) struct Dispatcher {
     waiting: VecDeque<Id>,
     #[state(with = visit_times)]
     times: Option<Arc<KernelTimes>>,
-}
-
-fn visit_policy(policy: &mut Box<dyn PlacementPolicy>, name: &str, state: &mut State<'_>) {
-    state.part(name, |state| policy.state(state));
-}
-
-#[allow(clippy::borrowed_box, reason = "the derive passes the field as it is")]
-fn report_policy(policy: &Box<dyn PlacementPolicy>, statistics: &mut Statistics<'_>) {
-    policy.statistics(statistics);
 }
 
 fn visit_times(times: &mut Option<Arc<KernelTimes>>, _name: &str, state: &mut State<'_>) {

@@ -35,6 +35,7 @@
 //!   untimed.rs            functional execution
 //!   role.rs policy.rs     the role, the trait of policies and their answers
 //!   oldest_first.rs       policies for one kernel at a time
+//!   candidates.rs         candidates of a policy in one query
 //!   policies/             one file per policy
 //! ```
 //!
@@ -79,6 +80,7 @@
 //! different resources.
 
 mod accounting;
+mod candidates;
 mod dispatch;
 mod dispatch_ports;
 mod ended_parents;
@@ -111,6 +113,7 @@ use warpweave_framework::{
 use warpweave_trace::Program;
 
 use self::accounting::{Accounting, Activity};
+pub use self::candidates::Candidates;
 use self::dispatch::Dispatcher;
 use self::dispatch_ports::DispatchPorts;
 use self::kernel_ends::KernelEnds;

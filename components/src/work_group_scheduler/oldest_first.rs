@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warpweave_framework::{State, Statistics};
+use warpweave_framework::{Instrumented, State, Stateful, Statistics};
 
 use super::{Kernel, Machine, Placement, PlacementChoice, PlacementPolicy};
 use crate::occupancy::UnitLimits;
@@ -20,7 +20,7 @@ pub struct Assignment {
 ///
 /// Repeated queries without new notifications must give the same result, except for the effect of
 /// `sendable`.
-pub trait OneKernelPolicy: Send {
+pub trait OneKernelPolicy: Stateful + Instrumented + Send {
     /// Checks the limits of the units; see [`PlacementPolicy::fits`].
     ///
     /// # Errors
@@ -53,23 +53,18 @@ pub trait OneKernelPolicy: Send {
     /// Notifies that the chosen assignment has been made. A call of [`update`](Self::update) for
     /// its unit follows.
     fn placed(&mut self, placed: Assignment);
-
-    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
-    /// nothing.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not implement `state`");
-    }
-
-    /// Reports the counters of the policy as statistics.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
 /// Serves the oldest kernel until all its work-groups are placed, then the next.
 ///
 /// Source: LASER paper, section 3.2, interpreted such that the oldest head of a queue goes first.
+#[derive(State, Statistics)]
 pub struct OldestFirst<P> {
+    #[state(flatten)]
+    #[statistic(flatten)]
     policy: P,
     /// Kernels with unplaced work-groups, oldest first; the policy works on the first.
+    #[state(rename = "oldest_first")]
     kernels: VecDeque<u32>,
 }
 
@@ -147,14 +142,5 @@ impl<P: OneKernelPolicy + 'static> PlacementPolicy for OldestFirst<P> {
         // Only the oldest one's are placed.
         self.kernels.pop_front();
         self.begin(machine);
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        self.policy.state(state);
-        state.field("oldest_first", &mut self.kernels);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.policy.statistics(statistics);
     }
 }

@@ -12,14 +12,17 @@
 //! decision is therefore a function of the notifications to the policy. Repeated queries without
 //! new notifications give the same result, except for the effect of `sendable`.
 
-use warpweave_framework::{State, Statistics};
+use warpweave_framework::{Instrumented, Stateful};
 
 use super::{Kernel, Machine, Placement};
 use crate::occupancy::UnitLimits;
 
 /// Placement policy that sees all kernels at once. A policy for one kernel at a time is a
 /// [`OneKernelPolicy`](super::OneKernelPolicy).
-pub trait PlacementPolicy: Send {
+///
+/// State and statistics are derived. A policy with an empty `impl Stateful` is refused in
+/// checkpoints.
+pub trait PlacementPolicy: Stateful + Instrumented + Send {
     /// Checks that the policy works with units like these; called once, before anything else.
     ///
     /// # Errors
@@ -85,15 +88,6 @@ pub trait PlacementPolicy: Send {
 
     /// Notifies that every work-group of a kernel has ended.
     fn completed(&mut self, _kernel: u32, _machine: &Machine) {}
-
-    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
-    /// nothing.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not implement `state`");
-    }
-
-    /// Reports the counters of the policy as statistics.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
 /// Response of a policy to the query for a placement.

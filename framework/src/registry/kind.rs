@@ -68,6 +68,15 @@ impl SpecError {
         }
     }
 
+    /// Moves the error of a part of the specification to its place, the field that holds the part.
+    #[must_use]
+    pub fn inside(self, field: &str) -> Self {
+        Self {
+            field: format!("{field}.{}", self.field),
+            ..self
+        }
+    }
+
     /// Creates an error of the specification part at `field` from problems that have places.
     pub(super) fn placed(field: &str, problems: Diagnostics) -> Self {
         let message = problems.iter().next().map(|first| first.message.clone());

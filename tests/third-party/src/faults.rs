@@ -12,10 +12,12 @@ use warpweave::components::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     WorkGroupPlacement,
 };
-use warpweave::framework::{NeutralSpec, NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave::framework::{NeutralSpec, NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Places the first work-group again and again.
+#[derive(State, Statistics)]
 pub(crate) struct Repeats {
+    #[state(skip)]
     unit: u32,
     room: bool,
 }
@@ -60,10 +62,6 @@ impl OneKernelPolicy for Repeats {
     }
 
     fn placed(&mut self, _placed: Assignment) {}
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("room", &mut self.room);
-    }
 }
 
 /// Fault that the scheduler below injects.

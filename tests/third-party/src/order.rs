@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use warpweave::components::gmu::{EmptyQueue, KernelOrder, OrderPolicy};
 use warpweave::components::launch::KernelLaunch;
-use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Kernel order described at the top of the file.
+#[derive(State, Statistics)]
 pub(crate) struct FairStreams {
     /// Number of completed kernels of each stream.
     completed: BTreeMap<u32, u64>,
@@ -38,10 +39,6 @@ impl OrderPolicy for FairStreams {
 
     fn own_groups_done(&mut self, kernel: KernelLaunch) {
         *self.completed.entry(kernel.stream).or_default() += 1;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("completed", &mut self.completed);
     }
 }
 

@@ -5,13 +5,15 @@ use warpweave::components::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     WorkGroupPlacement,
 };
-use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Placement policy described at the top of the file.
+#[derive(State, Statistics)]
 pub(crate) struct Backwards {
     /// Number of work-groups of the current kernel that are not yet placed.
     left: u32,
     /// Resident work-groups and free room of each unit.
+    #[state(array)]
     units: Vec<(u32, u32)>,
 }
 
@@ -62,11 +64,6 @@ impl OneKernelPolicy for Backwards {
 
     fn placed(&mut self, _placed: Assignment) {
         self.left -= 1;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("left", &mut self.left);
-        state.array("units", &mut self.units);
     }
 }
 

@@ -233,6 +233,7 @@ fn an_empty_queue_goes_to_the_most_urgent_kernel_and_streams_stay_in_order() {
 static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Leaves the queue empty if there is only one candidate; otherwise picks the last one.
+#[derive(State, Statistics)]
 struct LastOfSeveral;
 
 impl PolicyKind for LastOfSeveral {
@@ -274,8 +275,6 @@ impl OrderPolicy for LastOfSeveral {
     fn family_done(&mut self, kernel: KernelLaunch) {
         hear(format!("family of {}", kernel.kernel));
     }
-
-    fn state(&mut self, _: &mut State<'_>) {}
 }
 
 #[test]
@@ -306,6 +305,7 @@ fn a_policy_is_asked_when_something_changes_and_may_leave_a_queue_empty() {
 }
 
 /// Assigns queues to a kernel that does not exist.
+#[derive(State, Statistics)]
 struct Absent;
 
 impl PolicyKind for Absent {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use crate::occupancy::UnitLimits;
 use crate::work_group_scheduler::{
@@ -12,21 +12,16 @@ use crate::work_group_scheduler::{
 
 /// Block size of the [`BlockRoundRobin`] placement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BlockRoundRobinSpec {
     /// Number of consecutive work-groups assigned to a unit at once, 2 to 64. Source: Lee et al.,
     /// HPCA 2014.
-    #[serde(default = "two")]
     pub block_size: u32,
-}
-
-fn two() -> u32 {
-    2
 }
 
 impl Default for BlockRoundRobinSpec {
     fn default() -> Self {
-        Self { block_size: two() }
+        Self { block_size: 2 }
     }
 }
 
@@ -40,7 +35,9 @@ impl Default for BlockRoundRobinSpec {
 ///
 /// Source: Lee et al., "Improving GPGPU Resource Utilization Through Alternative Thread Block
 /// Scheduling", HPCA 2014, as described in Intra-Cluster Coalescing, section 5.
+#[derive(State, Statistics)]
 pub struct BlockRoundRobin {
+    #[state(skip)]
     block_size: u32,
     work_groups: u32,
     /// Index of the first work-group of the next block.
@@ -48,6 +45,7 @@ pub struct BlockRoundRobin {
     /// Unit at which the search for room starts.
     pointer: usize,
     /// Number of work-groups that fit each unit now.
+    #[state(array)]
     room: Vec<u32>,
     /// Units that still receive the rest of a block, in block order: unit, next work-group, end.
     owed: Vec<(u32, u32, u32)>,
@@ -164,13 +162,5 @@ impl OneKernelPolicy for BlockRoundRobin {
         }
         self.next = end;
         self.pointer = (placed.unit as usize + 1) % self.room.len();
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("work_groups", &mut self.work_groups);
-        state.field("next", &mut self.next);
-        state.field("pointer", &mut self.pointer);
-        state.array("room", &mut self.room);
-        state.field("owed", &mut self.owed);
     }
 }

@@ -1,8 +1,7 @@
 //! Demand-driven round robin: a pointer rotates over the units.
 
 use fixedbitset::FixedBitSet;
-use serde::{Deserialize, Serialize};
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
@@ -14,17 +13,15 @@ use crate::work_group_scheduler::{
 ///
 /// Source: "Locality-Aware CTA Clustering for Modern GPUs", sections 2 and 3.1, the observed
 /// behavior of most boards.
+#[derive(State, Statistics)]
 pub struct DemandRoundRobin {
     next: u32,
     /// Unit at which the search for room starts.
     pointer: usize,
     /// Set of units that have room.
+    #[state(with = crate::bits::visit)]
     open: FixedBitSet,
 }
-
-/// Set of units in its checkpoint form.
-#[derive(Serialize, Deserialize)]
-struct Units(#[serde(deserialize_with = "crate::bits::read")] FixedBitSet);
 
 impl DemandRoundRobin {
     fn new(site: PlacementSite) -> Self {
@@ -82,19 +79,5 @@ impl OneKernelPolicy for DemandRoundRobin {
     fn placed(&mut self, placed: Assignment) {
         self.next += 1;
         self.pointer = (placed.unit as usize + 1) % self.open.len();
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("next", &mut self.next);
-        state.field("pointer", &mut self.pointer);
-        state.field_as(
-            "open",
-            &mut self.open,
-            |open| Units(open.clone()),
-            |open, Units(found)| {
-                *open = found;
-                Ok(())
-            },
-        );
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::pools::Pools;
 use crate::work_group_scheduler::{
-    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    Assignment, Candidates, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };
 
@@ -16,12 +16,16 @@ use crate::work_group_scheduler::{
 /// an open context, the lowest `(k, s, cluster)` goes first.
 ///
 /// Source: MCM-GPU, as in Intra-Cluster Coalescing, section 4.1.
+#[derive(State, Statistics)]
 pub struct Distributed {
+    #[state(skip)]
     site: PlacementSite,
     pools: Pools,
     /// Units with room as `(resident, index within the cluster)`, by cluster.
+    #[state(array)]
     open: Vec<BTreeSet<(u32, u32)>>,
     /// Resident count under which each unit is in `open`.
+    #[state(array)]
     ranks: Vec<Option<u32>>,
 }
 
@@ -69,40 +73,25 @@ impl OneKernelPolicy for Distributed {
     }
 
     fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
-        let mut best = None;
-        let mut otherwise = PlacementChoice::UnitsFull;
+        let mut candidates = Candidates::new();
         for cluster in 0..self.site.clusters {
             let Some(&(resident, within)) = self.open[cluster as usize].first() else {
                 continue;
             };
-            let Some(work_group) = self.pools.front(cluster) else {
-                if otherwise == PlacementChoice::UnitsFull {
-                    otherwise = PlacementChoice::HeldBack;
-                }
-                continue;
-            };
             let unit = cluster * self.site.units_per_cluster + within;
-            if !sendable(unit) {
-                otherwise = PlacementChoice::UnitBusy;
-                continue;
-            }
-            let candidate = ((resident, within, cluster), Assignment { work_group, unit });
-            if best.is_none_or(|(rank, _)| candidate.0 < rank) {
-                best = Some(candidate);
+            match self.pools.front(cluster) {
+                None => candidates.add_held_back(),
+                Some(_) if !sendable(unit) => candidates.add_busy(),
+                Some(work_group) => {
+                    let rank = (resident, within, cluster);
+                    candidates.add(rank, Assignment { work_group, unit });
+                }
             }
         }
-        best.map_or(otherwise, |(_, placement)| {
-            PlacementChoice::Place(placement)
-        })
+        candidates.choice()
     }
 
     fn placed(&mut self, placed: Assignment) {
         self.pools.take(self.site.cluster(placed.unit));
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("pools", &mut self.pools);
-        state.array("open", &mut self.open);
-        state.array("ranks", &mut self.ranks);
     }
 }

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::pools::Pools;
 use crate::occupancy::UnitLimits;
 use crate::work_group_scheduler::{
-    Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
+    Assignment, Candidates, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };
 
@@ -27,13 +27,18 @@ pub struct DistributedBlockSpec {
 /// as soon as the unit can be sent a message again, before any new pair of the cluster.
 ///
 /// Source: Intra-Cluster Coalescing, section 5.
+#[derive(State, Statistics)]
 pub struct DistributedBlock {
+    #[state(skip)]
     relax_last: bool,
+    #[state(skip)]
     site: PlacementSite,
     pools: Pools,
     /// Pair `(resident, room)` of each unit, by unit index.
+    #[state(array)]
     units: Vec<(u32, u32)>,
     /// Unit in each cluster that still receives the second of a pair.
+    #[state(array)]
     owed: Vec<Option<u32>>,
 }
 
@@ -109,8 +114,10 @@ impl OneKernelPolicy for DistributedBlock {
     }
 
     fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> PlacementChoice<Assignment> {
-        let mut best = None;
-        let mut busy = false;
+        let mut candidates = Candidates::new();
+        if self.units.iter().any(|&(_, room)| room > 0) {
+            candidates.add_held_back();
+        }
         for cluster in 0..self.site.clusters {
             let (Some(work_group), Some(unit)) =
                 (self.pools.front(cluster), self.candidate(cluster))
@@ -118,21 +125,14 @@ impl OneKernelPolicy for DistributedBlock {
                 continue;
             };
             if !sendable(unit) {
-                busy = true;
+                candidates.add_busy();
                 continue;
             }
             let (resident, _) = self.units[unit as usize];
             let rank = (resident, self.site.within(unit), cluster);
-            if best.is_none_or(|(before, _)| rank < before) {
-                best = Some((rank, Assignment { work_group, unit }));
-            }
+            candidates.add(rank, Assignment { work_group, unit });
         }
-        match best {
-            Some((_, placement)) => PlacementChoice::Place(placement),
-            None if busy => PlacementChoice::UnitBusy,
-            None if self.units.iter().any(|&(_, room)| room > 0) => PlacementChoice::HeldBack,
-            None => PlacementChoice::UnitsFull,
-        }
+        candidates.choice()
     }
 
     fn placed(&mut self, placed: Assignment) {
@@ -143,11 +143,5 @@ impl OneKernelPolicy for DistributedBlock {
             None if self.pools.front(cluster).is_some() => Some(placed.unit),
             _ => None,
         };
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("pools", &mut self.pools);
-        state.array("units", &mut self.units);
-        state.array("owed", &mut self.owed);
     }
 }

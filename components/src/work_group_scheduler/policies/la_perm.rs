@@ -9,40 +9,30 @@ use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistic
 use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory, push_write};
 use crate::launch::LaunchHint;
 use crate::work_group_scheduler::{
-    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+    Candidates, Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess,
+    WorkGroupPlacement,
 };
 
 /// Priority levels and queue storage of [`LaPerm`] placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct LaPermSpec {
     /// Highest priority, 1 to 15; a child has its parent's priority plus one, up to this. Source:
     /// own choice.
-    #[serde(default = "four")]
     pub levels: u32,
     /// On-chip queue capacity of a unit in work-groups; further entries are in memory. Source:
     /// LaPerm paper, 128.
-    #[serde(default = "entries")]
     pub entries_on_chip: u32,
     /// Memory for entries beyond the on-chip capacity, behind the scheduler's port `memory`;
     /// absent: fetching them costs nothing.
-    #[serde(default)]
     pub memory: Option<QueueMemorySpec>,
-}
-
-fn four() -> u32 {
-    4
-}
-
-fn entries() -> u32 {
-    128
 }
 
 impl Default for LaPermSpec {
     fn default() -> Self {
         Self {
-            levels: four(),
-            entries_on_chip: entries(),
+            levels: 4,
+            entries_on_chip: 128,
             memory: None,
         }
     }
@@ -85,19 +75,25 @@ enum QueueChoice {
 ///
 /// Source: the LaPerm paper (binding with adaptive priority); the choice of adopted queues is our
 /// own.
+#[derive(State, Statistics)]
 pub struct LaPerm {
+    #[state(skip)]
     spec: LaPermSpec,
     units: Vec<Bound>,
     host: VecDeque<(u32, u32)>,
     /// Priority of each kernel of the program: its depth, limited to the highest priority.
     priorities: Vec<u8>,
     /// Number of work-groups taken so far from each unit's queues.
+    #[state(array)]
     taken: Vec<u64>,
-    /// Number of work-groups that found the on-chip queues full; `adopted` counts those taken by
-    /// another unit.
+    /// work-groups that found the on-chip queues of their unit full
+    #[statistic(name = "work_groups_overflowed", unit = "work-groups")]
     overflowed: u64,
+    /// work-groups taken from the queues of another unit
+    #[statistic(name = "work_groups_adopted", unit = "work-groups")]
     adopted: u64,
     /// Lines of new entries that found the on-chip queues full.
+    #[state(skip)]
     written: Vec<QueueAccess>,
 }
 
@@ -220,8 +216,7 @@ impl PlacementPolicy for LaPerm {
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
     ) -> PlacementChoice<Placement> {
-        let mut best = None;
-        let mut busy = false;
+        let mut candidates = Candidates::new();
         for unit in 0..machine.site().units() {
             let next = self.source(unit).and_then(|from| self.next_of(from));
             let Some((kernel, work_group)) = next else {
@@ -231,24 +226,17 @@ impl PlacementPolicy for LaPerm {
                 continue;
             }
             if !sendable(unit) {
-                busy = true;
+                candidates.add_busy();
                 continue;
             }
-            let resident = machine.resident(unit);
-            if best.is_none_or(|(least, _)| resident < least) {
-                let placement = Placement {
-                    kernel,
-                    work_group,
-                    unit,
-                };
-                best = Some((resident, placement));
-            }
+            let placement = Placement {
+                kernel,
+                work_group,
+                unit,
+            };
+            candidates.add(machine.resident(unit), placement);
         }
-        match best {
-            Some((_, placement)) => PlacementChoice::Place(placement),
-            None if busy => PlacementChoice::UnitBusy,
-            None => PlacementChoice::UnitsFull,
-        }
+        candidates.choice()
     }
 
     /// Removes the chosen work-group from its queue and lists the memory accesses needed.
@@ -280,21 +268,4 @@ impl PlacementPolicy for LaPerm {
     }
 
     fn placed(&mut self, _placed: Placement, _machine: &Machine) {}
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("units", &mut self.units);
-        state.field("host", &mut self.host);
-        state.field("priorities", &mut self.priorities);
-        state.array("taken", &mut self.taken);
-        state.field("overflowed", &mut self.overflowed);
-        state.field("adopted", &mut self.adopted);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "work-groups that found the on-chip queues of their unit full";
-        let unit = "work-groups";
-        statistics.counter("work_groups_overflowed", unit, meaning, self.overflowed);
-        let meaning = "work-groups taken from the queues of another unit";
-        statistics.counter("work_groups_adopted", unit, meaning, self.adopted);
-    }
 }

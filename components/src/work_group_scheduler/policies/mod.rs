@@ -7,7 +7,8 @@
 //!   pools.rs                  what they share
 //!   demand_round_robin.rs  block_round_robin.rs  strict_round_robin.rs  random_round_robin.rs
 //!   shortest_queue.rs  laser.rs  reuse_chains.rs    a queue per unit, for all kernels at once
-//!   queued.rs                 what they share
+//!   from_queues.rs queued.rs  service of units from their queues
+//!   status_table.rs           LASER's table of running work-groups
 //!   la_perm.rs                queues per unit and priority
 //!   unit_queues.rs            queues of units, for policies of any crate
 //! ```
@@ -20,6 +21,7 @@ mod block_round_robin;
 mod demand_round_robin;
 mod distributed;
 mod distributed_block;
+mod from_queues;
 mod global_round_robin;
 mod greedy_clustering;
 mod la_perm;
@@ -30,6 +32,7 @@ mod queued;
 mod random_round_robin;
 mod reuse_chains;
 mod shortest_queue;
+mod status_table;
 mod strict_round_robin;
 mod two_level_round_robin;
 mod unit_queues;

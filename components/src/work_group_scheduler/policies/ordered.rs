@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_framework::State;
+use warpweave_framework::{State, Statistics};
 
 use crate::work_group_scheduler::{
     Assignment, Kernel, OneKernelPolicy, PlacementChoice, PlacementSite,
@@ -16,9 +16,11 @@ pub(super) type Rank = (u32, u32, u32);
 pub(super) type RankOf = fn(site: PlacementSite, unit: u32, resident: u32) -> Rank;
 
 /// Places work-groups in linear order, each on the unit with the lowest rank.
-#[derive(Debug)]
+#[derive(Debug, State, Statistics)]
 pub(super) struct Ordered {
+    #[state(skip)]
     site: PlacementSite,
+    #[state(skip)]
     rank_of: RankOf,
     work_groups: u32,
     next: u32,
@@ -71,12 +73,5 @@ impl OneKernelPolicy for Ordered {
 
     fn placed(&mut self, _placed: Assignment) {
         self.next += 1;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("work_groups", &mut self.work_groups);
-        state.field("next", &mut self.next);
-        state.field("open", &mut self.open);
-        state.field("ranks", &mut self.ranks);
     }
 }

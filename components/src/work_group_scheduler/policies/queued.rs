@@ -15,7 +15,7 @@ use warpweave_framework::{SpecError, State, Statistics};
 use super::{QueueEnd, Stealing, UnitQueues};
 use crate::memory::LINE_BYTES_MAX;
 use crate::work_group_scheduler::{
-    Machine, Placement, PlacementChoice, PlacementSite, QueueAccess,
+    Candidates, Kernel, Machine, Placement, PlacementChoice, PlacementSite, QueueAccess,
 };
 
 /// Size of an entry in bytes: number of the kernel and of the work-group (LASER paper, section 6).
@@ -95,17 +95,23 @@ pub(super) fn push_write(writes: &mut Vec<QueueAccess>, address: u64) {
 }
 
 /// Work-group queues, one per unit, with their storage.
+#[derive(State, Statistics)]
 pub(super) struct Queued {
+    #[state(skip)]
     spec: QueuesSpec,
     /// Queue entries: kernel number and work-group index.
     pub(super) queues: UnitQueues<(u32, u32)>,
     /// Number of entries taken from the head of each unit's queue so far.
+    #[state(array)]
     taken: Vec<u64>,
     /// Number of head entries of each queue held in the scheduler, if the queues are in memory.
+    #[state(array)]
     on_chip: Vec<u32>,
-    /// Number of work-groups taken from another unit's queue.
+    /// work-groups stolen from the queue of another unit
+    #[statistic(name = "work_groups_stolen", unit = "work-groups")]
     stolen: u64,
     /// Lines of new entries that are not held in the scheduler.
+    #[state(skip)]
     written: Vec<QueueAccess>,
 }
 
@@ -131,24 +137,27 @@ impl Queued {
         self.spec.memory.is_some()
     }
 
+    /// Returns the unit with the shortest queue; ties go to the lowest.
+    pub(super) fn shortest(&self) -> u32 {
+        self.queues.shortest()
+    }
+
     /// Appends a work-group of a kernel to a unit's queue.
     pub(super) fn push(&mut self, unit: u32, entry: (u32, u32)) {
         self.queues.push(unit, entry);
         self.enter(unit, 1);
     }
 
-    /// Appends all work-groups of a kernel to a unit's queue.
-    pub(super) fn push_kernel(&mut self, unit: u32, kernel: u32, work_groups: u32) {
-        for work_group in 0..work_groups {
-            self.push(unit, (kernel, work_group));
+    /// Appends all work-groups of a kernel to the queue of a unit, or else each to the queue that
+    /// is shortest at that point.
+    pub(super) fn append(&mut self, kernel: &Kernel<'_>, unit: Option<u32>) {
+        let entries = (0..kernel.work_groups()).map(|work_group| (kernel.number(), work_group));
+        if let Some(unit) = unit {
+            entries.for_each(|entry| self.push(unit, entry));
+            return;
         }
-    }
-
-    /// Appends each work-group of a kernel to the queue that is shortest at that point.
-    pub(super) fn spread_kernel(&mut self, kernel: u32, work_groups: u32) {
         let units = 0..self.queues.units();
         let before: Vec<_> = units.clone().map(|unit| self.queues.len(unit)).collect();
-        let entries = (0..work_groups).map(|work_group| (kernel, work_group));
         self.queues.push_to_shortest(entries);
         for (unit, before) in units.zip(before) {
             self.enter(unit, (self.queues.len(unit) - before) as u32);
@@ -184,37 +193,30 @@ impl Queued {
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
     ) -> PlacementChoice<Placement> {
-        let mut best = None;
-        let (mut busy, mut waits) = (false, false);
+        let mut candidates = Candidates::new();
         for unit in 0..machine.site().units() {
             let next = self.queues.source(unit, self.spec.stealing);
             let Some(&(kernel, work_group)) = next.and_then(|from| self.queues.peek(from)) else {
-                waits |= machine.resident(unit) < machine.limits().work_group_slots;
+                if machine.resident(unit) < machine.limits().work_group_slots {
+                    candidates.add_held_back();
+                }
                 continue;
             };
             if machine.room(unit, kernel) == 0 {
                 continue;
             }
             if !sendable(unit) {
-                busy = true;
+                candidates.add_busy();
                 continue;
             }
-            let resident = machine.resident(unit);
-            if best.is_none_or(|(least, _)| resident < least) {
-                let placement = Placement {
-                    kernel,
-                    work_group,
-                    unit,
-                };
-                best = Some((resident, placement));
-            }
+            let placement = Placement {
+                kernel,
+                work_group,
+                unit,
+            };
+            candidates.add(machine.resident(unit), placement);
         }
-        match best {
-            Some((_, placement)) => PlacementChoice::Place(placement),
-            None if busy => PlacementChoice::UnitBusy,
-            None if waits => PlacementChoice::HeldBack,
-            None => PlacementChoice::UnitsFull,
-        }
+        candidates.choice()
     }
 
     /// Removes a work-group for a unit from its queue, which may need a memory access.
@@ -269,17 +271,5 @@ impl Queued {
             QueueEnd::Head(unit) => self.on_chip[unit as usize] > 0,
             QueueEnd::Tail(unit) => self.queues.len(unit) <= self.on_chip[unit as usize] as usize,
         }
-    }
-
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("queues", &mut self.queues);
-        state.array("taken", &mut self.taken);
-        state.array("on_chip", &mut self.on_chip);
-        state.field("stolen", &mut self.stolen);
-    }
-
-    pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "work-groups stolen from the queue of another unit";
-        statistics.counter("work_groups_stolen", "work-groups", meaning, self.stolen);
     }
 }

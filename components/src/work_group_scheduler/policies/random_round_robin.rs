@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 use warpweave_random::nth;
 
 use crate::work_group_scheduler::{
@@ -18,12 +18,15 @@ use crate::work_group_scheduler::{
 ///
 /// Source: "Locality-Aware CTA Clustering for Modern GPUs", section 3.1, the pattern of real
 /// programs; that a round uses the free contexts is own choice.
+#[derive(State, Statistics)]
 pub struct RandomRoundRobin {
+    #[state(skip)]
     seed: u64,
     /// Number of contexts drawn so far, for all kernels.
     drawn: u64,
     next: u32,
     /// Number of work-groups that fit each unit now.
+    #[state(array)]
     room: Vec<u32>,
     /// Units that get the next work-groups in this round.
     turn: VecDeque<u32>,
@@ -100,12 +103,5 @@ impl OneKernelPolicy for RandomRoundRobin {
     fn placed(&mut self, _placed: Assignment) {
         self.next += 1;
         self.turn.pop_front();
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("drawn", &mut self.drawn);
-        state.field("next", &mut self.next);
-        state.array("room", &mut self.room);
-        state.field("turn", &mut self.turn);
     }
 }

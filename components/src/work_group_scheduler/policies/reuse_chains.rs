@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::QueuesSpec;
+use super::from_queues::{FromQueues, QueuePolicy};
 use super::queued::Queued;
 use crate::artefact::artefact;
 use crate::reuse_profile::{ReuseProfile, WHAT};
-use crate::work_group_scheduler::{
-    Kernel, Machine, Placement, PlacementChoice, PlacementPolicy, QueueAccess, WorkGroupPlacement,
-};
+use crate::work_group_scheduler::{Kernel, PlacementPolicy, WorkGroupPlacement};
 
 /// A chain with work-groups that have not arrived yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,21 +28,22 @@ struct OpenChain {
 ///
 /// Source: the LASER paper, section 5, Algorithm 2. That later work-groups of a chain follow is our
 /// interpretation: the paper knows all of them from the beginning.
+#[derive(State, Statistics)]
 pub struct ReuseChains {
+    #[state(skip)]
     profile: Arc<ReuseProfile>,
-    queued: Queued,
     begun: BTreeMap<u32, OpenChain>,
 }
 
 impl ReuseChains {
-    fn enqueue(&mut self, kernel: u32, work_groups: u32) {
+    fn append(&mut self, kernel: u32, work_groups: u32, queues: &mut Queued) {
         // By chain, in the order of their first work-groups.
         let mut order: Vec<u32> = Vec::new();
         let mut members: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         for work_group in 0..work_groups {
             let Some((chain, place)) = self.profile.place(kernel, work_group) else {
-                let shortest = self.queued.queues.shortest();
-                self.queued.push(shortest, (kernel, work_group));
+                let shortest = queues.shortest();
+                queues.push(shortest, (kernel, work_group));
                 continue;
             };
             let list = members.entry(chain).or_insert_with(|| {
@@ -56,11 +56,11 @@ impl ReuseChains {
             let mut list = members.remove(&chain).unwrap_or_default();
             list.sort_unstable();
             let begun = self.begun.remove(&chain).unwrap_or_else(|| OpenChain {
-                unit: self.queued.queues.shortest(),
+                unit: queues.shortest(),
                 left: self.profile.chain_len(chain),
             });
             for &(_, work_group) in &list {
-                self.queued.push(begun.unit, (kernel, work_group));
+                queues.push(begun.unit, (kernel, work_group));
             }
             let left = begun.left.saturating_sub(list.len() as u32);
             if left > 0 {
@@ -80,49 +80,17 @@ impl PolicyKind for ReuseChains {
         spec: QueuesSpec,
         context: &PolicyContext<'_, WorkGroupPlacement>,
     ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
-        Ok(Box::new(Self {
+        let policy = Self {
             profile: artefact(context.environment, WHAT)?,
-            queued: Queued::new(spec, *context.site)?,
             begun: BTreeMap::new(),
-        }))
+        };
+        FromQueues::boxed(policy, spec, *context.site)
     }
 }
 
-impl PlacementPolicy for ReuseChains {
-    fn needs_memory(&self) -> bool {
-        self.queued.needs_memory()
-    }
-
-    fn arrived(&mut self, kernel: Kernel<'_>, _machine: &Machine) {
-        self.enqueue(kernel.number(), kernel.work_groups());
-    }
-
-    fn entries(&mut self, writes: &mut Vec<QueueAccess>) {
-        self.queued.entries(writes);
-    }
-
-    fn choose(
-        &mut self,
-        machine: &Machine,
-        sendable: &mut dyn FnMut(u32) -> bool,
-    ) -> PlacementChoice<Placement> {
-        self.queued.choose(machine, sendable)
-    }
-
-    /// Removes the chosen work-group from its queue and lists the memory accesses needed.
-    fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
-        self.queued.take(chosen.unit, accesses);
-    }
-
-    fn placed(&mut self, _placed: Placement, _machine: &Machine) {}
-
-    fn state(&mut self, state: &mut State<'_>) {
-        self.queued.state(state);
-        state.field("begun", &mut self.begun);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.queued.statistics(statistics);
+impl QueuePolicy for ReuseChains {
+    fn enqueue(&mut self, kernel: Kernel<'_>, queues: &mut Queued) {
+        self.append(kernel.number(), kernel.work_groups(), queues);
     }
 }
 
@@ -131,20 +99,20 @@ mod tests {
     use super::super::super::PlacementSite;
     use super::*;
 
-    fn policy(chains: Vec<Vec<(u32, u32)>>) -> ReuseChains {
+    fn policy(chains: Vec<Vec<(u32, u32)>>) -> (ReuseChains, Queued) {
         let site = PlacementSite {
             clusters: 3,
             units_per_cluster: 1,
         };
-        ReuseChains {
+        let policy = ReuseChains {
             profile: Arc::new(ReuseProfile::new(Vec::new(), chains)),
-            queued: Queued::new(QueuesSpec::default(), site).unwrap(),
             begun: BTreeMap::new(),
-        }
+        };
+        (policy, Queued::new(QueuesSpec::default(), site).unwrap())
     }
 
-    fn queue(policy: &ReuseChains, unit: u32) -> Vec<(u32, u32)> {
-        policy.queued.queues.entries(unit).copied().collect()
+    fn queue(queued: &Queued, unit: u32) -> Vec<(u32, u32)> {
+        queued.queues.entries(unit).copied().collect()
     }
 
     /// LSR-M10: the whole chain goes to the queue with the fewest work-groups, in chain order.
@@ -155,24 +123,24 @@ mod tests {
             vec![(0, 1)],
             vec![(0, 3), (0, 5)],
         ];
-        let mut policy = policy(chains);
-        policy.enqueue(0, 6);
-        assert_eq!(queue(&policy, 0), [(0, 0), (0, 4), (0, 2)]);
-        assert_eq!(queue(&policy, 1), [(0, 1)]);
-        assert_eq!(queue(&policy, 2), [(0, 3), (0, 5)]);
+        let (mut policy, mut queued) = policy(chains);
+        policy.append(0, 6, &mut queued);
+        assert_eq!(queue(&queued, 0), [(0, 0), (0, 4), (0, 2)]);
+        assert_eq!(queue(&queued, 1), [(0, 1)]);
+        assert_eq!(queue(&queued, 2), [(0, 3), (0, 5)]);
         // Kernel 1 is in no chain: each to the shortest.
-        policy.enqueue(1, 2);
-        assert_eq!(queue(&policy, 1), [(0, 1), (1, 0), (1, 1)]);
+        policy.append(1, 2, &mut queued);
+        assert_eq!(queue(&queued, 1), [(0, 1), (1, 0), (1, 1)]);
     }
 
     #[test]
     fn work_groups_of_a_chain_that_come_later_follow() {
-        let mut policy = policy(vec![vec![(0, 0), (2, 0), (3, 0)], vec![(0, 1)]]);
-        policy.enqueue(0, 2);
-        policy.enqueue(2, 1);
-        policy.enqueue(3, 1);
-        assert_eq!(queue(&policy, 0), [(0, 0), (2, 0), (3, 0)]);
-        assert_eq!(queue(&policy, 1), [(0, 1)]);
+        let (mut policy, mut queued) = policy(vec![vec![(0, 0), (2, 0), (3, 0)], vec![(0, 1)]]);
+        policy.append(0, 2, &mut queued);
+        policy.append(2, 1, &mut queued);
+        policy.append(3, 1, &mut queued);
+        assert_eq!(queue(&queued, 0), [(0, 0), (2, 0), (3, 0)]);
+        assert_eq!(queue(&queued, 1), [(0, 1)]);
         // Nothing is remembered of chains that are complete.
         assert!(policy.begun.is_empty());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
@@ -14,12 +14,16 @@ use crate::work_group_scheduler::{
 /// next work-group goes first. Units do not wait for each other.
 ///
 /// Source: "Locality-Aware CTA Clustering for Modern GPUs", section 2.
+#[derive(State, Statistics)]
 pub struct StrictRoundRobin {
+    #[state(skip)]
     units: u32,
     work_groups: u32,
     /// Next work-group of each unit; `work_groups` or more if there is none.
+    #[state(array)]
     next: Vec<u32>,
     /// True for each unit that has room.
+    #[state(array)]
     has_room: Vec<bool>,
     /// Units with room and a work-group left, as pairs with the next work-group first.
     open: BTreeSet<(u32, u32)>,
@@ -86,12 +90,5 @@ impl OneKernelPolicy for StrictRoundRobin {
         // Beyond the last one of the largest grid there is none, and `update` sees to that.
         let next = &mut self.next[placed.unit as usize];
         *next = placed.work_group.saturating_add(self.units);
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("work_groups", &mut self.work_groups);
-        state.array("next", &mut self.next);
-        state.array("has_room", &mut self.has_room);
-        state.field("open", &mut self.open);
     }
 }

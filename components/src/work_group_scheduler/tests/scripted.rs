@@ -1,6 +1,6 @@
 //! Tests of the scheduler between scripted neighbors.
 
-use warpweave_framework::{NoFields, Outcome, PolicyContext, Source};
+use warpweave_framework::{NoFields, Outcome, PolicyContext, Source, Stateful};
 
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone, KernelLaunch, KernelReady};
@@ -279,7 +279,10 @@ fn a_machine_without_units_is_refused() {
 }
 
 /// Chooses the same placement repeatedly, to provoke errors.
+#[derive(Statistics)]
 struct Always(Placement);
+
+impl Stateful for Always {}
 
 /// Placement that the policy makes; see `PLACEMENTS`.
 #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -350,7 +353,10 @@ fn a_placement_that_cannot_be_made_ends_the_run_with_the_name_of_the_policy() {
 }
 
 /// Places every work-group on unit 0.
+#[derive(Statistics)]
 struct Everything(u32);
+
+impl Stateful for Everything {}
 
 impl PolicyKind for Everything {
     type Role = WorkGroupPlacement;

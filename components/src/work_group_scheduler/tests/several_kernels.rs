@@ -1,6 +1,6 @@
 //! Test of a policy that sees several kernels at once.
 
-use warpweave_framework::{NoFields, PolicyContext};
+use warpweave_framework::{NoFields, PolicyContext, Stateful};
 
 use super::scripted::{Scripted, scripted};
 use super::*;
@@ -11,6 +11,7 @@ static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Serves the kernel of highest priority that fits some unit, its last work-group first, on the
 /// last unit.
+#[derive(Statistics)]
 struct Urgent {
     /// Number and unplaced work-groups of each kernel.
     kernels: Vec<(u32, u32)>,
@@ -35,6 +36,8 @@ impl PolicyKind for Urgent {
         }))
     }
 }
+
+impl Stateful for Urgent {}
 
 impl PlacementPolicy for Urgent {
     fn arrived(&mut self, kernel: Kernel<'_>, machine: &Machine) {
