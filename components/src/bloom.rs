@@ -32,10 +32,9 @@ impl BloomSpec {
     /// Returns an error if a field is out of range. `field` is the path of this value in the
     /// description.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
-        let here =
-            |error: SpecError| SpecError::at(format!("{field}.{}", error.field), error.message);
-        SpecError::in_range("bits", self.bits, 1..=1 << 24).map_err(here)?;
-        SpecError::in_range("hashes", self.hashes, 1..=16).map_err(here)
+        SpecError::in_range("bits", self.bits, 1..=1 << 24)
+            .and_then(|()| SpecError::in_range("hashes", self.hashes, 1..=16))
+            .map_err(|error| error.inside(field))
     }
 }
 
@@ -63,10 +62,13 @@ impl BloomKey {
 }
 
 /// Bloom filter that counts insertions and allocates its bits on first use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
+#[state(prepare = Self::allocate)]
 pub struct BloomFilter {
+    #[state(skip)]
     spec: BloomSpec,
     /// Bits of the filter, allocated on the first insertion.
+    #[state(array)]
     words: Box<[u64]>,
     insertions: u64,
 }
@@ -77,6 +79,12 @@ impl BloomFilter {
             spec,
             words: Box::default(),
             insertions: 0,
+        }
+    }
+
+    fn allocate(&mut self) {
+        if self.words.is_empty() {
+            self.make_words();
         }
     }
 
@@ -94,9 +102,7 @@ impl BloomFilter {
     }
 
     pub fn insert(&mut self, key: BloomKey) {
-        if self.words.is_empty() {
-            self.make_words();
-        }
+        self.allocate();
         for bit in key.bits(self.spec) {
             self.words[bit / 64] |= 1 << (bit % 64);
         }
@@ -118,15 +124,6 @@ impl BloomFilter {
         self.insertions = 0;
     }
 
-    /// Registers the filter's fields for checkpoints.
-    pub fn state(&mut self, state: &mut State<'_>) {
-        if self.words.is_empty() {
-            self.make_words();
-        }
-        state.array("words", &mut self.words);
-        state.field("insertions", &mut self.insertions);
-    }
-
     /// Returns the number of insertions since the filter was last cleared.
     pub fn insertions(&self) -> u64 {
         self.insertions
@@ -141,6 +138,8 @@ impl BloomFilter {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use warpweave_framework::Stateful;
 
     use super::*;
 

@@ -185,16 +185,10 @@ pub struct ComputeUnit {
     schedulers: Schedulers,
     #[state(flatten)]
     datapath: Datapath,
-    #[state(with = visit_monitor)]
+    #[state(part)]
     reuse_monitor: Option<ReuseMonitor>,
     #[state(part)]
     accounting: Accounting,
-}
-
-fn visit_monitor(monitor: &mut Option<ReuseMonitor>, name: &str, state: &mut State<'_>) {
-    if let Some(monitor) = monitor {
-        state.part(name, |state| monitor.state(state));
-    }
 }
 
 impl Kind for ComputeUnit {
@@ -491,9 +485,7 @@ impl Instrumented for ComputeUnit {
         fetch.statistics(statistics);
         memory.readonly.report(statistics);
         self.caches.statistics(statistics);
-        if let Some(monitor) = &self.reuse_monitor {
-            monitor.report(statistics);
-        }
+        self.reuse_monitor.statistics(statistics);
         self.schedulers.report(statistics);
     }
 }

@@ -19,14 +19,18 @@ struct Member {
 }
 
 /// Families of all kernels that were accepted and are not complete.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, State)]
 pub(super) struct Families {
     /// Parent of each kernel of the program, if it is launched from the device.
+    #[state(skip)]
     parents: Vec<Option<u32>>,
     /// Number of kernels launched by each kernel of the program.
+    #[state(skip)]
     children: Vec<u32>,
+    #[state(rename = "families")]
     members: BTreeMap<u32, Member>,
     /// Kernel whose family each blocked stream waits for.
+    #[state(rename = "held_streams")]
     held: BTreeMap<u32, u32>,
 }
 
@@ -112,10 +116,5 @@ impl Families {
     /// Returns the blocked streams, each with the kernel whose family it waits for.
     pub(super) fn held(&self) -> impl Iterator<Item = (u32, u32)> {
         self.held.iter().map(|(&stream, &kernel)| (stream, kernel))
-    }
-
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("families", &mut self.members);
-        state.field("held_streams", &mut self.held);
     }
 }

@@ -56,16 +56,16 @@
 //!   families.rs          who waits for whom: kernels and those they launched
 //!   order.rs             the role of kernel orders and their trait
 //!   fcfs.rs priority.rs by_reuse.rs    kernel orders
-//!   spec.rs report.rs    what a description may set; statistics
+//!   spec.rs accounting.rs    settings; statistics
 //! ```
 
+mod accounting;
 mod by_reuse;
 mod families;
 mod fcfs;
 mod order;
 mod priority;
 mod queues;
-mod report;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -75,11 +75,12 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Functional, FunctionalError, Histogram, Id,
-    IdTable, InPort, Inspect, Instrumented, Kind, Next, Onward, PortId, Ports, Preset, Registry,
-    SpecError, State, Stateful, Statistics, TimeWeighted, Waits,
+    Component, Contents, Context, Cycle, Environment, Functional, FunctionalError, Id, IdTable,
+    InPort, Inspect, Kind, Next, Onward, PortId, Ports, Preset, Registry, SpecError, State,
+    Statistics, Waits,
 };
 
+use self::accounting::{LaunchCounts, LaunchSource, Occupancy};
 pub use self::by_reuse::ByReuse;
 use self::families::Families;
 pub use self::fcfs::Fcfs;
@@ -112,7 +113,7 @@ struct WorkQueue {
 }
 
 /// Grid management unit: queues kernels and runs one per stream; see the [module](self).
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct Gmu {
     #[port]
     host: LaunchSlave,
@@ -120,29 +121,36 @@ pub struct Gmu {
     device: InPort<KernelLaunch>,
     #[port]
     scheduler: ReadyMaster,
+    #[state(skip)]
     spec: GmuSpec,
-    order: Box<dyn OrderPolicy>,
     kernels: IdTable<InFlight>,
+    #[state(array)]
     queues: Vec<WorkQueue>,
     pool: VecDeque<Id>,
     /// Heads not sent yet, with the earliest cycle in which they may be sent.
     heads: VecDeque<(Cycle, Id)>,
     /// Work-groups of each kernel of the program; empty if `work_group_latency_cycles` is 0.
+    #[state(skip)]
     work_groups: Vec<u32>,
+    #[state(flatten)]
     families: Families,
     /// Completions that still have to follow one already sent.
     done: VecDeque<KernelDone>,
-    accepted: u64,
-    completed: u64,
-    through_pool: u64,
-    launch_stalls: u64,
-    /// Level 1 while a launch waits for room; the host's first, then the device's.
-    stalled: [TimeWeighted; 2],
-    queues_occupied: TimeWeighted,
-    queued: TimeWeighted,
-    pooled: TimeWeighted,
-    running: TimeWeighted,
-    waited: Histogram,
+    /// cycles in which a device launch waited because its queue and the pool were full
+    #[state(flatten)]
+    #[statistic(flatten)]
+    #[statistic(
+        name = "device_launch_stall_cycles",
+        unit = "cycles",
+        value = self.device_stall_cycles(statistics.cycle())
+    )]
+    launches: LaunchCounts,
+    #[state(flatten)]
+    #[statistic(flatten)]
+    occupancy: Occupancy,
+    #[state(part)]
+    #[statistic(flatten)]
+    order: Box<dyn OrderPolicy>,
 }
 
 impl Kind for Gmu {
@@ -177,34 +185,24 @@ impl Kind for Gmu {
             families: Families::of(program.as_deref()),
             done: VecDeque::new(),
             scheduler: ReadyMaster::default(),
-            order,
             kernels: IdTable::default(),
             queues: queues.collect(),
             pool: VecDeque::new(),
             heads: VecDeque::new(),
             work_groups,
-            accepted: 0,
-            completed: 0,
-            through_pool: 0,
-            launch_stalls: 0,
-            stalled: Default::default(),
-            queues_occupied: TimeWeighted::default(),
-            queued: TimeWeighted::default(),
-            pooled: TimeWeighted::default(),
-            running: TimeWeighted::default(),
-            waited: Histogram::default(),
+            launches: LaunchCounts::default(),
+            occupancy: Occupancy::default(),
+            order,
             spec,
         })
     }
 }
 
-impl Gmu {}
-
 impl Component for Gmu {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        let completed = self.completed;
+        let completed = self.launches.completed;
         let completions_taken = self.take_completions(ctx);
-        self.take_launches(ctx, self.completed > completed);
+        self.take_launches(ctx, self.launches.completed > completed);
         let next = self.send_heads(ctx);
         match next {
             // The credit that a completion waits for wakes as well.
@@ -254,13 +252,13 @@ impl Inspect for Gmu {
                 .number("stream", u64::from(launch.stream))
                 .waits(behind.or((!sent).then_some("dispatch")));
         }
-        contents.level("pooled_kernels", self.pooled.value());
-        let blocked = self.stalled.iter().any(|stalled| stalled.value() > 0);
+        contents.level("pooled_kernels", self.occupancy.pooled.value());
+        let blocked = self.launches.any_stalled();
         contents.blocked(blocked.then_some("the queue and the pool are full"));
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
-        if self.stalled.iter().any(|stalled| stalled.value() > 0) {
+        if self.launches.any_stalled() {
             waits.inside(format!(
                 "a launch waits: the pending pool of {} kernels is full",
                 self.spec.pending_kernels
@@ -271,52 +269,29 @@ impl Inspect for Gmu {
                 "kernel {kernel} and its stream {stream} wait for kernels that were launched from it"
             ));
         }
-        let running = self.running.value();
+        let running = self.occupancy.running.value();
         if running > 0 {
             waits.on_port(
                 "scheduler.done",
                 format!("{running} kernels run on the machine"),
             );
         }
-        let waiting = self.queued.value() - running + self.pooled.value();
+        let waiting = self.occupancy.queued.value() - running + self.occupancy.pooled.value();
         if waiting > 0 {
             waits.inside(format!(
                 "{waiting} kernels wait behind others ({} of them in the pool)",
-                self.pooled.value()
+                self.occupancy.pooled.value()
             ));
         }
     }
 }
 
-impl Stateful for Gmu {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.part("order", |state| self.order.state(state));
-        state.field("kernels", &mut self.kernels);
-        state.array("queues", &mut self.queues);
-        state.field("pool", &mut self.pool);
-        state.field("heads", &mut self.heads);
-        state.field("accepted", &mut self.accepted);
-        state.field("completed", &mut self.completed);
-        state.field("through_pool", &mut self.through_pool);
-        state.field("launch_stalls", &mut self.launch_stalls);
-        state.array("stalled", &mut self.stalled);
-        self.families.state(state);
-        state.field("done", &mut self.done);
-        state.field("queues_occupied", &mut self.queues_occupied);
-        state.field("queued", &mut self.queued);
-        state.field("pooled", &mut self.pooled);
-        state.field("running", &mut self.running);
-        state.field("waited", &mut self.waited);
-    }
-}
-
-impl Instrumented for Gmu {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.report(statistics);
-    }
-}
-
 impl Gmu {
+    fn device_stall_cycles(&self, now: Cycle) -> Option<u64> {
+        let is_connected = self.device.is_connected();
+        is_connected.then(|| self.launches.stall_cycles(LaunchSource::Device, now))
+    }
+
     /// Forwards completions and starts the kernels that they release. Returns false if the port to
     /// the host is full.
     fn take_completions(&mut self, ctx: &mut Context<'_>) -> bool {
@@ -378,8 +353,8 @@ impl Gmu {
                 return Next::Credit;
             }
             head.sent = true;
-            self.waited.record(cycle - head.arrived);
-            self.running.add(cycle, 1);
+            self.occupancy.waited.record(cycle - head.arrived);
+            self.occupancy.running.add(cycle, 1);
             self.heads.pop_front();
         }
         if self.kernels.is_empty() {

@@ -4,15 +4,9 @@ use std::collections::BTreeSet;
 
 use warpweave_framework::{Context, Cycle, Id};
 
+use super::accounting::LaunchSource;
 use super::{EmptyQueue, Gmu, InFlight, PendingKernel};
 use crate::launch::KernelLaunch;
-
-/// Source port of a launch: host or device.
-#[derive(Clone, Copy)]
-enum LaunchSource {
-    Host,
-    Device,
-}
 
 impl Gmu {
     /// Takes launches from the host and the device; `moved` is true if a kernel has completed in
@@ -26,7 +20,6 @@ impl Gmu {
 
     fn take_launches_at(&mut self, ctx: &mut Context<'_>, door: LaunchSource, moved: bool) {
         let cycle = ctx.cycle();
-        let at = door as usize;
         loop {
             let launch = match door {
                 LaunchSource::Host => self.host.launch.peek(ctx),
@@ -35,7 +28,7 @@ impl Gmu {
             let Some(&launch) = launch else {
                 return;
             };
-            if self.stalled[at].value() == 0 {
+            if !self.launches.is_stalled(door) {
                 self.order.arrived(launch);
             } else if !moved {
                 // Nothing has changed since it found no place.
@@ -43,23 +36,21 @@ impl Gmu {
             }
             let queued = self.admit(ctx, launch);
             if !queued && self.pool.len() >= self.spec.pending_kernels as usize {
-                if self.stalled[at].value() == 0 {
-                    self.launch_stalls += 1;
-                    self.stalled[at].set(cycle, 1);
+                if !self.launches.is_stalled(door) {
+                    self.launches.stall(cycle, door);
                 }
                 return;
             }
-            self.stalled[at].set(cycle, 0);
+            self.launches.accept(cycle, door);
             match door {
                 LaunchSource::Host => self.host.launch.pop(ctx),
                 LaunchSource::Device => self.device.pop(ctx),
             };
-            self.accepted += 1;
             if !queued {
                 let key = self.insert(cycle, launch);
                 self.pool.push_back(key);
-                self.pooled.add(cycle, 1);
-                self.through_pool += 1;
+                self.occupancy.pooled.add(cycle, 1);
+                self.launches.through_pool += 1;
             }
         }
     }
@@ -103,16 +94,16 @@ impl Gmu {
             .kernels
             .remove(head.expect("a running kernel is the head of its queue"));
         let head = head.expect("a queued kernel is in the table").launch;
-        self.running.sub(cycle, 1);
-        self.queued.sub(cycle, 1);
-        self.completed += complete.len() as u64;
+        self.occupancy.running.sub(cycle, 1);
+        self.occupancy.queued.sub(cycle, 1);
+        self.launches.completed += complete.len() as u64;
         let (families, stream_waits) = self.families.ends(head.kernel, complete);
         if stream_waits {
             self.give_back(cycle, queue);
         }
         match self.queues[queue].kernels.front() {
             Some(&next) => self.becomes_head(cycle, next),
-            None => self.queues_occupied.sub(cycle, 1),
+            None => self.occupancy.queues_occupied.sub(cycle, 1),
         }
         self.order.own_groups_done(head);
         for launch in families {
@@ -126,8 +117,8 @@ impl Gmu {
     fn give_back(&mut self, cycle: Cycle, queue: usize) {
         while let Some(key) = self.queues[queue].kernels.pop_back() {
             self.pool.push_front(key);
-            self.queued.sub(cycle, 1);
-            self.pooled.add(cycle, 1);
+            self.occupancy.queued.sub(cycle, 1);
+            self.occupancy.pooled.add(cycle, 1);
         }
     }
 
@@ -165,7 +156,7 @@ impl Gmu {
             let is_chosen = |key: &Id| self.kernels[*key].launch.kernel == kernel;
             let place = self.pool.iter().position(is_chosen);
             let key = place.and_then(|place| self.pool.remove(place));
-            self.pooled.sub(cycle, 1);
+            self.occupancy.pooled.sub(cycle, 1);
             self.enqueue(
                 cycle,
                 queue,
@@ -203,7 +194,7 @@ impl Gmu {
             if let Some(queue) = queue.filter(|&queue| self.has_room(queue)) {
                 self.enqueue(cycle, queue, key);
                 self.pool.remove(place);
-                self.pooled.sub(cycle, 1);
+                self.occupancy.pooled.sub(cycle, 1);
             } else {
                 place += 1;
             }
@@ -227,9 +218,9 @@ impl Gmu {
         queue.stream = self.kernels[key].launch.stream;
         queue.kernels.push_back(key);
         let is_head = queue.kernels.len() == 1;
-        self.queued.add(cycle, 1);
+        self.occupancy.queued.add(cycle, 1);
         if is_head {
-            self.queues_occupied.add(cycle, 1);
+            self.occupancy.queues_occupied.add(cycle, 1);
             self.becomes_head(cycle, key);
         }
     }

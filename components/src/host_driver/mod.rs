@@ -45,8 +45,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Inspect, Instrumented, Kind, Next, Ports,
-    Preset, SpecError, State, Stateful, Statistics, TimeWeighted, Waits,
+    Component, Contents, Context, Cycle, Environment, Inspect, Kind, Next, Ports, Preset,
+    SpecError, State, Statistics, TimeWeighted, Waits,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -112,28 +112,43 @@ enum Step {
     Finished,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, Statistics)]
 struct Counts {
+    /// host commands the host has gone past
+    #[statistic(name = "commands_completed", unit = "commands")]
     commands: u64,
+    /// copies begun
+    #[statistic(unit = "copies")]
     copies: u64,
+    /// bytes of the copies to the device begun
+    #[statistic(name = "copied_to_device", unit = "bytes")]
     bytes_to_device: u64,
+    /// bytes of the copies to the host begun
+    #[statistic(name = "copied_to_host", unit = "bytes")]
     bytes_to_host: u64,
+    /// launches that left the host
+    #[statistic(name = "kernels_launched", unit = "kernels")]
     launched: u64,
+    /// kernels whose completion reached the host
+    #[statistic(name = "kernels_completed", unit = "kernels")]
     completed: u64,
+    /// Number of kernels launched from the device whose completion reached the host.
     completed_from_device: u64,
-    first_launch: Option<Cycle>,
-    last_completion: Cycle,
 }
 
 /// Host driver: processes the commands of the program; see the [module](self).
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct HostDriver {
     #[port]
     gmu: LaunchMaster,
+    #[state(skip)]
     spec: HostDriverSpec,
+    #[state(skip)]
     program: Arc<Program>,
+    #[state(with = visit_times)]
     times: Option<Arc<KernelTimes>>,
     /// Plan of the launches that run, if not all do.
+    #[state(with = visit_plan)]
     plan: Option<Arc<LaunchPlan>>,
     started: bool,
     /// Number of commands started so far.
@@ -142,8 +157,46 @@ pub struct HostDriver {
     /// Kernels launched but not completed, oldest first.
     in_flight: Vec<u32>,
     activity: Option<Activity>,
-    activities: [TimeWeighted; 5],
+    /// kernels launched from the device whose completion reached the host
+    #[statistic(flatten)]
+    #[statistic(
+        name = "device_kernels_completed",
+        unit = "kernels",
+        value = self.has_device_launches().then_some(self.counts.completed_from_device)
+    )]
     counts: Counts,
+    #[state(array)]
+    #[statistic(with = report_activities)]
+    activities: [TimeWeighted; 5],
+    /// cycle in which the first launch left the host; 0 without launches
+    #[statistic(
+        name = "first_launch_cycle",
+        unit = "cycle",
+        minimum,
+        value = self.first_launch.unwrap_or(0)
+    )]
+    first_launch: Option<Cycle>,
+    /// cycle in which the last completion was readable; 0 without completions
+    #[statistic(name = "last_completion_cycle", unit = "cycle", maximum)]
+    last_completion: Cycle,
+}
+
+fn visit_times(times: &mut Option<Arc<KernelTimes>>, _name: &str, state: &mut State<'_>) {
+    KernelTimes::state(times, Moment::Launched, state);
+    KernelTimes::state(times, Moment::Completed, state);
+}
+
+fn visit_plan(plan: &mut Option<Arc<LaunchPlan>>, _name: &str, state: &mut State<'_>) {
+    if let Some(plan) = plan {
+        LaunchPlan::state(plan, state);
+    }
+}
+
+fn report_activities(activities: &[TimeWeighted; 5], statistics: &mut Statistics<'_>) {
+    let cycle = statistics.cycle();
+    for ((name, meaning), level) in ACTIVITIES.into_iter().zip(activities) {
+        statistics.counter(name, "cycles", meaning, level.integral(cycle));
+    }
 }
 
 impl Kind for HostDriver {
@@ -179,8 +232,10 @@ impl Kind for HostDriver {
             step: Step::Next,
             in_flight: Vec::new(),
             activity: None,
-            activities: Default::default(),
             counts: Counts::default(),
+            activities: Default::default(),
+            first_launch: None,
+            last_completion: 0,
         })
     }
 }
@@ -289,91 +344,12 @@ impl Inspect for HostDriver {
     }
 }
 
-impl Stateful for HostDriver {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("started", &mut self.started);
-        state.field("position", &mut self.position);
-        state.field("step", &mut self.step);
-        state.field("in_flight", &mut self.in_flight);
-        state.field("activity", &mut self.activity);
-        state.array("activities", &mut self.activities);
-        state.field("counts", &mut self.counts);
-        KernelTimes::state(&mut self.times, Moment::Launched, state);
-        KernelTimes::state(&mut self.times, Moment::Completed, state);
-        if let Some(plan) = &mut self.plan {
-            LaunchPlan::state(plan, state);
-        }
-    }
-}
-
-impl Instrumented for HostDriver {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let counts = &self.counts;
-        let cycle = statistics.cycle();
-        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
-        count(
-            "commands_completed",
-            "commands",
-            "host commands the host has gone past",
-            counts.commands,
-        );
-        count("copies", "copies", "copies begun", counts.copies);
-        count(
-            "copied_to_device",
-            "bytes",
-            "bytes of the copies to the device begun",
-            counts.bytes_to_device,
-        );
-        count(
-            "copied_to_host",
-            "bytes",
-            "bytes of the copies to the host begun",
-            counts.bytes_to_host,
-        );
-        count(
-            "kernels_launched",
-            "kernels",
-            "launches that left the host",
-            counts.launched,
-        );
-        count(
-            "kernels_completed",
-            "kernels",
-            "kernels whose completion reached the host",
-            counts.completed,
-        );
-        if self
-            .program
-            .kernels
-            .iter()
-            .any(|kernel| kernel.parent.is_some())
-        {
-            count(
-                "device_kernels_completed",
-                "kernels",
-                "kernels launched from the device whose completion reached the host",
-                counts.completed_from_device,
-            );
-        }
-        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
-            count(name, "cycles", meaning, level.integral(cycle));
-        }
-        statistics.minimum(
-            "first_launch_cycle",
-            "cycle",
-            "cycle in which the first launch left the host; 0 without launches",
-            counts.first_launch.unwrap_or(0),
-        );
-        statistics.maximum(
-            "last_completion_cycle",
-            "cycle",
-            "cycle in which the last completion was readable; 0 without completions",
-            counts.last_completion,
-        );
-    }
-}
-
 impl HostDriver {
+    fn has_device_launches(&self) -> bool {
+        let mut kernels = self.program.kernels.iter();
+        kernels.any(|kernel| kernel.parent.is_some())
+    }
+
     /// Starts the next command, or returns the event that it waits for.
     fn begin(&mut self, ctx: &mut Context<'_>) -> Option<Next> {
         let cycle = ctx.cycle();
@@ -459,7 +435,7 @@ impl HostDriver {
         self.in_flight.push(kernel);
         self.record(ctx, Moment::Launched, kernel);
         self.counts.launched += 1;
-        self.counts.first_launch.get_or_insert(cycle);
+        self.first_launch.get_or_insert(cycle);
     }
 
     fn complete(&mut self, ctx: &mut Context<'_>, kernel: u32) {
@@ -477,7 +453,7 @@ impl HostDriver {
         };
         self.in_flight.remove(place);
         self.counts.completed += 1;
-        self.counts.last_completion = ctx.cycle();
+        self.last_completion = ctx.cycle();
         self.record(ctx, Moment::Completed, kernel);
     }
 

@@ -39,9 +39,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, InPort, Inspect, Instrumented,
-    Kind, Next, OutPort, Ports, Preset, SpecError, State, Stateful, Statistics, TimeWeighted,
-    Waits,
+    Component, Contents, Context, Cycle, Environment, Histogram, InPort, Inspect, Kind, Next,
+    OutPort, Ports, Preset, SpecError, State, Statistics, TimeWeighted, Waits,
 };
 use warpweave_trace::{LaunchGraph, Program};
 
@@ -81,24 +80,62 @@ pub struct LaunchUnitSpec {
 }
 
 /// Launch unit: delays device-side launches; see the [module](self).
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct LaunchUnit {
     #[port]
     units: Vec<InPort<DeviceLaunch>>,
     #[port]
     gmu: OutPort<KernelLaunch>,
+    #[state(skip)]
     spec: LaunchUnitSpec,
+    #[state(skip)]
     graph: LaunchGraph,
-    /// Prediction accuracy; present if there is a reuse profile.
-    foresight: Option<PredictionScore>,
     /// Kernels in flight, ordered by due cycle and then by arrival.
+    #[state(with = visit_kernels)]
     under_way: BTreeMap<(Cycle, u64), KernelLaunch>,
-    /// Number of kernels accepted so far.
-    taken: u64,
+    /// launch records taken
+    #[statistic(unit = "records")]
     records: u64,
+    /// kernels that the records launch
+    #[statistic(name = "kernels_taken", unit = "kernels")]
+    taken: u64,
+    /// kernels sent to the GMU
+    #[statistic(name = "kernels_sent", unit = "kernels")]
     sent: u64,
+    /// mean number of kernels under way
+    #[statistic(name = "kernels_in_flight", unit = "kernels")]
+    #[statistic(
+        name = "kernels_in_flight_max",
+        unit = "kernels",
+        meaning = "most kernels under way at a time",
+        maximum,
+        value = self.under_way_level.max()
+    )]
     under_way_level: TimeWeighted,
+    /// cycles from the time at which a kernel was due until it was sent
+    #[statistic(name = "launch_delay", unit = "cycles")]
     late: Histogram,
+    /// Prediction accuracy; present if there is a reuse profile.
+    #[state(part)]
+    #[statistic(flatten)]
+    foresight: Option<PredictionScore>,
+}
+
+/// Saves the kernels in flight as a list, which has a readable form.
+fn visit_kernels(
+    kernels: &mut BTreeMap<(Cycle, u64), KernelLaunch>,
+    name: &str,
+    state: &mut State<'_>,
+) {
+    state.field_as(
+        name,
+        kernels,
+        |kernels| -> Vec<_> { kernels.iter().map(|(at, launch)| (*at, *launch)).collect() },
+        |kernels, saved| {
+            *kernels = saved.into_iter().collect();
+            Ok(())
+        },
+    );
 }
 
 impl Kind for LaunchUnit {
@@ -172,8 +209,7 @@ impl Inspect for LaunchUnit {
             if let Some(unit) = hint.unit {
                 thing.number("unit", unit.into());
             }
-            let relation = hint.relation.map_or(0, |relation| relation as u64 + 1);
-            thing.number("predicted", relation);
+            thing.number("predicted", Relation::code(hint.relation));
             if let Some(foresight) = &self.foresight {
                 thing.number("near", foresight.is_near(launch.kernel).into());
             }
@@ -188,73 +224,6 @@ impl Inspect for LaunchUnit {
                 self.under_way.len()
             );
             waits.on_port("gmu", what);
-        }
-    }
-}
-
-impl Stateful for LaunchUnit {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field_as(
-            "under_way",
-            &mut self.under_way,
-            |under_way| {
-                under_way
-                    .iter()
-                    .map(|(at, launch)| (*at, *launch))
-                    .collect::<Vec<_>>()
-            },
-            |under_way, saved| {
-                *under_way = saved.into_iter().collect();
-                Ok(())
-            },
-        );
-        state.field("taken", &mut self.taken);
-        state.field("records", &mut self.records);
-        state.field("sent", &mut self.sent);
-        state.field("under_way_level", &mut self.under_way_level);
-        state.field("late", &mut self.late);
-        if let Some(foresight) = &mut self.foresight {
-            state.part("foresight", |state| foresight.state(state));
-        }
-    }
-}
-
-impl Instrumented for LaunchUnit {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
-        count("records", "records", "launch records taken", self.records);
-        count(
-            "kernels_taken",
-            "kernels",
-            "kernels that the records launch",
-            self.taken,
-        );
-        count(
-            "kernels_sent",
-            "kernels",
-            "kernels sent to the GMU",
-            self.sent,
-        );
-        statistics.level(
-            "kernels_in_flight",
-            "kernels",
-            "mean number of kernels under way",
-            &self.under_way_level,
-        );
-        statistics.maximum(
-            "kernels_in_flight_max",
-            "kernels",
-            "most kernels under way at a time",
-            self.under_way_level.max(),
-        );
-        statistics.histogram(
-            "launch_delay",
-            "cycles",
-            "cycles from the time at which a kernel was due until it was sent",
-            &self.late,
-        );
-        if let Some(foresight) = &self.foresight {
-            foresight.report(statistics);
         }
     }
 }

@@ -12,12 +12,45 @@ use crate::reuse_profile::ReuseProfile;
 ///
 /// A kernel is *near* if, according to the profile, it shares lines with its parent or a sibling.
 /// The monitor of the LASER paper has to predict this before the child runs.
+#[derive(State, Statistics)]
 pub(super) struct PredictionScore {
+    #[state(skip)]
     profile: Arc<ReuseProfile>,
     /// Parent kernel of each kernel, if any.
+    #[state(skip)]
     parents: Vec<Option<u32>>,
-    /// Kernel counts, indexed by predicted near (0 or 1) and then by actually near (0 or 1).
-    counts: [[u64; 2]; 2],
+    /// true positives: kernels predicted to share lines with parent or siblings that do, according
+    /// to the profile
+    #[statistic(name = "prediction_true_positives", unit = "kernels")]
+    true_positives: u64,
+    /// false positives: kernels predicted to share lines with parent or siblings that do not,
+    /// according to the profile
+    #[statistic(name = "prediction_false_positives", unit = "kernels")]
+    false_positives: u64,
+    /// false negatives: kernels that share lines with parent or siblings, according to the profile,
+    /// but were not predicted to
+    #[statistic(name = "prediction_false_negatives", unit = "kernels")]
+    false_negatives: u64,
+    /// true negatives: kernels that share lines with neither parent nor siblings, according to the
+    /// profile, and were not predicted to
+    #[statistic(name = "prediction_true_negatives", unit = "kernels")]
+    #[statistic(
+        name = "prediction_precision",
+        meaning = "precision of the sharing prediction: fraction of the kernels predicted to share that do",
+        ratio,
+        value = self.true_positives,
+        whole = self.true_positives + self.false_positives,
+        of = "kernels"
+    )]
+    #[statistic(
+        name = "prediction_recall",
+        meaning = "recall of the sharing prediction: fraction of the sharing kernels that were predicted",
+        ratio,
+        value = self.true_positives,
+        whole = self.true_positives + self.false_negatives,
+        of = "kernels"
+    )]
+    true_negatives: u64,
 }
 
 impl PredictionScore {
@@ -25,14 +58,22 @@ impl PredictionScore {
         Self {
             profile,
             parents,
-            counts: [[0; 2]; 2],
+            true_positives: 0,
+            false_positives: 0,
+            false_negatives: 0,
+            true_negatives: 0,
         }
     }
 
     /// Counts a launched kernel; `said` is true if it was predicted to be near.
     pub(super) fn count(&mut self, kernel: u32, said: bool) {
-        let is_near = self.is_near(kernel);
-        self.counts[usize::from(said)][usize::from(is_near)] += 1;
+        let count = match (said, self.is_near(kernel)) {
+            (true, true) => &mut self.true_positives,
+            (true, false) => &mut self.false_positives,
+            (false, true) => &mut self.false_negatives,
+            (false, false) => &mut self.true_negatives,
+        };
+        *count += 1;
     }
 
     /// True if the profile has a kernel as near.
@@ -45,54 +86,6 @@ impl PredictionScore {
         linked.any(|(other, _)| {
             *other == parent || *other != kernel && parent_of(*other) == Some(parent)
         })
-    }
-
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        let [no, yes] = &mut self.counts;
-        state.array("not_said_near", no);
-        state.array("said_near", yes);
-    }
-
-    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
-        let [[neither, missed], [wrong, right]] = self.counts;
-        let mut count = |name, meaning, value| statistics.counter(name, "kernels", meaning, value);
-        count(
-            "prediction_true_positives",
-            "true positives: kernels predicted to share lines with parent or siblings that do, according to the profile",
-            right,
-        );
-        count(
-            "prediction_false_positives",
-            "false positives: kernels predicted to share lines with parent or siblings that do not, according to the profile",
-            wrong,
-        );
-        count(
-            "prediction_false_negatives",
-            "false negatives: kernels that share lines with parent or siblings, according to the profile, but were not predicted to",
-            missed,
-        );
-        count(
-            "prediction_true_negatives",
-            "true negatives: kernels that share lines with neither parent nor siblings, according to the profile, and were not predicted to",
-            neither,
-        );
-        let meaning = "precision of the sharing prediction: fraction of the kernels predicted to share that do";
-        statistics.ratio(
-            "prediction_precision",
-            "kernels",
-            meaning,
-            right,
-            right + wrong,
-        );
-        let meaning =
-            "recall of the sharing prediction: fraction of the sharing kernels that were predicted";
-        statistics.ratio(
-            "prediction_recall",
-            "kernels",
-            meaning,
-            right,
-            right + missed,
-        );
     }
 }
 
@@ -132,6 +125,13 @@ mod tests {
         for (kernel, said) in [(1, true), (1, true), (1, false), (2, true), (2, false)] {
             foresight.count(kernel, said);
         }
-        assert_eq!(foresight.counts, [[1, 1], [1, 2]]);
+        assert_eq!(
+            (foresight.true_positives, foresight.false_positives),
+            (2, 1)
+        );
+        assert_eq!(
+            (foresight.true_negatives, foresight.false_negatives),
+            (1, 1)
+        );
     }
 }

@@ -126,6 +126,11 @@ pub enum Relation {
 impl Relation {
     /// Names of predictions by number: 0 for none, then the relations in order.
     pub const NAMES: [&'static str; 4] = ["none", "parent", "sibling", "self"];
+
+    /// Returns the number of a prediction.
+    pub fn code(predicted: Option<Self>) -> u64 {
+        predicted.map_or(0, |relation| relation as u64 + 1)
+    }
 }
 
 /// Prediction of the monitor for a launched child.
@@ -139,11 +144,21 @@ pub struct Prediction {
 }
 
 /// Hits and misses of one filter, in 32-bit counters that are both halved when one is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Statistics)]
 pub struct HitCounter {
-    /// Number of look-ups that found the key.
+    /// reads that the monitor's filter of this relation found
+    #[statistic(unit = "reads", value = u64::from(self.hits))]
     pub hits: u32,
-    /// Number of look-ups that did not find the key.
+    /// reads that the monitor's filter of this relation did not find
+    #[statistic(unit = "reads", value = u64::from(self.misses))]
+    #[statistic(
+        name = "rate",
+        meaning = "share of reads that the monitor's filter of this relation found",
+        ratio,
+        value = u64::from(self.hits),
+        whole = self.lookups(),
+        of = "reads"
+    )]
     pub misses: u32,
 }
 
@@ -178,27 +193,62 @@ impl HitCounter {
 }
 
 /// A filter together with its hit counter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State, Statistics)]
 struct MonitoredFilter {
+    #[state(flatten)]
     filter: BloomFilter,
+    #[statistic(flatten)]
     counter: HitCounter,
 }
 
 /// Reuse monitor of one compute unit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State, Statistics)]
 pub struct ReuseMonitor {
+    #[state(skip)]
     spec: ReuseMonitorSpec,
-    parent_child: MonitoredFilter,
-    sibling: MonitoredFilter,
+    #[state(part)]
+    #[statistic(under = "reuse_self")]
     own: MonitoredFilter,
+    #[state(part)]
+    #[statistic(under = "reuse_sibling")]
+    sibling: MonitoredFilter,
+    #[state(part)]
+    #[statistic(under = "reuse_parent")]
+    parent_child: MonitoredFilter,
     /// Number of child kernels launched from this unit.
     children: u32,
     /// Number of predictions sent with launches: none, parent, sibling, self.
+    #[state(array)]
+    #[statistic(with = report_predictions)]
+    #[statistic(
+        name = "reuse_prediction",
+        unit = "relation",
+        meaning = "relation predicted for the next child: 0 none, 1 parent, 2 sibling, 3 self",
+        code,
+        value = Relation::code(self.relation())
+    )]
     predicted: [u64; 4],
     /// Index of the compute unit in the device.
+    #[state(skip)]
     unit: u16,
     /// Launcher of each kernel of the program, and true if its code launches others.
+    #[state(skip)]
     kernels: Arc<[Family]>,
+}
+
+fn report_predictions(predicted: &[u64; 4], statistics: &mut Statistics<'_>) {
+    let meaning = [
+        "launches that went without a prediction of the monitor",
+        "launches predicted to share lines with their parent",
+        "launches predicted to share lines with siblings",
+        "launches predicted to share lines with themselves alone",
+    ];
+    let rows = Relation::NAMES.into_iter().zip(meaning).zip(predicted);
+    statistics.under("reuse_predicted", |statistics| {
+        for ((name, meaning), count) in rows {
+            statistics.counter(name, "launches", meaning, *count);
+        }
+    });
 }
 
 impl ReuseMonitor {
@@ -291,7 +341,7 @@ impl ReuseMonitor {
                 parent_if(nth(seed, place) & 1 == 1)
             }
         };
-        self.predicted[relation.map_or(0, |relation| relation as usize + 1)] += 1;
+        self.predicted[Relation::code(relation) as usize] += 1;
         Prediction {
             relation,
             is_high_priority: is_high(relation),
@@ -329,61 +379,6 @@ impl ReuseMonitor {
         for watched in [&mut self.parent_child, &mut self.sibling, &mut self.own] {
             watched.filter.clear();
         }
-    }
-
-    /// Declares the contents of filters and counters as checkpoint state.
-    pub fn state(&mut self, state: &mut State<'_>) {
-        for (name, watched) in [
-            ("parent_child", &mut self.parent_child),
-            ("sibling", &mut self.sibling),
-            ("own", &mut self.own),
-        ] {
-            state.part(name, |state| {
-                watched.filter.state(state);
-                state.field("counter", &mut watched.counter);
-            });
-        }
-        state.field("children", &mut self.children);
-        state.array("predicted", &mut self.predicted);
-    }
-
-    /// Reports counters, rates and the prediction for the next child.
-    pub fn report(&self, statistics: &mut Statistics<'_>) {
-        let rows = [
-            ("reuse_self", Relation::Own),
-            ("reuse_sibling", Relation::Sibling),
-            ("reuse_parent", Relation::ParentChild),
-        ];
-        for (name, relation) in rows {
-            let HitCounter { hits, misses } = self.counter(relation);
-            let (hits, misses) = (u64::from(hits), u64::from(misses));
-            statistics.under(name, |s| {
-                let meaning = "reads that the monitor's filter of this relation found";
-                s.counter("hits", "reads", meaning, hits);
-                let meaning = "reads that the monitor's filter of this relation did not find";
-                s.counter("misses", "reads", meaning, misses);
-                let meaning = "share of reads that the monitor's filter of this relation found";
-                s.ratio("rate", "reads", meaning, hits, hits + misses);
-            });
-        }
-        let meaning = [
-            "launches that went without a prediction of the monitor",
-            "launches predicted to share lines with their parent",
-            "launches predicted to share lines with siblings",
-            "launches predicted to share lines with themselves alone",
-        ];
-        let predicted = Relation::NAMES.into_iter().zip(meaning).zip(self.predicted);
-        statistics.under("reuse_predicted", |s| {
-            for ((name, meaning), count) in predicted {
-                s.counter(name, "launches", meaning, count);
-            }
-        });
-        statistics.code(
-            "reuse_prediction",
-            "relation",
-            "relation predicted for the next child: 0 none, 1 parent, 2 sibling, 3 self",
-            self.relation().map_or(0, |relation| relation as u64 + 1),
-        );
     }
 
     /// Returns the filter key of a line and an owner, according to the mode.
