@@ -13,29 +13,19 @@ use crate::memory::{CacheEvent, RequestKind};
 
 /// Geometry of the victim tag arrays used by [`CcwsVictimTags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CcwsVictimTagsSpec {
     /// Number of victim tags per wavefront, 1 to 1024. Source: CCWS paper.
-    #[serde(default = "entries")]
     pub entries: u32,
     /// Associativity; must divide `entries`. Source: CCWS paper.
-    #[serde(default = "ways")]
     pub ways: u32,
-}
-
-fn entries() -> u32 {
-    16
-}
-
-fn ways() -> u32 {
-    8
 }
 
 impl Default for CcwsVictimTagsSpec {
     fn default() -> Self {
         Self {
-            entries: entries(),
-            ways: ways(),
+            entries: 16,
+            ways: 8,
         }
     }
 }
@@ -46,8 +36,12 @@ impl Default for CcwsVictimTagsSpec {
 ///
 /// Assumes that the cache serves one compute unit. Lines removed for other reasons, such as stores
 /// or invalidations, would be lost with fewer wavefronts too and are not recorded.
+#[derive(State, Statistics)]
 pub struct CcwsVictimTags {
+    #[state(flatten)]
     tags: VictimTags,
+    /// misses of a wavefront on lines that it lost recently
+    #[statistic(name = "victim_tag_hits", unit = "misses")]
     losses: u64,
 }
 
@@ -92,16 +86,6 @@ impl CachePolicy for CcwsVictimTags {
     /// Removes the tag of a line that moved to the victim cache: it was not lost.
     fn on_swap(&mut self, swap: &Swap, _moment: &mut Moment<'_>) {
         self.tags.regain(&swap.owner, swap.line);
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("losses", &mut self.losses);
-        self.tags.state(state);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "misses of a wavefront on lines that it lost recently";
-        statistics.counter("victim_tag_hits", "misses", meaning, self.losses);
     }
 }
 

@@ -16,44 +16,39 @@ use crate::memory::CacheEvent;
 
 /// Scoring parameters of the [`Ccws`] wavefront scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CcwsSpec {
     /// Score of a wavefront without lost locality, 1 to 1048576; scores decay by one per cycle down
     /// to it. Source: CCWS paper.
-    #[serde(default = "base_score")]
     pub base_score: u32,
     /// Throttling strength for lost locality, 0 to 1048576; 0 disables throttling. Source: CCWS
     /// paper.
-    #[serde(default = "k_throttle")]
     pub k_throttle: u32,
-}
-
-fn base_score() -> u32 {
-    100
-}
-
-fn k_throttle() -> u32 {
-    8
 }
 
 impl Default for CcwsSpec {
     fn default() -> Self {
         Self {
-            base_score: base_score(),
-            k_throttle: k_throttle(),
+            base_score: 100,
+            k_throttle: 8,
         }
     }
 }
 
 /// Cache-conscious wavefront scheduling; see the module. Each scheduler knows the scores of all
 /// wavefronts of the unit and picks greedy-then-oldest among the permitted ones.
+#[derive(State, Statistics)]
 pub struct Ccws {
+    #[state(skip)]
     slots: u64,
     /// Bit of the slot that issued last; 0 after its wavefront has left.
     last: u64,
-    scores: Scores,
-    /// Number of locality losses by wavefronts of this scheduler.
+    /// misses on lines that the same wavefront lost recently
+    #[state(rename = "losses_here")]
+    #[statistic(name = "lost_locality", unit = "misses")]
     losses: u64,
+    #[state(flatten)]
+    scores: Scores,
 }
 
 impl Ccws {
@@ -135,16 +130,5 @@ impl WavefrontScheduler for Ccws {
 
     fn issued(&mut self, issue: &Issue, _view: &SchedulerView<'_>) {
         self.last = 1 << issue.slot;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("last", &mut self.last);
-        state.field("losses_here", &mut self.losses);
-        self.scores.state(state);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let meaning = "misses on lines that the same wavefront lost recently";
-        statistics.counter("lost_locality", "misses", meaning, self.losses);
     }
 }

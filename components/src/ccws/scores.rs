@@ -10,14 +10,18 @@ use crate::compute_unit::AgeMatrix;
 
 /// Lost-locality scores of the wavefronts of one unit. A score never falls below the base; above
 /// the base it decays by one per cycle.
+#[derive(State)]
 pub(super) struct Scores {
+    #[state(skip)]
     base: u64,
     /// Throttling factor K in the score of a loss.
+    #[state(skip)]
     throttle: u64,
     /// Bit mask of the slots whose wavefronts have not ended.
     active: u64,
     losses: u64,
     /// Score of each slot at its last loss.
+    #[state(array)]
     peaks: Vec<Peak>,
     /// First cycle in which all scores have decayed to the base, unless another loss occurs before.
     quiet_from: Cycle,
@@ -140,14 +144,6 @@ impl Scores {
             }
         }
         None
-    }
-
-    /// Declares the scores and active slots as checkpoint state.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("active", &mut self.active);
-        state.field("losses", &mut self.losses);
-        state.array("peaks", &mut self.peaks);
-        state.field("quiet_from", &mut self.quiet_from);
     }
 }
 

@@ -7,9 +7,13 @@ use crate::memory::Source;
 
 /// One small set-associative tag array per wavefront slot, without data, replaced in order of loss.
 /// A wavefront that takes over a slot starts with an empty array.
+#[derive(State)]
 pub(super) struct VictimTags {
+    #[state(skip)]
     sets: usize,
+    #[state(skip)]
     ways: usize,
+    #[state(skip)]
     line_bytes: u64,
     /// Tag arrays by wavefront slot; grows to the highest slot seen.
     slots: Vec<Lost>,
@@ -91,11 +95,6 @@ impl VictimTags {
         let set = &mut lost.sets[set];
         let place = set.iter().position(|known| *known == line);
         place.map(|place| set.remove(place)).is_some()
-    }
-
-    /// Declares the tag arrays as checkpoint state.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("slots", &mut self.slots);
     }
 }
 

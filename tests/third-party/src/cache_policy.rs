@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use warpweave::components::cache::policy::{
     CachePolicies, CachePolicy, Field, LookUp, MissDecision, Moment,
 };
-use warpweave::framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State};
+use warpweave::framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Parameters of the policy, as set in descriptions.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -23,8 +23,10 @@ fn entries() -> u32 {
 }
 
 /// Cache policy described at the top of the file.
+#[derive(State, Statistics)]
 pub(crate) struct SharedOnly {
     /// Line and last wavefront to miss on it, indexed by hash of the line.
+    #[state(array)]
     last: Vec<Option<(u64, u8)>>,
 }
 
@@ -66,10 +68,6 @@ impl CachePolicy for SharedOnly {
         if let Some(entry) = self.last.get_mut((miss.line / 32) as usize % entries) {
             *entry = Some((miss.line, miss.request.source.wavefront_slot));
         }
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("last", &mut self.last);
     }
 }
 

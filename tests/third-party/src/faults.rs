@@ -12,7 +12,9 @@ use warpweave::components::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     WorkGroupPlacement,
 };
-use warpweave::framework::{NeutralSpec, NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
+use warpweave::framework::{
+    NeutralSpec, NoFields, PolicyContext, PolicyKind, SpecError, State, Stateful, Statistics,
+};
 
 /// Places the first work-group again and again.
 #[derive(State, Statistics)]
@@ -93,6 +95,7 @@ pub(crate) struct BrokenSpec {
 }
 
 /// Round-robin wavefront scheduler with one injected fault.
+#[derive(Statistics)]
 pub(crate) struct Broken {
     fault: Fault,
     turn: u64,
@@ -151,7 +154,9 @@ impl WavefrontScheduler for Broken {
     fn issued(&mut self, _issue: &Issue, _view: &SchedulerView<'_>) {
         self.turn += 1;
     }
+}
 
+impl Stateful for Broken {
     fn state(&mut self, state: &mut State<'_>) {
         match self.fault {
             Fault::Forgets => {}
@@ -162,6 +167,7 @@ impl WavefrontScheduler for Broken {
 }
 
 /// Chooses a way that does not exist.
+#[derive(State, Statistics)]
 pub(crate) struct Nowhere;
 
 impl PolicyKind for Nowhere {
@@ -186,6 +192,4 @@ impl ReplacementPolicy for Nowhere {
     fn victim(&self, _set: usize, _may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
         Some(usize::MAX)
     }
-
-    fn state(&mut self, _state: &mut State<'_>) {}
 }

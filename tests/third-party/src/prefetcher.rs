@@ -2,9 +2,10 @@
 
 use warpweave::components::cache::policy::{LookUp, MissDecision};
 use warpweave::components::cache::prefetcher::{Prefetcher, Prefetching, Wanted};
-use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Prefetcher policy described at the top of the file.
+#[derive(State, Statistics)]
 pub(crate) struct BackAndForth {
     line_bytes: u64,
 }
@@ -32,6 +33,4 @@ impl Prefetcher for BackAndForth {
         }
         wanted.fetch(miss.line + self.line_bytes);
     }
-
-    fn state(&mut self, _state: &mut State<'_>) {}
 }

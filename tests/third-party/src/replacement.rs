@@ -3,12 +3,14 @@
 //! Suits loops a little longer than the cache, for which least recently used never hits.
 
 use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
-use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Replacement policy described at the top of the file.
+#[derive(State, Statistics)]
 pub(crate) struct MostRecent {
     ways: usize,
     /// Most recently used way of each set.
+    #[state(array)]
     last: Vec<usize>,
 }
 
@@ -42,10 +44,6 @@ impl ReplacementPolicy for MostRecent {
     fn victim(&self, set: usize, may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
         let mut ways = (0..self.ways).map(|step| (self.last[set] + step) % self.ways);
         ways.find(|&way| may_leave(way))
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("last", &mut self.last);
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use warpweave::components::compute_unit::{
     Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
-use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State};
+use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Parameters of the policy, as set in descriptions.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -23,7 +23,9 @@ fn sixteen() -> u32 {
 }
 
 /// Wavefront scheduler described at the top of the file.
+#[derive(State, Statistics)]
 pub(crate) struct Youngest {
+    #[state(skip)]
     patience: u32,
     /// Slot that issued last, followed by its number of consecutive issues.
     last: usize,
@@ -67,11 +69,6 @@ impl WavefrontScheduler for Youngest {
         let again = issue.slot == self.last;
         self.in_a_row = if again { self.in_a_row + 1 } else { 1 };
         self.last = issue.slot;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("last", &mut self.last);
-        state.field("in_a_row", &mut self.in_a_row);
     }
 }
 

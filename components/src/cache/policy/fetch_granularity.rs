@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 use crate::memory::{check_line_bytes, full_line};
@@ -17,7 +17,9 @@ pub struct FetchGranularitySpec {
 }
 
 /// Policy by which misses fetch aligned groups of sectors.
+#[derive(State, Statistics)]
 pub struct FetchGranularity {
+    #[state(skip)]
     bytes: u32,
 }
 
@@ -49,7 +51,4 @@ impl CachePolicy for FetchGranularity {
             }
         }
     }
-
-    /// Saves nothing: the policy has no state.
-    fn state(&mut self, _state: &mut State<'_>) {}
 }

@@ -1,6 +1,6 @@
 //! Trait of a cache policy: decisions and events.
 
-use warpweave_framework::{State, Statistics};
+use warpweave_framework::{Instrumented, Stateful};
 
 use super::{
     EvictDecision, Eviction, Field, Fill, FillDecision, LookUp, MissDecision, Moment,
@@ -9,7 +9,7 @@ use super::{
 use crate::memory::MemRequest;
 
 /// Policy in a cache's chain; see [`policy`](super).
-pub trait CachePolicy: Send {
+pub trait CachePolicy: Stateful + Instrumented + Send {
     /// Returns the decision fields that the policy owns; empty for one that only observes.
     fn owns(&self) -> &'static [Field] {
         &[]
@@ -72,12 +72,4 @@ pub trait CachePolicy: Send {
     /// Called when the values [published](Moment::publish) by the peer caches add up to a new
     /// `sum`.
     fn on_published(&mut self, _sum: i64) {}
-
-    /// Registers all state for checkpoints. A policy without state registers nothing.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not implement `state`");
-    }
-
-    /// Reports the policy's own statistics, if it has any.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }

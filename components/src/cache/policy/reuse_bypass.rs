@@ -32,8 +32,11 @@ pub struct ReuseBypassSpec {
 const ENTRIES_MAX: u32 = 1 << 20;
 
 /// Policy that does not keep lines of instructions without observed reuse.
+#[derive(State, Statistics)]
 pub struct ReuseBypass {
+    #[state(skip)]
     settings: ReuseBypassSpec,
+    #[statistic(flatten)]
     learned: Learned,
 }
 
@@ -70,12 +73,14 @@ impl PolicyKind for ReuseBypass {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, Statistics)]
 struct Learned {
     counters: Vec<u32>,
     /// For each place: counter of the instruction that fetched the line, until the line is reused.
     lines: Vec<Option<u32>>,
     misses: u64,
+    /// lines that the reuse predictor bypassed
+    #[statistic(name = "reuse_bypass_lines", unit = "lines")]
     bypassed: u64,
 }
 
@@ -145,18 +150,5 @@ impl CachePolicy for ReuseBypass {
                 std::cmp::Ordering::Greater => *counter - 1,
             };
         }
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("learned", &mut self.learned);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.counter(
-            "reuse_bypass_lines",
-            "lines",
-            "lines that the reuse predictor bypassed",
-            self.learned.bypassed,
-        );
     }
 }

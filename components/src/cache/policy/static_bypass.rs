@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 
@@ -15,8 +15,10 @@ pub struct StaticBypassSpec {
 }
 
 /// Policy that does not keep lines missed by the listed instructions.
+#[derive(State, Statistics)]
 pub struct StaticBypass {
     /// Instruction indices, sorted for binary search.
+    #[state(skip)]
     pcs: Vec<u32>,
 }
 
@@ -47,7 +49,4 @@ impl CachePolicy for StaticBypass {
     fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
         decision.insert = self.pcs.binary_search(&miss.request.source.pc).is_err();
     }
-
-    /// Saves nothing: the policy has no state.
-    fn state(&mut self, _state: &mut State<'_>) {}
 }

@@ -25,7 +25,7 @@ mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyRole, Registry, State, Statistics};
+use warpweave_framework::{Instrumented, PolicyRole, Registry, Stateful};
 
 pub use self::next_line::{NextLine, NextLineSpec};
 pub(super) use self::queue::Prefetches;
@@ -43,7 +43,7 @@ impl PolicyRole for Prefetching {
 }
 
 /// Prefetcher of a cache; reacts to events by requesting lines.
-pub trait Prefetcher: Send {
+pub trait Prefetcher: Stateful + Instrumented + Send {
     /// Called when a request was accepted and looked up; `hit` if its words are present. Forwarded
     /// requests are excluded.
     fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _wanted: &mut Wanted<'_>) {}
@@ -57,14 +57,6 @@ pub trait Prefetcher: Send {
 
     /// Called when a line leaves its slot.
     fn on_evict(&mut self, _eviction: &Eviction, _wanted: &mut Wanted<'_>) {}
-
-    /// Registers all state for checkpoints. A prefetcher without state registers nothing.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the prefetcher does not name its state");
-    }
-
-    /// Reports the prefetcher's own statistics, if it has any.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
 /// Resource budget shared by the prefetchers of a cache.

@@ -2,35 +2,33 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{Prefetcher, Prefetching, Wanted};
 use crate::cache::policy::{CacheSite, LookUp, MissDecision};
 
 /// Specification of the [`NextLine`] prefetcher: the prefetch degree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct NextLineSpec {
     /// Lines prefetched after each miss, 0 to 64. Source: 1, Smith, "Sequential program prefetching
     /// in memory hierarchies", Computer 1978.
-    #[serde(default = "one")]
     pub degree: u32,
-}
-
-fn one() -> u32 {
-    1
 }
 
 impl Default for NextLineSpec {
     fn default() -> Self {
-        Self { degree: one() }
+        Self { degree: 1 }
     }
 }
 
 /// Prefetches the lines that follow one that misses, in address order; in a slice, only lines of
 /// the slice.
+#[derive(State, Statistics)]
 pub struct NextLine {
+    #[state(skip)]
     degree: u64,
+    #[state(skip)]
     site: CacheSite,
 }
 
@@ -64,7 +62,4 @@ impl Prefetcher for NextLine {
             }
         }
     }
-
-    /// Saves nothing: the prefetcher has no state.
-    fn state(&mut self, _state: &mut State<'_>) {}
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warpweave_framework::{
     InstanceStatistics, Link, NoFields, Outcome, Policy, PolicyContext, PolicyKind, SpecError,
-    TestBench,
+    State, Statistics, TestBench,
 };
 
 use super::*;
@@ -153,6 +153,7 @@ fn a_slice_fetches_lines_of_its_own() {
 }
 
 /// Prefetcher that requests eight distant lines on every access.
+#[derive(State, Statistics)]
 struct Greedy;
 
 const FAR: u64 = 1 << 20;
@@ -176,8 +177,6 @@ impl Prefetcher for Greedy {
             wanted.fetch(FAR + access.line * 8 + n * 128);
         }
     }
-
-    fn state(&mut self, _state: &mut State<'_>) {}
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Replacement policy trait, implementable by any crate: the events and queries of a policy.
 
-use warpweave_framework::{State, Stateful, Statistics};
+use warpweave_framework::{Instrumented, State, Stateful, Statistics};
 
 use super::Order;
 use crate::policy_contract::PolicyContract;
@@ -9,7 +9,7 @@ use crate::policy_contract::PolicyContract;
 ///
 /// A way holds a line from [`installed`](Self::installed) until [`removed`](Self::removed), or
 /// until another is installed in its place. Queries must not change state.
-pub trait ReplacementPolicy: Send {
+pub trait ReplacementPolicy: Stateful + Instrumented + Send {
     /// Records a use of the line in this way.
     fn used(&mut self, set: usize, way: usize);
 
@@ -30,20 +30,17 @@ pub trait ReplacementPolicy: Send {
     /// of the set holds a line. Those that may not leave are being filled, still answer requests,
     /// or are out of use. Any other result ends the run.
     fn victim(&self, set: usize, may_leave: &dyn Fn(usize) -> bool) -> Option<usize>;
-
-    /// Registers all state for checkpoints. A policy without state registers nothing.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not implement `state`");
-    }
-
-    /// Reports the policy's own statistics, if it has any.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
 /// Policy that the cache accesses only through [`ReplacementPolicy`]. Its results are checked.
+#[derive(State, Statistics)]
 pub struct OpenReplacement {
+    #[state(flatten)]
+    #[statistic(flatten)]
     policy: Box<dyn ReplacementPolicy>,
+    #[state(skip)]
     ways: usize,
+    #[state(skip)]
     promise: PolicyContract,
 }
 
@@ -54,10 +51,6 @@ impl OpenReplacement {
             ways,
             promise: PolicyContract::of(name),
         }
-    }
-
-    pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.policy.statistics(statistics);
     }
 
     /// Returns the contract violation of the policy, if there was one.
@@ -105,11 +98,5 @@ impl Order for OpenReplacement {
             });
         }
         right
-    }
-}
-
-impl Stateful for OpenReplacement {
-    fn state(&mut self, state: &mut State<'_>) {
-        self.policy.state(state);
     }
 }

@@ -1,11 +1,12 @@
 //! Tests of replacement policies from other crates in a complete cache.
 
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::*;
 use crate::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
 
 /// Policy that chooses a nonexistent way.
+#[derive(State, Statistics)]
 struct Nowhere;
 
 impl PolicyKind for Nowhere {

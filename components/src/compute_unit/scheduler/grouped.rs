@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 use warpweave_trace::Program;
 
 use super::built_in::next_in_turn;
@@ -61,9 +61,12 @@ enum Sharing {
 /// serves its share.
 ///
 /// Source: the LASER paper, sections 5 and 6.
+#[derive(State, Statistics)]
 pub struct Grouped {
+    #[state(skip)]
     sharing: Sharing,
     /// Residents by wavefront slot of the unit.
+    #[state(array)]
     slots: Vec<Resident>,
     /// Number of groups created so far.
     groups: u64,
@@ -198,13 +201,6 @@ impl WavefrontScheduler for Grouped {
     fn issued(&mut self, issue: &Issue, _view: &SchedulerView<'_>) {
         self.current = self.slots[issue.slot].group;
         self.last = self.last & !self.members(self.current) | 1 << issue.slot;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("slots", &mut self.slots);
-        state.field("groups", &mut self.groups);
-        state.field("current", &mut self.current);
-        state.field("last", &mut self.last);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Oldest-first wavefront scheduler, the smallest example of a policy.
 
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling};
 
 /// Picks the oldest ready wavefront, regardless of which issued last.
+#[derive(State, Statistics)]
 pub struct OldestFirst;
 
 impl PolicyKind for OldestFirst {
@@ -26,8 +27,6 @@ impl WavefrontScheduler for OldestFirst {
     fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
         view.ages.oldest(ready)
     }
-
-    fn state(&mut self, _state: &mut State<'_>) {}
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Wavefront scheduler trait: notifications and queries for policies from any crate.
 
-use warpweave_framework::{Cycle, State, Statistics};
+use warpweave_framework::{Cycle, Instrumented, Stateful};
 use warpweave_trace::Class;
 
 use super::AgeMatrix;
@@ -31,7 +31,11 @@ use crate::memory::CacheEvent;
 /// therefore changes only through notifications. Values that decay with time are kept in closed
 /// form: a value and the cycle since which it decays. If its answer to `throttled` changes with
 /// time alone, `throttle_changes` returns the cycle.
-pub trait WavefrontScheduler: Send {
+///
+/// # Statistics
+///
+/// In a unit with several schedulers the names are prefixed with the scheduler number.
+pub trait WavefrontScheduler: Stateful + Instrumented + Send {
     /// Picks the wavefront to issue from `ready`. `ready` is not empty and contains only slots of
     /// this scheduler that can issue now and are not held back.
     fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize;
@@ -79,16 +83,6 @@ pub trait WavefrontScheduler: Send {
     fn needs_cache_events(&self) -> bool {
         false
     }
-
-    /// Declares all state that the policy keeps for checkpoints. A policy without state declares
-    /// nothing.
-    fn state(&mut self, state: &mut State<'_>) {
-        state.refuse("the policy does not implement `state`");
-    }
-
-    /// Reports the policy's statistics. In a unit with several schedulers the names are prefixed
-    /// with the scheduler number.
-    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
 /// State of the unit's wavefronts that is visible to a policy; masks have one bit per wavefront

@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::built_in::next_in_turn;
 use super::{
@@ -12,29 +12,19 @@ use super::{
 
 /// Group size and rotation period of [`OwlLocality`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct OwlLocalitySpec {
     /// Minimum number of wavefronts per group, except the youngest, 1 to 64. Source: OWL paper.
-    #[serde(default = "eight")]
     pub group_wavefronts: u32,
     /// Cycles after which priority moves to the next group, at least 1. Source: OWL paper.
-    #[serde(default = "rotation")]
     pub rotation_cycles: Cycle,
-}
-
-fn eight() -> u32 {
-    8
-}
-
-fn rotation() -> Cycle {
-    127_000
 }
 
 impl Default for OwlLocalitySpec {
     fn default() -> Self {
         Self {
-            group_wavefronts: eight(),
-            rotation_cycles: rotation(),
+            group_wavefronts: 8,
+            rotation_cycles: 127_000,
         }
     }
 }
@@ -45,7 +35,9 @@ impl Default for OwlLocalitySpec {
 ///
 /// Source: the OWL paper, as compared in the LASER paper; the rotation is from general knowledge of
 /// it.
+#[derive(State, Statistics)]
 pub struct OwlLocality {
+    #[state(skip)]
     spec: OwlLocalitySpec,
     /// Wavefront slots of the work-groups on the unit, oldest first.
     work_groups: Vec<u64>,
@@ -129,11 +121,6 @@ impl WavefrontScheduler for OwlLocality {
         let bit = 1 << issue.slot;
         let group = self.group(bit, view);
         self.last = self.last & !group | bit;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("work_groups", &mut self.work_groups);
-        state.field("last", &mut self.last);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::built_in::next_in_turn;
 use super::{
@@ -12,23 +12,16 @@ use super::{
 
 /// Group size of the [`TwoLevel`] wavefront scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct TwoLevelSpec {
     /// Wavefront slots per group, 1 to 64, consecutive among those of the scheduler. Source:
     /// two-level paper.
-    #[serde(default = "eight")]
     pub group_size: u32,
-}
-
-fn eight() -> u32 {
-    8
 }
 
 impl Default for TwoLevelSpec {
     fn default() -> Self {
-        Self {
-            group_size: eight(),
-        }
+        Self { group_size: 8 }
     }
 }
 
@@ -40,33 +33,34 @@ impl Default for TwoLevelSpec {
 /// group becomes ready before, that group stays active.
 ///
 /// Source: the two-level paper.
+#[derive(State, Statistics)]
 pub struct TwoLevel {
+    #[state(skip)]
     slots: u64,
     /// Slots of each group, with the bit of the one that issued last.
+    #[state(parts)]
     groups: Vec<Group>,
     active: usize,
 }
 
+#[derive(State)]
 struct Group {
+    #[state(skip)]
     slots: u64,
     last: u64,
 }
 
 impl TwoLevel {
     fn new(group_size: u32, site: &SchedulerSite) -> Self {
-        let mut groups = Vec::new();
-        let mut rest = site.slots;
-        while rest != 0 {
-            let mut slots = 0;
-            for _ in 0..group_size.min(rest.count_ones()) {
-                slots |= rest & rest.wrapping_neg();
-                rest &= rest - 1;
-            }
-            groups.push(Group { slots, last: 0 });
-        }
+        let bits = (0..64).map(|slot| site.slots & 1 << slot);
+        let bits: Vec<u64> = bits.filter(|bit| *bit != 0).collect();
+        let group = |bits: &[u64]| Group {
+            slots: bits.iter().sum(),
+            last: 0,
+        };
         Self {
             slots: site.slots,
-            groups,
+            groups: bits.chunks(group_size as usize).map(group).collect(),
             active: 0,
         }
     }
@@ -76,10 +70,8 @@ impl TwoLevel {
     fn current(&self, view: &SchedulerView<'_>) -> usize {
         let goes_on = view.present & !(view.waits_for_memory | view.at_barrier | view.ended);
         let from_active = (self.active..self.groups.len()).chain(0..self.active);
-        from_active
-            .into_iter()
-            .find(|&group| self.groups[group].slots & goes_on != 0)
-            .unwrap_or(self.active)
+        let mut able = from_active.filter(|&group| self.groups[group].slots & goes_on != 0);
+        able.next().unwrap_or(self.active)
     }
 }
 
@@ -94,20 +86,16 @@ impl PolicyKind for TwoLevel {
         context: &PolicyContext<'_, WavefrontScheduling>,
     ) -> Result<WavefrontPolicy, SpecError> {
         SpecError::in_range("group_size", spec.group_size, 1..=64)?;
-        Ok(WavefrontPolicy::open(Self::new(
-            spec.group_size,
-            context.site,
-        )))
+        let policy = Self::new(spec.group_size, context.site);
+        Ok(WavefrontPolicy::open(policy))
     }
 }
 
 impl WavefrontScheduler for TwoLevel {
     fn throttled(&self, view: &SchedulerView<'_>) -> Throttled {
-        match self.groups.get(self.current(view)) {
-            Some(group) => Throttled::all(self.slots & !group.slots),
-            // A scheduler beyond the last slot.
-            None => Throttled::default(),
-        }
+        // A scheduler beyond the last slot has no group.
+        let group = self.groups.get(self.current(view));
+        Throttled::all(group.map_or(0, |group| self.slots & !group.slots))
     }
 
     fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
@@ -117,13 +105,6 @@ impl WavefrontScheduler for TwoLevel {
     fn issued(&mut self, issue: &Issue, view: &SchedulerView<'_>) {
         self.active = self.current(view);
         self.groups[self.active].last = 1 << issue.slot;
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("active", &mut self.active);
-        for (number, group) in self.groups.iter_mut().enumerate() {
-            state.field(&format!("last[{number}]"), &mut group.last);
-        }
     }
 }
 

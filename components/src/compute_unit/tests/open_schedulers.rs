@@ -1,7 +1,9 @@
 //! Schedulers with policies from any crate: their notifications, the wavefronts they may hold back,
 //! and units that they stop.
 
-use warpweave_framework::{NoFields, Outcome, PolicyContext, PolicyKind, Statistics};
+use warpweave_framework::{
+    NoFields, Outcome, PolicyContext, PolicyKind, State, Stateful, Statistics,
+};
 use warpweave_random::mix;
 
 use super::*;
@@ -27,8 +29,12 @@ macro_rules! policy {
 
 /// Holds back and picks at random, with a new choice every 16 cycles, and hashes all notifications
 /// into one number. Any difference in a notification or its cycle changes that number.
+#[derive(State, Statistics)]
 pub(super) struct Capricious {
+    #[state(skip)]
     seed: u64,
+    /// all that it was told
+    #[statistic(unit = "")]
     told: u64,
 }
 
@@ -96,17 +102,10 @@ impl WavefrontScheduler for Capricious {
     fn stalled(&mut self, why: IssueSlot, view: &SchedulerView<'_>) {
         self.told("stalled", &[why as u64], view);
     }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("told", &mut self.told);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.counter("told", "", "all that it was told", self.told);
-    }
 }
 
 /// Holds back all loads until cycle 100.
+#[derive(State, Statistics)]
 struct LateLoads;
 
 policy!(LateLoads, |_| LateLoads);
@@ -177,6 +176,7 @@ fn loads_from_private_memory_are_held_back_and_those_of_the_unit_and_atomics_are
 }
 
 /// Holds back the wavefront in slot 0 until cycle 50.
+#[derive(State, Statistics)]
 struct Late;
 
 policy!(Late, |_| Late);
@@ -213,9 +213,12 @@ fn a_wavefront_that_may_not_issue_issues_nothing_and_the_others_go_on() {
 }
 
 /// Prefers wavefronts of the kernel with the fewest work-groups; nothing issues before cycle 10.
+#[derive(State, Statistics)]
 struct SmallGrids {
+    #[state(skip)]
     program: Arc<Program>,
     /// Kernel of the wavefront in each slot.
+    #[state(array)]
     kernels: [u32; 64],
 }
 
@@ -282,6 +285,7 @@ fn a_built_in_policy_reports_no_slots_held_back() {
 }
 
 /// Holds back every wavefront in every cycle.
+#[derive(State, Statistics)]
 struct Never;
 
 policy!(Never, |_| Never);
@@ -311,7 +315,10 @@ fn a_policy_that_lets_nobody_issue_is_named_by_the_deadlock_report() {
 }
 
 /// Picks a wavefront slot that is not occupied.
+#[derive(Statistics)]
 struct Wild;
+
+impl Stateful for Wild {}
 
 policy!(Wild, |_| Wild);
 
@@ -338,13 +345,15 @@ fn a_policy_that_does_not_name_its_state_is_refused_by_its_name() {
     let error = State::save(|state| unit.state(state));
     assert_eq!(
         error.expect_err("refused").to_string(),
-        "cannot be saved: schedulers[0].Wild: the policy does not implement `state`"
+        "cannot be saved: schedulers[0].Wild: its kind does not implement `state`"
     );
 }
 
 /// Records its notifications in a resource of the environment.
+#[derive(State, Statistics)]
 struct Diary {
     number: u32,
+    #[state(skip)]
     pages: Arc<Mutex<Vec<String>>>,
 }
 

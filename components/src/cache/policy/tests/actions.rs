@@ -4,7 +4,9 @@ use super::*;
 use crate::memory::CacheEvent;
 
 /// Policy that reports every event it receives, and sends lines down when they are used.
+#[derive(State, Statistics)]
 struct Talker {
+    #[state(skip)]
     events: u8,
 }
 
@@ -102,8 +104,6 @@ impl CachePolicy for Talker {
             swap.owner.wavefront_slot,
         );
     }
-
-    fn state(&mut self, _state: &mut State<'_>) {}
 }
 
 fn talker(events: u8, spec: CacheSpec) -> (Rig, Sink<CacheEvent>) {

@@ -1,6 +1,6 @@
 //! Tests of a counter shared by the slices of a cache.
 
-use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order, Statistics};
+use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order};
 use warpweave_random::CounterRng;
 
 use super::super::set_duel::{DuelSpec, SetDuel};
@@ -9,8 +9,13 @@ use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::interleave::Interleave;
 
 /// Policy that allocates no lines in sets using the second alternative.
+#[derive(State, Statistics)]
 struct Duel {
+    /// count of the duel
+    #[statistic(name = "duel_count", unit = "", value = u64::from(self.duel.count()))]
     duel: SetDuel,
+    /// lines let past
+    #[statistic(name = "duel_bypassed", unit = "lines")]
     bypassed: u64,
 }
 
@@ -51,17 +56,6 @@ impl CachePolicy for Duel {
 
     fn on_published(&mut self, sum: i64) {
         self.duel.hear(sum);
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("duel", &mut self.duel);
-        state.field("bypassed", &mut self.bypassed);
-    }
-
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let count = u64::from(self.duel.count());
-        statistics.counter("duel_count", "", "count of the duel", count);
-        statistics.counter("duel_bypassed", "lines", "lines let past", self.bypassed);
     }
 }
 

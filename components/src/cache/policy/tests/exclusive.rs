@@ -9,6 +9,7 @@ use crate::cache::AtomicPolicy;
 
 /// Exclusion as a policy: lines leave on a hit, clean victims are sent down, and lower-level fills
 /// are not kept.
+#[derive(State, Statistics)]
 pub(super) struct Exclusive;
 
 impl PolicyKind for Exclusive {
@@ -25,8 +26,6 @@ impl PolicyKind for Exclusive {
 }
 
 impl CachePolicy for Exclusive {
-    fn state(&mut self, _state: &mut State<'_>) {}
-
     fn owns(&self) -> &'static [Field] {
         &[
             Field::HandDown,

@@ -8,7 +8,7 @@ mod tag_extension;
 
 use warpweave_framework::{
     NoFields, Policy, PolicyContext, PolicyKind, Sink, Source as BenchSource, SpecError, State,
-    TestBench,
+    Statistics, TestBench,
 };
 
 use super::super::tests::l1;

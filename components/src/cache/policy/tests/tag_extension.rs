@@ -17,10 +17,20 @@ struct Tag {
     copied_back: bool,
 }
 
+#[derive(State, Statistics)]
 struct TagExtension {
+    #[state(array)]
     tags: Vec<Tag>,
     /// Cores of the copy-backs, in order.
+    #[statistic(with = report_cores)]
     cores: Vec<u16>,
+}
+
+fn report_cores(cores: &[u16], statistics: &mut Statistics<'_>) {
+    for (number, core) in cores.iter().enumerate() {
+        let statistics = statistics.at(number);
+        statistics.counter("core_of_copy_back", "", "core", u64::from(*core));
+    }
 }
 
 impl TagExtension {
@@ -94,20 +104,6 @@ impl CachePolicy for TagExtension {
                 core: fill.source.compute_unit,
                 ..Tag::default()
             };
-        }
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.array("tags", &mut self.tags);
-        state.field("cores", &mut self.cores);
-    }
-
-    fn statistics(&self, statistics: &mut warpweave_framework::Statistics<'_>) {
-        for (number, core) in self.cores.iter().enumerate() {
-            let core = u64::from(*core);
-            statistics
-                .at(number)
-                .counter("core_of_copy_back", "", "core", core);
         }
     }
 }

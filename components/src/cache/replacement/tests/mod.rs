@@ -5,6 +5,7 @@ mod slow;
 use proptest::prelude::*;
 use warpweave_framework::{
     Environment, Id, NoFields, Policy, PolicyContext, PolicyKind, SpecError, State, Stateful,
+    Statistics,
 };
 
 use super::super::tag_array::TagArray;
@@ -36,7 +37,8 @@ pub(in crate::cache) fn fits(policy: &Policy<Replacement>, ways: u32) -> bool {
 }
 
 /// Known policy wrapped behind the open trait.
-pub(in crate::cache) struct Opened(AnyReplacement);
+#[derive(State, Statistics)]
+pub(in crate::cache) struct Opened(#[state(flatten)] AnyReplacement);
 
 impl ReplacementPolicy for Opened {
     fn used(&mut self, set: usize, way: usize) {
@@ -58,10 +60,6 @@ impl ReplacementPolicy for Opened {
     fn victim(&self, set: usize, may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
         self.0.victim(set, may_leave)
     }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        self.0.state(state);
-    }
 }
 
 impl PolicyKind for Opened {
@@ -80,7 +78,10 @@ impl PolicyKind for Opened {
 }
 
 /// Policy that always makes the same choice.
+#[derive(Statistics)]
 struct Stubborn(Option<usize>);
+
+impl Stateful for Stubborn {}
 
 impl ReplacementPolicy for Stubborn {
     fn used(&mut self, _set: usize, _way: usize) {}
@@ -256,6 +257,6 @@ fn a_policy_that_does_not_name_its_state_cannot_be_saved() {
         State::save(|state| Stateful::state(&mut tags, state)).expect_err("it is refused");
     assert_eq!(
         refused.to_string(),
-        "cannot be saved: replacement: the policy does not implement `state`"
+        "cannot be saved: replacement: its kind does not implement `state`"
     );
 }
