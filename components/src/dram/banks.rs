@@ -4,7 +4,7 @@
 //! B, scope, gap" raises the earliest cycle of B within its scope. A query costs three maxima.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, State};
 
 use super::mapping::{BANKS_MAX, Geometry, Location};
 use super::timing::Timing;
@@ -263,7 +263,7 @@ impl Window {
 
 /// Channel state that commands change, as stored in checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BanksState {
+struct BanksState {
     banks: Vec<Bank>,
     groups: Vec<Scope>,
     rank: Scope,
@@ -278,14 +278,15 @@ pub(crate) struct BanksState {
     round: u32,
 }
 
-impl BanksState {}
-
 /// Banks of one channel with their timing rules.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Banks {
+    #[state(skip)]
     gaps: Gaps,
     /// log2 of the number of banks per group.
+    #[state(skip)]
     group_shift: u32,
+    #[state(rename = "banks")]
     state: BanksState,
 }
 
@@ -311,10 +312,6 @@ impl Banks {
                 round: 0,
             },
         }
-    }
-
-    pub(crate) fn state(&mut self) -> &mut BanksState {
-        &mut self.state
     }
 
     /// Returns the number of banks in the channel.

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, State};
 
 use super::banks::{Command, Issued};
 use super::command_bus::CommandBus;
@@ -176,7 +176,7 @@ struct Scope {
 
 /// Command history and per-rule results so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Seen {
+struct Seen {
     banks: Vec<Bank>,
     groups: Vec<Scope>,
     rank: Scope,
@@ -198,12 +198,16 @@ pub(crate) struct Seen {
 }
 
 /// Checks commands against the timing rules; commands must arrive in order of time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct Checker {
+    #[state(skip)]
     t: Timing,
     /// Cycles between refreshes; `None` if refresh is disabled.
+    #[state(skip)]
     refresh_interval: Option<Cycle>,
+    #[state(skip)]
     banks_per_group: u32,
+    #[state(skip)]
     command_bus: CommandBus,
     seen: Seen,
 }
@@ -302,10 +306,6 @@ impl Checker {
     /// Ends the list of commands and returns the results.
     pub fn finish(self) -> Report {
         self.report()
-    }
-
-    pub(crate) fn state(&mut self) -> &mut Seen {
-        &mut self.seen
     }
 
     fn group(&mut self, bank: u32) -> &mut Scope {

@@ -124,11 +124,11 @@ impl GddrController {
         if write {
             self.order_write(&request, address);
         } else {
-            self.stats.read_requests += 1;
+            self.counts.read_requests += 1;
             let newest = self.sequences.of(address);
             self.transactions.order_read(transaction, newest);
         }
-        self.stats.wrapped += u64::from(self.mapping.wraps(accesses.first()));
+        self.counts.wrapped_requests += u64::from(self.mapping.wraps(accesses.first()));
     }
 
     /// Returns the channel of an access, and the request to offer to that channel.
@@ -180,9 +180,9 @@ impl GddrController {
 
     fn order_write(&mut self, request: &MemRequest, address: u64) {
         if request.kind == RequestKind::CopyBack {
-            self.stats.copy_backs += 1;
+            self.counts.copy_backs += 1;
         } else {
-            self.stats.write_requests += 1;
+            self.counts.write_requests += 1;
         }
         if request.write_sequence > 0 {
             self.sequences.raise(address, request.write_sequence);

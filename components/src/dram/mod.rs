@@ -141,11 +141,10 @@ mod transactions;
 
 use std::any::Any;
 
-use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError,
-    Histogram, Id, Inspect, Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset,
-    SpecError, State, Stateful, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, Id,
+    Inspect, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics,
+    Unfit, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -156,12 +155,15 @@ use responses::Responses;
 use sequences::Sequences;
 use shared_bus::SharedBus;
 use splitting::Splitting;
+use statistics::RequestCounts;
 use transactions::Transactions;
 
 pub use banks::{Command, Issued};
 pub use checker::{Checker, Report, RuleReport, Violation};
 pub use command_bus::CommandBus;
-pub use controller::{ChannelStats, Config, Controller, Offer, Request};
+pub use controller::{
+    AccessCounts, ChannelStats, CommandCounts, Config, Controller, Offer, Request, RowCounts,
+};
 pub use drain::Drain;
 pub use mapping::{Field, Geometry, Location, Mapping, MappingSpec};
 pub use page::Page;
@@ -174,41 +176,48 @@ pub use scheduler::{
 pub use spec::GddrSpec;
 pub use timing::Timing;
 
-/// Counters of the component, in addition to those of its channels.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct GddrStats {
-    read_requests: u64,
-    write_requests: u64,
-    copy_backs: u64,
-    wrapped: u64,
-    latency: Histogram,
-}
-
 /// Memory controller component with one or more channels.
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
+#[state(prepare = GddrController::forget_heads)]
+#[statistics(after = statistics::report_channels)]
 pub struct GddrController {
     #[port]
     up: Vec<MemSlave>,
+    #[state(parts, rename = "channel")]
     channels: Vec<Controller>,
+    #[state(skip)]
     mapping: Mapping,
+    #[state(skip)]
     interleave: Option<Interleave>,
     /// Address slices of the connected ports, used only during elaboration.
+    #[state(skip)]
     slices: Slices,
+    #[state(skip)]
     access_bytes: u32,
+    #[state(skip)]
     latency: Cycle,
+    #[state(skip)]
     burst_cycles: u64,
     /// Command bus shared by all channels, if they share one.
+    #[state(part)]
     bus: Option<SharedBus>,
+    #[state(skip)]
     column_pairs: bool,
+    #[state(skip)]
     check: bool,
+    #[state(flatten)]
     transactions: Transactions,
     splitting: Option<Splitting>,
+    #[state(skip)]
     heads: Heads,
     /// Next port in round-robin order.
     turn: usize,
+    #[state(flatten)]
     responses: Responses,
     sequences: Sequences,
-    stats: GddrStats,
+    #[state(part)]
+    #[statistic(flatten)]
+    counts: RequestCounts,
 }
 
 impl GddrController {
@@ -249,7 +258,7 @@ impl GddrController {
             turn: 0,
             responses: Responses::new(ports),
             sequences: Sequences::default(),
-            stats: GddrStats::default(),
+            counts: RequestCounts::default(),
         })
     }
 }
@@ -397,31 +406,12 @@ impl Inspect for GddrController {
     }
 }
 
-impl Stateful for GddrController {
-    fn state(&mut self, state: &mut State<'_>) {
-        for (i, channel) in self.channels.iter_mut().enumerate() {
-            state.part(&format!("channel[{i}]"), |state| channel.state(state));
-        }
-        if let Some(bus) = &mut self.bus {
-            state.field("bus", bus);
-        }
-        self.transactions.state(state);
-        state.field("splitting", &mut self.splitting);
-        state.field("turn", &mut self.turn);
-        self.responses.state(state);
-        state.field("sequences", &mut self.sequences);
-        state.field("stats", &mut self.stats);
+impl GddrController {
+    /// Drops the cached requests, which are found again at the ports.
+    fn forget_heads(&mut self) {
         self.heads.forget();
     }
-}
 
-impl Instrumented for GddrController {
-    fn statistics(&self, s: &mut Statistics<'_>) {
-        statistics::report(self, s);
-    }
-}
-
-impl GddrController {
     /// Takes the reads whose last beat arrived `latency_cycles` ago.
     fn finish_reads(&mut self, now: Cycle) {
         let Some(arrived) = now.checked_sub(self.latency) else {
@@ -429,7 +419,7 @@ impl GddrController {
         };
         for channel in 0..self.channels.len() {
             while let Some((_, tag)) = self.channels[channel].take_completion(arrived) {
-                let (responses, latency) = (&mut self.responses, &mut self.stats.latency);
+                let (responses, latency) = (&mut self.responses, &mut self.counts.read_latency);
                 self.heads.try_again();
                 self.transactions
                     .data_arrived(Id::from_bits(tag), |id, read| {

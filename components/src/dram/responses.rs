@@ -5,10 +5,12 @@ use warpweave_framework::{Cycle, Id, State};
 use crate::building_blocks::Fifo;
 
 /// Transactions that are ready for a response or will be acknowledged.
+#[derive(State)]
 pub(super) struct Responses {
     /// Scheduled write acknowledgements: (cycle of sending, port, transaction).
     acknowledgements: Fifo<(Cycle, u32, Id)>,
     /// Finished transactions per port, and the mask of ports that have any.
+    #[state(array)]
     ready: Vec<Fifo<Id>>,
     ready_ports: u64,
 }
@@ -79,13 +81,6 @@ impl Responses {
     /// Returns the number of waiting transactions per port.
     pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
         self.ready.iter().map(Fifo::len)
-    }
-
-    /// Registers the fields of the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("acknowledgements", &mut self.acknowledgements);
-        state.array("ready", &mut self.ready);
-        state.field("ready_ports", &mut self.ready_ports);
     }
 }
 

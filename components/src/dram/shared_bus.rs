@@ -1,13 +1,12 @@
 //! Command bus that several channels share.
 
-use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, State};
 
 use super::controller::Controller;
 
 /// Command bus shared by several channels. Holds the next channel in round-robin order and the last
 /// command cycle of each set of pins.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(super) struct SharedBus {
     turn: usize,
     last: [Option<Cycle>; 2],

@@ -28,10 +28,14 @@ pub(super) struct Transaction {
 const LINE_HASH_BITS: u32 = 12;
 
 /// Table of the controller's outstanding transactions.
+#[derive(State)]
 pub(super) struct Transactions {
+    #[state(skip)]
     limit: usize,
+    #[state(rename = "transactions")]
     table: IdTable<Transaction>,
     /// Number of open reads per line hash.
+    #[state(array)]
     reads_by_line: Box<[u16]>,
 }
 
@@ -140,12 +144,6 @@ impl Transactions {
             self.reads_by_line[line_hash(read.request.line)] -= 1;
             complete(id, read);
         }
-    }
-
-    /// Registers the fields of the state for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("transactions", &mut self.table);
-        state.array("reads_by_line", &mut self.reads_by_line);
     }
 }
 

@@ -36,9 +36,9 @@ impl Controller {
             return;
         }
         if unit > 1 {
-            self.stats.refreshes_bank += skipped;
+            self.stats.commands.refreshes_bank += skipped;
         } else {
-            self.stats.refreshes += skipped;
+            self.stats.commands.refreshes += skipped;
         }
         self.refresh_due += skipped * self.refresh_interval;
         self.clock = self.refresh_due;

@@ -30,24 +30,24 @@ impl Controller {
                 let entry = &mut self.entries[id];
                 entry.conflicted = true;
                 self.turn = entry.bank;
-                self.stats.precharges += 1;
+                self.stats.commands.precharges += 1;
                 Command::Precharge { bank: entry.bank }
             }
             Candidate::Close(bank) | Candidate::PrechargeForRefresh(bank) => {
-                self.stats.precharges += 1;
+                self.stats.commands.precharges += 1;
                 Command::Precharge { bank }
             }
             Candidate::PrechargeAll => {
-                self.stats.precharges_all += 1;
+                self.stats.commands.precharges_all += 1;
                 Command::PrechargeAll
             }
             Candidate::Refresh => {
-                self.stats.refreshes += 1;
+                self.stats.commands.refreshes += 1;
                 self.refresh_due += self.refresh_interval;
                 Command::Refresh
             }
             Candidate::RefreshBank(bank) => {
-                self.stats.refreshes_bank += 1;
+                self.stats.commands.refreshes_bank += 1;
                 self.refresh_due += self.refresh_interval;
                 self.refresh_bank = (bank + 1) % self.banks.count();
                 Command::RefreshBank { bank }
@@ -100,7 +100,7 @@ impl Controller {
         let entry = &mut self.entries[id];
         entry.activated = true;
         let Entry { bank, row, .. } = *entry;
-        self.stats.activates += 1;
+        self.stats.commands.activates += 1;
         self.columns[bank as usize] = 0;
         self.used[bank as usize] = cycle;
         self.turn = bank;
@@ -124,11 +124,11 @@ impl Controller {
             .remove(id)
             .expect("a request is served only once");
         let found = if conflicted {
-            &mut self.stats.row_conflicts
+            &mut self.stats.rows.conflicts
         } else if activated {
-            &mut self.stats.row_misses
+            &mut self.stats.rows.misses
         } else {
-            &mut self.stats.row_hits
+            &mut self.stats.rows.hits
         };
         *found += 1;
         self.columns[bank as usize] += 1;
@@ -137,11 +137,11 @@ impl Controller {
         let auto = self.config.page.closes() && self.active_banks >> bank & 1 == 0;
         self.stats.auto_precharges += u64::from(auto);
         if write {
-            self.stats.writes += 1;
+            self.stats.accesses.writes += 1;
             let end = cycle + Cycle::from(self.config.timing.write_data_end());
             self.written_until = Some(end);
         } else {
-            self.stats.reads += 1;
+            self.stats.accesses.reads += 1;
             let end = cycle + Cycle::from(self.config.timing.read_data_end());
             self.returning.push((end, tag));
         }
@@ -170,13 +170,13 @@ impl Controller {
         let request = WaitingRequest::from(&self.entries[id]);
         self.leave(cycle, id);
         let Entry { tag, .. } = self.entries.remove(id).expect("it waited");
-        self.stats.row_hits += 1;
+        self.stats.rows.hits += 1;
         self.stats.paired += 1;
         self.columns[bank as usize] += 1;
         if write {
-            self.stats.writes += 1;
+            self.stats.accesses.writes += 1;
         } else {
-            self.stats.reads += 1;
+            self.stats.accesses.reads += 1;
             let end = cycle + Cycle::from(self.config.timing.read_data_end());
             self.returning.push((end, tag));
         }

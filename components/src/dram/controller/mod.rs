@@ -66,16 +66,21 @@ use crate::dram::scheduler::{AnyRequestOrder, BuiltInOrder, Candidate, bits};
 pub use config::Config;
 pub(crate) use config::QUEUE_MAX;
 pub use request::{Offer, Request};
-pub use stats::ChannelStats;
+pub use stats::{AccessCounts, ChannelStats, CommandCounts, RowCounts};
 
 /// Memory controller of one channel with its banks.
+#[derive(State)]
+#[state(prepare = Controller::forget_plan)]
 pub struct Controller {
+    #[state(skip)]
     config: Config,
-    order: AnyRequestOrder,
     /// Cycles between refreshes (0 without refresh), and that interval times the number of
     /// refreshes that may be postponed.
+    #[state(skip)]
     refresh_interval: Cycle,
+    #[state(skip)]
     refresh_slack: Cycle,
+    #[state(flatten)]
     banks: Banks,
     entries: IdTable<Entry>,
     /// Waiting requests by kind (reads, writes). With bank queues, all are in the first and the
@@ -86,10 +91,13 @@ pub struct Controller {
     /// Number of waiting reads and writes over all queues.
     waiting: [u32; 2],
     /// Active request of each bank, whose ACT has been issued.
+    #[state(array)]
     active: Vec<Option<Id>>,
     active_banks: u64,
     /// Column commands of each bank since its ACT, and the cycle of its last ACT or column command.
+    #[state(array)]
     columns: Vec<u32>,
+    #[state(array)]
     used: Vec<Cycle>,
     /// Bank that received the last scheduled command.
     turn: u32,
@@ -98,6 +106,7 @@ pub struct Controller {
     /// First cycle whose command is not decided yet, or an earlier cycle that has no command.
     clock: Cycle,
     /// Next command and its cycle, valid until another request is accepted; see `plan`.
+    #[state(skip)]
     planned: Option<(Cycle, Candidate)>,
     /// Cycle in which the next refresh falls due, and its bank.
     refresh_due: Cycle,
@@ -108,9 +117,13 @@ pub struct Controller {
     /// Cycle after the last beat of the latest write.
     written_until: Option<Cycle>,
     stats: ChannelStats,
+    #[state(skip)]
     log: Option<Vec<Issued>>,
     /// Timing checker that sees every command, if enabled.
+    #[state(part)]
     judge: Option<Box<Checker>>,
+    #[state(flatten)]
+    order: AnyRequestOrder,
 }
 
 impl Controller {
@@ -216,32 +229,8 @@ impl Controller {
         pending
     }
 
-    /// Registers the controller's fields for checkpoints. Recorded commands are not included.
-    pub fn state(&mut self, state: &mut State<'_>) {
-        state.field("banks", self.banks.state());
-        state.field("entries", &mut self.entries);
-        state.field("queues", &mut self.queues);
-        state.field("fronts", &mut self.fronts);
-        state.field("waiting", &mut self.waiting);
-        state.array("active", &mut self.active);
-        state.field("active_banks", &mut self.active_banks);
-        state.array("columns", &mut self.columns);
-        state.array("used", &mut self.used);
-        state.field("turn", &mut self.turn);
-        state.field("draining", &mut self.draining);
-        state.field("age", &mut self.age);
-        state.field("clock", &mut self.clock);
-        state.field("refresh_due", &mut self.refresh_due);
-        state.field("refresh_bank", &mut self.refresh_bank);
-        state.field("returning", &mut self.returning);
-        state.field("forwarding", &mut self.forwarding);
-        state.field("written_until", &mut self.written_until);
-        state.field("stats", &mut self.stats);
-        if let Some(judge) = &mut self.judge {
-            state.field("judge", judge.state());
-        }
-        self.order.state(state);
-        // Found again from the fields when it is needed.
+    /// Drops the next command, which is found again from the fields when it is needed.
+    fn forget_plan(&mut self) {
         self.planned = None;
     }
 
@@ -345,10 +334,10 @@ impl Controller {
         debug_assert!(self.clock <= now + 1, "time goes on");
         if self.is_covered(&request) {
             if request.write {
-                self.stats.merged += 1;
+                self.stats.accesses.writes_merged += 1;
                 return Offer::Merged;
             }
-            self.stats.forwarded += 1;
+            self.stats.accesses.reads_forwarded += 1;
             self.forwarding.push((now + 1, request.tag));
             return Offer::Forwarded;
         }

@@ -43,10 +43,13 @@ impl BuiltInOrder {
 }
 
 /// Request order after it has been built: a built-in one or an open policy.
+#[derive(State)]
 pub enum AnyRequestOrder {
     /// Built-in order with static dispatch.
+    #[state(skip)]
     BuiltIn(BuiltInOrder),
     /// Any other policy, called through the open trait.
+    #[state(part, rename = "order")]
     Open(OpenRequestOrder),
 }
 
@@ -86,13 +89,6 @@ impl AnyRequestOrder {
     pub(crate) fn issued(&mut self, cycle: Cycle, command: Command, request: &WaitingRequest) {
         if let Self::Open(order) = self {
             order.issued(cycle, command, request);
-        }
-    }
-
-    /// Registers the policy's state for checkpoints.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        if let Self::Open(order) = self {
-            state.part("order", |state| order.state(state));
         }
     }
 

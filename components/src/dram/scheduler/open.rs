@@ -10,7 +10,7 @@
 //! [issued](RequestOrderPolicy::issued). Without other changes, it must give the same answer in
 //! every later cycle up to the cycle of that answer.
 
-use warpweave_framework::{Cycle, Id, State, Statistics};
+use warpweave_framework::{Cycle, Id, State, Stateful, Statistics};
 
 use super::{Candidate, View, WaitingRequest};
 use crate::dram::banks::Command;
@@ -86,10 +86,6 @@ impl OpenRequestOrder {
         self.policy.issued(cycle, command, request);
     }
 
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.policy.state(state);
-    }
-
     pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.policy.statistics(statistics);
     }
@@ -97,5 +93,11 @@ impl OpenRequestOrder {
     /// Returns the policy's contract violation, if any.
     pub(super) fn broken(&self) -> Option<&str> {
         self.promise.broken()
+    }
+}
+
+impl Stateful for OpenRequestOrder {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.policy.state(state);
     }
 }

@@ -197,7 +197,7 @@ fn summarise(
     let latencies = read.clone().map(|s| s.done as u64 - s.accept).collect();
     let end = read.map(|s| s.done as u64).max().unwrap_or(0).max(written);
     let first = trace.first().map_or(0, |a| a.cycle);
-    let accesses = sum(|s| s.reads + s.writes);
+    let accesses = sum(|s| s.accesses.reads + s.accesses.writes);
     let cycles = (end - first).max(1) as f64;
     let busy = accesses * u64::from(setup.spec.timing.burst_cycles);
     let bytes = (accesses * u64::from(setup.spec.access_bytes())) as f64 / cycles;
@@ -206,23 +206,23 @@ fn summarise(
     Summary {
         reads: trace.len() as u64 - writes,
         writes,
-        reads_forwarded: sum(|s| s.forwarded),
-        writes_merged: sum(|s| s.merged),
+        reads_forwarded: sum(|s| s.accesses.reads_forwarded),
+        writes_merged: sum(|s| s.accesses.writes_merged),
         writes_left: channels.iter().map(|c| u64::from(c.pending().1)).sum(),
         end_cycle: end,
         bus_utilisation: busy as f64 / cycles / channels.len() as f64,
         bytes_per_cycle: bytes,
         gigabytes_per_second: setup.clock_mhz.map(|mhz| bytes * mhz / 1000.0),
-        row_hit_rate: sum(|s| s.row_hits) as f64 / accesses.max(1) as f64,
+        row_hit_rate: sum(|s| s.rows.hits) as f64 / accesses.max(1) as f64,
         commands: vec![
-            ("ACT", sum(|s| s.activates)),
-            ("PRE", sum(|s| s.precharges)),
-            ("PREA", sum(|s| s.precharges_all)),
-            ("RD", sum(|s| s.reads)),
-            ("WR", sum(|s| s.writes)),
+            ("ACT", sum(|s| s.commands.activates)),
+            ("PRE", sum(|s| s.commands.precharges)),
+            ("PREA", sum(|s| s.commands.precharges_all)),
+            ("RD", sum(|s| s.accesses.reads)),
+            ("WR", sum(|s| s.accesses.writes)),
             ("including RDA and WRA", auto),
-            ("REF", sum(|s| s.refreshes)),
-            ("REFpb", sum(|s| s.refreshes_bank)),
+            ("REF", sum(|s| s.commands.refreshes)),
+            ("REFpb", sum(|s| s.commands.refreshes_bank)),
         ],
         read_latency: Distribution::of(latencies),
         evaluations,

@@ -1,7 +1,7 @@
 //! Tests of request orders that use only the open policy trait.
 
 use proptest::prelude::*;
-use warpweave_framework::{Cycle, Id, State};
+use warpweave_framework::{Cycle, Id, State, Stateful};
 
 use super::drive::{FR_FCFS, drive};
 use super::properties::{any_case, config};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use warpweave_framework::{Cycle, State};
+use warpweave_framework::{Cycle, State, Stateful};
 
 use super::drive::{Line, drive};
 use super::naive::Naive;
