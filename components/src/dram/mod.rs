@@ -54,11 +54,13 @@
 //! | file | what it has |
 //! |---|---|
 //! | `spec.rs`, `timing.rs` | what a description says |
-//! | `entry.rs`, `heads.rs`, `splitting.rs`, `transactions.rs`, `responses.rs`, `sequences.rs` | a request's way: from its port, into accesses, the order among reads, back to its port, which write it sees |
-//! | `mapping/` | from an access number to channel, bank, row and column |
+//! | `admission.rs`, `heads.rs`, `splitting.rs` | requests at their ports, and their way into the queues, access by access |
+//! | `outstanding.rs`, `transactions.rs`, `responses.rs`, `sequences.rs` | accepted requests: the order among reads, responses, which write a read sees |
+//! | `address_map.rs`, `mapping/` | from a line to accesses, channel, bank, row and column |
+//! | `channels.rs`, `shared_bus.rs` | the channels, and the command bus that they may share |
 //! | `controller/` | the commands of one channel, as a function of time |
 //! | `queue.rs`, `banks.rs` | the waiting accesses and the earliest legal commands of a channel |
-//! | `command_bus.rs` | the pins of commands, and channels that share them |
+//! | `command_bus.rs` | the pins of commands |
 //! | `scheduler/`, `page.rs`, `drain.rs`, `refresh.rs` | the policies |
 //! | `checker.rs` | an independent judge of commands |
 //! | `statistics.rs` | what is reported |
@@ -118,14 +120,17 @@
 //! # Ok::<(), warpweave_framework::SpecError>(())
 //! ```
 
+mod address_map;
+mod admission;
 mod banks;
+mod channels;
 mod checker;
 mod command_bus;
 mod controller;
 mod drain;
-mod entry;
 mod heads;
 mod mapping;
+mod outstanding;
 mod page;
 mod queue;
 mod refresh;
@@ -142,21 +147,17 @@ mod transactions;
 use std::any::Any;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, Id,
-    Inspect, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics,
-    Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, Inspect,
+    Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics, Unfit,
+    Waits,
 };
 
-use crate::interleave::Interleave;
-use crate::memory::{Level, MemSlave, Slices, hold_whole_lines, transaction};
+use crate::memory::{MemSlave, Slices, hold_whole_lines, transaction};
 
-use heads::Heads;
-use responses::Responses;
-use sequences::Sequences;
-use shared_bus::SharedBus;
-use splitting::Splitting;
-use statistics::RequestCounts;
-use transactions::Transactions;
+use address_map::AddressMap;
+use admission::Admission;
+use channels::Channels;
+use outstanding::Outstanding;
 
 pub use banks::{Command, Issued};
 pub use checker::{Checker, Report, RuleReport, Violation};
@@ -178,46 +179,20 @@ pub use timing::Timing;
 
 /// Memory controller component with one or more channels.
 #[derive(Ports, State, Statistics)]
-#[state(prepare = GddrController::forget_heads)]
 #[statistics(after = statistics::report_channels)]
 pub struct GddrController {
     #[port]
     up: Vec<MemSlave>,
-    #[state(parts, rename = "channel")]
-    channels: Vec<Controller>,
-    #[state(skip)]
-    mapping: Mapping,
-    #[state(skip)]
-    interleave: Option<Interleave>,
     /// Address slices of the connected ports, used only during elaboration.
     #[state(skip)]
     slices: Slices,
-    #[state(skip)]
-    access_bytes: u32,
-    #[state(skip)]
-    latency: Cycle,
-    #[state(skip)]
-    burst_cycles: u64,
-    /// Command bus shared by all channels, if they share one.
-    #[state(part)]
-    bus: Option<SharedBus>,
-    #[state(skip)]
-    column_pairs: bool,
-    #[state(skip)]
-    check: bool,
     #[state(flatten)]
-    transactions: Transactions,
-    splitting: Option<Splitting>,
-    #[state(skip)]
-    heads: Heads,
-    /// Next port in round-robin order.
-    turn: usize,
+    channels: Channels,
     #[state(flatten)]
-    responses: Responses,
-    sequences: Sequences,
-    #[state(part)]
+    admission: Admission,
+    #[state(flatten)]
     #[statistic(flatten)]
-    counts: RequestCounts,
+    outstanding: Outstanding,
 }
 
 impl GddrController {
@@ -231,34 +206,25 @@ impl GddrController {
 
     fn with(spec: &GddrSpec, environment: &Environment) -> Result<Self, SpecError> {
         spec.check()?;
-        let ports = spec.ports as usize;
         let channel = |number| {
             let order = spec.order(number, environment)?;
-            let mut channel = Controller::new(&spec.config(), order);
-            if spec.check {
-                channel.judge_commands();
-            }
-            Ok(channel)
+            Ok(Controller::new(&spec.config(), order))
         };
-        Ok(Self {
-            up: (0..ports).map(|_| MemSlave::default()).collect(),
-            channels: (0..spec.channels).map(channel).collect::<Result<_, _>>()?,
+        let channels = (0..spec.channels).map(channel).collect::<Result<_, _>>()?;
+        let addresses = AddressMap {
             mapping: Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?,
             interleave: spec.interleave,
-            slices: Slices::default(),
             access_bytes: spec.access_bytes(),
-            latency: Cycle::from(spec.latency_cycles),
-            burst_cycles: u64::from(spec.timing.burst_cycles),
-            bus: (spec.shared_bus && spec.channels > 1).then(SharedBus::default),
-            column_pairs: spec.column_pairs,
-            check: spec.check,
-            transactions: Transactions::new(spec.transactions()),
-            splitting: None,
-            heads: Heads::new(ports),
-            turn: 0,
-            responses: Responses::new(ports),
-            sequences: Sequences::default(),
-            counts: RequestCounts::default(),
+            ports: spec.ports,
+        };
+        let ports = spec.ports as usize;
+        let latency = Cycle::from(spec.latency_cycles);
+        Ok(Self {
+            up: (0..ports).map(|_| MemSlave::default()).collect(),
+            slices: Slices::default(),
+            channels: Channels::new(channels, spec.shared_bus, spec.check),
+            admission: Admission::new(addresses),
+            outstanding: Outstanding::new(ports, spec.transactions(), latency),
         })
     }
 }
@@ -294,31 +260,21 @@ impl Kind for GddrController {
 impl Component for GddrController {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
-        if let Some(bus) = &mut self.bus {
-            match bus.advance(&mut self.channels, now) {
-                Ok(true) => self.heads.try_again(),
-                Ok(false) => {}
-                Err(broken) => ctx.fail(format!("DRAM {broken}")),
-            }
-        } else {
-            for channel in &mut self.channels {
-                if channel.advance(now) {
-                    self.heads.try_again();
-                }
-            }
-        }
-        if self.check
-            && let Some(broken) = self.broken()
-        {
+        let advanced = self.channels.advance(now).unwrap_or_else(|broken| {
             ctx.fail(broken);
+            true
+        });
+        let finished = self.outstanding.finish_reads(&mut self.channels, now);
+        self.outstanding.responses.advance(now);
+        let responded = self.outstanding.respond(&mut self.up, ctx);
+        if advanced || finished || responded {
+            self.admission.try_again();
         }
-        self.finish_reads(now);
-        self.responses.advance(now);
-        self.respond(ctx);
-        let entered = self.enter(ctx);
+        let entered =
+            self.admission
+                .enter(ctx, &mut self.up, &mut self.channels, &mut self.outstanding);
         let next = self.next(ctx, entered);
-        let mut orders = self.channels.iter().map(Controller::order);
-        if let Some(broken) = orders.find_map(AnyRequestOrder::broken) {
+        if let Some(broken) = self.channels.broken_order() {
             ctx.fail(format!("the request order {broken}"));
         }
         next
@@ -345,14 +301,14 @@ impl Component for GddrController {
 impl Negotiate for GddrController {
     fn learn(&mut self, _port: PortId, facts: &Facts) -> Result<(), Unfit> {
         self.slices.learn(facts);
-        match self.interleave {
+        match self.admission.addresses().interleave {
             Some(interleave) => hold_whole_lines(facts, interleave),
             None => Ok(()),
         }
     }
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
-        self.slices.fit(self.interleave)
+        self.slices.fit(self.admission.addresses().interleave)
     }
 }
 
@@ -370,7 +326,7 @@ impl Functional for GddrController {
 
 impl Inspect for GddrController {
     fn contents(&self, contents: &mut Contents<'_>) {
-        for (id, t) in self.transactions.open_reads() {
+        for (id, t) in self.outstanding.transactions.open_reads() {
             contents
                 .thing("read", id.place() as u64)
                 .flow(Some(transaction(t.request.line, &t.request.source)))
@@ -380,7 +336,7 @@ impl Inspect for GddrController {
                     _ => Some("data"),
                 });
         }
-        let pending = self.channels.iter().map(Controller::pending);
+        let pending = self.channels.list.iter().map(Controller::pending);
         let (reads, writes) = pending.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         contents.level("queued_reads", reads.into());
         contents.level("queued_writes", writes.into());
@@ -388,7 +344,8 @@ impl Inspect for GddrController {
 
     fn waits(&self, waits: &mut Waits<'_>) {
         // Writes that the drain policy leaves where they are wait for nothing.
-        let working = self.channels.iter().filter(|channel| channel.has_work());
+        let channels = self.channels.list.iter();
+        let working = channels.filter(|channel| channel.has_work());
         let pending = working.map(Controller::pending);
         let (reads, writes) = pending.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         if reads + writes > 0 {
@@ -396,7 +353,7 @@ impl Inspect for GddrController {
                 "{reads} reads and {writes} writes wait for DRAM commands"
             ));
         }
-        for (port, responses) in self.responses.waiting().enumerate() {
+        for (port, responses) in self.outstanding.responses.waiting().enumerate() {
             if responses > 0 {
                 waits.inside(format!(
                     "{responses} responses wait for room in up[{port}].response"
@@ -407,73 +364,20 @@ impl Inspect for GddrController {
 }
 
 impl GddrController {
-    /// Drops the cached requests, which are found again at the ports.
-    fn forget_heads(&mut self) {
-        self.heads.forget();
-    }
-
-    /// Takes the reads whose last beat arrived `latency_cycles` ago.
-    fn finish_reads(&mut self, now: Cycle) {
-        let Some(arrived) = now.checked_sub(self.latency) else {
-            return;
-        };
-        for channel in 0..self.channels.len() {
-            while let Some((_, tag)) = self.channels[channel].take_completion(arrived) {
-                let (responses, latency) = (&mut self.responses, &mut self.counts.read_latency);
-                self.heads.try_again();
-                self.transactions
-                    .data_arrived(Id::from_bits(tag), |id, read| {
-                        latency.record(now - read.accepted);
-                        responses.push(read.port, id);
-                    });
-            }
-        }
-    }
-
-    /// Returns the first timing violation found by the checker.
-    fn broken(&self) -> Option<String> {
-        let judges = self.channels.iter().filter_map(Controller::judge);
-        let mut broken = judges.filter_map(|judge| judge.violations().first());
-        broken.next().map(|violation| format!("DRAM {violation}"))
-    }
-
-    fn respond(&mut self, ctx: &mut Context<'_>) {
-        let (up, transactions) = (&mut self.up, &mut self.transactions);
-        let heads = &mut self.heads;
-        self.responses.send(|port, id| {
-            if !up[port].response.can_send(ctx) {
-                return false;
-            }
-            let transaction = transactions.get(id);
-            let mut response = transaction.request.answer(Level::DRAM);
-            response.write_sequence = transaction.write_sequence;
-            up[port].response.send(ctx, response);
-            transactions.end(id);
-            heads.try_again();
-            true
-        });
-    }
-
     fn next(&mut self, ctx: &Context<'_>, entered: bool) -> Next {
         let now = ctx.cycle();
         let more = entered
-            && (self.splitting.is_some()
+            && (self.admission.is_splitting()
                 || self.up.iter().any(|up| up.request.peek(ctx).is_some()));
         let mut wake = if more { now + 1 } else { Cycle::MAX };
-        if let Some(cycle) = self.responses.next_acknowledgement() {
+        let responses = &self.outstanding.responses;
+        if let Some(cycle) = responses.next_acknowledgement() {
             wake = wake.min(cycle);
         }
-        for channel in &mut self.channels {
-            if let Some(cycle) = channel.next_command() {
-                wake = wake.min(cycle);
-            }
-            if let Some(completion) = channel.next_completion() {
-                wake = wake.min(completion + self.latency);
-            }
-        }
+        wake = wake.min(self.channels.next_event(self.outstanding.latency()));
         match Some(wake).filter(|cycle| *cycle < Cycle::MAX) {
             Some(cycle) => Next::Until(cycle),
-            None if self.responses.any_ready() => Next::Credit,
+            None if responses.any_ready() => Next::Credit,
             None => Next::Message,
         }
     }

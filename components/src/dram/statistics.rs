@@ -3,7 +3,7 @@
 use warpweave_framework::{Histogram, Instrumented, State, Statistics};
 
 use super::controller::{AccessCounts, CommandCounts, RowCounts};
-use super::{Checker, Controller, GddrController};
+use super::{Checker, Config, Controller, GddrController};
 use crate::roles;
 
 /// Counters of the component, in addition to those of its channels.
@@ -117,7 +117,7 @@ struct Checks {
 }
 
 impl Totals {
-    fn new(dram: &GddrController, channels: &[Controller], cycle: u64) -> Self {
+    fn new(channels: &[Controller], access_bytes: u32, cycle: u64) -> Self {
         let mut totals = Self {
             cycles: cycle,
             channels: channels.len() as u64,
@@ -138,10 +138,17 @@ impl Totals {
         }
         let accesses = totals.rows.all();
         let bursts = accesses - paired;
-        totals.bytes = accesses * u64::from(dram.access_bytes);
-        totals.paired_accesses = dram.column_pairs.then_some(paired);
+        totals.bytes = accesses * u64::from(access_bytes);
+        if let Some(Config {
+            column_pairs,
+            timing,
+            ..
+        }) = channels.first().map(Controller::config)
+        {
+            totals.paired_accesses = column_pairs.then_some(paired);
+            totals.data_cycles = bursts * u64::from(timing.burst_cycles);
+        }
         totals.all_commands = bursts + totals.commands.all();
-        totals.data_cycles = bursts * dram.burst_cycles;
         totals
     }
 }
@@ -164,14 +171,15 @@ impl Checks {
 pub(super) fn report_channels(dram: &GddrController, s: &mut Statistics<'_>) {
     // What was slept through is made up for here as it would be on waking.
     let last = s.cycle().saturating_sub(1);
-    let channels = dram.channels.iter().map(|channel| channel.as_of(last));
-    let channels: Vec<_> = channels.collect();
-    Totals::new(dram, &channels, s.cycle()).statistics(s);
-    if dram.check {
-        Checks::new(&channels).statistics(s);
+    let channels = &dram.channels.list;
+    let now: Vec<_> = channels.iter().map(|channel| channel.as_of(last)).collect();
+    let access_bytes = dram.admission.addresses().access_bytes;
+    Totals::new(&now, access_bytes, s.cycle()).statistics(s);
+    if dram.channels.is_checked() {
+        Checks::new(&now).statistics(s);
     }
-    for (number, channel) in dram.channels.iter().enumerate() {
-        match dram.channels.len() {
+    for (number, channel) in channels.iter().enumerate() {
+        match channels.len() {
             1 => channel.order().statistics(s),
             _ => s.under(&format!("channel{number}"), |s| {
                 channel.order().statistics(s);

@@ -3,6 +3,7 @@
 use warpweave_framework::{Cycle, Id};
 
 use super::Controller;
+use super::request_queues::RequestQueues;
 use crate::dram::banks::Command;
 use crate::dram::banks::Issued;
 use crate::dram::command_bus::CommandBus;
@@ -16,9 +17,8 @@ impl Controller {
         let command = match choice {
             Candidate::Nothing => return,
             Candidate::Active(id) => {
-                let bank = self.entries[id].bank;
-                self.active[bank as usize] = None;
-                self.active_banks &= !(1 << bank);
+                let bank = self.requests.entries[id].bank;
+                self.banks.end_active(bank);
                 self.access(cycle, id)
             }
             Candidate::Column(id) => {
@@ -27,9 +27,9 @@ impl Controller {
             }
             Candidate::Activate(id) => self.activate(cycle, id),
             Candidate::Precharge(id) => {
-                let entry = &mut self.entries[id];
+                let entry = &mut self.requests.entries[id];
                 entry.conflicted = true;
-                self.turn = entry.bank;
+                self.banks.turn = entry.bank;
                 self.stats.commands.precharges += 1;
                 Command::Precharge { bank: entry.bank }
             }
@@ -43,23 +43,24 @@ impl Controller {
             }
             Candidate::Refresh => {
                 self.stats.commands.refreshes += 1;
-                self.refresh_due += self.refresh_interval;
+                self.refresh.refreshed();
                 Command::Refresh
             }
             Candidate::RefreshBank(bank) => {
                 self.stats.commands.refreshes_bank += 1;
-                self.refresh_due += self.refresh_interval;
-                self.refresh_bank = (bank + 1) % self.banks.count();
+                self.refresh.refreshed_bank(self.banks.timing.count());
                 Command::RefreshBank { bank }
             }
         };
-        self.banks.issue(cycle, command);
+        self.banks.timing.issue(cycle, command);
         let bus = self.config.command_bus;
         if bus == CommandBus::RowAndColumn {
-            self.banks.take_pins(cycle, bus.pins(command) == 1);
+            self.banks.timing.take_pins(cycle, bus.pins(command) == 1);
         }
         match command {
-            Command::Activate { bank, .. } | Command::Precharge { bank } => self.sort_out(bank),
+            Command::Activate { bank, .. } | Command::Precharge { bank } => {
+                self.requests.sort_out(bank, &self.banks.timing);
+            }
             // With a bank closed its candidates are not looked at.
             _ => {}
         }
@@ -87,23 +88,20 @@ impl Controller {
         else {
             return None;
         };
-        self.entries.get(id).map(WaitingRequest::from)
+        self.requests.entries.get(id).map(WaitingRequest::from)
     }
 
     fn activate(&mut self, cycle: Cycle, id: Id) -> Command {
         if self.order.has_active_requests() {
             self.leave(cycle, id);
-            let bank = self.entries[id].bank;
-            self.active[bank as usize] = Some(id);
-            self.active_banks |= 1 << bank;
+            let bank = self.requests.entries[id].bank;
+            self.banks.begin_active(bank, id);
         }
-        let entry = &mut self.entries[id];
+        let entry = &mut self.requests.entries[id];
         entry.activated = true;
         let Entry { bank, row, .. } = *entry;
         self.stats.commands.activates += 1;
-        self.columns[bank as usize] = 0;
-        self.used[bank as usize] = cycle;
-        self.turn = bank;
+        self.banks.activated(bank, cycle);
         Command::Activate { bank, row }
     }
 
@@ -120,6 +118,7 @@ impl Controller {
             conflicted,
             ..
         } = self
+            .requests
             .entries
             .remove(id)
             .expect("a request is served only once");
@@ -131,19 +130,17 @@ impl Controller {
             &mut self.stats.rows.hits
         };
         *found += 1;
-        self.columns[bank as usize] += 1;
-        self.used[bank as usize] = cycle;
-        self.turn = bank;
-        let auto = self.config.page.closes() && self.active_banks >> bank & 1 == 0;
+        self.banks.accessed(bank, cycle);
+        let auto = self.config.page.closes() && self.banks.active_banks() >> bank & 1 == 0;
         self.stats.auto_precharges += u64::from(auto);
         if write {
             self.stats.accesses.writes += 1;
             let end = cycle + Cycle::from(self.config.timing.write_data_end());
-            self.written_until = Some(end);
+            self.data.write(end);
         } else {
             self.stats.accesses.reads += 1;
             let end = cycle + Cycle::from(self.config.timing.read_data_end());
-            self.returning.push((end, tag));
+            self.data.read(end, tag);
         }
         Command::column(Location { bank, row, column }, write, auto)
     }
@@ -163,22 +160,26 @@ impl Controller {
         };
         let write = matches!(command, Command::Write { .. });
         let fits = |entry: &Entry| entry.row == row && (entry.column ^ column) & 1 == 1;
-        let queue = &self.queues[usize::from(write)];
-        let Some(id) = queue.oldest_that(&self.entries, bank, fits) else {
+        let RequestQueues {
+            queues, entries, ..
+        } = &self.requests;
+        let queue = &queues[usize::from(write)];
+        let Some(id) = queue.oldest_that(entries, bank, fits) else {
             return;
         };
-        let request = WaitingRequest::from(&self.entries[id]);
+        let request = WaitingRequest::from(&entries[id]);
         self.leave(cycle, id);
-        let Entry { tag, .. } = self.entries.remove(id).expect("it waited");
+        let entry = self.requests.entries.remove(id);
+        let Entry { tag, .. } = entry.expect("it waited");
         self.stats.rows.hits += 1;
         self.stats.paired += 1;
-        self.columns[bank as usize] += 1;
+        self.banks.columns[bank as usize] += 1;
         if write {
             self.stats.accesses.writes += 1;
         } else {
             self.stats.accesses.reads += 1;
             let end = cycle + Cycle::from(self.config.timing.read_data_end());
-            self.returning.push((end, tag));
+            self.data.read(end, tag);
         }
         if self.order.listens() {
             self.order.issued(cycle, command, &request);
@@ -187,37 +188,18 @@ impl Controller {
 
     /// Removes a request from its queue.
     fn leave(&mut self, cycle: Cycle, id: Id) {
-        let Entry { bank, write, .. } = self.entries[id];
-        let open = self.banks.row(bank);
-        let kind = if self.config.bank_queue.is_some() {
-            0
-        } else {
-            if write {
-                self.draining.served();
-            }
-            usize::from(write)
-        };
-        self.queues[kind].remove(&mut self.entries, id, open);
+        let write = self.requests.leave(&self.config, id, &self.banks.timing);
         self.count(cycle, write, -1);
     }
 
-    /// Recomputes the scheduling candidates of a bank whose open row has changed.
-    fn sort_out(&mut self, bank: u32) {
-        if let Some(row) = self.banks.row(bank) {
-            for queue in &mut self.queues {
-                queue.sort_out(&self.entries, bank, row);
-            }
-        }
-    }
-
+    /// Changes the number of waiting requests of a kind, also in the statistics.
     pub(super) fn count(&mut self, cycle: Cycle, write: bool, change: i32) {
-        let waiting = &mut self.waiting[usize::from(write)];
-        *waiting = waiting.wrapping_add_signed(change);
+        let waiting = self.requests.count(write, change);
         let level = if write {
             &mut self.stats.write_queue
         } else {
             &mut self.stats.read_queue
         };
-        level.set(cycle, u64::from(*waiting));
+        level.set(cycle, u64::from(waiting));
     }
 }

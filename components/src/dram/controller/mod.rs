@@ -34,38 +34,40 @@
 //! | file | what it has |
 //! |---|---|
 //! | `config.rs`, `request.rs`, `stats.rs` | what it is built from, what it is offered, what it counts |
+//! | `request_queues.rs` | the requests, the queues in which they wait, and whose turn it is |
+//! | `bank_states.rs`, `refresh_timer.rs`, `data_bus.rs` | the banks, the next refresh, the data in flight |
 //! | `plan.rs` | which command comes next, and when |
 //! | `issue.rs` | what a command changes |
-//! | `bank_queues.rs` | requests on their way to the queues of their banks, and whose turn it is |
 //! | `idle.rs` | refreshes of a channel that stands still |
 //!
 //! Banks, queues and policies are in the files next to this folder. The controller does not depend
 //! on ports and messages.
 
-mod bank_queues;
+mod bank_states;
 mod config;
+mod data_bus;
 mod idle;
 mod issue;
 mod plan;
+mod refresh_timer;
 mod request;
+mod request_queues;
 mod stats;
 
-use std::collections::VecDeque;
+use warpweave_framework::{Cycle, State};
 
-use warpweave_framework::{Cycle, Id, IdTable, State};
-
-use crate::building_blocks::Fifo;
-use crate::dram::banks::{Banks, Gaps, Issued};
+use crate::dram::banks::{Gaps, Issued};
 use crate::dram::checker::Checker;
 use crate::dram::command_bus::CommandBus;
-use crate::dram::drain::Draining;
-use crate::dram::mapping::Location;
-use crate::dram::queue::{Entry, Queue};
 use crate::dram::scheduler::{AnyRequestOrder, BuiltInOrder, Candidate, bits};
 
+use bank_states::BankStates;
 pub use config::Config;
 pub(crate) use config::QUEUE_MAX;
+use data_bus::DataBus;
+use refresh_timer::RefreshTimer;
 pub use request::{Offer, Request};
+use request_queues::RequestQueues;
 pub use stats::{AccessCounts, ChannelStats, CommandCounts, RowCounts};
 
 /// Memory controller of one channel with its banks.
@@ -74,48 +76,19 @@ pub use stats::{AccessCounts, ChannelStats, CommandCounts, RowCounts};
 pub struct Controller {
     #[state(skip)]
     config: Config,
-    /// Cycles between refreshes (0 without refresh), and that interval times the number of
-    /// refreshes that may be postponed.
-    #[state(skip)]
-    refresh_interval: Cycle,
-    #[state(skip)]
-    refresh_slack: Cycle,
     #[state(flatten)]
-    banks: Banks,
-    entries: IdTable<Entry>,
-    /// Waiting requests by kind (reads, writes). With bank queues, all are in the first and the
-    /// second is empty.
-    queues: [Queue; 2],
-    /// Reads and writes that have not yet moved to a bank queue; empty without bank queues.
-    fronts: [VecDeque<Id>; 2],
-    /// Number of waiting reads and writes over all queues.
-    waiting: [u32; 2],
-    /// Active request of each bank, whose ACT has been issued.
-    #[state(array)]
-    active: Vec<Option<Id>>,
-    active_banks: u64,
-    /// Column commands of each bank since its ACT, and the cycle of its last ACT or column command.
-    #[state(array)]
-    columns: Vec<u32>,
-    #[state(array)]
-    used: Vec<Cycle>,
-    /// Bank that received the last scheduled command.
-    turn: u32,
-    draining: Draining,
-    age: u64,
+    banks: BankStates,
+    #[state(flatten)]
+    requests: RequestQueues,
     /// First cycle whose command is not decided yet, or an earlier cycle that has no command.
     clock: Cycle,
     /// Next command and its cycle, valid until another request is accepted; see `plan`.
     #[state(skip)]
     planned: Option<(Cycle, Candidate)>,
-    /// Cycle in which the next refresh falls due, and its bank.
-    refresh_due: Cycle,
-    refresh_bank: u32,
-    /// Reads whose data are in flight: (cycle after the last beat, tag).
-    returning: Fifo<(Cycle, u32)>,
-    forwarding: Fifo<(Cycle, u32)>,
-    /// Cycle after the last beat of the latest write.
-    written_until: Option<Cycle>,
+    #[state(part)]
+    refresh: RefreshTimer,
+    #[state(flatten)]
+    data: DataBus,
     stats: ChannelStats,
     #[state(skip)]
     log: Option<Vec<Issued>>,
@@ -134,41 +107,18 @@ impl Controller {
     }
 
     pub(crate) fn with_gaps(config: &Config, order: AnyRequestOrder, gaps: &Gaps) -> Self {
-        let Config {
-            geometry, timing, ..
-        } = config;
-        let banks = geometry.banks() as usize;
-        let own = config.bank_queue.unwrap_or(0) as usize * banks;
-        let capacity = config.reads as usize + config.writes as usize + banks + own;
-        let interval = Cycle::from(timing.refresh_interval(config.refresh).unwrap_or(0));
-        let mixed = config.bank_queue.is_some();
         Self {
             config: *config,
-            order,
-            refresh_interval: interval,
-            refresh_slack: Cycle::from(config.refresh.postponed_max()) * interval,
-            banks: Banks::new(geometry, gaps),
-            entries: IdTable::with_capacity(capacity),
-            queues: [Queue::new(banks, mixed), Queue::new(banks, false)],
-            fronts: [VecDeque::new(), VecDeque::new()],
-            waiting: [0; 2],
-            active: vec![None; banks],
-            active_banks: 0,
-            columns: vec![0; banks],
-            used: vec![0; banks],
-            turn: banks as u32 - 1,
-            draining: Draining::default(),
-            age: 0,
+            banks: BankStates::new(&config.geometry, gaps),
+            requests: RequestQueues::new(config),
             clock: 0,
             planned: None,
-            refresh_due: if interval == 0 { Cycle::MAX } else { interval },
-            refresh_bank: 0,
-            returning: Fifo::default(),
-            forwarding: Fifo::default(),
-            written_until: None,
+            refresh: RefreshTimer::new(config),
+            data: DataBus::default(),
             stats: ChannelStats::default(),
             log: None,
             judge: None,
+            order,
         }
     }
 
@@ -201,6 +151,10 @@ impl Controller {
         self.judge.as_deref()
     }
 
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Returns the order in which its requests are scheduled.
     pub fn order(&self) -> &AnyRequestOrder {
         &self.order
@@ -213,14 +167,15 @@ impl Controller {
 
     /// Returns the cycle after the last beat of the latest write command, if any.
     pub fn last_written(&self) -> Option<Cycle> {
-        self.written_until
+        self.data.last_written()
     }
 
     /// Returns the number of (reads, writes) that still need a command, including active ones.
     pub fn pending(&self) -> (u32, u32) {
-        let mut pending = (self.waiting[0], self.waiting[1]);
-        for bank in bits(self.active_banks) {
-            if self.entries[self.active_request(bank)].write {
+        let [reads, writes] = self.requests.waiting();
+        let mut pending = (reads, writes);
+        for bank in bits(self.banks.active_banks()) {
+            if self.requests.entries[self.banks.active_request(bank)].write {
                 pending.1 += 1;
             } else {
                 pending.0 += 1;
@@ -271,7 +226,7 @@ impl Controller {
             return;
         }
         match self.config.command_bus {
-            CommandBus::RowAndColumn => self.banks.take_pins(cycle, pins == 1),
+            CommandBus::RowAndColumn => self.banks.timing.take_pins(cycle, pins == 1),
             CommandBus::Shared => self.clock = self.clock.max(cycle + 1),
         }
         self.planned = None;
@@ -294,31 +249,16 @@ impl Controller {
     pub(crate) fn as_of(&self, until: Cycle) -> Self {
         let mut copy = Self {
             config: self.config,
-            order: AnyRequestOrder::BuiltIn(BuiltInOrder::Fcfs),
-            refresh_interval: self.refresh_interval,
-            refresh_slack: self.refresh_slack,
             banks: self.banks.clone(),
-            entries: self.entries.clone(),
-            queues: self.queues.clone(),
-            fronts: self.fronts.clone(),
-            waiting: self.waiting,
-            active: self.active.clone(),
-            active_banks: self.active_banks,
-            columns: self.columns.clone(),
-            used: self.used.clone(),
-            turn: self.turn,
-            draining: self.draining,
-            age: self.age,
+            requests: self.requests.clone(),
             clock: self.clock,
             planned: self.planned,
-            refresh_due: self.refresh_due,
-            refresh_bank: self.refresh_bank,
-            returning: self.returning.clone(),
-            forwarding: self.forwarding.clone(),
-            written_until: self.written_until,
+            refresh: self.refresh.clone(),
+            data: self.data.clone(),
             stats: self.stats.clone(),
             log: None,
             judge: self.judge.clone(),
+            order: AnyRequestOrder::BuiltIn(BuiltInOrder::Fcfs),
         };
         if !copy.has_work() {
             copy.catch_up(until);
@@ -338,7 +278,7 @@ impl Controller {
                 return Offer::Merged;
             }
             self.stats.accesses.reads_forwarded += 1;
-            self.forwarding.push((now + 1, request.tag));
+            self.data.forward(now + 1, request.tag);
             return Offer::Forwarded;
         }
         if !self.has_room(request.write) {
@@ -346,28 +286,8 @@ impl Controller {
         }
         self.clock = now + 1;
         self.planned = None;
-        self.age += 1;
-        let Location { bank, row, column } = request.location;
-        let id = self.entries.insert(Entry {
-            access: request.access,
-            age: self.age,
-            row,
-            column,
-            bank,
-            tag: request.tag,
-            write: request.write,
-            activated: false,
-            conflicted: false,
-            previous: None,
-            next: None,
-        });
-        let kind = usize::from(request.write);
-        if self.config.bank_queue.is_some() {
-            self.fronts[kind].push_back(id);
-        } else {
-            let open = self.banks.row(bank);
-            self.queues[kind].push(&mut self.entries, id, open);
-        }
+        self.requests
+            .push(&self.config, &request, &self.banks.timing);
         self.count(now, request.write, 1);
         Offer::Queued
     }
@@ -389,13 +309,7 @@ impl Controller {
 
     /// True if the queue has room for a read or write to an access that is not waiting yet.
     pub fn has_room(&self, write: bool) -> bool {
-        let kind = usize::from(write);
-        let depth = [self.config.reads, self.config.writes][kind];
-        if self.config.bank_queue.is_some() {
-            (self.fronts[kind].len() as u32) < depth
-        } else {
-            self.waiting[kind] < depth
-        }
+        self.requests.has_room(&self.config, write)
     }
 
     /// Returns the cycle of the next command that serves or blocks a request, if any request waits.
@@ -405,7 +319,7 @@ impl Controller {
         if !self.has_work() {
             return None;
         }
-        if self.can_move() {
+        if self.requests.can_move(&self.config) {
             return Some(self.clock);
         }
         Some(self.plan().0)
@@ -414,73 +328,44 @@ impl Controller {
     /// Returns the cycle after the last beat of the next outstanding read to complete.
     #[inline]
     pub fn next_completion(&self) -> Option<Cycle> {
-        let of = |queue: &Fifo<(Cycle, u32)>| queue.front().map_or(Cycle::MAX, |(cycle, _)| *cycle);
-        let first = of(&self.returning).min(of(&self.forwarding));
-        (first != Cycle::MAX).then_some(first)
+        self.data.next()
     }
 
     /// Takes the next read completed by cycle `now`, as (cycle after its last beat, tag).
     #[inline]
     pub fn take_completion(&mut self, now: Cycle) -> Option<(Cycle, u32)> {
-        let next = self.next_completion().filter(|cycle| *cycle <= now)?;
-        if self.forwarding.front().is_some_and(|(c, _)| *c == next) {
-            self.forwarding.pop()
-        } else {
-            self.returning.pop()
-        }
+        self.data.take(now)
     }
 
     /// True if a waiting request will be served without the arrival of another one.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
-        if self.waiting[0] > 0 || self.active_banks != 0 {
-            return true;
-        }
-        match self.config.bank_queue {
-            None => self.config.drain.serves(self.waiting[1], self.draining),
-            Some(_) => {
-                self.queues[0].banks != 0
-                    || self
-                        .config
-                        .drain
-                        .serves(self.fronts[1].len() as u32, self.draining)
-            }
-        }
+        self.banks.active_banks() != 0 || self.requests.has_work(&self.config)
     }
 
     fn holds_write(&self, bank: u32, access: u64) -> bool {
-        if self.waiting[1] == 0 {
-            return false;
-        }
-        if self.config.bank_queue.is_none() {
-            return self.queues[1].holds_write(&self.entries, bank as usize, access);
-        }
-        let mut front = self.fronts[1].iter();
-        front.any(|id| self.entries[*id].access == access)
-            || self.queues[0].holds_write(&self.entries, bank as usize, access)
+        self.requests.holds_write(&self.config, bank, access)
     }
 
     fn active_write(&self, bank: u32, access: u64) -> bool {
-        self.active[bank as usize].is_some_and(|id| {
-            let entry = &self.entries[id];
+        self.banks.active(bank).is_some_and(|id| {
+            let entry = &self.requests.entries[id];
             entry.write && entry.access == access
         })
-    }
-
-    /// Returns the active request of a bank, which must have one.
-    #[inline]
-    fn active_request(&self, bank: u32) -> Id {
-        self.active[bank as usize].expect("the bank is one of the active banks")
     }
 
     /// Processes the next cycle that needs a decision. Returns false if it is after `until`.
     #[inline]
     fn step(&mut self, until: Cycle) -> bool {
-        if self.config.bank_queue.is_some() {
-            self.move_to_bank();
+        if let Some(depth) = self.config.bank_queue
+            && self
+                .requests
+                .move_to_bank(&self.config, depth, &self.banks.timing)
+        {
+            self.planned = None;
         }
         let (cycle, choice) = self.plan();
-        if cycle > self.clock && self.can_move() {
+        if cycle > self.clock && self.requests.can_move(&self.config) {
             self.clock += 1;
             self.planned = None;
             return true;

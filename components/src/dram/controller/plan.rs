@@ -22,7 +22,7 @@ impl Controller {
     }
 
     fn find(&mut self) -> (Cycle, Candidate) {
-        self.update_draining();
+        self.requests.update_draining(&self.config);
         let mut best = self.oldest_active();
         if best.0 <= self.clock {
             return best;
@@ -36,9 +36,11 @@ impl Controller {
             // From `due` on, no new request is started in the bank of the refresh, or in any bank
             // while that bank has an active request. Otherwise turnarounds could delay the refresh
             // indefinitely.
-            let bank = 1 << self.refresh_bank;
+            let bank = 1 << self.refresh.bank();
             waiting = match self.config.refresh {
-                Refresh::PerBank { .. } if self.active_banks & bank == 0 => self.next_waiting(bank),
+                Refresh::PerBank { .. } if self.banks.active_banks() & bank == 0 => {
+                    self.next_waiting(bank)
+                }
                 _ => (Cycle::MAX, Candidate::Nothing),
             };
         }
@@ -57,10 +59,10 @@ impl Controller {
     #[inline]
     fn oldest_active(&self) -> (Cycle, Candidate) {
         let mut best = BestCommand::new(self.clock);
-        for bank in bits(self.active_banks) {
-            let id = self.active_request(bank);
-            let entry = &self.entries[id];
-            let from = self.banks.column_from(bank, entry.write);
+        for bank in bits(self.banks.active_banks()) {
+            let id = self.banks.active_request(bank);
+            let entry = &self.requests.entries[id];
+            let from = self.banks.timing.column_from(bank, entry.write);
             best.consider(from, entry.age, Candidate::Active(id));
         }
         best.take()
@@ -68,21 +70,18 @@ impl Controller {
 
     #[inline]
     fn next_waiting(&self, barred: u64) -> (Cycle, Candidate) {
-        let kind = if self.config.bank_queue.is_some() {
-            0
-        } else {
-            usize::from(self.draining.on())
-        };
+        let (banks, requests) = (&self.banks, &self.requests);
+        let kind = requests.served(&self.config);
         self.order.next(&View {
-            banks: &self.banks,
-            entries: &self.entries,
-            queue: &self.queues[kind],
+            banks: &banks.timing,
+            entries: &requests.entries,
+            queue: &requests.queues[kind],
             write: kind == 1,
-            active: self.active_banks,
+            active: banks.active_banks(),
             barred,
             clock: self.clock,
-            columns: &self.columns,
-            turn: self.turn,
+            columns: &banks.columns,
+            turn: banks.turn,
         })
     }
 
@@ -91,32 +90,34 @@ impl Controller {
     #[inline]
     fn next_refresh(&self) -> (Cycle, (Cycle, Candidate)) {
         let never = (Cycle::MAX, (Cycle::MAX, Candidate::Nothing));
+        let (timing, active) = (&self.banks.timing, self.banks.active_banks());
         match self.config.refresh {
             Refresh::Off => never,
             Refresh::AllBank { .. } => {
-                let due = self.refresh_from(self.has_work());
+                let due = self.refresh.begins(self.has_work());
                 let from = due.max(self.clock);
-                if self.banks.open() == 0 {
-                    let legal = self.banks.refresh_from();
+                if timing.open() == 0 {
+                    let legal = timing.refresh_from();
                     (due, (from.max(legal), Candidate::Refresh))
-                } else if self.active_banks == 0 {
-                    let legal = self.banks.precharge_all_from();
+                } else if active == 0 {
+                    let legal = timing.precharge_all_from();
                     (due, (from.max(legal), Candidate::PrechargeAll))
                 } else {
                     (due, never.1)
                 }
             }
             Refresh::PerBank { .. } => {
-                let bank = self.refresh_bank;
+                let bank = self.refresh.bank();
                 let bit = 1 << bank;
-                let banks = self.queues[0].banks | self.queues[1].banks | self.active_banks;
-                let due = self.refresh_from(banks & bit != 0 && self.has_work());
+                let [first, second] = &self.requests.queues;
+                let wanted = (first.banks | second.banks | active) & bit != 0;
+                let due = self.refresh.begins(wanted && self.has_work());
                 let from = due.max(self.clock);
-                if self.banks.open() & bit == 0 {
-                    let legal = self.banks.refresh_bank_from(bank);
+                if timing.open() & bit == 0 {
+                    let legal = timing.refresh_bank_from(bank);
                     (due, (from.max(legal), Candidate::RefreshBank(bank)))
-                } else if self.active_banks & bit == 0 {
-                    let legal = self.banks.precharge_from(bank);
+                } else if active & bit == 0 {
+                    let legal = timing.precharge_from(bank);
                     (due, (from.max(legal), Candidate::PrechargeForRefresh(bank)))
                 } else {
                     (due, never.1)
@@ -125,29 +126,18 @@ impl Controller {
         }
     }
 
-    /// Returns the cycle in which the next refresh begins. It is postponed while requests are
-    /// waiting for the banks it closes.
-    #[inline]
-    fn refresh_from(&self, wanted: bool) -> Cycle {
-        if wanted {
-            self.refresh_due + self.refresh_slack
-        } else {
-            self.refresh_due
-        }
-    }
-
     /// Returns the next precharge due to the page policy's timeout.
     fn next_expired(&self) -> (Cycle, Candidate) {
         let mut best = BestCommand::new(self.clock);
-        for bank in bits(self.banks.open() & !self.active_banks) {
+        for bank in bits(self.banks.timing.open() & !self.banks.active_banks()) {
             let hit = |queue: &Queue| {
                 queue.banks >> bank & 1 != 0 && queue.lines[bank as usize].hit.is_some()
             };
-            if self.queues.iter().any(hit) {
+            if self.requests.queues.iter().any(hit) {
                 continue;
             }
-            if let Some(expires) = self.config.page.expires(self.used[bank as usize]) {
-                let from = expires.max(self.banks.precharge_from(bank));
+            if let Some(expires) = self.config.page.expires(self.banks.used(bank)) {
+                let from = expires.max(self.banks.timing.precharge_from(bank));
                 best.consider(from, u64::from(bank), Candidate::Close(bank));
             }
         }

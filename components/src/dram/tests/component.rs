@@ -7,7 +7,8 @@ use warpweave_framework::{
 use crate::dram::tests::presets::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
 use crate::dram::tests::presets::{preset_a, preset_d, preset_r};
 use crate::dram::*;
-use crate::memory::{MemRequest, MemResponse, RequestKind, full_line};
+use crate::interleave::Interleave;
+use crate::memory::{Level, MemRequest, MemResponse, RequestKind, full_line};
 
 /// Bytes of one row in all 16 banks with one device.
 pub(super) const ROW_BYTES: u64 = 16 * 64 * 32;
