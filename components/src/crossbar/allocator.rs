@@ -17,16 +17,23 @@ use super::requests::{PortSet, Requests, bit, first_from, fits_word, ports};
 pub(crate) type Match = (usize, usize);
 
 /// Allocator of a switch: computes matchings with its arbiter.
+#[derive(State)]
 pub(crate) struct Allocator {
-    arbiter: AnyArbiter,
     /// For each output: the input with the highest priority.
+    #[state(array)]
     grant: Vec<usize>,
     /// For each input: the output with the highest priority.
+    #[state(array)]
     accept: Vec<usize>,
+    #[state(flatten)]
+    arbiter: AnyArbiter,
     /// Scratch, zero between uses: proposals for each port of the side that decides last.
+    #[state(skip)]
     proposals: Vec<PortBits>,
     /// Scratch of an open arbiter: the requesting inputs of each output.
+    #[state(skip)]
     asked: Vec<PortMask>,
+    #[state(skip)]
     matches: Vec<Match>,
 }
 
@@ -89,13 +96,6 @@ impl Allocator {
 
     pub(crate) fn arbiter(&self) -> &AnyArbiter {
         &self.arbiter
-    }
-
-    /// Registers the state on which later matchings depend.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        state.array("grant", &mut self.grant);
-        state.array("accept", &mut self.accept);
-        self.arbiter.state(state);
     }
 
     /// Returns pair number `index` of the last matching.

@@ -90,18 +90,26 @@ struct IncomingPacket {
 }
 
 /// Input ports with their buffers, which are numbered input by input.
+#[derive(State)]
 pub(super) struct InputPorts {
+    #[state(skip)]
     buffers_per_input: usize,
+    #[state(skip)]
     choice: BufferChoice,
+    #[state(skip)]
     wire_cycles: Cycle,
+    #[state(array)]
     entering: Vec<IncomingPacket>,
     /// Inputs with a packet that is entering.
+    #[state(rename = "busy_inputs")]
     busy: PortBits,
     /// Inputs whose packet finished entering in the last step; valid only until the next step, so
     /// not saved.
+    #[state(skip)]
     freed: PortBits,
     /// Flits on the input wires, represented by their target buffers.
     wire: DelayLine<u32>,
+    #[state(array)]
     buffers: Vec<InputBuffer>,
 }
 
@@ -275,18 +283,12 @@ impl InputPorts {
     pub(super) fn next_arrival(&self) -> Option<Cycle> {
         self.wire.next()
     }
-
-    /// Registers the state fields for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.array("entering", &mut self.entering);
-        state.field("busy_inputs", &mut self.busy);
-        state.field("wire", &mut self.wire);
-        state.array("buffers", &mut self.buffers);
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use warpweave_framework::Stateful;
+
     use super::*;
 
     /// Test bench with input ports and the traffic statistics of their packets.

@@ -2,22 +2,32 @@
 
 use std::ops::{Deref, DerefMut};
 
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, State, Statistics};
 
 use super::network::Network;
 use super::traffic::PacketInfo;
 
 /// [`Network`] whose steps are skipped until something can change. The component is also evaluated
 /// for its other network and for its ports.
+#[derive(State, Statistics)]
+#[state(prepare = LazyNetwork::wake)]
 pub(super) struct LazyNetwork<P> {
+    #[state(flatten)]
+    #[statistic(flatten)]
     network: Network<P>,
     /// Cycle from which a step may change something; host-side only, not part of the state.
+    #[state(skip)]
     due: Cycle,
 }
 
 impl<P> LazyNetwork<P> {
     pub(super) fn new(network: Network<P>) -> Self {
         Self { network, due: 0 }
+    }
+
+    /// Lets the next step run, whatever the network holds by then.
+    fn wake(&mut self) {
+        self.due = 0;
     }
 }
 

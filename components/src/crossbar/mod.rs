@@ -41,6 +41,7 @@
 //! | `outstanding.rs` | the table of hop-local ids |
 //! | `network.rs`, `lazy.rs` | [`Network`]: a switch or a router; which is left alone while nothing can happen |
 //! | `network_ports.rs`, `input_ports.rs`, `output_ports.rs`, `traffic.rs` | what both have around their switch: entry and credits, departure, packets and counters |
+//! | `stalls.rs` | cycles in which ports stall |
 //! | `switch/`, `router/` | the two kinds |
 //! | `requests.rs`, `port_bits.rs`, `allocator.rs` | who asks for what, sets of ports, and the matching of inputs and outputs |
 //! | `arbiter/` | the role of the arbiter, and the arbiters |
@@ -68,6 +69,7 @@ mod queueing;
 mod requests;
 mod router;
 mod spec;
+mod stalls;
 mod switch;
 mod traffic;
 
@@ -75,8 +77,8 @@ use std::any::Any;
 
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, Inspect,
-    Instrumented, Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
-    Stateful, Statistics, Unfit, Waits,
+    Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics,
+    Unfit, Waits,
 };
 
 use crate::memory::{
@@ -103,17 +105,25 @@ pub use switch::{Switch, SwitchSpec};
 pub use traffic::PacketInfo;
 
 /// Crossbar between clusters and memory partitions, with separate request and reply networks.
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct Crossbar {
+    #[state(skip)]
     spec: CrossbarSpec,
     #[port]
     up: Vec<MemSlave>,
     #[port]
     down: Vec<MemMaster>,
+    #[state(part)]
+    #[statistic(under = "request")]
     request: LazyNetwork<MemRequest>,
+    #[state(part)]
+    #[statistic(under = "reply")]
     reply: LazyNetwork<MemResponse>,
+    #[state(part)]
+    #[statistic(flatten)]
     outstanding: Outstanding,
     /// Number of evaluations in this process; not part of the state.
+    #[state(skip)]
     evaluations: u64,
 }
 
@@ -267,37 +277,6 @@ impl Inspect for Crossbar {
                 format!("{waiting} requests wait for their responses"),
             );
         }
-    }
-}
-
-impl Stateful for Crossbar {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.part("request", |state| self.request.state(state));
-        state.part("reply", |state| self.reply.state(state));
-        state.part("outstanding", |state| {
-            self.outstanding.state(state);
-        });
-    }
-}
-
-impl Instrumented for Crossbar {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.request.statistics("request", statistics);
-        self.reply.statistics("reply", statistics);
-        statistics.counter(
-            "table_stalls",
-            "cycles",
-            "Cycles in which a request found no free entry for its response, summed over ports",
-            self.outstanding.stall_cycles(statistics.cycle()),
-        );
-        let (answers, cycles) = self.outstanding.answers();
-        statistics.mean(
-            "slice_latency",
-            "cycles",
-            "answers",
-            "Mean cycles from delivery of a request to its slice until a response leaves upward; each part of a response counts",
-            (cycles, answers),
-        );
     }
 }
 

@@ -1,8 +1,6 @@
 //! Common interface of both kinds of network.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use warpweave_framework::{Cycle, Histogram, SpecError, State, Statistics};
+use warpweave_framework::{Cycle, Histogram, Instrumented, SpecError, State, Statistics};
 
 use super::arbiter::ArbiterSite;
 use super::network_place::NetworkPlace;
@@ -13,6 +11,7 @@ use super::switch::Switch;
 use super::traffic::PacketInfo;
 
 /// A [`Switch`] or a [`Router`]; `P` is the payload of its packets.
+#[derive(State)]
 pub enum Network<P> {
     /// Switch with one stage and no virtual channels.
     Switch(Box<Switch<P>>),
@@ -52,7 +51,7 @@ impl<P: Copy> Network<P> {
     pub fn broken(&self) -> Option<&str> {
         match self {
             Self::Switch(switch) => switch.arbiter().broken(),
-            Self::Router(router) => router.arbiters().find_map(|(_, arbiter)| arbiter.broken()),
+            Self::Router(router) => router.broken(),
         }
     }
 
@@ -136,20 +135,6 @@ impl<P: Copy> Network<P> {
         self.ports().traffic.credit_stalls(cycle)
     }
 
-    /// Reports the statistics of this network, named `network_…`.
-    pub fn statistics(&self, network: &str, statistics: &mut Statistics<'_>) {
-        self.ports().traffic.statistics(network, statistics);
-        match self {
-            Self::Switch(switch) => statistics.under(network, |s| switch.arbiter().statistics(s)),
-            Self::Router(router) => {
-                for (name, arbiter) in router.arbiters() {
-                    let name = format!("{network}{name}");
-                    statistics.under(&name, |s| arbiter.statistics(s));
-                }
-            }
-        }
-    }
-
     #[inline]
     fn ports(&self) -> &NetworkPorts<P> {
         match self {
@@ -159,12 +144,12 @@ impl<P: Copy> Network<P> {
     }
 }
 
-impl<P: Copy + Serialize + DeserializeOwned> Network<P> {
-    /// Registers the state fields for checkpoints.
-    pub fn state(&mut self, state: &mut State<'_>) {
+impl<P: Copy> Instrumented for Network<P> {
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.ports().traffic.statistics(statistics);
         match self {
-            Self::Switch(switch) => switch.state(state),
-            Self::Router(router) => router.state(state),
+            Self::Switch(switch) => switch.arbiter().statistics(statistics),
+            Self::Router(router) => router.report_arbiters(statistics),
         }
     }
 }

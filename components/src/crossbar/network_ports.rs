@@ -1,7 +1,5 @@
 //! Parts common to both kinds of network: input ports, output ports, and the packets in between.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use warpweave_framework::{Cycle, State};
 
 use super::input_ports::{InputPorts, InputPortsSpec, QueuedPacket};
@@ -9,9 +7,13 @@ use super::output_ports::{LeavingFlit, OutputPorts};
 use super::traffic::{PacketInfo, Traffic};
 
 /// Ports of a network; `P` is the payload of its packets.
+#[derive(State)]
 pub(super) struct NetworkPorts<P> {
+    #[state(flatten)]
     pub(super) inputs: InputPorts,
+    #[state(flatten)]
     pub(super) outputs: OutputPorts,
+    #[state(flatten)]
     pub(super) traffic: Traffic<P>,
 }
 
@@ -83,14 +85,5 @@ impl<P: Copy> NetworkPorts<P> {
     #[inline]
     pub(super) fn is_entering(&self) -> bool {
         self.inputs.is_entering(self.traffic.stalled_inputs())
-    }
-}
-
-impl<P: Copy + Serialize + DeserializeOwned> NetworkPorts<P> {
-    /// Registers the state fields for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.inputs.state(state);
-        self.outputs.state(state);
-        self.traffic.state(state);
     }
 }

@@ -24,14 +24,20 @@ pub(super) struct LeavingFlit {
 }
 
 /// Output ports of a network, with their buffers.
+#[derive(State)]
+#[state(prepare = OutputPorts::find_next, restore = OutputPorts::find_next)]
 pub(super) struct OutputPorts {
+    #[state(array)]
     leaving: Vec<DelayLine<LeavingFlit>>,
     /// Outputs that currently hold at least one flit.
+    #[state(rename = "occupied_outputs")]
     occupied: PortBits,
     /// Outputs whose tail was refused in the last step.
+    #[state(rename = "blocked_outputs")]
     blocked: PortBits,
     /// First cycle in which a flit can leave whose tail was not refused, or [`Cycle::MAX`]. Not
     /// saved, because it can be recomputed.
+    #[state(skip)]
     next: Cycle,
 }
 
@@ -111,11 +117,7 @@ impl OutputPorts {
         Some(self.next).filter(|next| *next != Cycle::MAX)
     }
 
-    /// Registers the state fields for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.array("leaving", &mut self.leaving);
-        state.field("occupied_outputs", &mut self.occupied);
-        state.field("blocked_outputs", &mut self.blocked);
+    fn find_next(&mut self) {
         let moving = ports(self.occupied.mask() & !self.blocked.mask());
         let departures = moving.filter_map(|output| self.leaving.get(output)?.next());
         self.next = departures.min().unwrap_or(Cycle::MAX);

@@ -1,10 +1,9 @@
 //! Requests waiting for responses, and the stalls when their table is full.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, IdTable, State};
+use warpweave_framework::{Cycle, Id, IdTable, State, Statistics};
 
-use super::port_bits::PortBits;
-use super::requests::ports;
+use super::stalls::Stalls;
 use crate::memory::{MemRequest, MemResponse, PendingWords};
 
 /// Destination of a response: port, original id and slice.
@@ -21,24 +20,33 @@ struct Entry {
 }
 
 /// Table of hop-local ids, with a limit for each port.
+#[derive(State, Statistics)]
 pub(super) struct Outstanding {
+    #[state(skip)]
     per_port: u32,
     entries: IdTable<Entry>,
     /// Number of entries used by each port.
+    #[state(array)]
     taken: Vec<u32>,
+    /// Cycles in which a port had a request waiting and no free entry.
+    #[statistic(
+        name = "table_stalls",
+        unit = "cycles",
+        meaning = "Cycles in which a request found no free entry for its response, summed over ports",
+        value = self.stall_cycles(statistics.cycle())
+    )]
     stalls: Stalls,
     /// Responses that left, and the sum of the cycles since their requests were sent to the slices.
     answers: u64,
+    #[statistic(
+        mean,
+        name = "slice_latency",
+        unit = "cycles",
+        meaning = "Mean cycles from delivery of a request to its slice until a response leaves upward; each part of a response counts",
+        weight = self.answers,
+        by = "answers"
+    )]
     answer_cycles: u64,
-}
-
-/// Cycles in which a port had a request waiting and no free entry.
-#[derive(Serialize, Deserialize)]
-struct Stalls {
-    stalled: PortBits,
-    since: Vec<Cycle>,
-    /// Total length of the stalls that ended, in cycles.
-    cycles: u64,
 }
 
 impl Outstanding {
@@ -48,11 +56,7 @@ impl Outstanding {
             per_port,
             entries: IdTable::default(),
             taken: vec![0; up_ports],
-            stalls: Stalls {
-                stalled: PortBits::default(),
-                since: vec![0; up_ports],
-                cycles: 0,
-            },
+            stalls: Stalls::new(up_ports),
             answers: 0,
             answer_cycles: 0,
         }
@@ -61,11 +65,9 @@ impl Outstanding {
     /// True if a request of this port finds a free entry; otherwise marks the port as stalled.
     #[inline]
     pub(super) fn admits(&mut self, port: usize, now: Cycle) -> bool {
-        let stalls = &mut self.stalls;
         let has_room = self.taken[port] < self.per_port;
-        if !has_room && !stalls.stalled.contains(port) {
-            stalls.stalled.insert(port);
-            stalls.since[port] = now;
+        if !has_room {
+            self.stalls.begin(port, now);
         }
         has_room
     }
@@ -73,11 +75,7 @@ impl Outstanding {
     /// Ends the stall of a port that takes a request, whether or not it needs an entry.
     #[inline]
     pub(super) fn end_stall(&mut self, port: usize, now: Cycle) {
-        let stalls = &mut self.stalls;
-        if stalls.stalled.contains(port) {
-            stalls.stalled.remove(port);
-            stalls.cycles += now - stalls.since[port];
-        }
+        self.stalls.end(port, now);
     }
 
     /// Enters a request of a port that has room and returns its downstream id.
@@ -145,28 +143,7 @@ impl Outstanding {
 
     /// Cycles before `cycle` in which a request found no free entry, summed over ports.
     pub(super) fn stall_cycles(&self, cycle: Cycle) -> u64 {
-        let Stalls {
-            stalled,
-            since,
-            cycles,
-        } = &self.stalls;
-        let open = ports(stalled.mask()).map(|port| cycle.saturating_sub(since[port]));
-        cycles + open.sum::<u64>()
-    }
-
-    /// Returns the responses sent upstream, and the summed cycles since their requests left for the
-    /// slices.
-    pub(super) fn answers(&self) -> (u64, u64) {
-        (self.answers, self.answer_cycles)
-    }
-
-    /// Registers the state fields for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("entries", &mut self.entries);
-        state.array("taken", &mut self.taken);
-        state.field("answers", &mut self.answers);
-        state.field("answer_cycles", &mut self.answer_cycles);
-        state.field("stalls", &mut self.stalls);
+        self.stalls.total(cycle)
     }
 }
 
@@ -196,7 +173,7 @@ mod tests {
         assert_eq!(table.answer(&answer(id), 3), Some(0));
         assert!(!table.admits(0, 10), "the response has not left");
         assert_eq!(table.release(&answer(id), 11), 77);
-        assert_eq!(table.answers(), (1, 5));
+        assert_eq!((table.answers, table.answer_cycles), (1, 5));
         assert!(table.admits(0, 12));
         table.end_stall(0, 12);
         assert_eq!(table.stall_cycles(20), 6);

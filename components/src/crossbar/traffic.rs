@@ -1,12 +1,10 @@
 //! Packets inside a network, and their statistics.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, State, Statistics, TimeWeighted};
 
-use super::port_bits::PortBits;
 use super::port_bits::PortMask;
-use super::requests::ports;
+use super::stalls::Stalls;
 use crate::roles;
 
 /// Index of a packet in the table; that of a departed packet is reused.
@@ -36,30 +34,70 @@ pub(super) struct Packet<P> {
 }
 
 /// Packets of a network and its counters; `P` is the payload of the packets.
+#[derive(State, Statistics)]
 pub(super) struct Traffic<P> {
     /// Packets, indexed by their place in the table.
     packets: Vec<Packet<P>>,
     /// Places of packets that have left.
     free: Vec<PacketPlace>,
     flits_inside: u64,
+    #[state(part)]
+    #[statistic(flatten)]
     counters: Counters,
 }
 
-#[derive(Default, Serialize, Deserialize)]
+#[derive(State, Statistics)]
+#[statistics(after = Counters::report_utilisation)]
 struct Counters {
+    /// Packets delivered by the network.
+    #[statistic(unit = "packets")]
     packets: u64,
-    bytes: u64,
     /// Number of flits that left each output.
+    #[state(array)]
+    #[statistic(
+        unit = "flits",
+        meaning = "Flits that left the network's outputs",
+        value = self.flits.iter().sum::<u64>()
+    )]
     flits: Vec<u64>,
-    /// Histogram of cycles from offer to delivery.
+    /// Bytes of the packets delivered, including control but not padding.
+    #[statistic(unit = "bytes")]
+    bytes: u64,
+    /// Inputs whose entering flit found no credit.
+    #[statistic(
+        name = "credit_stalls",
+        unit = "cycles",
+        meaning = "Cycles in which a flit at an input found its queue full, summed over inputs",
+        value = self.stalls.total(statistics.cycle())
+    )]
+    stalls: Stalls,
+    /// Cycles from acceptance of a packet at its input until its tail leaves.
+    #[statistic(unit = "cycles")]
     latency: Histogram,
-    /// Number of flits inside the network over time.
+    #[statistic(unit = "flits", meaning = "Mean number of flits inside the network")]
+    #[statistic(
+        maximum,
+        name = "occupancy_max",
+        unit = "flits",
+        meaning = "Maximum number of flits inside the network",
+        value = self.occupancy.max()
+    )]
     occupancy: TimeWeighted,
-    /// Inputs whose entering flit found no credit; the start cycle of each stall is stored as well.
-    stalled_inputs: PortBits,
-    stalled_since: Vec<Cycle>,
-    /// Cycles of completed stalls, summed over inputs.
-    stall_cycles: u64,
+}
+
+impl Counters {
+    fn report_utilisation(&self, statistics: &mut Statistics<'_>) {
+        let cycle = statistics.cycle();
+        for (output, flits) in self.flits.iter().enumerate() {
+            statistics.role(roles::UTILISATION).at(output).ratio(
+                "output_utilisation",
+                "cycles",
+                "Cycles in which a flit left this output",
+                *flits,
+                cycle,
+            );
+        }
+    }
 }
 
 impl<P: Copy> Traffic<P> {
@@ -69,9 +107,12 @@ impl<P: Copy> Traffic<P> {
             free: Vec::new(),
             flits_inside: 0,
             counters: Counters {
+                packets: 0,
                 flits: vec![0; outputs],
-                stalled_since: vec![0; inputs],
-                ..Counters::default()
+                bytes: 0,
+                stalls: Stalls::new(inputs),
+                latency: Histogram::default(),
+                occupancy: TimeWeighted::default(),
             },
         }
     }
@@ -110,34 +151,26 @@ impl<P: Copy> Traffic<P> {
     #[inline]
     pub(super) fn enter(&mut self, input: usize, now: Cycle) {
         self.flits_inside += 1;
-        if !self.counters.stalled_inputs.is_empty() {
+        if self.counters.stalls.any() {
             self.end_stall(input, now);
         }
     }
 
     #[inline(never)]
     fn end_stall(&mut self, input: usize, now: Cycle) {
-        let counters = &mut self.counters;
-        if counters.stalled_inputs.contains(input) {
-            counters.stalled_inputs.remove(input);
-            counters.stall_cycles += now - counters.stalled_since[input];
-        }
+        self.counters.stalls.end(input, now);
     }
 
     /// Records that the next flit to enter finds no credit.
     #[inline]
     pub(super) fn stall(&mut self, input: usize, now: Cycle) {
-        let counters = &mut self.counters;
-        if !counters.stalled_inputs.contains(input) {
-            counters.stalled_inputs.insert(input);
-            counters.stalled_since[input] = now;
-        }
+        self.counters.stalls.begin(input, now);
     }
 
     /// Returns the inputs whose entering flit found no credit in the last step.
     #[inline]
     pub(super) fn stalled_inputs(&self) -> PortMask {
-        self.counters.stalled_inputs.mask()
+        self.counters.stalls.ports()
     }
 
     /// Records that a flit leaves an output.
@@ -182,80 +215,6 @@ impl<P: Copy> Traffic<P> {
     }
 
     pub(super) fn credit_stalls(&self, cycle: Cycle) -> u64 {
-        let counters = &self.counters;
-        let since = |input: usize| cycle.saturating_sub(counters.stalled_since[input]);
-        let open = ports(counters.stalled_inputs.mask()).map(since);
-        counters.stall_cycles + open.sum::<u64>()
-    }
-
-    /// Reports the statistics of this network, named `network_…`.
-    pub(super) fn statistics(&self, network: &str, statistics: &mut Statistics<'_>) {
-        statistics.under(network, |statistics| self.report(statistics));
-    }
-
-    fn report(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
-        let counters = &self.counters;
-        statistics.counter(
-            "packets",
-            "packets",
-            "Packets delivered by the network",
-            counters.packets,
-        );
-        statistics.counter(
-            "flits",
-            "flits",
-            "Flits that left the network's outputs",
-            counters.flits.iter().sum(),
-        );
-        statistics.counter(
-            "bytes",
-            "bytes",
-            "Bytes of the packets delivered, including control but not padding",
-            counters.bytes,
-        );
-        statistics.counter(
-            "credit_stalls",
-            "cycles",
-            "Cycles in which a flit at an input found its queue full, summed over inputs",
-            self.credit_stalls(cycle),
-        );
-        statistics.histogram(
-            "latency",
-            "cycles",
-            "Cycles from acceptance of a packet at its input until its tail leaves",
-            &counters.latency,
-        );
-        statistics.level(
-            "occupancy",
-            "flits",
-            "Mean number of flits inside the network",
-            &counters.occupancy,
-        );
-        statistics.maximum(
-            "occupancy_max",
-            "flits",
-            "Maximum number of flits inside the network",
-            counters.occupancy.max(),
-        );
-        for (output, flits) in counters.flits.iter().enumerate() {
-            statistics.role(roles::UTILISATION).at(output).ratio(
-                "output_utilisation",
-                "cycles",
-                "Cycles in which a flit left this output",
-                *flits,
-                cycle,
-            );
-        }
-    }
-}
-
-impl<P: Copy + Serialize + DeserializeOwned> Traffic<P> {
-    /// Registers the state fields for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("packets", &mut self.packets);
-        state.field("free", &mut self.free);
-        state.field("flits_inside", &mut self.flits_inside);
-        state.field("counters", &mut self.counters);
+        self.counters.stalls.total(cycle)
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let fields = match (&input.data, &whole.refuse) {
         (_, Some(why)) => quote!(state.refuse(#why);),
         (Data::Struct(data), None) => of_struct(input, data, &framework, &mut bounds)?,
-        (Data::Enum(data), None) => of_enum(data, &framework)?,
+        (Data::Enum(data), None) => of_enum(input, data, &framework, &mut bounds)?,
         (Data::Union(_), None) => {
             return Err(syn::Error::new_spanned(
                 input,
@@ -195,7 +195,12 @@ fn bound(field: &Field, saving: &Saving, framework: &TokenStream) -> Option<Toke
     }
 }
 
-fn of_enum(data: &DataEnum, framework: &TokenStream) -> Result<TokenStream> {
+fn of_enum(
+    input: &DeriveInput,
+    data: &DataEnum,
+    framework: &TokenStream,
+    bounds: &mut Vec<TokenStream>,
+) -> Result<TokenStream> {
     let mut arms = Vec::new();
     for variant in &data.variants {
         let (saved, ident) = (Saved::of(&variant.attrs)?, &variant.ident);
@@ -233,6 +238,11 @@ fn of_enum(data: &DataEnum, framework: &TokenStream) -> Result<TokenStream> {
             }
         };
         arms.push(quote!(Self::#ident #fields => #visit,));
+        let generic = variant
+            .fields
+            .iter()
+            .filter(|field| is_generic(field, &input.generics));
+        bounds.extend(generic.map(|Field { ty, .. }| quote!(#ty: #framework::Stateful)));
     }
     Ok(quote!(match self { #(#arms)* }))
 }

@@ -21,10 +21,13 @@ pub enum BuiltInArbiter {
 }
 
 /// Built arbiter: a known one or an open one.
+#[derive(State)]
 pub enum AnyArbiter {
     /// Built-in arbiter that the allocator knows.
+    #[state(skip)]
     BuiltIn(BuiltInArbiter),
     /// Any other arbiter, called through the open trait.
+    #[state(part, rename = "arbiter")]
     Open(OpenArbiter),
 }
 
@@ -40,13 +43,6 @@ impl AnyArbiter {
         match self {
             Self::BuiltIn(arbiter) => *arbiter,
             Self::Open(_) => BuiltInArbiter::RoundRobin,
-        }
-    }
-
-    /// Registers the state of an open arbiter for checkpoints.
-    pub(crate) fn state(&mut self, state: &mut State<'_>) {
-        if let Self::Open(arbiter) = self {
-            state.part("arbiter", |state| arbiter.state(state));
         }
     }
 

@@ -3,7 +3,7 @@
 //! An arbiter is called whenever a match is possible, once or several times per cycle as the
 //! network specifies. It is not called otherwise: a network without a possible match sleeps.
 
-use warpweave_framework::{Cycle, State, Statistics};
+use warpweave_framework::{Cycle, State, Stateful, Statistics};
 
 use crate::crossbar::port_bits::PortMask;
 use crate::crossbar::requests::bit;
@@ -121,10 +121,6 @@ impl OpenArbiter {
         });
     }
 
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.policy.state(state);
-    }
-
     pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.policy.statistics(statistics);
     }
@@ -132,5 +128,11 @@ impl OpenArbiter {
     /// Returns the contract violation of the policy, if there was one.
     pub(super) fn broken(&self) -> Option<&str> {
         self.promise.broken()
+    }
+}
+
+impl Stateful for OpenArbiter {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.policy.state(state);
     }
 }

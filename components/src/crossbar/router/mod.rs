@@ -5,8 +5,9 @@
 //! |---|---|
 //! | `spec.rs` | what a description says |
 //! | `shape.rs` | the numbers of lanes, switch ports and channels |
-//! | `pipeline.rs` | the stages of one step |
-//! | `vc_allocator.rs` | virtual-channel allocation |
+//! | `pipeline.rs` | one step: what the stages do to lanes and channels |
+//! | `route_stage.rs`, `channel_stage.rs`, `switch_stage.rs`, `output_links.rs` | the stages: route computation, virtual-channel allocation, switch allocation, traversal |
+//! | `vc_allocator.rs` | matching of packets and virtual channels |
 //! | `switch_requests.rs` | which lane of a switch port asks for an output |
 //! | `batch.rs` | stages of several cycles |
 //! | `credit_wires.rs` | credits on their way back to the inputs |
@@ -48,31 +49,30 @@
 //! next cycle.
 
 mod batch;
+mod channel_stage;
 mod credit_wires;
+mod output_links;
 mod pipeline;
+mod route_stage;
 mod shape;
 mod spec;
 mod switch_requests;
+mod switch_stage;
 mod vc_allocator;
 
-use std::collections::VecDeque;
-
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State};
+use warpweave_framework::{Cycle, State, Statistics};
 
-use crate::building_blocks::DelayLine;
-use crate::crossbar::allocator::Allocator;
 use crate::crossbar::arbiter::AnyArbiter;
 use crate::crossbar::input_ports::{BufferChoice, InputPortsSpec};
 use crate::crossbar::network_ports::NetworkPorts;
 use crate::crossbar::queueing::Queueing;
-use crate::crossbar::requests::ports;
-use batch::Batch;
+use channel_stage::ChannelStage;
 use credit_wires::CreditWires;
+use output_links::OutputLinks;
+use route_stage::RouteStage;
 use shape::{Place, Shape};
-use switch_requests::RequestMatrix;
-use vc_allocator::{Grant, VcAllocator, VcRequests};
+use switch_stage::SwitchStage;
 
 pub use spec::{RouterSpec, VIRTUAL_CHANNELS_MAX};
 
@@ -111,45 +111,30 @@ struct Channel {
 }
 
 /// Router as a kind of [`Network`](super::Network); `P` is the payload of its packets.
+#[derive(State)]
 pub struct Router<P> {
+    #[state(skip)]
     spec: RouterSpec,
+    #[state(skip)]
     shape: Shape,
+    #[state(flatten)]
     pub(super) ports: NetworkPorts<P>,
     returning: CreditWires,
-
+    #[state(array)]
     lanes: Vec<Lane>,
+    /// Position of each lane.
+    #[state(skip)]
     places: Vec<Place>,
-    routing: VecDeque<u32>,
-    routing_batch: Vec<u32>,
-    routed_at: u64,
-
-    waiting: VcRequests,
-    /// Channels without an owner, as a bit mask per output.
-    free: Vec<u64>,
-    vc_allocator: VcAllocator,
-    grants: Vec<Grant>,
-    /// Step in which the current virtual-channel allocation is done.
-    allocated_at: Option<u64>,
-
+    #[state(array)]
     channels: Vec<Channel>,
-    asking: RequestMatrix,
-    /// Number of flits in active lanes. A multi-cycle switch-allocation stage counts them even
-    /// while their output has no credits.
-    active_flits: u32,
-    allocator: Allocator,
-    matched: Vec<(u32, u32)>,
-    matched_at: Option<u64>,
-    /// Lane with the highest priority, for each switch port.
-    first_lane: Vec<u32>,
-    /// Speculative requests and matches of the step.
-    speculation: Option<(RequestMatrix, Allocator)>,
-    speculated: Vec<(u32, u32)>,
-
-    traversal: Batch,
-    /// Next cycle in which a flit can enter the wire, for each output.
-    next_departure: Vec<Cycle>,
-    /// Output channels whose credits are in transit.
-    credits: DelayLine<u32>,
+    #[state(part)]
+    routing: RouteStage,
+    #[state(part)]
+    vc_allocation: ChannelStage,
+    #[state(part)]
+    switching: SwitchStage,
+    #[state(part)]
+    links: OutputLinks,
 }
 
 impl<P: Copy> Router<P> {
@@ -178,47 +163,35 @@ impl<P: Copy> Router<P> {
             credits: spec.output_buffer_flits,
             owner: NOBODY,
         };
-        let channels = shape.channels;
-        let waiters = shape.waiters();
-        let asking = || RequestMatrix::new(shape.rows, outputs);
-        let like = arbiter.like();
-        let allocator = |arbiter| Allocator::new(arbiter, shape.rows, outputs);
-        let first_lane = |row| (row % shape.rows_per_input) as u32;
         Self {
             ports: NetworkPorts::new(&input_ports, outputs),
             returning: CreditWires::new(inputs),
             lanes: vec![Lane::default(); shape.lanes],
             places: (0..shape.lanes).map(|lane| shape.place(lane)).collect(),
-            routing: VecDeque::new(),
-            routing_batch: Vec::new(),
-            routed_at: 0,
-            waiting: VcRequests::new(waiters, outputs),
-            free: vec![u64::MAX >> (64 - channels); outputs],
-            vc_allocator: VcAllocator::new(like, (waiters, shape.lanes), outputs, channels),
-            grants: Vec::new(),
-            allocated_at: None,
-            channels: vec![channel; outputs * channels],
-            asking: asking(),
-            active_flits: 0,
-            allocator: allocator(arbiter),
-            matched: Vec::new(),
-            matched_at: None,
-            first_lane: (0..shape.rows).map(first_lane).collect(),
-            speculation: speculative.map(|arbiter| (asking(), allocator(arbiter))),
-            speculated: Vec::new(),
-            traversal: Batch::default(),
-            next_departure: vec![0; outputs],
-            credits: DelayLine::default(),
+            channels: vec![channel; outputs * shape.channels],
+            routing: RouteStage::default(),
+            vc_allocation: ChannelStage::new(arbiter.like(), shape),
+            switching: SwitchStage::new(shape, arbiter, speculative),
+            links: OutputLinks::new(outputs),
             shape,
             spec: spec.clone(),
         }
     }
 
-    /// Iterates over the arbiters and their names in statistics.
-    pub(super) fn arbiters(&self) -> impl Iterator<Item = (&'static str, &AnyArbiter)> {
-        let speculation = self.speculation.as_ref();
-        let speculative = speculation.map(|(_, allocator)| ("_speculation", allocator.arbiter()));
-        std::iter::once(("", self.allocator.arbiter())).chain(speculative)
+    /// Returns the contract violation of an arbiter, if there was one.
+    pub(super) fn broken(&self) -> Option<&str> {
+        let mut arbiters = self.switching.arbiters();
+        arbiters.find_map(|(_, arbiter)| arbiter.broken())
+    }
+
+    /// Reports the statistics of open arbiters.
+    pub(super) fn report_arbiters(&self, statistics: &mut Statistics<'_>) {
+        for (prefix, arbiter) in self.switching.arbiters() {
+            match prefix {
+                Some(prefix) => statistics.under(prefix, |s| arbiter.statistics(s)),
+                None => arbiter.statistics(statistics),
+            }
+        }
     }
 
     /// Simulates one cycle; see [`Network::step`](super::Network::step) for the contract.
@@ -233,7 +206,7 @@ impl<P: Copy> Router<P> {
             self.router_step(step);
         }
         let at = now + u64::from(self.spec.credit_wire_cycles + self.spec.credit_cycles);
-        let credits = &mut self.credits;
+        let credits = &mut self.links.credits;
         self.ports
             .leave(now, deliver, |_, flit| credits.push(at, flit.channel));
     }
@@ -242,21 +215,21 @@ impl<P: Copy> Router<P> {
     /// [`Network::next_event`](super::Network::next_event).
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let soon = now + 1;
-        // A stage of several cycles works on what it cannot grant, too.
-        let allocating = self.allocated_at.is_none()
-            && ports(self.waiting.outputs)
-                .any(|output| self.free[output] != 0 || self.spec.vc_allocation_cycles > 1);
-        let switching = self.matched_at.is_none()
-            && (self.asking.any()
-                || self.active_flits > 0 && self.spec.switch_allocation_cycles > 1);
-        if self.ports.is_entering() || allocating || switching {
+        let RouterSpec {
+            vc_allocation_cycles,
+            switch_allocation_cycles,
+            ..
+        } = self.spec;
+        if self.ports.is_entering()
+            || self.vc_allocation.has_work(vc_allocation_cycles)
+            || self.switching.has_work(switch_allocation_cycles)
+        {
             return Some(soon);
         }
-        let routing = !self.routing.is_empty() || !self.routing_batch.is_empty();
         let steps = [
-            self.allocated_at,
-            self.matched_at,
-            routing.then_some(self.routed_at),
+            self.vc_allocation.done_at(),
+            self.switching.done_at(),
+            self.routing.next(),
         ];
         let speedup = u64::from(self.spec.internal_speedup);
         let stages = steps.into_iter().flatten().map(|step| step / speedup);
@@ -264,7 +237,7 @@ impl<P: Copy> Router<P> {
             self.returning.next(),
             self.ports.inputs.next_arrival(),
             self.ports.outputs.next_departure(),
-            self.credits.next(),
+            self.links.credits.next(),
         ];
         let events = stages.chain(wires.into_iter().flatten());
         events.min().map(|first| first.max(soon))
@@ -274,7 +247,7 @@ impl<P: Copy> Router<P> {
     fn return_credits(&mut self, now: Cycle) {
         let inputs = &mut self.ports.inputs;
         self.returning.take(now, |lane| inputs.return_credit(lane));
-        while let Some(channel) = self.credits.take(now) {
+        while let Some(channel) = self.links.credits.take(now) {
             let state = &mut self.channels[channel as usize];
             state.credits += 1;
             let (credits, owner) = (state.credits, state.owner);
@@ -295,7 +268,7 @@ impl<P: Copy> Router<P> {
         }
         let lane = &self.lanes[number];
         if lane.phase == Phase::Active {
-            self.active_flits += 1;
+            self.switching.active_flits += 1;
             if self.channels[lane.channel as usize].credits > 0 {
                 self.ask(number);
             }
@@ -309,7 +282,7 @@ impl<P: Copy> Router<P> {
     fn begin_packet(&mut self, lane: usize) {
         if self.spec.routing_cycles > 0 {
             self.lanes[lane].phase = Phase::Routing;
-            self.routing.push_back(lane as u32);
+            self.routing.push(lane as u32);
         } else {
             self.await_channel(lane);
         }
@@ -319,7 +292,8 @@ impl<P: Copy> Router<P> {
     fn await_channel(&mut self, lane: usize) {
         self.lanes[lane].phase = Phase::Allocating;
         let output = self.ports.inputs.buffer(lane).output();
-        self.waiting.insert(self.shape.waiter(lane), output);
+        let waiter = self.shape.waiter(lane);
+        self.vc_allocation.waiting.insert(waiter, output);
     }
 
     /// Requests the switch for the first flit of an active lane.
@@ -327,36 +301,6 @@ impl<P: Copy> Router<P> {
     fn ask(&mut self, lane: usize) {
         let (place, output) = (self.places[lane], self.ports.inputs.buffer(lane).output());
         let cell = self.shape.cell(place.row, output);
-        self.asking.set(cell, place, output);
-    }
-}
-
-impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
-    /// Registers the state fields for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.ports.state(state);
-        state.field("returning", &mut self.returning);
-        state.array("lanes", &mut self.lanes);
-        state.field("routing", &mut self.routing);
-        state.field("routing_batch", &mut self.routing_batch);
-        state.field("routed_at", &mut self.routed_at);
-        state.field("waiting", &mut self.waiting);
-        state.array("free", &mut self.free);
-        state.part("vc_allocator", |state| self.vc_allocator.state(state));
-        state.field("grants", &mut self.grants);
-        state.field("allocated_at", &mut self.allocated_at);
-        state.array("channels", &mut self.channels);
-        state.field("asking", &mut self.asking);
-        state.field("active_flits", &mut self.active_flits);
-        state.part("allocator", |state| self.allocator.state(state));
-        state.field("matched", &mut self.matched);
-        state.field("matched_at", &mut self.matched_at);
-        state.array("first_lane", &mut self.first_lane);
-        if let Some((_, allocator)) = &mut self.speculation {
-            state.part("speculation", |state| allocator.state(state));
-        }
-        state.field("traversal", &mut self.traversal);
-        state.array("next_departure", &mut self.next_departure);
-        state.field("credits", &mut self.credits);
+        self.switching.asking.set(cell, place, output);
     }
 }

@@ -2,34 +2,38 @@
 //! traversal.
 
 use super::batch::Batch;
-use super::switch_requests::{LaneMatcher, RequestMatrix};
-use super::vc_allocator::elements;
 use super::{NOBODY, Phase, Router};
 use crate::crossbar::output_ports::LeavingFlit;
-use crate::crossbar::requests::ports;
 
 impl<P: Copy> Router<P> {
     /// Every stage sees the results of the previous step: first all stages decide, then all act.
     pub(super) fn router_step(&mut self, step: u64) {
-        let routed = self.route(step);
-        if self.waiting.outputs != 0 && self.allocated_at.is_none() {
-            self.allocate_channels(step);
+        let (shape, speedup) = (self.shape, u64::from(self.spec.internal_speedup));
+        let routed = self.routing.step(step, self.spec.routing_cycles, speedup);
+        if self.vc_allocation.can_begin() {
+            let done = Batch::end(step, self.spec.vc_allocation_cycles, speedup);
+            self.vc_allocation.begin(shape, &self.ports, done);
         }
-        if self.matched_at.is_none() {
-            self.allocate_switch(step);
+        if self.switching.can_begin() && self.switching.begin(shape, &self.places, &self.ports) {
+            let done = Batch::end(step, self.spec.switch_allocation_cycles, speedup);
+            self.switching.end_at(done);
         }
-        if self.spec.speculative && self.waiting.outputs != 0 {
-            self.speculate();
+        if self.spec.speculative && self.vc_allocation.waiting.outputs != 0 {
+            self.switching.speculate(
+                shape,
+                &self.places,
+                &self.ports,
+                &self.vc_allocation,
+                &self.channels,
+            );
         }
         for lane in routed {
             self.await_channel(lane as usize);
         }
-        if self.allocated_at.is_some_and(|at| at <= step) {
-            self.allocated_at = None;
+        if self.vc_allocation.ends(step) {
             self.take_channels();
         }
-        if self.matched_at.is_some_and(|at| at <= step) {
-            self.matched_at = None;
+        if self.switching.ends(step) {
             self.pass_flits(step);
         }
         if self.spec.speculative {
@@ -37,131 +41,32 @@ impl<P: Copy> Router<P> {
         }
     }
 
-    /// Returns the lanes whose routes are known now.
-    fn route(&mut self, step: u64) -> Vec<u32> {
-        if self.routing_batch.is_empty() {
-            if self.routing.is_empty() {
-                return Vec::new();
-            }
-            self.routing_batch.extend(self.routing.drain(..));
-            self.routed_at = self.done(step, self.spec.routing_cycles);
-        }
-        if self.routed_at <= step {
-            std::mem::take(&mut self.routing_batch)
-        } else {
-            Vec::new()
-        }
-    }
-
-    /// Returns the step in which a stage of `cycles` that begins in `step` is done.
-    #[inline]
-    fn done(&self, step: u64, cycles: u32) -> u64 {
-        Batch::end(step, cycles, u64::from(self.spec.internal_speedup))
-    }
-
-    fn allocate_channels(&mut self, step: u64) {
-        let (shape, network) = (self.shape, &self.ports);
-        for output in ports(self.waiting.outputs) {
-            let free = self.free[output];
-            if free != 0 {
-                let age = |waiter| network.age(shape.lane(waiter, output));
-                let allocator = &mut self.vc_allocator;
-                allocator.allocate((output, free), &self.waiting, age, &mut self.grants);
-            }
-        }
-        self.allocated_at = Some(self.done(step, self.spec.vc_allocation_cycles));
-    }
-
     /// Assigns the granted channels, if they are still free.
     fn take_channels(&mut self) {
-        let mut grants = std::mem::take(&mut self.grants);
+        let mut grants = std::mem::take(&mut self.vc_allocation.grants);
         for grant in grants.drain(..) {
-            let output = grant.output as usize;
-            if self.free[output] & 1 << grant.channel == 0 {
+            if !self.vc_allocation.take(grant) {
                 continue;
             }
+            let output = grant.output as usize;
             let lane = self.shape.lane(grant.waiter as usize, output);
             let channel = output * self.shape.channels + grant.channel as usize;
-            self.free[output] &= !(1 << grant.channel);
-            self.waiting.remove(grant.waiter as usize, output);
             self.lanes[lane].phase = Phase::Active;
             self.lanes[lane].channel = channel as u32;
-            self.active_flits += 1;
+            self.switching.active_flits += 1;
             self.channels[channel].owner = lane as u32;
             if self.channels[channel].credits > 0 {
                 self.ask(lane);
             }
         }
-        self.grants = grants;
-    }
-
-    /// Matches switch ports with outputs for this step.
-    fn allocate_switch(&mut self, step: u64) {
-        let wanted = self.asking.any();
-        if wanted {
-            let chooser = LaneMatcher {
-                shape: self.shape,
-                arbiter: self.allocator.arbiter().like(),
-                first_lane: &self.first_lane,
-                network: &self.ports,
-            };
-            let matches = chooser.allocate(&self.asking, &mut self.allocator, &mut self.matched);
-            for index in matches {
-                self.turn(self.matched[index].0 as usize);
-            }
-        }
-        if wanted || self.active_flits > 0 {
-            self.matched_at = Some(self.done(step, self.spec.switch_allocation_cycles));
-        }
-    }
-
-    /// Gives a matched lane the lowest priority in its switch port from now on.
-    #[inline]
-    fn turn(&mut self, lane: usize) {
-        let lanes = self.shape.lanes_per_input;
-        let next = (lane + self.shape.rows_per_input) % lanes;
-        self.first_lane[self.places[lane].row] = next as u32;
-    }
-
-    /// Matches ports left by regular requests with heads that still request a channel.
-    fn speculate(&mut self) {
-        let Some((asking, allocator)) = &mut self.speculation else {
-            return;
-        };
-        *asking = RequestMatrix::new(self.first_lane.len(), self.shape.outputs);
-        for output in ports(self.waiting.outputs) {
-            let first = output * self.shape.channels;
-            let has_credit = |c: usize| self.channels[first + c].credits > 0;
-            if !elements(&[self.free[output]]).any(has_credit) {
-                continue;
-            }
-            for waiter in elements(self.waiting.of(output)) {
-                let place = self.places[self.shape.lane(waiter, output)];
-                asking.set(self.shape.cell(place.row, output), place, output);
-            }
-        }
-        let chooser = LaneMatcher {
-            shape: self.shape,
-            arbiter: self.allocator.arbiter().like(),
-            first_lane: &self.first_lane,
-            network: &self.ports,
-        };
-        let mut matched = Vec::new();
-        chooser.allocate(asking, allocator, &mut matched);
-        let taken = |(lane, output): &(u32, u32)| {
-            let row = |lane: u32| self.places[lane as usize].row;
-            let mut regular = self.matched.iter();
-            regular.any(|m| m.1 == *output || row(m.0) == row(*lane))
-        };
-        matched.retain(|m| !taken(m));
-        self.speculated = matched;
+        self.vc_allocation.grants = grants;
     }
 
     /// Applies speculative matches whose lane got a channel with a credit in the same step.
     fn pass_speculated(&mut self, step: u64) {
-        for (lane, output) in std::mem::take(&mut self.speculated) {
+        for (lane, output) in self.switching.take_speculated() {
             let lane = lane as usize;
-            self.turn(lane);
+            self.switching.turn(self.shape, &self.places, lane);
             let channel = self.lanes[lane].channel as usize;
             if self.lanes[lane].phase == Phase::Active && self.channels[channel].credits > 0 {
                 self.pass_flit(step, lane, output as usize);
@@ -170,11 +75,11 @@ impl<P: Copy> Router<P> {
     }
 
     fn pass_flits(&mut self, step: u64) {
-        let mut matched = std::mem::take(&mut self.matched);
+        let mut matched = std::mem::take(&mut self.switching.matched);
         for (lane, output) in matched.drain(..) {
             self.pass_flit(step, lane as usize, output as usize);
         }
-        self.matched = matched;
+        self.switching.matched = matched;
     }
 
     /// Moves the first flit of a lane through the switch.
@@ -188,14 +93,14 @@ impl<P: Copy> Router<P> {
         if stops || state.credits == 0 {
             let place = self.places[number];
             let cell = self.shape.cell(place.row, output);
-            self.asking.clear(cell, place, output);
+            self.switching.asking.clear(cell, place, output);
         }
         if stops {
-            self.active_flits -= 1;
+            self.switching.active_flits -= 1;
         }
         if flit.is_tail {
             state.owner = NOBODY;
-            self.free[output] |= 1 << (channel as usize % self.shape.channels);
+            self.vc_allocation.free[output] |= 1 << (channel as usize % self.shape.channels);
             self.lanes[number].phase = Phase::Idle;
             if flits > 0 {
                 self.begin_packet(number);
@@ -210,19 +115,7 @@ impl<P: Copy> Router<P> {
             is_tail: flit.is_tail,
             channel,
         };
-        self.depart(step, output, leaving);
-    }
-
-    /// Moves a flit that was granted the switch through it and onto the wire.
-    #[inline]
-    fn depart(&mut self, step: u64, output: usize, flit: LeavingFlit) {
-        let speedup = u64::from(self.spec.internal_speedup);
-        let crossed = self
-            .traversal
-            .pass(step, self.spec.traversal_cycles, speedup);
-        let departs = (crossed / speedup).max(self.next_departure[output]);
-        self.next_departure[output] = departs + 1;
-        let at = departs + u64::from(self.spec.output_wire_cycles);
-        self.ports.outputs.push(output, at, flit);
+        let at = self.links.cross(step, output, &self.spec);
+        self.ports.outputs.push(output, at, leaving);
     }
 }

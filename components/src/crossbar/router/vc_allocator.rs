@@ -100,20 +100,30 @@ pub(super) fn first_channel(mask: u64, start: u32) -> u32 {
 }
 
 /// Virtual-channel allocator with its round-robin pointers.
+#[derive(State)]
 pub(super) struct VcAllocator {
+    #[state(skip)]
     arbiter: BuiltInArbiter,
+    #[state(skip)]
     channels: usize,
+    #[state(skip)]
     waiters: usize,
     /// iSLIP: per output channel, the waiter with the highest priority. Round robin: the same in
     /// the first channel of each output.
+    #[state(array)]
     grant: Vec<u32>,
     /// iSLIP: per input channel, the output channel with the highest priority.
+    #[state(array)]
     accept: Vec<u32>,
     /// Input channels of each waiter, one per output; 0 if a waiter is a single input channel.
+    #[state(skip)]
     per_output: usize,
     /// Scratch, empty between uses: granting channels of each waiter, and the granted waiters.
+    #[state(skip)]
     granting: Vec<u64>,
+    #[state(skip)]
     granted: Vec<u32>,
+    #[state(skip)]
     aged: Vec<(Cycle, usize)>,
 }
 
@@ -194,12 +204,6 @@ impl VcAllocator {
             self.accept[lane] = ((number + 1) % self.grant.len()) as u32;
             grants.push(pair(waiter as usize, output, channel));
         }
-    }
-
-    /// Registers the state on which later allocations depend.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.array("grant", &mut self.grant);
-        state.array("accept", &mut self.accept);
     }
 }
 

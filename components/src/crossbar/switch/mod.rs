@@ -42,8 +42,6 @@
 
 mod spec;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use warpweave_framework::{Cycle, State};
 
 use crate::building_blocks::DelayLine;
@@ -59,19 +57,25 @@ use crate::crossbar::requests::{Requests, ports};
 pub use spec::SwitchSpec;
 
 /// Switch as a kind of [`Network`](super::Network); `P` is the payload of its packets.
+#[derive(State)]
 pub struct Switch<P> {
+    #[state(skip)]
     spec: SwitchSpec,
+    #[state(skip)]
     queues_per_input: usize,
+    #[state(flatten)]
     pub(super) ports: NetworkPorts<P>,
     /// Queues whose credits are in transit.
     returning: DelayLine<u32>,
 
     requests: Requests,
+    #[state(part)]
     allocator: Allocator,
     /// Inputs and outputs of tails in turnaround, with the matching at which it ends (counted from
     /// cycle 0).
     turnarounds: DelayLine<(u32, u32)>,
     /// Queues and outputs that are idle during the turnaround after a tail.
+    #[state(array)]
     turning_queues: Vec<bool>,
     turning_outputs: PortBits,
     /// Outputs whose buffer is currently full.
@@ -232,19 +236,5 @@ impl<P: Copy> Switch<P> {
         if held >= self.spec.output_buffer_flits as usize {
             self.full_outputs.insert(output);
         }
-    }
-}
-
-impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
-    /// Registers the state fields for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        self.ports.state(state);
-        state.field("returning", &mut self.returning);
-        state.field("requests", &mut self.requests);
-        state.part("allocator", |state| self.allocator.state(state));
-        state.field("turnarounds", &mut self.turnarounds);
-        state.array("turning_queues", &mut self.turning_queues);
-        state.field("turning_outputs", &mut self.turning_outputs);
-        state.field("full_outputs", &mut self.full_outputs);
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warpweave_framework::{
     Cycle, Environment, Kind, NoFields, Policy, PolicyContext, PolicyKind, SpecError, State,
-    TestBench,
+    Stateful, TestBench,
 };
 
 use super::component;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use warpweave_framework::{Cycle, Environment, Policy, State};
+use warpweave_framework::{Cycle, Environment, Policy, State, Stateful};
 use warpweave_random::{CounterRng, GAMMA};
 
 use super::open_arbiters::{Oldest, Rotating};
