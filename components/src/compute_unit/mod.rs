@@ -409,7 +409,7 @@ impl Functional for ComputeUnit {
             return Ok(());
         }
         let dispatch = message.downcast_ref::<Dispatch>();
-        match *dispatch.ok_or_else(|| FunctionalError::UnexpectedMessage(port))? {
+        match *dispatch.ok_or(FunctionalError::UnexpectedMessage(port))? {
             Dispatch::Start {
                 kernel, work_group, ..
             } => {

@@ -229,7 +229,7 @@ impl Functional for Gmu {
         onward: &mut Onward,
     ) -> Result<(), FunctionalError> {
         let launch = message.downcast_ref::<KernelLaunch>();
-        let launch = *launch.ok_or_else(|| FunctionalError::UnexpectedMessage(port))?;
+        let launch = *launch.ok_or(FunctionalError::UnexpectedMessage(port))?;
         onward.send(
             Self::SCHEDULER.member(ReadyMaster::READY),
             KernelReady::from(launch),

@@ -309,7 +309,7 @@ pub fn forward_functional(
     onward: &mut Onward,
 ) -> Result<(), FunctionalError> {
     let request = message.downcast_ref::<MemRequest>();
-    let request = request.ok_or_else(|| FunctionalError::UnexpectedMessage(port))?;
+    let request = request.ok_or(FunctionalError::UnexpectedMessage(port))?;
     onward.send(onto, *request);
     Ok(())
 }

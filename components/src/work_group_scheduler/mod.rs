@@ -293,7 +293,7 @@ impl Functional for WorkGroupScheduler {
             return Ok(());
         }
         let ready = message.downcast_ref::<KernelReady>();
-        let ready = *ready.ok_or_else(|| FunctionalError::UnexpectedMessage(port))?;
+        let ready = *ready.ok_or(FunctionalError::UnexpectedMessage(port))?;
         self.replay(ready, onward)
     }
 }
