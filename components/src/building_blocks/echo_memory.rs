@@ -49,7 +49,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Inspect, Next, Ports, SpecError, State, Stateful, Statistics, Waits,
+    Component, Context, Cycle, Inspect, Next, Ports, SpecError, State, Statistics, Waits,
 };
 use warpweave_random::CounterRng;
 
@@ -89,14 +89,17 @@ impl EchoMemorySpec {
 }
 
 /// Memory with a fixed latency and optional random stalls, for test benches.
-#[derive(Statistics, Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct EchoMemory {
     #[port]
     up: MemSlave,
+    #[state(skip)]
     spec: EchoMemorySpec,
+    #[state(skip)]
     dice: CounterRng,
     answers: DelayLine<MemResponse>,
     /// Log of arrivals, kept only if requested; not part of the state.
+    #[state(skip)]
     arrivals: Option<Arrivals>,
 }
 
@@ -205,12 +208,6 @@ impl Inspect for EchoMemory {
         if !self.answers.is_empty() {
             waits.inside(format!("{} answers wait", self.answers.len()));
         }
-    }
-}
-
-impl Stateful for EchoMemory {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("answers", &mut self.answers);
     }
 }
 

@@ -42,8 +42,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, Id,
-    IdTable, Inspect, Instrumented, Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset,
-    SpecError, State, Stateful, Statistics, TimeWeighted, Waits,
+    IdTable, Inspect, Kind, Message, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError,
+    State, Statistics, TimeWeighted, Waits,
 };
 
 use crate::building_blocks::DelayLine;
@@ -102,34 +102,50 @@ struct Entry {
     awaited: PendingWords,
 }
 
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize, Statistics)]
 struct Counters {
+    /// Requests sent down.
+    #[statistic(unit = "requests")]
     requests: u64,
+    /// Bytes of the requests sent down.
+    #[statistic(unit = "bytes")]
     request_bytes: u64,
+    /// Responses sent up.
+    #[statistic(unit = "responses")]
     responses: u64,
+    /// Bytes of the responses sent up.
+    #[statistic(unit = "bytes")]
     response_bytes: u64,
-    /// Responses that left together with an earlier one.
+    /// Responses sent up in the same broadcast as an earlier one.
+    #[statistic(unit = "responses")]
     shared_responses: u64,
-    /// Number of requests taken from each up port.
-    taken: Vec<u64>,
+    /// Requests taken from this up port.
+    #[statistic(unit = "requests")]
+    requests_taken: Vec<u64>,
+    /// Mean number of requests in the injection buffer.
+    #[statistic(unit = "requests")]
     injection_occupancy: TimeWeighted,
+    /// Mean number of responses in the response FIFO.
+    #[statistic(unit = "responses")]
     response_occupancy: TimeWeighted,
 }
 
 /// Port through which the compute units of a cluster share the network.
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct ClusterPort {
-    spec: ClusterPortSpec,
     #[port]
     up: Vec<MemSlave>,
     #[port]
     down: MemMaster,
+    #[state(skip)]
+    spec: ClusterPortSpec,
     injection: DelayLine<MemRequest>,
     responses: DelayLine<MemResponse>,
     /// Requests whose responses have not left.
     entries: IdTable<Entry>,
     /// Up port with the highest priority.
     first: usize,
+    #[statistic(flatten)]
     counters: Counters,
 }
 
@@ -164,7 +180,7 @@ impl Kind for ClusterPort {
             entries: IdTable::default(),
             first: 0,
             counters: Counters {
-                taken: vec![0; spec.up_ports as usize],
+                requests_taken: vec![0; spec.up_ports as usize],
                 ..Counters::default()
             },
             spec,
@@ -245,77 +261,6 @@ impl Inspect for ClusterPort {
                 format!("{waiting} requests wait for their responses"),
             );
         }
-    }
-}
-
-impl Stateful for ClusterPort {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("injection", &mut self.injection);
-        state.field("responses", &mut self.responses);
-        state.field("entries", &mut self.entries);
-        state.field("first", &mut self.first);
-        state.field("counters", &mut self.counters);
-    }
-}
-
-impl Instrumented for ClusterPort {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let counters = &self.counters;
-        let count = [
-            (
-                "requests",
-                "requests",
-                "Requests sent down",
-                counters.requests,
-            ),
-            (
-                "request_bytes",
-                "bytes",
-                "Bytes of the requests sent down",
-                counters.request_bytes,
-            ),
-            (
-                "responses",
-                "responses",
-                "Responses sent up",
-                counters.responses,
-            ),
-            (
-                "response_bytes",
-                "bytes",
-                "Bytes of the responses sent up",
-                counters.response_bytes,
-            ),
-            (
-                "shared_responses",
-                "responses",
-                "Responses sent up in the same broadcast as an earlier one",
-                counters.shared_responses,
-            ),
-        ];
-        for (name, unit, meaning, value) in count {
-            statistics.counter(name, unit, meaning, value);
-        }
-        for (port, taken) in counters.taken.iter().enumerate() {
-            statistics.at(port).counter(
-                "requests_taken",
-                "requests",
-                "Requests taken from this up port",
-                *taken,
-            );
-        }
-        statistics.level(
-            "injection_occupancy",
-            "requests",
-            "Mean number of requests in the injection buffer",
-            &counters.injection_occupancy,
-        );
-        statistics.level(
-            "response_occupancy",
-            "responses",
-            "Mean number of responses in the response FIFO",
-            &counters.response_occupancy,
-        );
     }
 }
 
@@ -442,7 +387,7 @@ impl ClusterPort {
         };
         let at = ctx.cycle() + u64::from(self.spec.request_cycles);
         self.injection.push(at, request);
-        self.counters.taken[port] += 1;
+        self.counters.requests_taken[port] += 1;
         true
     }
 
