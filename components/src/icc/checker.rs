@@ -38,8 +38,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Facts, Inspect, Instrumented, Kind, Negotiate, Next, PortId,
-    Ports, SpecError, State, Stateful, Statistics, Waits,
+    Component, Context, Environment, Facts, Inspect, Kind, Negotiate, Next, PortId, Ports,
+    SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::pass;
@@ -57,9 +57,8 @@ pub struct CoalescingCheckerSpec {
 }
 
 /// Checker between a coalescing unit and its neighbours.
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct CoalescingChecker {
-    spec: CoalescingCheckerSpec,
     #[port]
     up: Vec<MemSlave>,
     #[port]
@@ -68,28 +67,48 @@ pub struct CoalescingChecker {
     unit_down: MemSlave,
     #[port]
     down: MemMaster,
+    #[statistic(flatten)]
     rules: Rules,
+    #[state(skip)]
+    spec: CoalescingCheckerSpec,
 }
 
 /// Traffic seen so far, and the rules that later messages must satisfy.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Statistics)]
 struct Rules {
-    /// Requests without a response, by port and id.
-    open: BTreeMap<(u32, u32), Open>,
     /// Outstanding downstream reads by line: the numbers of tracked and untracked ones.
     below: BTreeMap<u64, [u32; 2]>,
     /// Newest write to the line that had left the unit before each outstanding downstream read or
     /// prefetch, by its downstream id.
     stamps: BTreeMap<u32, u32>,
-    /// Number of writes numbered so far.
-    writes: u32,
     /// Newest write to a line that has left the unit.
     left: BTreeMap<u64, u32>,
     /// Newest write of a port to a line.
     own: BTreeMap<(u32, u64), u32>,
+    /// Reads that passed.
+    #[statistic(unit = "messages")]
     reads: u64,
-    checked_fresh: u64,
+    /// Number of writes numbered so far.
+    #[statistic(
+        unit = "messages",
+        meaning = "Writes, atomics and copy-backs forwarded",
+        value = u64::from(self.writes)
+    )]
+    writes: u32,
+    /// Responses that passed.
+    #[statistic(unit = "messages")]
     responses: u64,
+    /// Requests without a response, by port and id.
+    #[statistic(
+        name = "unanswered",
+        unit = "messages",
+        meaning = "Requests without a response",
+        value = (self.open.len() as u64)
+    )]
+    open: BTreeMap<(u32, u32), Open>,
+    /// Reads whose response had to reflect a write of their cluster.
+    #[statistic(unit = "messages")]
+    reads_behind_writes: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -144,7 +163,7 @@ impl Rules {
             ));
         }
         if reads(open.kind) {
-            self.checked_fresh += u64::from(open.newer_than > 0);
+            self.reads_behind_writes += u64::from(open.newer_than > 0);
             if response.write_sequence < open.newer_than {
                 return Err(format!(
                     "up[{port}] received stale line {:#x}: as of write {}, older than write {} of its cluster",
@@ -292,40 +311,6 @@ impl Inspect for CoalescingChecker {
         if !self.rules.open.is_empty() {
             let count = self.rules.open.len();
             waits.inside(format!("{count} requests have no response yet"));
-        }
-    }
-}
-
-impl Stateful for CoalescingChecker {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("rules", &mut self.rules);
-    }
-}
-
-impl Instrumented for CoalescingChecker {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let rules = &self.rules;
-        let counts = [
-            ("reads", "Reads that passed", rules.reads),
-            (
-                "writes",
-                "Writes, atomics and copy-backs forwarded",
-                u64::from(rules.writes),
-            ),
-            ("responses", "Responses that passed", rules.responses),
-            (
-                "unanswered",
-                "Requests without a response",
-                rules.open.len() as u64,
-            ),
-            (
-                "reads_behind_writes",
-                "Reads whose response had to reflect a write of their cluster",
-                rules.checked_fresh,
-            ),
-        ];
-        for (name, meaning, value) in counts {
-            statistics.counter(name, "messages", meaning, value);
         }
     }
 }

@@ -1,20 +1,30 @@
 //! Coalesced cache: a few lines that several units of the cluster have requested.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Instrumented, State, Stateful, Statistics};
+use warpweave_framework::{Cycle, State, Statistics};
 
+use super::merge_table::NO_LINE;
+use super::spec::{BusPriority, CoalescedCacheSpec, FillRule};
+use crate::building_blocks::DelayLine;
 use crate::cache::replacement::AnyReplacement;
+use crate::memory::{Level, MemRequest, MemResponse, flags};
 
-/// Invalid line address: lines start at multiples of their size.
-const NO_LINE: u64 = u64::MAX;
-
-/// Fully associative lines with the newest known write of each.
+/// Fully associative lines with the newest known write of each, and the queue of hits.
+#[derive(State, Statistics)]
 pub(super) struct CoalescedCache {
     /// Line in each place, in a separate array because every probe compares all of them.
+    #[state(array)]
     lines: Vec<u64>,
+    #[state(array)]
     places: Vec<Place>,
     /// Replacement policy of the places, treated as the ways of one set.
+    #[state(part)]
+    #[statistic(flatten)]
     replacement: AnyReplacement,
+    /// Responses to hits, which wait for the bus.
+    hits: DelayLine<MemResponse>,
+    #[state(skip)]
+    spec: CoalescedCacheSpec,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -24,26 +34,68 @@ struct Place {
 }
 
 impl CoalescedCache {
-    /// Creates an empty cache; the policy must have been built for one set of `lines` ways.
-    pub(super) fn new(lines: u32, replacement: AnyReplacement) -> Self {
+    /// Creates an empty cache; the policy must have been built for one set of its lines.
+    pub(super) fn new(spec: CoalescedCacheSpec, replacement: AnyReplacement) -> Self {
         Self {
-            lines: vec![NO_LINE; lines as usize],
-            places: vec![Place::default(); lines as usize],
+            lines: vec![NO_LINE; spec.lines as usize],
+            places: vec![Place::default(); spec.lines as usize],
             replacement,
+            hits: DelayLine::default(),
+            spec,
         }
     }
 
-    /// Returns the place that holds these words of `line`.
-    pub(super) fn probe(&self, line: u64, words: u32) -> Option<usize> {
-        self.find(line)
-            .filter(|at| words & !self.places[*at].words == 0)
+    /// True if a read with these flags may be answered from here.
+    pub(super) fn serves(&self, request: &MemRequest) -> bool {
+        self.spec.serve_bypassing || request.flags & flags::BYPASS_L1 == 0
     }
 
-    /// Reads a place returned by [`CoalescedCache::probe`]. Returns the newest write that its line
+    /// Looks for the words of a read. On a hit, returns true and queues the response for the bus.
+    pub(super) fn look_up(&mut self, now: Cycle, request: &MemRequest) -> bool {
+        let Some(write_sequence) = self.read(request.line, request.words) else {
+            return false;
+        };
+        let response = MemResponse {
+            write_sequence,
+            ..request.answer(Level::COALESCED)
+        };
+        let at = now + Cycle::from(self.spec.access_cycles);
+        self.hits.push(at, response);
+        true
+    }
+
+    pub(super) fn hits(&self) -> &DelayLine<MemResponse> {
+        &self.hits
+    }
+
+    /// True if no further hit can be queued.
+    pub(super) fn is_full(&self) -> bool {
+        self.hits.len() >= self.spec.hit_queue as usize
+    }
+
+    /// Takes the next hit that the bus can carry in this cycle. `reply_waits` is true if a response
+    /// from the network waits for the bus, too.
+    pub(super) fn take_hit(&mut self, now: Cycle, reply_waits: bool) -> Option<MemResponse> {
+        if reply_waits && self.spec.priority == BusPriority::Replies {
+            return None;
+        }
+        self.hits.take(now)
+    }
+
+    /// True if a line is kept for which this number of units waited.
+    pub(super) fn keeps(&self, units: u32) -> bool {
+        units > 1 || self.spec.fill == FillRule::All
+    }
+
+    /// Reads these words of `line`, if they are present. Returns the newest write that the line
     /// contains.
-    pub(super) fn read(&mut self, at: usize) -> u32 {
+    fn read(&mut self, line: u64, words: u32) -> Option<u32> {
+        let at = self.find(line)?;
+        if words & !self.places[at].words != 0 {
+            return None;
+        }
         self.replacement.used(0, at);
-        self.places[at].write_sequence
+        Some(self.places[at].write_sequence)
     }
 
     /// Stores these words of `line`, in its existing place if it has one. Returns true if another
@@ -64,37 +116,23 @@ impl CoalescedCache {
 
     /// Drops `line`. Returns true if it was present.
     pub(super) fn invalidate(&mut self, line: u64) -> bool {
-        let found = self.find(line);
-        if let Some(at) = found {
-            self.lines[at] = NO_LINE;
-            self.replacement.removed(0, at);
-        }
-        found.is_some()
+        self.find(line).is_some_and(|at| self.remove(at))
     }
 
     /// Drops every line and returns their number.
     pub(super) fn clear(&mut self) -> u64 {
-        let mut held = 0;
-        for (at, line) in self.lines.iter_mut().enumerate() {
-            if *line != NO_LINE {
-                *line = NO_LINE;
-                self.replacement.removed(0, at);
-                held += 1;
-            }
+        let places = 0..self.lines.len();
+        places.filter(|at| self.remove(*at)).count() as u64
+    }
+
+    /// Drops the line in a place. Returns true if there was one.
+    fn remove(&mut self, at: usize) -> bool {
+        let held = self.lines[at] != NO_LINE;
+        if held {
+            self.lines[at] = NO_LINE;
+            self.replacement.removed(0, at);
         }
         held
-    }
-
-    /// Registers the state of the cache for checkpoints.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.array("lines", &mut self.lines);
-        state.array("places", &mut self.places);
-        state.part("replacement", |state| self.replacement.state(state));
-    }
-
-    /// Reports statistics of an open replacement policy.
-    pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.replacement.statistics(statistics);
     }
 
     /// Returns the contract violation of the replacement policy, if there was one.
@@ -111,9 +149,14 @@ impl CoalescedCache {
 mod tests {
     use super::*;
     use crate::cache::replacement::{Fifo, Lru, ReplacementSite};
+    use crate::icc::tests;
 
     fn cache(policy: fn(&ReplacementSite) -> AnyReplacement) -> CoalescedCache {
-        CoalescedCache::new(2, policy(&ReplacementSite::of_one_set(2)))
+        let spec = CoalescedCacheSpec {
+            lines: 2,
+            ..tests::cache()
+        };
+        CoalescedCache::new(spec, policy(&ReplacementSite::of_one_set(2)))
     }
 
     fn lru(site: &ReplacementSite) -> AnyReplacement {
@@ -128,10 +171,9 @@ mod tests {
         let mut cache = cache(policy);
         assert!(!cache.fill(0, 1, 0));
         assert!(!cache.fill(128, 1, 0));
-        let at = cache.probe(0, 1).expect("just filled");
-        cache.read(at);
+        cache.read(0, 1).expect("just filled");
         assert!(cache.fill(256, 1, 0), "one must leave");
-        [0, 128, 256].map(|line| cache.probe(line, 1).is_some())
+        [0, 128, 256].map(|line| cache.read(line, 1).is_some())
     }
 
     #[test]
@@ -145,10 +187,10 @@ mod tests {
         let mut cache = cache(lru);
         cache.fill(0, 0b01, 3);
         cache.fill(0, 0b11, 5);
-        let at = cache.probe(0, 0b10).expect("filled with both words");
-        assert_eq!(cache.read(at), 5);
+        assert_eq!(cache.read(0, 0b10), Some(5));
+        assert_eq!(cache.read(0, 0b101), None);
         assert!(cache.invalidate(0));
-        assert_eq!(cache.probe(0, 0b01), None);
+        assert_eq!(cache.read(0, 0b01), None);
         assert_eq!(cache.clear(), 0);
     }
 }

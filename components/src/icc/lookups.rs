@@ -4,28 +4,19 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id};
 
+use super::coalesced_cache::CoalescedCache;
 use super::merge_table::Lookup;
+use super::outstanding::Slot;
 use super::spec::{OnWrite, TableFull};
-use super::{IccUnit, Slot, Step};
+use super::{IccUnit, Step};
 use crate::memory::{MemRequest, RequestKind, flags};
 
 /// Request on its way through the look-ups.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct LookupEntry {
-    /// Cycle of its look-up in the merge table.
-    pub(super) at: Cycle,
     /// Request in the form in which it is sent downstream.
     pub(super) request: MemRequest,
-    pub(super) port: u32,
-}
-
-/// Hit in the coalesced cache, waiting for delivery.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Hit {
-    /// Cycle from which it can be delivered.
-    pub(super) at: Cycle,
-    pub(super) slot: Id,
-    pub(super) write_sequence: u32,
+    port: u32,
 }
 
 impl IccUnit {
@@ -50,38 +41,25 @@ impl IccUnit {
                 port,
                 taken: now,
             };
-            request.id = self.slots.insert(slot).bits();
+            request.id = self.outstanding.slots.insert(slot).bits();
         }
-        self.counters.taken(&request, self.merges(&request));
-        if self.closes(&request)
-            && let Some(cache) = &mut self.cache
-        {
-            self.counters.cache_invalidated += u64::from(cache.invalidate(request.line));
+        let (merges, closes) = (self.merges(&request), self.closes(&request));
+        self.counters.taken(&request, merges);
+        if let Some(cache) = &mut self.cache {
+            let counts = &mut self.counters.cache;
+            if closes {
+                counts.invalidated += u64::from(cache.invalidate(request.line));
+            }
+            if merges && cache.serves(&request) {
+                counts.probes += 1;
+                if cache.look_up(now, &request) {
+                    counts.hits += 1;
+                    return;
+                }
+            }
         }
-        if self.probes(&request) && self.probe(now, &request) {
-            return;
-        }
-        let at = now + u64::from(self.spec.request_delay());
-        self.requests.push_back(LookupEntry { at, request, port });
-    }
-
-    /// Looks for the read in the coalesced cache; a hit is queued for the bus. Returns true on a
-    /// hit.
-    fn probe(&mut self, now: Cycle, request: &MemRequest) -> bool {
-        let (Some(cache), Some(spec)) = (&mut self.cache, &self.spec.coalesced_cache) else {
-            return false;
-        };
-        self.counters.cache_probes += 1;
-        let Some(at) = cache.probe(request.line, request.words) else {
-            return false;
-        };
-        self.counters.cache_hits += 1;
-        self.hits.push_back(Hit {
-            at: now + u64::from(spec.access_cycles),
-            slot: Id::from_bits(request.id),
-            write_sequence: cache.read(at),
-        });
-        true
+        let at = now + Cycle::from(self.spec.request_delay());
+        self.requests.push(at, LookupEntry { request, port });
     }
 
     /// True if the request is a read that the merge table handles.
@@ -90,40 +68,27 @@ impl IccUnit {
             && self.spec.global_end.is_none_or(|end| request.line < end)
     }
 
-    /// True if the request is a read that the coalesced cache may answer.
-    fn probes(&self, request: &MemRequest) -> bool {
-        let bypasses = request.flags & flags::BYPASS_L1 != 0;
-        let cache = self.spec.coalesced_cache.as_ref();
-        self.merges(request) && cache.is_some_and(|c| c.serve_bypassing || !bypasses)
-    }
-
-    /// True if there is a slot for another request.
-    fn has_slot(&self) -> bool {
-        self.slots.len() < self.spec.outstanding as usize
-    }
-
     /// Returns the up port whose request is taken next, if any can be.
     pub(super) fn next_port(&self, ctx: &Context<'_>) -> Option<u32> {
-        let hits = self.spec.coalesced_cache.as_ref();
-        let hits_full = hits.is_some_and(|c| self.hits.len() >= c.hit_queue as usize);
+        let hits_full = self.cache.as_ref().is_some_and(CoalescedCache::is_full);
         if hits_full || self.requests.len() > self.spec.request_delay() as usize {
             return None;
         }
+        let has_slot = self.outstanding.slots.len() < self.spec.outstanding as usize;
         (self.first..self.spec.up_ports)
             .chain(0..self.first)
             .find(|port| {
                 let request = self.up[*port as usize].request.peek(ctx);
-                request.is_some_and(|r| !r.kind.wants_response() || self.has_slot())
+                request.is_some_and(|r| has_slot || !r.kind.wants_response())
             })
     }
 
     /// Looks up the oldest request in the merge table: it is merged or sent downstream.
     pub(super) fn look_up(&mut self, ctx: &mut Context<'_>) -> Step {
         let now = ctx.cycle();
-        let Some(staged) = self.requests.front().filter(|staged| staged.at <= now) else {
+        let Some(&LookupEntry { mut request, port }) = self.requests.ready(now) else {
             return Step::Idle;
         };
-        let (mut request, port) = (staged.request, staged.port);
         let slot = Id::from_bits(request.id);
         let found = self
             .merges(&request)
@@ -139,18 +104,20 @@ impl IccUnit {
             }
             if found == Some(Lookup::Free) {
                 self.table.allocate(request.line, request.words, port, slot);
-                self.counters
-                    .table_occupancy
-                    .set(now, self.table.len() as u64);
+                let occupancy = &mut self.counters.lines.occupancy;
+                occupancy.set(now, self.table.len() as u64);
                 request.flags |= flags::TRACKED;
             }
             if self.closes(&request) {
-                self.counters.entries_closed += u64::from(self.table.close(request.line));
+                let closed = self.table.close(request.line);
+                self.counters.reads.entries_closed += u64::from(closed);
             }
             self.down.request.send(ctx, request);
         }
-        self.counters.looked_up(found);
-        self.requests.pop_front();
+        if let Some(found) = found {
+            self.counters.reads.looked_up(found);
+        }
+        self.requests.remove_first();
         Step::Done
     }
 

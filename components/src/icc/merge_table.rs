@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id};
 
 /// Invalid line address: lines start at multiples of their size.
-const NO_LINE: u64 = u64::MAX;
+pub(super) const NO_LINE: u64 = u64::MAX;
 
 /// Result of looking up a read in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) enum Lookup {
 }
 
 /// Entry of the table: one outstanding line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     /// Mask of the words that were requested.
     pub(super) words: u32,
@@ -52,15 +52,9 @@ pub(super) struct MergeTable {
 
 impl MergeTable {
     pub(super) fn new(entries: u32) -> Self {
-        let empty = Entry {
-            words: 0,
-            units: 0,
-            closed: false,
-            readers: Vec::new(),
-        };
         Self {
             lines: vec![NO_LINE; entries as usize],
-            entries: vec![empty; entries as usize],
+            entries: vec![Entry::default(); entries as usize],
             free: (0..entries).map(|e| (0, e)).collect(),
         }
     }

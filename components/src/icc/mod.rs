@@ -16,10 +16,11 @@
 //! response (or it waits for an entry, `table_full: Wait`). A tracked response goes to every unit
 //! in the list of its entry. The coalesced cache keeps the line if there were several.
 //!
-//! The downstream path is `lookups.rs`, the upstream path `delivery.rs`. `merge_table.rs` and
-//! `coalesced_cache.rs` are plain tables with their own tests. The victim of a full coalesced cache
-//! is chosen by a policy of [`cache::replacement`](crate::cache::replacement). `checker.rs` is a
-//! component that knows the rules and not the unit.
+//! The downstream path is `lookups.rs`, the upstream path `delivery.rs`; `outstanding.rs` joins
+//! them. `merge_table.rs` and `coalesced_cache.rs` are plain tables with their own tests. The
+//! victim of a full coalesced cache is chosen by a policy of
+//! [`cache::replacement`](crate::cache::replacement). `checker.rs` is a component that knows the
+//! rules and not the unit.
 //!
 //! **Writes**, atomics and copy-backs pass. They drop the line from the coalesced cache and close
 //! the entry of the line. Later reads of it pass untracked, behind the write, and the line is not
@@ -62,41 +63,39 @@ mod coalesced_cache;
 mod delivery;
 mod lookups;
 mod merge_table;
+mod outstanding;
 mod spec;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::any::Any;
-use std::collections::VecDeque;
+use std::iter::repeat_with;
 
-use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Functional, FunctionalError, IdTable,
-    Inspect, Instrumented, Kind, Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State,
-    Stateful, Statistics, Unfit, Waits,
+    Component, Contents, Context, Environment, Facts, Functional, FunctionalError, Inspect, Kind,
+    Negotiate, Next, Onward, PortId, Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 
 use self::coalesced_cache::CoalescedCache;
-use self::delivery::{Bus, Repeat};
-use self::lookups::{Hit, LookupEntry};
+use self::delivery::{Bus, Upstream};
+use self::lookups::LookupEntry;
 use self::merge_table::MergeTable;
+use self::outstanding::Outstanding;
 pub use self::spec::{
-    ADDRESS_BITS, BusPriority, CoalescedCacheSpec, Cost, Delivery, FillRule, IccSpec, OnWrite,
-    TableFull,
+    BusPriority, CoalescedCacheSpec, Delivery, FillRule, IccSpec, OnWrite, TableFull,
 };
 use self::statistics::Counters;
+use crate::building_blocks::{DelayLine, pass};
 use crate::cache::replacement::ReplacementSite;
 use crate::launch::{CacheCommand, CacheControlMaster, CacheControlSlave};
 use crate::memory::{
-    MemMaster, MemRequest, MemResponse, MemSlave, agree_on_lines, forward_functional, is_request,
-    leave_private_memory,
+    MemMaster, MemSlave, agree_on_lines, forward_functional, is_request, leave_private_memory,
 };
 
 /// Intra-cluster coalescing unit between first-level caches and cluster port.
-#[derive(Ports)]
+#[derive(Ports, State, Statistics)]
 pub struct IccUnit {
-    spec: IccSpec,
     #[port]
     up: Vec<MemSlave>,
     #[port]
@@ -106,30 +105,41 @@ pub struct IccUnit {
     #[port(optional, without = "reads of the next kernel join those in flight when a kernel ends", required_if = Self::drops_lines_at_kernel_end)]
     control_down: Vec<CacheControlMaster>,
     table: MergeTable,
-    cache: Option<CoalescedCache>,
     /// Requests between the probe and the look-up in the merge table.
-    requests: VecDeque<LookupEntry>,
-    /// Responses before their look-up, each with the cycle of it.
-    replies: VecDeque<(Cycle, MemResponse)>,
-    /// Hits in the coalesced cache that wait for the bus.
-    hits: VecDeque<Hit>,
-    bus: Bus,
-    /// Additional responses to units that have their copy of a line, oldest first.
-    repeats: VecDeque<Repeat>,
-    /// Requests that wait for their responses.
-    slots: IdTable<Slot>,
+    requests: DelayLine<LookupEntry>,
     /// Up port with the highest priority.
     first: u32,
+    #[state(flatten)]
+    upstream: Upstream,
+    #[statistic(flatten)]
     counters: Counters,
-}
-
-/// Destination of a response: port and original request.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Slot {
-    /// Request as received from the upper level.
-    request: MemRequest,
-    port: u32,
-    taken: Cycle,
+    #[state(flatten)]
+    #[statistic(flatten)]
+    outstanding: Outstanding,
+    /// Invalidations forwarded to first-level caches.
+    #[statistic(unit = "commands")]
+    invalidations: u64,
+    /// Entries of the merge table in use when an invalidation was forwarded; 0 when kernels run one
+    /// at a time.
+    #[statistic(unit = "entries")]
+    entries_at_invalidation: u64,
+    #[state(skip)]
+    #[statistic(
+        name = "table_bits",
+        unit = "bits",
+        meaning = "Storage of the merge table, excluding valid bits",
+        value = self.spec.table_bits()
+    )]
+    #[statistic(
+        name = "cache_bits",
+        unit = "bits",
+        meaning = "Storage of the coalesced cache",
+        value = self.spec.cache_bits()
+    )]
+    spec: IccSpec,
+    #[state(part)]
+    #[statistic(flatten)]
+    cache: Option<CoalescedCache>,
 }
 
 /// Outcome of a stage in one cycle.
@@ -161,27 +171,23 @@ impl Kind for IccUnit {
                 ReplacementSite::of_one_set(cache.lines),
             );
             let replacement = cache.replacement.build(field, environment, &site, 0)?;
-            Ok(CoalescedCache::new(cache.lines, replacement))
+            Ok(CoalescedCache::new(cache.clone(), replacement))
         });
-        let units = 0..spec.up_ports;
+        let units = spec.up_ports as usize;
         Ok(Self {
-            up: units.clone().map(|_| MemSlave::default()).collect(),
+            up: repeat_with(MemSlave::default).take(units).collect(),
             down: MemMaster::default(),
-            control_up: units
-                .clone()
-                .map(|_| CacheControlSlave::default())
-                .collect(),
-            control_down: units.map(|_| CacheControlMaster::default()).collect(),
+            control_up: repeat_with(Default::default).take(units).collect(),
+            control_down: repeat_with(Default::default).take(units).collect(),
             table: MergeTable::new(spec.table_entries),
-            cache: cache.transpose()?,
-            requests: VecDeque::new(),
-            replies: VecDeque::new(),
-            hits: VecDeque::new(),
-            bus: Bus::default(),
-            repeats: VecDeque::new(),
-            slots: IdTable::default(),
+            requests: DelayLine::default(),
             first: 0,
+            upstream: Upstream::default(),
             counters: Counters::default(),
+            outstanding: Outstanding::default(),
+            invalidations: 0,
+            entries_at_invalidation: 0,
+            cache: cache.transpose()?,
             spec,
         })
     }
@@ -198,7 +204,8 @@ impl Component for IccUnit {
         let bus = self.deliver(ctx);
         let lookup = self.look_up(ctx);
         let held = matches!(lookup, Step::Blocked | Step::NoEntry);
-        self.counters.held.set(ctx.cycle(), u64::from(held));
+        let blocked = &mut self.counters.lines.blocked;
+        blocked.set(ctx.cycle(), u64::from(held));
         if let Some(broken) = self.cache.as_ref().and_then(CoalescedCache::broken) {
             ctx.fail(format!("the replacement policy {broken}"));
         }
@@ -242,13 +249,10 @@ impl Negotiate for IccUnit {
         let half = pairs.enumerate().find(|(_, (above, below))| {
             above.command.is_connected() != below.command.is_connected()
         });
-        match half {
-            Some((unit, _)) => Err(Unfit::at(
-                "",
-                format!("connect both `control_up[{unit}]` and `control_down[{unit}]` or neither"),
-            )),
-            None => Ok(()),
-        }
+        half.map_or(Ok(()), |(unit, _)| {
+            let both = format!("`control_up[{unit}]` and `control_down[{unit}]`");
+            Err(Unfit::at("", format!("connect both {both} or neither")))
+        })
     }
 }
 
@@ -260,12 +264,8 @@ impl Functional for IccUnit {
         onward: &mut Onward,
     ) -> Result<(), FunctionalError> {
         let Some(command) = message.downcast_ref::<CacheCommand>() else {
-            return forward_functional(
-                port,
-                message,
-                Self::DOWN.member(MemMaster::REQUEST),
-                onward,
-            );
+            let below = Self::DOWN.member(MemMaster::REQUEST);
+            return forward_functional(port, message, below, onward);
         };
         if *command == CacheCommand::Invalidate
             && self.drops_lines_at_kernel_end()
@@ -282,26 +282,32 @@ impl Functional for IccUnit {
 impl Inspect for IccUnit {
     fn contents(&self, contents: &mut Contents<'_>) {
         contents.level("requests", self.requests.len() as u64);
-        contents.level("responses", self.replies.len() as u64);
-        contents.level("unanswered", self.slots.len() as u64);
+        contents.level("responses", self.upstream.replies.len() as u64);
+        contents.level("unanswered", self.outstanding.slots.len() as u64);
         contents.level("merged_lines", self.table.len() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
+        let Upstream {
+            replies,
+            bus,
+            repeats,
+        } = &self.upstream;
+        let hits = self.cache.as_ref().map_or(0, |cache| cache.hits().len());
         let inside = [
             (self.requests.len(), "requests between their lookups"),
-            (self.replies.len(), "responses waiting for their lookup"),
-            (self.hits.len(), "hits in the coalesced cache"),
-            (self.bus.readers.len(), "reads wait for the line on the bus"),
+            (replies.len(), "responses waiting for their lookup"),
+            (hits, "hits in the coalesced cache"),
+            (bus.readers.len(), "reads wait for the line on the bus"),
             (
-                self.repeats.len(),
+                repeats.len(),
                 "repeated reads of units that already have their line",
             ),
         ];
         for (count, what) in inside.into_iter().filter(|(count, _)| *count > 0) {
             waits.inside(format!("{count} {what}"));
         }
-        let waiting = self.slots.len();
+        let waiting = self.outstanding.slots.len();
         if waiting > 0 {
             waits.on_port(
                 Self::DOWN.member(MemMaster::RESPONSE),
@@ -310,32 +316,6 @@ impl Inspect for IccUnit {
                     self.table.len()
                 ),
             );
-        }
-    }
-}
-
-impl Stateful for IccUnit {
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("table", &mut self.table);
-        if let Some(cache) = &mut self.cache {
-            state.part("cache", |state| cache.state(state));
-        }
-        state.field("requests", &mut self.requests);
-        state.field("replies", &mut self.replies);
-        state.field("hits", &mut self.hits);
-        state.field("bus", &mut self.bus);
-        state.field("repeats", &mut self.repeats);
-        state.field("slots", &mut self.slots);
-        state.field("first", &mut self.first);
-        state.field("counters", &mut self.counters);
-    }
-}
-
-impl Instrumented for IccUnit {
-    fn statistics(&self, statistics: &mut Statistics<'_>) {
-        self.counters.report(&self.spec.cost(), statistics);
-        if let Some(cache) = &self.cache {
-            cache.statistics(statistics);
         }
     }
 }
@@ -351,57 +331,50 @@ impl IccUnit {
     fn pass_commands(&mut self, ctx: &mut Context<'_>) {
         let drops = self.drops_lines_at_kernel_end();
         for (above, below) in self.control_up.iter_mut().zip(&mut self.control_down) {
-            if !above.command.is_connected() || !below.command.is_connected() {
+            if !above.command.is_connected() {
                 continue;
             }
-            if above.command.peek(ctx).is_some()
-                && below.command.can_send(ctx)
-                && let Some(command) = above.command.pop(ctx)
-            {
-                below.command.send(ctx, command);
-                if command == CacheCommand::Invalidate {
-                    self.counters.invalidations += 1;
-                    self.counters.entries_at_invalidation += self.table.len() as u64;
+            pass(ctx, &mut above.command, &mut below.command, |_, command| {
+                if *command == CacheCommand::Invalidate {
+                    self.invalidations += 1;
+                    self.entries_at_invalidation += self.table.len() as u64;
                     if drops && let Some(cache) = &mut self.cache {
-                        self.counters.cache_dropped += cache.clear();
+                        self.counters.cache.dropped += cache.clear();
                     }
                     self.table.close_all();
                 }
-            }
-            if below.done.peek(ctx).is_some()
-                && above.done.can_send(ctx)
-                && let Some(done) = below.done.pop(ctx)
-            {
-                above.done.send(ctx, done);
-            }
+            });
+            pass(ctx, &mut below.done, &mut above.done, |_, _| {});
         }
     }
 
     fn next(&self, ctx: &Context<'_>, bus: Step, lookup: Step) -> Next {
         let now = ctx.cycle();
-        let more_replies = self.replies.len() < self.spec.reply_cycles as usize
-            && self.down.response.peek(ctx).is_some();
-        let serial = bus == Step::Done && !self.bus.readers.is_empty();
+        let Upstream {
+            replies,
+            bus: Bus { readers, .. },
+            repeats,
+        } = &self.upstream;
+        let more_replies = self.has_room_for_reply() && self.down.response.peek(ctx).is_some();
+        let serial = bus == Step::Done && !readers.is_empty();
         if more_replies || serial || self.next_port(ctx).is_some() {
             return Next::Busy;
         }
-        let reply = self.replies.front().map(|(at, _)| *at);
-        let hit = self.hits.front().map(|hit| hit.at);
-        let request = self.requests.front().map(|staged| staged.at);
-        let line = reply.into_iter().chain(hit).min();
+        let hit = self.cache.as_ref().and_then(|cache| cache.hits().next());
+        let line = replies.next().into_iter().chain(hit).min();
         let line = line.filter(|_| bus != Step::Blocked);
         let request = match lookup {
             Step::Blocked => None,
             // The entry of a response of this cycle is free in the next.
             Step::NoEntry => self.table.free_from(),
-            Step::Idle | Step::Done => request,
+            Step::Idle | Step::Done => self.requests.next(),
         };
         match line.into_iter().chain(request).min() {
             Some(cycle) if cycle <= now + 1 => Next::Busy,
             Some(cycle) => Next::Until(cycle),
             None if bus == Step::Blocked || lookup == Step::Blocked => Next::Credit,
-            None if !self.repeats.is_empty() => Next::Credit,
-            None if !self.slots.is_empty() => Next::Message,
+            None if !repeats.is_empty() => Next::Credit,
+            None if !self.outstanding.slots.is_empty() => Next::Message,
             None => Next::Idle,
         }
     }

@@ -13,6 +13,8 @@ const UP_PORTS_MAX: u32 = 64;
 const ENTRIES_MAX: u32 = 1 << 16;
 /// Maximum latency of a look-up in cycles.
 const CYCLES_MAX: u32 = 1 << 10;
+/// Bits of a byte address (ICC paper, 6.1).
+const ADDRESS_BITS: u32 = 48;
 
 /// Specification of an intra-cluster coalescing unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -135,15 +137,20 @@ impl IccSpec {
         (probe + self.table_cycles).saturating_sub(1)
     }
 
-    /// Returns the storage cost of the tables.
-    pub fn cost(&self) -> Cost {
-        Cost {
-            address_bits: ADDRESS_BITS,
-            line_bytes: self.line_bytes,
-            units: self.up_ports,
-            table_entries: self.table_entries,
-            cache_lines: self.coalesced_cache.as_ref().map_or(0, |c| c.lines),
-        }
+    /// Returns the bits of a line's address.
+    fn tag_bits(&self) -> u32 {
+        ADDRESS_BITS - self.line_bytes.trailing_zeros()
+    }
+
+    /// Bits of the merge table as the paper counts them: tag and list of units, no valid bit.
+    pub fn table_bits(&self) -> u64 {
+        u64::from(self.table_entries) * u64::from(self.tag_bits() + self.up_ports)
+    }
+
+    /// Bits of the coalesced cache: tag and data.
+    pub fn cache_bits(&self) -> u64 {
+        let lines = self.coalesced_cache.as_ref().map_or(0, |cache| cache.lines);
+        u64::from(lines) * u64::from(self.tag_bits() + 8 * self.line_bytes)
     }
 
     /// Checks that every value is within its range.
@@ -159,99 +166,62 @@ impl IccSpec {
             // A read would wait for ever.
             TableFull::Wait => 1,
         };
-        range(
-            "table_entries",
-            self.table_entries,
-            entries_min..=ENTRIES_MAX,
-        )?;
+        let entries = entries_min..=ENTRIES_MAX;
+        range("table_entries", self.table_entries, entries)?;
         range("table_cycles", self.table_cycles, 0..=CYCLES_MAX)?;
         range("reply_cycles", self.reply_cycles, 1..=CYCLES_MAX)?;
         range("outstanding", self.outstanding, 1..=ENTRIES_MAX)?;
-        let Some(cache) = &self.coalesced_cache else {
-            return Ok(());
-        };
-        range("coalesced_cache.lines", cache.lines, 1..=ENTRIES_MAX)?;
-        range(
-            "coalesced_cache.access_cycles",
-            cache.access_cycles,
-            1..=CYCLES_MAX,
-        )?;
-        range(
-            "coalesced_cache.hit_queue",
-            cache.hit_queue,
-            1..=ENTRIES_MAX,
-        )
+        self.coalesced_cache
+            .as_ref()
+            .map_or(Ok(()), CoalescedCacheSpec::check)
     }
 }
 
-/// Bits of an address (ICC paper, 6.1).
-pub const ADDRESS_BITS: u32 = 48;
-
-/// Storage cost of a coalescing unit (ICC paper, 6.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
-    /// Width of a byte address in bits.
-    pub address_bits: u32,
-    /// Size of a line in bytes.
-    pub line_bytes: u32,
-    /// Number of compute units of the cluster.
-    pub units: u32,
-    /// Number of entries of the merge table.
-    pub table_entries: u32,
-    /// Number of lines of the coalesced cache.
-    pub cache_lines: u32,
-}
-
-impl Cost {
-    /// Returns the bits of a line's address.
-    pub fn tag_bits(&self) -> u32 {
-        self.address_bits - self.line_bytes.trailing_zeros()
-    }
-
-    /// Bits of the merge table as the paper counts them: tag and list of units, no valid bit.
-    pub fn table_bits(&self) -> u64 {
-        u64::from(self.table_entries) * u64::from(self.tag_bits() + self.units)
-    }
-
-    /// Bits of the merge table with its valid bits.
-    pub fn table_bits_with_valid(&self) -> u64 {
-        self.table_bits() + u64::from(self.table_entries)
-    }
-
-    /// Bits of the coalesced cache: tag and data.
-    pub fn cache_bits(&self) -> u64 {
-        u64::from(self.cache_lines) * u64::from(self.tag_bits() + 8 * self.line_bytes)
+impl CoalescedCacheSpec {
+    fn check(&self) -> Result<(), SpecError> {
+        for (field, value, max) in [
+            ("coalesced_cache.lines", self.lines, ENTRIES_MAX),
+            (
+                "coalesced_cache.access_cycles",
+                self.access_cycles,
+                CYCLES_MAX,
+            ),
+            ("coalesced_cache.hit_queue", self.hit_queue, ENTRIES_MAX),
+        ] {
+            SpecError::in_range(field, value, 1..=max)?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::icc::tests::spec;
 
-    fn cost(units: u32, table_entries: u32) -> Cost {
-        Cost {
-            address_bits: ADDRESS_BITS,
-            line_bytes: 128,
-            units,
+    fn table(up_ports: u32, table_entries: u32) -> IccSpec {
+        IccSpec {
+            up_ports,
             table_entries,
-            cache_lines: 24,
+            ..spec()
         }
     }
 
     /// Values of the ICC paper, 6.4 and its study of cluster counts.
     #[test]
     fn the_tables_cost_what_the_paper_says() {
-        let twelve = cost(5, 48);
+        let twelve = table(5, 48);
         assert_eq!(twelve.tag_bits(), 41);
         assert_eq!(twelve.table_bits(), 2208);
         assert_eq!(twelve.table_bits() / 8, 276);
-        assert_eq!(twelve.table_bits_with_valid(), 2256);
-        assert_eq!(twelve.table_bits_with_valid() / 8, 282);
+        let with_valid_bits = twelve.table_bits() + u64::from(twelve.table_entries);
+        assert_eq!(with_valid_bits, 2256);
+        assert_eq!(with_valid_bits / 8, 282);
         assert_eq!(twelve.cache_bits(), 24 * (41 + 1024));
         assert_eq!(twelve.cache_bits() / 8, 3195);
         // Entries, units and bits for 6, 10 and 15 clusters.
         for (entries, units, bits) in [(96, 10, 4896), (60, 6, 2820), (40, 4, 1800)] {
-            assert_eq!(cost(units, entries).table_bits(), bits);
+            assert_eq!(table(units, entries).table_bits(), bits);
         }
     }
 }

@@ -9,17 +9,19 @@ mod scripted;
 mod tagged_memory;
 mod traffic;
 
-use warpweave_framework::{Link, Policy, Sink, TestBench};
+use std::collections::VecDeque;
+
+use warpweave_framework::{Cycle, Instrumented, Link, Policy, Sink, Stateful, TestBench};
 
 use super::*;
 use crate::cache::replacement::Lru;
-use crate::memory::{Level, RequestKind, flags};
+use crate::memory::{Level, MemRequest, MemResponse, RequestKind, flags};
 
 const A: u64 = 0x1000;
 const B: u64 = 0x2000;
 const C: u64 = 0x3000;
 
-fn cache() -> CoalescedCacheSpec {
+pub(super) fn cache() -> CoalescedCacheSpec {
     CoalescedCacheSpec {
         lines: 24,
         access_cycles: 1,
