@@ -110,11 +110,8 @@ const CIRCLES: [(&str, &str); 5] = [
     ),
     // Parts of one machine: an event lists the processes that wait for it.
     ("framework/src/world", "event process state wait"),
-    // Parts of one machine: a wavefront with its stack, accesses and observer.
-    (
-        "systems/ptx/src/exec",
-        "access barrier compute error observe run schedule spin stack wavefront",
-    ),
+    // Parts of one wavefront.
+    ("systems/ptx/src/exec", "spin stack wavefront"),
 ];
 
 fn layers() -> impl Iterator<Item = (&'static str, Vec<&'static str>, Krate)> {

@@ -1,113 +1,72 @@
 //! Atomic read-modify-write operations, executed lane by lane in ascending order.
 
-use crate::exec::Machine;
-use crate::exec::access::{lanes, read_bytes, write_bytes};
-use crate::exec::barrier::Shared;
-use crate::exec::error::{Fault, FaultKind};
-use crate::exec::observe::{AccessKind, Observer};
+use crate::exec::constants::Constants;
+use crate::exec::memory_path::{read_bytes, write_bytes};
 use crate::exec::registers::Registers;
 use crate::exec::soft;
-use crate::exec::wavefront::Wavefront;
-use crate::ops::{
-    Atomic, AtomicKind, FloatFormat, FloatOp, FloatSpec, Lanes32, Lanes64, NO_REGISTER, Region,
-    Rounding, Src,
-};
+use crate::ops::{Atomic, AtomicKind, FloatFormat, FloatOp, FloatSpec, NO_REGISTER, Rounding, Src};
 
-impl<O: Observer> Machine<'_, O> {
-    pub(super) fn atomic(
-        &mut self,
-        wavefront: &mut Wavefront,
-        shared: &mut Shared,
-        pc: u32,
-        mask: u32,
-        number: u32,
-    ) -> Result<(), Fault> {
-        let atomic = &self.kernel.tables.atomics[number as usize];
-        let mut addresses = self.addresses(wavefront, &atomic.address);
-        let parts = Self::parts(atomic.address.region, mask, &mut addresses)?;
-        self.reach(
-            wavefront,
-            shared,
-            (pc, AccessKind::Atomic, number),
-            (&parts, &addresses),
-        );
-        let wide = atomic.bytes == 8;
-        for part in &parts {
-            for lane in lanes(part.mask) {
-                let address = addresses[lane];
-                let memory = match part.region {
-                    Region::Shared => {
-                        let size = shared.bytes.len() as u32;
-                        let at = Self::offset_in(part.region, lane, address, atomic.bytes, size)?;
-                        &mut shared.bytes[at..at + atomic.bytes as usize]
-                    }
-                    Region::Global | Region::Generic => {
-                        let at = self.device_index(lane, address, atomic.bytes)?;
-                        &mut self.memory.data_mut()[at..at + atomic.bytes as usize]
-                    }
-                    _ => return Err(Fault::at(lane, FaultKind::NoSuchSpace { address })),
-                };
-                if let Ok(memory) = <&mut [u8; 16]>::try_from(&mut *memory) {
-                    let old = u128::from_le_bytes(*memory);
-                    let new = swapped(&wavefront.registers, atomic, lane, old);
-                    if new != old {
-                        *memory = new.to_le_bytes();
-                        self.last_progress = self.steps;
-                    }
-                    if atomic.d != NO_REGISTER {
-                        let low = wavefront.registers.double + usize::from(atomic.d);
-                        wavefront.registers.doubles[low][lane] = old as u64;
-                        wavefront.registers.doubles[low + 1][lane] = (old >> 64) as u64;
-                    }
-                    continue;
-                }
-                let constants = (&self.constants32[..], &self.constants64[..]);
-                let (b, c) = operands(&wavefront.registers, constants, atomic, lane);
-                let old = read_bytes(memory);
-                let new = apply(atomic.kind, wide, old, b, c);
-                if new != old {
-                    write_bytes(memory, new);
-                    self.last_progress = self.steps;
-                }
-                if atomic.d == NO_REGISTER {
-                    continue;
-                }
-                let registers = &mut wavefront.registers;
-                let d = usize::from(atomic.d);
-                if wide {
-                    registers.doubles[registers.double + d][lane] = old;
-                } else {
-                    registers.words[registers.word + d][lane] = old as u32;
-                }
-            }
+/// Executes an atomic in one lane on its `bytes` of memory; true if they changed.
+#[inline(always)]
+pub(super) fn execute(
+    atomic: &Atomic,
+    registers: &mut Registers,
+    constants: &Constants,
+    lane: usize,
+    bytes: &mut [u8],
+) -> bool {
+    if let Ok(bytes) = <&mut [u8; 16]>::try_from(&mut *bytes) {
+        let old = u128::from_le_bytes(*bytes);
+        let new = swapped(registers, constants, atomic, lane, old);
+        if new != old {
+            *bytes = new.to_le_bytes();
         }
-        let effect = self.last_progress;
-        wavefront.spin.touch((pc, mask), &addresses, effect);
-        Self::record(wavefront, pc, &parts, &addresses);
-        Ok(())
+        if atomic.d != NO_REGISTER {
+            let low = registers.double + usize::from(atomic.d);
+            registers.doubles[low][lane] = old as u64;
+            registers.doubles[low + 1][lane] = (old >> 64) as u64;
+        }
+        return new != old;
     }
+    let wide = atomic.bytes == 8;
+    let (b, c) = operands(registers, constants, atomic, lane);
+    let old = read_bytes(bytes);
+    let new = apply(atomic.kind, wide, old, b, c);
+    if new != old {
+        write_bytes(bytes, new);
+    }
+    if atomic.d != NO_REGISTER {
+        let d = usize::from(atomic.d);
+        if wide {
+            registers.doubles[registers.double + d][lane] = old;
+        } else {
+            registers.words[registers.word + d][lane] = old as u32;
+        }
+    }
+    new != old
 }
 
 /// Reads the operands of an atomic in one lane.
 pub(super) fn operands(
     registers: &Registers,
-    (constants32, constants64): (&[Lanes32], &[Lanes64]),
+    constants: &Constants,
     atomic: &Atomic,
     lane: usize,
 ) -> (u64, u64) {
-    if atomic.bytes == 8 {
-        let read = |source| registers.get64(constants64, source)[lane];
-        (read(atomic.b), read(atomic.c))
-    } else {
-        let read = |source| u64::from(registers.get32(constants32, source)[lane]);
-        (read(atomic.b), read(atomic.c))
-    }
+    let read = |source| registers.get(constants, source, atomic.bytes == 8, lane);
+    (read(atomic.b), read(atomic.c))
 }
 
 /// Returns the new value of a 16-byte atomic with register operands, given the value `old`.
-pub(super) fn swapped(registers: &Registers, atomic: &Atomic, lane: usize, old: u128) -> u128 {
+pub(super) fn swapped(
+    registers: &Registers,
+    constants: &Constants,
+    atomic: &Atomic,
+    lane: usize,
+    old: u128,
+) -> u128 {
     let read = |Src(low): Src| {
-        let half = |at: u16| u128::from(registers.get64(&[], Src(at))[lane]);
+        let half = |at: u16| u128::from(registers.get64(constants, Src(at))[lane]);
         half(low + 1) << 64 | half(low)
     };
     match atomic.kind {

@@ -3,10 +3,20 @@
 //! Arrivals count whole wavefronts, as the ISA states for hardware before Volta: a divergent
 //! wavefront arrives once per path.
 
-use crate::exec::access::lanes;
 use crate::exec::error::{Fault, FaultKind};
+use crate::exec::registers::lanes;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::ops::{Barrier, BarrierKind};
+
+/// Work-group in flight, with its wavefronts and shared state.
+pub(super) struct Group {
+    pub(super) number: u32,
+    /// Number of work-groups that started before this one.
+    pub(super) order: u32,
+    /// Wavefronts in the order of their turns.
+    pub(super) wavefronts: Vec<Wavefront>,
+    pub(super) shared: Shared,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {

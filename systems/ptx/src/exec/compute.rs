@@ -1,88 +1,73 @@
 //! Lane-by-lane computation for instructions without a lane function chosen by lowering.
 
 use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::exec::Machine;
-use crate::exec::access::lanes;
-use crate::exec::observe::Observer;
+use crate::exec::constants::Constants;
+use crate::exec::registers::{Registers, lanes};
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{Carry, CarryKind, Compare32, Lanes32, Lanes64, Parts, Region, Src};
 
-impl<O: Observer> Machine<'_, O> {
-    /// Returns the largest value of any lane in `mask`.
-    pub(super) fn most(&self, wavefront: &Wavefront, source: Src, wide: bool, mask: u32) -> u64 {
+/// Returns the largest value of any lane in `mask`.
+pub(super) fn most(
+    registers: &Registers,
+    constants: &Constants,
+    source: Src,
+    wide: bool,
+    mask: u32,
+) -> u64 {
+    let value = |lane: usize| registers.get(constants, source, wide, lane);
+    lanes(mask).map(value).max().unwrap_or(0)
+}
+
+pub(super) fn carry(wavefront: &mut Wavefront, constants: &Constants, carry: &Carry, mask: u32) {
+    let (mut word, mut double) = ([0; 32], [0; 32]);
+    let mut flags = wavefront.carry;
+    for lane in lanes(mask) {
         let registers = &wavefront.registers;
-        let value = |lane: usize| {
-            if wide {
-                registers.get64(&self.constants64, source)[lane]
-            } else {
-                u64::from(registers.get32(&self.constants32, source)[lane])
-            }
-        };
-        lanes(mask).map(value).max().unwrap_or(0)
-    }
-
-    pub(super) fn carry(&self, wavefront: &mut Wavefront, carry: &Carry, mask: u32) {
-        let (mut word, mut double) = ([0; 32], [0; 32]);
-        let mut flags = wavefront.carry;
-        for lane in lanes(mask) {
-            let registers = &wavefront.registers;
-            let read = |source| {
-                if carry.wide {
-                    registers.get64(&self.constants64, source)[lane]
-                } else {
-                    u64::from(registers.get32(&self.constants32, source)[lane])
-                }
-            };
-            let flag = carry.takes && flags >> lane & 1 != 0;
-            let operands = [read(carry.a), read(carry.b), read(carry.c)];
-            let (value, out) = add_with_carry(carry, operands, flag);
-            word[lane] = value as u32;
-            double[lane] = value;
-            if carry.gives {
-                flags = flags & !(1 << lane) | u32::from(out) << lane;
-            }
-        }
-        wavefront.carry = flags;
-        if carry.wide {
-            wavefront.registers.put64(carry.d, mask, &double);
-        } else {
-            wavefront.registers.put32(carry.d, mask, &word);
+        let read = |source| registers.get(constants, source, carry.wide, lane);
+        let flag = carry.takes && flags >> lane & 1 != 0;
+        let operands = [read(carry.a), read(carry.b), read(carry.c)];
+        let (value, out) = add_with_carry(carry, operands, flag);
+        word[lane] = value as u32;
+        double[lane] = value;
+        if carry.gives {
+            flags = flags & !(1 << lane) | u32::from(out) << lane;
         }
     }
+    wavefront.carry = flags;
+    if carry.wide {
+        wavefront.registers.put64(carry.d, mask, &double);
+    } else {
+        wavefront.registers.put32(carry.d, mask, &word);
+    }
+}
 
-    pub(super) fn pack(&self, wavefront: &mut Wavefront, parts: &Parts, mask: u32) {
-        let mut double: Lanes64 = [0; 32];
-        for (at, &source) in parts.sources[..parts.count].iter().enumerate() {
-            let part = wavefront.registers.get32(&self.constants32, source);
-            for (whole, &part) in double.iter_mut().zip(part) {
-                *whole |= u64::from(part) << (parts.bits * at as u32);
-            }
-        }
-        let d = parts.registers[0];
-        if parts.wide {
-            wavefront.registers.put64(d, mask, &double);
-        } else {
-            let word = double.map(|value| value as u32);
-            wavefront.registers.put32(d, mask, &word);
+pub(super) fn pack(registers: &mut Registers, constants: &Constants, parts: &Parts, mask: u32) {
+    let mut double: Lanes64 = [0; 32];
+    for (at, &source) in parts.sources[..parts.count].iter().enumerate() {
+        let part = registers.get32(constants, source);
+        for (whole, &part) in double.iter_mut().zip(part) {
+            *whole |= u64::from(part) << (parts.bits * at as u32);
         }
     }
+    let d = parts.registers[0];
+    if parts.wide {
+        registers.put64(d, mask, &double);
+    } else {
+        let word = double.map(|value| value as u32);
+        registers.put32(d, mask, &word);
+    }
+}
 
-    pub(super) fn unpack(&self, wavefront: &mut Wavefront, parts: &Parts, mask: u32) {
-        let registers = &wavefront.registers;
-        let whole: Lanes64 = if parts.wide {
-            *registers.get64(&self.constants64, parts.whole)
-        } else {
-            registers
-                .get32(&self.constants32, parts.whole)
-                .map(u64::from)
-        };
-        let ones = u32::MAX >> (32 - parts.bits);
-        for (at, &register) in parts.registers[..parts.count].iter().enumerate() {
-            let part = whole.map(|value| (value >> (parts.bits * at as u32)) as u32 & ones);
-            wavefront
-                .registers
-                .put32_unless_discarded(register, mask, &part);
-        }
+pub(super) fn unpack(registers: &mut Registers, constants: &Constants, parts: &Parts, mask: u32) {
+    let whole: Lanes64 = if parts.wide {
+        *registers.get64(constants, parts.whole)
+    } else {
+        registers.get32(constants, parts.whole).map(u64::from)
+    };
+    let ones = u32::MAX >> (32 - parts.bits);
+    for (at, &register) in parts.registers[..parts.count].iter().enumerate() {
+        let part = whole.map(|value| (value >> (parts.bits * at as u32)) as u32 & ones);
+        registers.put32_unless_discarded(register, mask, &part);
     }
 }
 

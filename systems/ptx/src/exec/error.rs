@@ -4,9 +4,9 @@ use std::fmt;
 
 use warpweave_files::OverBudget;
 
-use crate::exec::Machine;
-use crate::exec::observe::Observer;
+use crate::exec::EmulationOptions;
 use crate::kernel::RefusedKernel;
+use crate::memory::DeviceMemory;
 use crate::module::NoKernel;
 use crate::ops::Region;
 use crate::types::ScalarType;
@@ -303,12 +303,13 @@ impl Fault {
         }
     }
 
-    pub(super) fn into_error<O: Observer>(
+    pub(super) fn into_error(
         self,
         place: Box<Place>,
-        machine: &Machine<'_, O>,
+        memory: &DeviceMemory,
+        options: &EmulationOptions,
     ) -> EmulationError {
-        let nearest = |address| machine.memory.nearest(address);
+        let nearest = |address| memory.nearest(address);
         let (address, problem) = match self.kind {
             FaultKind::Trap => return EmulationError::Trap { place },
             FaultKind::LaunchRefused(refused) => {
@@ -318,7 +319,7 @@ impl Fault {
             FaultKind::CallDepth => {
                 return EmulationError::CallDepth {
                     place,
-                    depth: machine.options.call_depth,
+                    depth: options.call_depth,
                 };
             }
             FaultKind::BarrierNumber { number } => {

@@ -1,157 +1,185 @@
 //! Exchange between lanes (PTX ISA, "shfl", "vote", "match", "redux", "elect").
 
-use crate::exec::Machine;
-use crate::exec::access::lanes;
 use crate::exec::atomic::apply;
-use crate::exec::observe::Observer;
+use crate::exec::constants::Constants;
+use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
-use crate::ops::{AtomicKind, Shuffle, ShuffleMode, Src, Vote, VoteMode};
+use crate::kernel::Tables;
+use crate::ops::{AtomicKind, Op, Shuffle, ShuffleMode, Src, Vote, VoteMode};
 
-impl<O: Observer> Machine<'_, O> {
-    pub(super) fn shuffle(&self, wavefront: &mut Wavefront, shuffle: &Shuffle, mask: u32) {
-        let registers = &wavefront.registers;
-        let a = *registers.get32(&self.constants32, shuffle.a);
-        let b = *registers.get32(&self.constants32, shuffle.b);
-        let c = *registers.get32(&self.constants32, shuffle.c);
-        let mut out = [0; 32];
-        let mut inside = 0u32;
-        for lane in lanes(mask) {
-            let at = lane as u32;
-            let (b, clamp, segment) = (b[lane] & 0x1f, c[lane] & 0x1f, c[lane] >> 8 & 0x1f);
-            let highest = at & segment | clamp & !segment;
-            let lowest = at & segment;
-            let (source, valid) = match shuffle.mode {
-                ShuffleMode::Up => (at.wrapping_sub(b), at as i32 - b as i32 >= highest as i32),
-                ShuffleMode::Down => (at + b, at + b <= highest),
-                ShuffleMode::Butterfly => (at ^ b, at ^ b <= highest),
-                ShuffleMode::Index => {
-                    let source = lowest | b & !segment;
-                    (source, source <= highest)
-                }
-            };
-            let source = if valid { source & 31 } else { at };
-            inside |= u32::from(valid) << lane;
-            out[lane] = a[source as usize];
+/// Executes an exchange between the lanes of a wavefront.
+#[inline(always)]
+pub(super) fn exchange(
+    op: &Op,
+    tables: &Tables,
+    wavefront: &mut Wavefront,
+    constants: &Constants,
+    mask: u32,
+) {
+    match *op {
+        Op::Shuffle(at) => shuffle(wavefront, constants, &tables.shuffles[at as usize], mask),
+        Op::ActiveMask { d } => wavefront.registers.put32(d, mask, &[mask; 32]),
+        Op::Vote(at) if mask != 0 => vote(wavefront, constants, &tables.votes[at as usize], mask),
+        Op::Match {
+            d,
+            a,
+            wide,
+            members,
+        } if mask != 0 => match_any(wavefront, constants, (d, a, wide), members, mask),
+        Op::MatchAll {
+            d,
+            p,
+            a,
+            wide,
+            members,
+        } if mask != 0 => match_all(wavefront, constants, (d, p), (a, wide), members, mask),
+        Op::Reduce {
+            kind,
+            d,
+            a,
+            members,
+        } if mask != 0 => reduce(wavefront, constants, kind, (d, a), members, mask),
+        Op::Elect { d, p, members } if mask != 0 => {
+            elect(wavefront, constants, (d, p), members, mask);
         }
-        wavefront
-            .registers
-            .put32_unless_discarded(shuffle.d, mask, &out);
-        wavefront.registers.put_predicate(shuffle.p, mask, inside);
+        // No lane executes it.
+        _ => {}
     }
+}
 
-    pub(super) fn vote(&self, wavefront: &mut Wavefront, vote: &Vote, mask: u32) {
-        let members = match vote.members {
-            // Lanes named but not here cannot vote; the ISA leaves that case undefined.
-            Some(members) => self.members(wavefront, members, mask),
-            None => mask,
-        };
-        let held = wavefront.registers.predicate(vote.a) & members;
-        let result = match vote.mode {
-            VoteMode::All => held == members,
-            VoteMode::Any => held != 0,
-            VoteMode::Uniform => held == 0 || held == members,
-            VoteMode::Ballot => {
-                wavefront
-                    .registers
-                    .put32_unless_discarded(vote.d, mask, &[held; 32]);
-                return;
+fn shuffle(wavefront: &mut Wavefront, constants: &Constants, shuffle: &Shuffle, mask: u32) {
+    let registers = &wavefront.registers;
+    let a = *registers.get32(constants, shuffle.a);
+    let b = *registers.get32(constants, shuffle.b);
+    let c = *registers.get32(constants, shuffle.c);
+    let mut out = [0; 32];
+    let mut inside = 0u32;
+    for lane in lanes(mask) {
+        let at = lane as u32;
+        let (b, clamp, segment) = (b[lane] & 0x1f, c[lane] & 0x1f, c[lane] >> 8 & 0x1f);
+        let highest = at & segment | clamp & !segment;
+        let lowest = at & segment;
+        let (source, valid) = match shuffle.mode {
+            ShuffleMode::Up => (at.wrapping_sub(b), at as i32 - b as i32 >= highest as i32),
+            ShuffleMode::Down => (at + b, at + b <= highest),
+            ShuffleMode::Butterfly => (at ^ b, at ^ b <= highest),
+            ShuffleMode::Index => {
+                let source = lowest | b & !segment;
+                (source, source <= highest)
             }
         };
-        let bits = if result { u32::MAX } else { 0 };
-        wavefront.registers.put_predicate(vote.d, mask, bits);
+        let source = if valid { source & 31 } else { at };
+        inside |= u32::from(valid) << lane;
+        out[lane] = a[source as usize];
     }
+    wavefront
+        .registers
+        .put32_unless_discarded(shuffle.d, mask, &out);
+    wavefront.registers.put_predicate(shuffle.p, mask, inside);
+}
 
-    pub(super) fn match_any(
-        &self,
-        wavefront: &mut Wavefront,
-        (d, a, wide): (u16, Src, bool),
-        members: Src,
-        mask: u32,
-    ) {
-        let members = self.members(wavefront, members, mask);
-        let mut out = [0; 32];
-        for lane in lanes(mask) {
-            for other in lanes(members) {
-                let equal = if wide {
-                    let a = wavefront.registers.get64(&self.constants64, a);
-                    a[lane] == a[other]
-                } else {
-                    let a = wavefront.registers.get32(&self.constants32, a);
-                    a[lane] == a[other]
-                };
-                out[lane] |= u32::from(equal) << other;
-            }
+fn vote(wavefront: &mut Wavefront, constants: &Constants, vote: &Vote, mask: u32) {
+    let members = match vote.members {
+        // Lanes named but not here cannot vote; the ISA leaves that case undefined.
+        Some(members) => executing(wavefront, constants, members, mask),
+        None => mask,
+    };
+    let held = wavefront.registers.predicate(vote.a) & members;
+    let result = match vote.mode {
+        VoteMode::All => held == members,
+        VoteMode::Any => held != 0,
+        VoteMode::Uniform => held == 0 || held == members,
+        VoteMode::Ballot => {
+            wavefront
+                .registers
+                .put32_unless_discarded(vote.d, mask, &[held; 32]);
+            return;
         }
-        wavefront.registers.put32_unless_discarded(d, mask, &out);
-    }
+    };
+    let bits = if result { u32::MAX } else { 0 };
+    wavefront.registers.put_predicate(vote.d, mask, bits);
+}
 
-    pub(super) fn match_all(
-        &self,
-        wavefront: &mut Wavefront,
-        (d, p): (u16, u16),
-        (a, wide): (Src, bool),
-        members: Src,
-        mask: u32,
-    ) {
-        let members = self.members(wavefront, members, mask);
-        let registers = &wavefront.registers;
-        let value = |lane: usize| {
-            if wide {
-                registers.get64(&self.constants64, a)[lane]
-            } else {
-                u64::from(registers.get32(&self.constants32, a)[lane])
-            }
-        };
-        let first = value(members.trailing_zeros() as usize & 31);
-        let equal = lanes(members).all(|lane| value(lane) == first);
-        let (found, held) = if equal { (members, u32::MAX) } else { (0, 0) };
-        let registers = &mut wavefront.registers;
-        registers.put32_unless_discarded(d, mask, &[found; 32]);
-        registers.put_predicate(p, mask, held);
+fn match_any(
+    wavefront: &mut Wavefront,
+    constants: &Constants,
+    (d, a, wide): (u16, Src, bool),
+    members: Src,
+    mask: u32,
+) {
+    let members = executing(wavefront, constants, members, mask);
+    let mut out = [0; 32];
+    for lane in lanes(mask) {
+        for other in lanes(members) {
+            let registers = &wavefront.registers;
+            let value = |lane| registers.get(constants, a, wide, lane);
+            let equal = value(lane) == value(other);
+            out[lane] |= u32::from(equal) << other;
+        }
     }
+    wavefront.registers.put32_unless_discarded(d, mask, &out);
+}
 
-    pub(super) fn reduce(
-        &self,
-        wavefront: &mut Wavefront,
-        kind: AtomicKind,
-        (d, a): (u16, Src),
-        members: Src,
-        mask: u32,
-    ) {
-        let members = self.members(wavefront, members, mask);
-        let values = wavefront.registers.get32(&self.constants32, a);
-        let result = lanes(members)
-            .map(|lane| u64::from(values[lane]))
-            .reduce(|all, value| apply(kind, false, all, value, 0))
-            .unwrap_or(0);
-        let result = match kind {
-            // A lane alone gives its size or its canonical NaN.
-            AtomicKind::MinF32 { .. } | AtomicKind::MaxF32 { .. } => {
-                apply(kind, false, result, result, 0)
-            }
-            _ => result,
-        };
-        let registers = &mut wavefront.registers;
-        registers.put32_unless_discarded(d, mask, &[result as u32; 32]);
-    }
+fn match_all(
+    wavefront: &mut Wavefront,
+    constants: &Constants,
+    (d, p): (u16, u16),
+    (a, wide): (Src, bool),
+    members: Src,
+    mask: u32,
+) {
+    let members = executing(wavefront, constants, members, mask);
+    let registers = &wavefront.registers;
+    let value = |lane: usize| registers.get(constants, a, wide, lane);
+    let first = value(members.trailing_zeros() as usize & 31);
+    let equal = lanes(members).all(|lane| value(lane) == first);
+    let (found, held) = if equal { (members, u32::MAX) } else { (0, 0) };
+    let registers = &mut wavefront.registers;
+    registers.put32_unless_discarded(d, mask, &[found; 32]);
+    registers.put_predicate(p, mask, held);
+}
 
-    pub(super) fn elect(
-        &self,
-        wavefront: &mut Wavefront,
-        (d, p): (u16, u16),
-        members: Src,
-        mask: u32,
-    ) {
-        let members = self.members(wavefront, members, mask);
-        let leader = members.trailing_zeros() & 31;
-        let registers = &mut wavefront.registers;
-        registers.put32_unless_discarded(d, mask, &[leader; 32]);
-        registers.put_predicate(p, mask, 1 << leader);
-    }
+fn reduce(
+    wavefront: &mut Wavefront,
+    constants: &Constants,
+    kind: AtomicKind,
+    (d, a): (u16, Src),
+    members: Src,
+    mask: u32,
+) {
+    let members = executing(wavefront, constants, members, mask);
+    let values = wavefront.registers.get32(constants, a);
+    let result = lanes(members)
+        .map(|lane| u64::from(values[lane]))
+        .reduce(|all, value| apply(kind, false, all, value, 0))
+        .unwrap_or(0);
+    let result = match kind {
+        // A lane alone gives its size or its canonical NaN.
+        AtomicKind::MinF32 { .. } | AtomicKind::MaxF32 { .. } => {
+            apply(kind, false, result, result, 0)
+        }
+        _ => result,
+    };
+    let registers = &mut wavefront.registers;
+    registers.put32_unless_discarded(d, mask, &[result as u32; 32]);
+}
 
-    /// Returns the executing lanes within the member mask of the first executing lane.
-    fn members(&self, wavefront: &Wavefront, members: Src, mask: u32) -> u32 {
-        let named = wavefront.registers.get32(&self.constants32, members);
-        named[mask.trailing_zeros() as usize & 31] & mask
-    }
+fn elect(
+    wavefront: &mut Wavefront,
+    constants: &Constants,
+    (d, p): (u16, u16),
+    members: Src,
+    mask: u32,
+) {
+    let members = executing(wavefront, constants, members, mask);
+    let leader = members.trailing_zeros() & 31;
+    let registers = &mut wavefront.registers;
+    registers.put32_unless_discarded(d, mask, &[leader; 32]);
+    registers.put_predicate(p, mask, 1 << leader);
+}
+
+/// Returns the executing lanes within the member mask of the first executing lane.
+fn executing(wavefront: &Wavefront, constants: &Constants, members: Src, mask: u32) -> u32 {
+    let named = wavefront.registers.get32(constants, members);
+    named[mask.trailing_zeros() as usize & 31] & mask
 }

@@ -3,12 +3,13 @@
 use warpweave_trace::Parent;
 
 use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
-use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::family::{ArgumentBuffer, DEPTH_MAX, Pending};
+use crate::exec::memory_path::{MemoryPath, offset_in};
 use crate::exec::observe::Observer;
 use crate::exec::print::{Arguments, format};
+use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
 use crate::exec::{Machine, THREADS_MAX};
 use crate::kernel::Kernel;
@@ -26,9 +27,6 @@ mod code {
     /// CUDA runtime error code `cudaErrorInvalidDeviceFunction`.
     pub(super) const INVALID_FUNCTION: u32 = 98;
 }
-
-/// Maximum length in bytes of a text that is read for output.
-const TEXT_MAX: usize = 4096;
 
 /// Runtime call made by a single lane.
 struct Call<'c> {
@@ -98,8 +96,12 @@ impl<'l, O: Observer> Machine<'l, O> {
             && let Some(&place) = site.results.first()
         {
             let bytes = site.function.shape().1[0];
-            self.observer
-                .runtime_wrote(wavefront, self.memory, (frame + place, bytes), mask);
+            self.observer.runtime_wrote(
+                wavefront,
+                self.memory.device,
+                (frame + place, bytes),
+                mask,
+            );
         }
         let mask = if site.function.launches() {
             launched
@@ -107,7 +109,7 @@ impl<'l, O: Observer> Machine<'l, O> {
             mask
         };
         wavefront.writer.step(pc, mask);
-        self.last_progress = self.steps;
+        self.progress.take_effect();
         Ok(())
     }
 
@@ -149,9 +151,9 @@ impl<'l, O: Observer> Machine<'l, O> {
             }
             External::Print => {
                 let (text, from) = (call.double(wavefront, 0), call.double(wavefront, 1));
-                let text = self.text(wavefront, shared, lane, text)?;
+                let text = self.memory.text(wavefront, shared, lane, text)?;
                 let mut arguments = VariadicArguments {
-                    machine: &mut *self,
+                    memory: &mut self.memory,
                     wavefront: &*wavefront,
                     shared: &*shared,
                     lane,
@@ -166,7 +168,7 @@ impl<'l, O: Observer> Machine<'l, O> {
             External::AssertFail => {
                 let text = |machine: &mut Self, argument| {
                     let address = call.double(wavefront, argument);
-                    let text = machine.text(wavefront, shared, lane, address)?;
+                    let text = machine.memory.text(wavefront, shared, lane, address)?;
                     Ok(String::from_utf8_lossy(&text).into_owned())
                 };
                 let said = [text(self, 0)?, text(self, 1)?, text(self, 3)?];
@@ -179,7 +181,7 @@ impl<'l, O: Observer> Machine<'l, O> {
             }
             External::Malloc => {
                 let bytes = call.double(wavefront, 0);
-                let address = self.runtime.heap.take(self.memory, bytes);
+                let address = self.runtime.heap.take(self.memory.device, bytes);
                 if address != 0 {
                     self.observer.handed_out(address, bytes);
                 }
@@ -218,7 +220,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         let spare = self.runtime.spare_buffers.get_mut(&bytes);
         let address = spare
             .and_then(Vec::pop)
-            .unwrap_or_else(|| self.memory.allocate("arguments of launches", bytes));
+            .unwrap_or_else(|| self.memory.device.allocate("arguments of launches", bytes));
         self.observer.handed_out(address, bytes);
         let buffer = ArgumentBuffer { bytes, ..buffer };
         self.runtime.buffers.insert(address, buffer);
@@ -286,7 +288,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         if self.runtime.depth >= DEPTH_MAX {
             return Ok(code::DEPTH_EXCEEDED);
         }
-        let arguments = match self.memory.read(buffer, bytes) {
+        let arguments = match self.memory.device.read(buffer, bytes) {
             Ok(arguments) => arguments.to_vec(),
             Err(_) => return Ok(code::INVALID_VALUE),
         };
@@ -322,30 +324,6 @@ impl<'l, O: Observer> Machine<'l, O> {
         stream
     }
 
-    /// Reads up to eight bytes at a generic address.
-    fn read_generic(
-        &mut self,
-        wavefront: &Wavefront,
-        shared: &Shared,
-        (lane, address, bytes): (usize, u64, u32),
-    ) -> Result<u64, Fault> {
-        if SHARED_WINDOW.contains(&address) {
-            let (at, size) = (address - SHARED_WINDOW.start, shared.bytes.len() as u32);
-            let at = Self::offset_in(Region::Shared, lane, at, bytes, size)?;
-            return Ok(number(&shared.bytes[at..at + bytes as usize]));
-        }
-        if LOCAL_WINDOW.contains(&address) {
-            let (at, size) = (address - LOCAL_WINDOW.start, wavefront.private.bytes);
-            let at = Self::offset_in(Region::Local, lane, at, bytes, size)?;
-            return Ok(wavefront.private.read(lane, at, bytes));
-        }
-        if address < DEVICE_BASE {
-            return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
-        }
-        let at = self.device_index(lane, address, bytes)?;
-        Ok(number(&self.memory.data()[at..at + bytes as usize]))
-    }
-
     /// Writes eight bytes at a generic address.
     fn write_generic(
         &mut self,
@@ -357,42 +335,27 @@ impl<'l, O: Observer> Machine<'l, O> {
     ) -> Result<(), Fault> {
         if SHARED_WINDOW.contains(&address) {
             let (at, size) = (address - SHARED_WINDOW.start, shared.bytes.len() as u32);
-            let at = Self::offset_in(Region::Shared, lane, at, 8, size)?;
+            let at = offset_in(Region::Shared, lane, at, 8, size)?;
             shared.bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
         } else if LOCAL_WINDOW.contains(&address) {
             let (at, size) = (address - LOCAL_WINDOW.start, wavefront.private.bytes);
-            let place = Self::offset_in(Region::Local, lane, at, 8, size)?;
+            let place = offset_in(Region::Local, lane, at, 8, size)?;
             wavefront.private.write(lane, place, 8, value);
             if O::WATCHES {
-                self.observer
-                    .runtime_wrote(wavefront, self.memory, (place as u32, 8), 1 << lane);
+                self.observer.runtime_wrote(
+                    wavefront,
+                    self.memory.device,
+                    (place as u32, 8),
+                    1 << lane,
+                );
             }
         } else if address < DEVICE_BASE {
             return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
         } else {
-            let at = self.device_index(lane, address, 8)?;
-            self.memory.data_mut()[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            let at = self.memory.device_index(lane, address, 8)?;
+            self.memory.device.data_mut()[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         Ok(())
-    }
-
-    /// Reads the zero-terminated text at a generic address.
-    fn text(
-        &mut self,
-        wavefront: &Wavefront,
-        shared: &Shared,
-        lane: usize,
-        address: u64,
-    ) -> Result<Vec<u8>, Fault> {
-        let mut text = Vec::new();
-        while text.len() < TEXT_MAX {
-            let at = address.wrapping_add(text.len() as u64);
-            match self.read_generic(wavefront, shared, (lane, at, 1))? as u8 {
-                0 => break,
-                byte => text.push(byte),
-            }
-        }
-        Ok(text)
     }
 }
 
@@ -406,15 +369,9 @@ fn thread(wavefront: &Wavefront, lane: usize) -> (u32, u32) {
     (wavefront.group, wavefront.index * 32 + lane as u32)
 }
 
-fn number(bytes: &[u8]) -> u64 {
-    let mut whole = [0; 8];
-    whole[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(whole)
-}
-
 /// Reader for the arguments of formatted output in memory.
-struct VariadicArguments<'m, 'l, O: Observer> {
-    machine: &'m mut Machine<'l, O>,
+struct VariadicArguments<'m, 'l> {
+    memory: &'m mut MemoryPath<'l>,
     wavefront: &'m Wavefront,
     shared: &'m Shared,
     lane: usize,
@@ -422,22 +379,21 @@ struct VariadicArguments<'m, 'l, O: Observer> {
     count: u64,
 }
 
-impl<O: Observer> Arguments for VariadicArguments<'_, '_, O> {
+impl Arguments for VariadicArguments<'_, '_> {
     type Error = Fault;
 
     fn next(&mut self, bytes: u32) -> Result<u64, Fault> {
         self.at = self.at.next_multiple_of(u64::from(bytes));
-        let place = (self.lane, self.at, bytes);
-        let value = self
-            .machine
-            .read_generic(self.wavefront, self.shared, place)?;
+        let value =
+            self.memory
+                .read_generic(self.wavefront, self.shared, self.lane, self.at, bytes)?;
         self.at += u64::from(bytes);
         self.count += 1;
         Ok(value)
     }
 
     fn text(&mut self, address: u64) -> Result<Vec<u8>, Fault> {
-        self.machine
+        self.memory
             .text(self.wavefront, self.shared, self.lane, address)
     }
 }

@@ -13,13 +13,13 @@ use std::ops::Range;
 use warpweave_trace::{Places, Space};
 
 use crate::address_space::{DEVICE_BASE, SHARED_WINDOW};
-use crate::exec::Machine;
-use crate::exec::access::look_up;
 use crate::exec::barrier::Shared;
-use crate::exec::observe::Observer;
+use crate::exec::constants::Constants;
+use crate::exec::datapath::Datapath;
+use crate::exec::memory_path::{MemoryPath, look_up};
 use crate::exec::registers::{Element, Grid, LanePattern, Registers};
 use crate::exec::wavefront::Wavefront;
-use crate::ops::{Access, Address, Lanes32, Lanes64, Region, Src, for_this_machine};
+use crate::ops::{Access, Address, Lanes32, Lanes64, Region, Src};
 
 /// A memory region that an access reaches.
 struct Place {
@@ -69,33 +69,32 @@ impl Place {
 enum LaneAddresses {
     /// A grid pattern; the last value is the address of lane 0.
     Grid(Grid, Place, u64),
-    /// Scattered elements at the machine's `numbers`; the last value is the bitwise OR of those
+    /// Scattered elements at the path's `numbers`; the last value is the bitwise OR of those
     /// numbers.
     Scattered(Place, usize),
 }
 
-impl<O: Observer> Machine<'_, O> {
+impl MemoryPath<'_> {
     /// Executes and records a load of all lanes; returns `false` if the general path is needed.
+    /// Notifies no observer.
     #[inline(never)]
     pub(super) fn load_full_wavefront(
         &mut self,
+        data: &mut Datapath,
         wavefront: &mut Wavefront,
         shared: &Shared,
         pc: u32,
         access: &Access,
     ) -> bool {
-        if O::WATCHES {
-            return false;
-        }
         let d = access.registers[0];
         let registers = &mut wavefront.registers;
-        match self.reached(registers, shared, access) {
+        match self.reached(&data.constants, registers, shared, access) {
             None => false,
             Some(LaneAddresses::Grid(grid, place, base)) => {
                 let memory = match place.memory {
                     Memory::WorkGroup => &shared.bytes[..],
                     Memory::Arguments => &self.arguments[..],
-                    Memory::Device(range) => &self.memory.data()[range],
+                    Memory::Device(range) => &self.device.data()[range],
                 };
                 let at = (base - place.start) as usize;
                 if access.wide {
@@ -110,18 +109,18 @@ impl<O: Observer> Machine<'_, O> {
                 let memory = match place.memory {
                     Memory::WorkGroup => &shared.bytes[..],
                     Memory::Arguments => &self.arguments[..],
-                    Memory::Device(range) => &self.memory.data()[range],
+                    Memory::Device(range) => &self.device.data()[range],
                 };
                 if access.wide {
-                    if !load_all(memory, (&self.numbers, bits), &mut self.double) {
+                    if !load_all(memory, (&self.numbers, bits), &mut data.double) {
                         return false;
                     }
-                    registers.swap64(d, u32::MAX, &mut self.double);
+                    registers.swap64(d, u32::MAX, &mut data.double);
                 } else {
-                    if !load_all(memory, (&self.numbers, bits), &mut self.word) {
+                    if !load_all(memory, (&self.numbers, bits), &mut data.word) {
                         return false;
                     }
-                    registers.swap32(d, u32::MAX, &mut self.word);
+                    registers.swap32(d, u32::MAX, &mut data.word);
                 }
                 self.record_scattered(wavefront, pc, access, (place.start, place.space));
                 true
@@ -130,34 +129,32 @@ impl<O: Observer> Machine<'_, O> {
     }
 
     /// Executes and records a store of all lanes; returns `false` if the general path is needed.
-    /// Lanes already stored are then stored again with the same values.
+    /// Lanes already stored are then stored again with the same values. Notifies no observer.
     #[inline(never)]
     pub(super) fn store_full_wavefront(
         &mut self,
+        constants: &Constants,
         wavefront: &mut Wavefront,
         shared: &mut Shared,
         pc: u32,
         access: &Access,
     ) -> bool {
-        if O::WATCHES {
-            return false;
-        }
         let source = access.sources[0];
         let registers = &mut wavefront.registers;
-        match self.reached(registers, shared, access) {
+        match self.reached(constants, registers, shared, access) {
             None => false,
             Some(LaneAddresses::Grid(grid, place, base)) => {
                 let memory = match place.memory {
                     Memory::Arguments => return false,
                     Memory::WorkGroup => &mut shared.bytes[..],
-                    Memory::Device(range) => &mut self.memory.data_mut()[range],
+                    Memory::Device(range) => &mut self.device.data_mut()[range],
                 };
                 let at = (base - place.start) as usize;
                 if access.wide {
-                    let values = registers.get64(&self.constants64, source);
+                    let values = registers.get64(constants, source);
                     store_grid(&grid, memory, at, values);
                 } else {
-                    let values = registers.get32(&self.constants32, source);
+                    let values = registers.get32(constants, source);
                     store_grid(&grid, memory, at, values);
                 }
                 record_grid(wavefront, pc, (&grid, base), place.space);
@@ -167,14 +164,14 @@ impl<O: Observer> Machine<'_, O> {
                 let memory = match place.memory {
                     Memory::Arguments => return false,
                     Memory::WorkGroup => &mut shared.bytes[..],
-                    Memory::Device(range) => &mut self.memory.data_mut()[range],
+                    Memory::Device(range) => &mut self.device.data_mut()[range],
                 };
                 let numbers = (&*self.numbers, bits);
                 let stored = if access.wide {
-                    let values = registers.get64(&self.constants64, source);
+                    let values = registers.get64(constants, source);
                     store_all(memory, numbers, values)
                 } else {
-                    let values = registers.get32(&self.constants32, source);
+                    let values = registers.get32(constants, source);
                     store_all(memory, numbers, values)
                 };
                 if stored {
@@ -189,6 +186,7 @@ impl<O: Observer> Machine<'_, O> {
     #[inline(always)]
     fn reached(
         &mut self,
+        constants: &Constants,
         registers: &mut Registers,
         shared: &Shared,
         access: &Access,
@@ -211,8 +209,8 @@ impl<O: Observer> Machine<'_, O> {
                     pattern => *pattern,
                 }
             }
-            (true, false) => LanePattern::of(registers.get64(&self.constants64, base)),
-            (false, false) => LanePattern::of_words(registers.get32(&self.constants32, base)),
+            (true, false) => LanePattern::of(registers.get64(constants, base)),
+            (false, false) => LanePattern::of_words(registers.get32(constants, base)),
         };
         let LanePattern::Grid(grid) = pattern else {
             return None;
@@ -271,7 +269,7 @@ impl<O: Observer> Machine<'_, O> {
         (high < end && end - high >= bytes).then_some((place, base))
     }
 
-    /// Resolves an access with a scattered 32-bit base and writes element indices to the machine's
+    /// Resolves an access with a scattered 32-bit base and writes element indices to the path's
     /// `numbers`. Returns `None` unless all lanes are aligned and have an index.
     #[inline(always)]
     fn place_of_words(&mut self, base: &Lanes32, access: &Access) -> Option<LaneAddresses> {
@@ -302,7 +300,7 @@ impl<O: Observer> Machine<'_, O> {
             }
             _ => {
                 if !self.is_cached(first, access.bytes) {
-                    look_up(self.memory, &mut self.cached, first, access.bytes).ok()?;
+                    look_up(self.device, &mut self.cached, first, access.bytes).ok()?;
                 }
                 let place = Place::allocation(access.space, self.cached);
                 (place, self.cached.0)
@@ -339,46 +337,6 @@ fn record_grid(wavefront: &mut Wavefront, pc: u32, (grid, base): (&Grid, u64), s
 #[inline(always)]
 fn element_bits(access: &Access) -> u32 {
     2 + u32::from(access.wide)
-}
-
-/// Functions that convert base and offset to indices of elements of `1 << bits` bytes.
-#[derive(Clone, Copy)]
-pub(super) struct Numbering {
-    /// Returns the OR of the sums; the indices are valid if it fits in 32 bits.
-    wide: fn(&Lanes64, u64, u32, &mut Places) -> u64,
-    /// Returns the OR of the bases and sums.
-    narrow: fn(&Lanes32, u32, u32, &mut Places) -> u32,
-}
-
-impl Numbering {
-    pub(super) fn new() -> Self {
-        Self {
-            wide: for_this_machine!(
-                fn(base: &[u64; 32], offset: u64, bits: u32, numbers: &mut Places) -> u64 {
-                    let mut all = 0;
-                    for lane in 0..32 {
-                        let sum = base[lane].wrapping_add(offset);
-                        all |= sum;
-                        numbers[lane] = sum as u32 >> (bits & 3);
-                    }
-                    numbers[32] = numbers[31];
-                    all
-                }
-            ),
-            narrow: for_this_machine!(
-                fn(base: &[u32; 32], offset: u32, bits: u32, numbers: &mut Places) -> u32 {
-                    let mut all = 0;
-                    for lane in 0..32 {
-                        let sum = base[lane].wrapping_add(offset);
-                        all |= base[lane] | sum;
-                        numbers[lane] = sum >> (bits & 3);
-                    }
-                    numbers[32] = numbers[31];
-                    all
-                }
-            ),
-        }
-    }
 }
 
 /// Loads the element of each lane, given the OR of the indices; `false` if any is out of bounds.

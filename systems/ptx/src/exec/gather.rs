@@ -5,41 +5,13 @@
 //! in `access` then executes the access and reports any error.
 
 use crate::address_space::DEVICE_BASE;
-use crate::exec::Machine;
-use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
-use crate::exec::observe::Observer;
-use crate::exec::registers::Element;
+use crate::exec::constants::Constants;
+use crate::exec::datapath::Datapath;
+use crate::exec::memory_path::{MemoryPath, Part};
+use crate::exec::registers::{Element, lanes};
 use crate::exec::wavefront::Wavefront;
-use crate::ops::{Access, Lanes32, Lanes64, NO_REGISTER, Region, for_this_machine};
-
-/// Functions that compute addresses from base and offset.
-#[derive(Clone, Copy)]
-pub(super) struct Addressing {
-    pub(super) wide: fn(&Lanes64, u64, &mut Lanes64),
-    pub(super) narrow: fn(&Lanes32, u32, &mut Lanes64),
-}
-
-impl Addressing {
-    pub(super) fn new() -> Self {
-        Self {
-            wide: for_this_machine!(
-                fn(base: &[u64; 32], offset: u64, addresses: &mut [u64; 32]) -> () {
-                    for lane in 0..32 {
-                        addresses[lane] = base[lane].wrapping_add(offset);
-                    }
-                }
-            ),
-            narrow: for_this_machine!(
-                fn(base: &[u32; 32], offset: u32, addresses: &mut [u64; 32]) -> () {
-                    for lane in 0..32 {
-                        addresses[lane] = u64::from(base[lane].wrapping_add(offset));
-                    }
-                }
-            ),
-        }
-    }
-}
+use crate::ops::{Access, Lanes64, NO_REGISTER, Region};
 
 /// Loads the elements of some lanes from a memory that starts at an address; `false` if any is out
 /// of bounds.
@@ -81,14 +53,15 @@ fn store_some<T: Element<BYTES>, const BYTES: usize>(
     })
 }
 
-impl<O: Observer> Machine<'_, O> {
+impl MemoryPath<'_> {
     /// Executes a plain load; returns `false` if the general path is needed.
     #[inline(always)]
     pub(super) fn gather(
         &mut self,
+        data: &mut Datapath,
         wavefront: &mut Wavefront,
         shared: &Shared,
-        (region, mask): (Region, u32),
+        &Part { region, mask }: &Part,
         access: &Access,
         addresses: &Lanes64,
     ) -> bool {
@@ -104,19 +77,19 @@ impl<O: Observer> Machine<'_, O> {
                 let Some((start, end)) = self.allocation_of_first(mask, access, addresses) else {
                     return false;
                 };
-                (&self.memory.data()[start..end], start as u64 + DEVICE_BASE)
+                (&self.device.data()[start..end], start as u64 + DEVICE_BASE)
             }
         };
         if access.wide {
-            if !load_some(memory, start, (mask, addresses), &mut self.double) {
+            if !load_some(memory, start, (mask, addresses), &mut data.double) {
                 return false;
             }
-            wavefront.registers.swap64(d, mask, &mut self.double);
+            wavefront.registers.swap64(d, mask, &mut data.double);
         } else {
-            if !load_some(memory, start, (mask, addresses), &mut self.word) {
+            if !load_some(memory, start, (mask, addresses), &mut data.word) {
                 return false;
             }
-            wavefront.registers.swap32(d, mask, &mut self.word);
+            wavefront.registers.swap32(d, mask, &mut data.word);
         }
         true
     }
@@ -126,9 +99,10 @@ impl<O: Observer> Machine<'_, O> {
     #[inline(always)]
     pub(super) fn scatter(
         &mut self,
+        constants: &Constants,
         wavefront: &Wavefront,
         shared: &mut Shared,
-        (region, mask): (Region, u32),
+        &Part { region, mask }: &Part,
         access: &Access,
         addresses: &Lanes64,
     ) -> bool {
@@ -143,17 +117,17 @@ impl<O: Observer> Machine<'_, O> {
                     return false;
                 };
                 (
-                    &mut self.memory.data_mut()[start..end],
+                    &mut self.device.data_mut()[start..end],
                     start as u64 + DEVICE_BASE,
                 )
             }
         };
         let source = access.sources[0];
         if access.wide {
-            let values = wavefront.registers.get64(&self.constants64, source);
+            let values = wavefront.registers.get64(constants, source);
             store_some(memory, start, (mask, addresses), values)
         } else {
-            let values = wavefront.registers.get32(&self.constants32, source);
+            let values = wavefront.registers.get32(constants, source);
             store_some(memory, start, (mask, addresses), values)
         }
     }

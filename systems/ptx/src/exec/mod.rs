@@ -1,18 +1,23 @@
 //! Functional execution: launches a kernel, interleaves its work-groups and writes the trace.
 
 mod access;
+mod addressing;
 mod atomic;
 mod barrier;
 mod checker;
 mod compute;
+mod constants;
 pub(crate) mod convert;
+mod datapath;
 mod error;
 mod exchange;
 mod external;
 mod family;
+mod frame;
 mod full_wavefront;
 mod gather;
 mod heap;
+mod memory_path;
 mod observe;
 mod print;
 mod registers;
@@ -24,27 +29,27 @@ mod soft;
 mod spin;
 mod stack;
 mod texture;
+mod watch;
 mod wavefront;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use warpweave_files::Charge;
-use warpweave_trace::{Ahead, KernelTrace, KernelWriter, Parent, Places};
+use warpweave_trace::{Ahead, KernelTrace, KernelWriter, Parent};
 
 use crate::address_space::SHARED_WINDOW;
+use crate::exec::constants::Constants;
+use crate::exec::datapath::Datapath;
 use crate::exec::family::{Pending, Runtime};
-use crate::exec::full_wavefront::Numbering;
-use crate::exec::gather::Addressing;
+use crate::exec::memory_path::MemoryPath;
 use crate::exec::observe::{Observer, Start, Unobserved};
-use crate::exec::registers::{Blend, Register, Registers};
-use crate::exec::schedule::schedule;
-use crate::exec::spin::WatchedWord;
+use crate::exec::registers::{Register, SpareRegisters};
+use crate::exec::schedule::{Records, schedule};
+use crate::exec::watch::WatchedWord;
 use crate::exec::wavefront::Wavefront;
 use crate::kernel::{Kernel, Parameter};
 use crate::memory::DeviceMemory;
 use crate::module::Module;
-use crate::ops::{Constant, Lanes32, Lanes64};
 
 pub use crate::exec::checker::{
     AccessSite, Finding, FindingKind, ProgramChecker, SourcePlace, Verdict,
@@ -68,6 +73,18 @@ pub struct LaunchConfig<'a> {
     pub dynamic_local_bytes: u32,
     /// Kernel arguments, one for each parameter in order.
     pub args: &'a [KernelArgument],
+}
+
+impl LaunchConfig<'_> {
+    fn wavefronts_per_group(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32)
+    }
+
+    /// Returns the coordinates of a work-group, given its linear number.
+    fn group_id(&self, number: u32) -> [u32; 3] {
+        let [x, y, _] = self.grid;
+        [number % x, number / x % y, number / x / y]
+    }
 }
 
 /// One kernel argument; its size must match the parameter.
@@ -381,53 +398,23 @@ fn emulate(
         memory,
     });
     let addresses = memory.variables(module);
-    let value = |constant: &Constant| match *constant {
-        Constant::Value(value) => value,
-        Constant::Variable { index, offset } => addresses[index].wrapping_add(offset as u64),
-    };
-    let constants32 = kernel
-        .tables
-        .constants32
-        .iter()
-        .map(|c| [value(c) as u32; 32])
-        .collect();
-    let constants64 = kernel
-        .tables
-        .constants64
-        .iter()
-        .map(|c| [value(c); 32])
-        .collect();
+    let constants = Constants::new(kernel, addresses);
     let mut machine = Machine {
         observer,
         module,
         kernel,
-        constants32,
-        constants64,
-        arguments,
-        grid: config.grid,
-        block: config.block,
-        dynamic_local_bytes: config.dynamic_local_bytes,
-        memory,
-        cached: (0, 0),
-        addressing: Addressing::new(),
-        numbering: Numbering::new(),
-        blend: Blend::new(),
+        config,
         options: *options,
-        steps: 0,
-        last_progress: 0,
-        watches: Vec::new(),
-        stream_bytes: 0,
-        word: Box::new(Register::new()),
-        double: Box::new(Register::new()),
-        numbers: Box::new([0; 33]),
-        spare: Vec::new(),
+        data: Datapath::new(constants),
+        memory: MemoryPath::new(memory, arguments),
         runtime,
-        charge,
-        records: 0,
-        records_charged: 0,
+        progress: Progress::default(),
+        watches: Vec::new(),
+        spare: SpareRegisters::new(),
+        records: Records::new(charge),
     };
     let trace = schedule(&mut machine, writer)?;
-    let steps = machine.steps;
+    let steps = machine.progress.steps;
     machine.observer.launch_ends();
     Ok((trace, steps))
 }
@@ -517,63 +504,48 @@ struct Machine<'l, O> {
     observer: &'l mut O,
     module: &'l Module,
     kernel: &'l Kernel,
-    constants32: Vec<Lanes32>,
-    constants64: Vec<Lanes64>,
-    arguments: Vec<u8>,
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_local_bytes: u32,
-    memory: &'l mut DeviceMemory,
-    /// Bounds of the most recently accessed allocation: first address, and one past the last.
-    cached: (u64, u64),
-    /// Vectorised functions for addresses and for masked register writes.
-    addressing: Addressing,
-    numbering: Numbering,
-    blend: Blend,
+    config: LaunchConfig<'l>,
     options: EmulationOptions,
+    data: Datapath,
+    memory: MemoryPath<'l>,
+    /// Runtime state that the kernels of a family share.
+    runtime: &'l mut Runtime,
+    progress: Progress,
+    /// Memory words on which wavefronts spin.
+    watches: Vec<WatchedWord>,
+    spare: SpareRegisters,
+    records: Records,
+}
+
+/// Progress of a launch, in wavefront instructions.
+#[derive(Default)]
+struct Progress {
     steps: u64,
     /// Value of `steps` at the last change of memory, a barrier or the number of running
     /// wavefronts.
-    last_progress: u64,
-    /// Memory words on which wavefronts spin.
-    watches: Vec<WatchedWord>,
-    /// Total size of all records written, in bytes.
-    stream_bytes: u64,
-    /// Scratch registers in which results are computed before they are swapped in.
-    word: Box<Register<u32>>,
-    double: Box<Register<u64>>,
-    /// Element indices that the lanes of an access reach.
-    numbers: Box<Places>,
-    /// Registers of ended wavefronts, kept for reuse.
-    spare: Vec<Registers>,
-    /// Runtime state that the kernels of a family share.
-    runtime: &'l mut Runtime,
-    /// Memory charge of the launch while it runs.
-    charge: Charge,
-    /// Size in bytes of the records of wavefronts that have not ended.
-    records: u64,
-    /// Number of those bytes that are already charged.
-    records_charged: u64,
+    last_effect: u64,
 }
 
-impl<O: Observer> Machine<'_, O> {
-    fn wavefronts_per_group(&self) -> u32 {
-        self.block.iter().product::<u32>().div_ceil(32)
+impl Progress {
+    #[inline(always)]
+    fn take_effect(&mut self) {
+        self.last_effect = self.steps;
     }
+}
 
+impl<O> Machine<'_, O> {
     fn place(&self, group: u32, wavefront: &Wavefront, lane: Option<u32>) -> Place {
         let pc = wavefront.pc();
         let line = self.kernel.code().instructions.get(pc as usize);
         let lane = lane.unwrap_or_else(|| wavefront.active().trailing_zeros() & 31);
         let linear = wavefront.index * 32 + lane;
-        let [x, y, _] = self.block;
-        let [gx, gy, _] = self.grid;
+        let [x, y, _] = self.config.block;
         Place {
             kernel: self.kernel.name().to_owned(),
             file: self.kernel.file.clone(),
             line: line.map_or(0, |instruction| instruction.line),
             opcode: line.map_or(String::new(), |instruction| instruction.opcode.clone()),
-            work_group: [group % gx, group / gx % gy, group / gx / gy],
+            work_group: self.config.group_id(group),
             thread: [linear % x, linear / x % y, linear / x / y],
         }
     }

@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use warpweave_trace::KernelTrace;
 
 use crate::exec::LaunchConfig;
-use crate::exec::access::Parts;
 use crate::exec::barrier::Shared;
+use crate::exec::constants::Constants;
+use crate::exec::memory_path::Parts;
 use crate::exec::stack::Activation;
 use crate::exec::wavefront::Wavefront;
 use crate::kernel::Kernel;
 use crate::memory::DeviceMemory;
 use crate::module::Module;
-use crate::ops::{CallSite, Lanes32, Lanes64};
+use crate::ops::CallSite;
 
 /// Launch that is about to begin.
 pub(super) struct Start<'s> {
@@ -29,8 +30,7 @@ pub(super) struct Start<'s> {
 pub(super) struct Step<'s> {
     pub(super) kernel: &'s Kernel,
     pub(super) wavefront: &'s Wavefront,
-    pub(super) constants32: &'s [Lanes32],
-    pub(super) constants64: &'s [Lanes64],
+    pub(super) constants: &'s Constants,
     pub(super) pc: u32,
     /// Active lanes of the current path.
     pub(super) active: u32,
@@ -50,8 +50,7 @@ pub(super) enum AccessKind {
 pub(super) struct PendingAccess<'s> {
     pub(super) kernel: &'s Kernel,
     pub(super) wavefront: &'s Wavefront,
-    pub(super) constants32: &'s [Lanes32],
-    pub(super) constants64: &'s [Lanes64],
+    pub(super) constants: &'s Constants,
     pub(super) memory: &'s DeviceMemory,
     pub(super) shared: &'s Shared,
     pub(super) pc: u32,

@@ -4,8 +4,19 @@ use std::ops::{Deref, DerefMut};
 
 use warpweave_trace::Shape;
 
+use crate::exec::constants::Constants;
 use crate::kernel::Frame;
-use crate::ops::{Lanes32, Lanes64, NO_REGISTER, Pred, Src, for_this_machine};
+use crate::ops::{Lanes32, Lanes64, NO_REGISTER, Outcome, Pred, Src, for_this_machine};
+
+/// Iterates over the lanes in `mask` in ascending order.
+#[inline(always)]
+pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (lane < 32).then_some(lane as usize)
+    })
+}
 
 /// Pattern of a register's values across lanes.
 #[derive(Clone, Copy, Debug)]
@@ -234,7 +245,7 @@ pub(super) struct Registers {
 
 impl Registers {
     /// Creates an empty register file without any frame.
-    pub(super) fn new(blend: Blend) -> Self {
+    fn new(blend: Blend) -> Self {
         Self {
             words: Vec::new(),
             doubles: Vec::new(),
@@ -267,24 +278,34 @@ impl Registers {
     }
 
     #[inline(always)]
-    pub(super) fn get32<'r>(&'r self, constants: &'r [Lanes32], source: Src) -> &'r Lanes32 {
+    pub(super) fn get32<'r>(&'r self, constants: &'r Constants, source: Src) -> &'r Lanes32 {
         let at = usize::from(source.0);
         if source.0 < Src::CONSTANT {
             &self.words[self.word + at]
         } else if source.0 < Src::SPECIAL {
-            &constants[at - usize::from(Src::CONSTANT)]
+            &constants.words[at - usize::from(Src::CONSTANT)]
         } else {
             &self.specials[at - usize::from(Src::SPECIAL)]
         }
     }
 
     #[inline(always)]
-    pub(super) fn get64<'r>(&'r self, constants: &'r [Lanes64], source: Src) -> &'r Lanes64 {
+    pub(super) fn get64<'r>(&'r self, constants: &'r Constants, source: Src) -> &'r Lanes64 {
         let at = usize::from(source.0);
         if source.0 < Src::CONSTANT {
             &self.doubles[self.double + at]
         } else {
-            &constants[at - usize::from(Src::CONSTANT)]
+            &constants.doubles[at - usize::from(Src::CONSTANT)]
+        }
+    }
+
+    /// Returns the value of a 64-bit source in one lane, or of a 32-bit source unless `wide`.
+    #[inline(always)]
+    pub(super) fn get(&self, constants: &Constants, source: Src, wide: bool, lane: usize) -> u64 {
+        if wide {
+            self.get64(constants, source)[lane]
+        } else {
+            u64::from(self.get32(constants, source)[lane])
         }
     }
 
@@ -355,6 +376,40 @@ impl Registers {
             *register = *register & !mask | bits & mask;
         }
     }
+
+    /// Writes the two results of a comparison to the destinations `p` and `q` of its outcome.
+    #[inline(always)]
+    pub(super) fn put_outcome(&mut self, outcome: Outcome, mask: u32, results: [u32; 2]) {
+        let with = self.predicate(outcome.with);
+        for (d, bits) in [outcome.p, outcome.q].into_iter().zip(results) {
+            self.put_predicate(d, mask, outcome.logic.apply(bits, with));
+        }
+    }
+}
+
+/// Registers of ended wavefronts, which new ones reuse.
+pub(super) struct SpareRegisters {
+    blend: Blend,
+    spare: Vec<Registers>,
+}
+
+impl SpareRegisters {
+    pub(super) fn new() -> Self {
+        Self {
+            blend: Blend::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Returns storage for the registers of a new wavefront.
+    pub(super) fn take(&mut self) -> Registers {
+        let spare = self.spare.pop();
+        spare.unwrap_or_else(|| Registers::new(self.blend))
+    }
+
+    pub(super) fn give_back(&mut self, registers: Registers) {
+        self.spare.push(registers);
+    }
 }
 
 /// Function that writes the lanes of a mask into a register.
@@ -362,13 +417,13 @@ type BlendLanes<T> = fn(&mut [T; 32], u32, &[T; 32]);
 
 /// Functions that write selected lanes of a register.
 #[derive(Clone, Copy)]
-pub(super) struct Blend {
+struct Blend {
     words: BlendLanes<u32>,
     doubles: BlendLanes<u64>,
 }
 
 impl Blend {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             words: for_this_machine!(
                 fn(register: &mut [u32; 32], mask: u32, value: &[u32; 32]) -> () {

@@ -1,15 +1,17 @@
 //! Interpreter loop: executes the decoded instructions of one wavefront.
+//!
+//! What executes an operation on registers is inlined into the loop. The choice of the operation is
+//! one jump, and the position within the turn stays in registers of the host.
 
-use crate::exec::Machine;
-use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
-use crate::exec::compute::{halves, in_region, lanes_where, lop3, numbers, select32, select64};
-use crate::exec::convert::convert;
 use crate::exec::error::{Fault, FaultKind};
+use crate::exec::exchange::exchange;
 use crate::exec::observe::{Arrival, Frames, Observer, Step};
-use crate::exec::scalar::scalar;
+use crate::exec::texture;
 use crate::exec::wavefront::{State, Wavefront};
-use crate::ops::{Barrier, BarrierKind, NO_REGISTER, Op, Outcome, Src};
+use crate::exec::{Machine, Progress};
+use crate::kernel::Kernel;
+use crate::ops::{Barrier, BarrierKind, Op};
 
 /// Reason for which a wavefront stopped executing.
 pub(super) enum Pause {
@@ -21,6 +23,47 @@ pub(super) enum Pause {
     Done,
 }
 
+/// Continuation of a wavefront after an instruction.
+enum Flow {
+    /// The instruction is recorded as a step, and the next one follows.
+    Step,
+    /// The next instruction follows.
+    Next,
+    /// The next instruction is at the pc of the top path, which may be another one.
+    Path,
+    /// The wavefront waits at a barrier.
+    Wait,
+}
+
+/// Position of a wavefront within its turn. It holds copies of the path's pc and of the launch's
+/// progress, valid while instructions only change registers.
+struct Turn<'l> {
+    kernel: &'l Kernel,
+    pc: u32,
+    /// Number of instructions that the launch has executed, with this one.
+    steps: u64,
+    /// Value of `steps` at which the turn ends.
+    end: u64,
+}
+
+impl Turn<'_> {
+    /// Brings the path and the launch's progress up to date.
+    #[inline(always)]
+    fn put_back(&self, wavefront: &mut Wavefront, progress: &mut Progress) {
+        progress.steps = self.steps;
+        if let Some(top) = wavefront.paths.last_mut() {
+            top.pc = self.pc;
+        }
+    }
+
+    /// Records the instruction as a step, as [`Self::put_back`] brings everything up to date.
+    #[inline(always)]
+    fn record(&self, wavefront: &mut Wavefront, progress: &mut Progress, mask: u32) {
+        self.put_back(wavefront, progress);
+        wavefront.writer.step(self.pc, mask);
+    }
+}
+
 impl<O: Observer> Machine<'_, O> {
     /// Executes up to `quantum` instructions of a wavefront.
     pub(super) fn run(
@@ -30,481 +73,304 @@ impl<O: Observer> Machine<'_, O> {
         quantum: u32,
     ) -> Result<Pause, Fault> {
         let kernel = self.kernel;
-        let before = self.steps;
-        let mut left = quantum;
+        let mut turn = Turn {
+            kernel,
+            pc: 0,
+            steps: self.progress.steps,
+            end: self.progress.steps + u64::from(quantum),
+        };
         'paths: loop {
             let Some(&path) = wavefront.paths.last() else {
                 wavefront.state = State::Done;
                 return Ok(Pause::Done);
             };
-            // Local copies of the path's pc and the launch's progress, valid while instructions
-            // only change registers.
-            let mut pc = path.pc;
-            macro_rules! put_back {
-                () => {
-                    self.steps = before + u64::from(quantum - left);
-                    if let Some(top) = wavefront.paths.last_mut() {
-                        top.pc = pc;
-                    }
-                };
-            }
-            // To the next instruction, joining the path below if that is the meeting point.
-            macro_rules! next {
-                () => {
-                    pc += 1;
-                    if pc == path.meet {
-                        put_back!();
-                        self.settle(wavefront);
-                        continue 'paths;
-                    }
-                };
-            }
+            turn.pc = path.pc;
             loop {
-                if left == 0 {
-                    put_back!();
-                    break 'paths;
+                if turn.steps == turn.end {
+                    turn.put_back(wavefront, &mut self.progress);
+                    return Ok(Pause::Quantum);
                 }
-                left -= 1;
-                let decoded = &kernel.ops[pc as usize];
+                turn.steps += 1;
+                let decoded = &kernel.ops[turn.pc as usize];
                 let mask = if decoded.guard.is_always() {
                     path.mask
                 } else {
                     path.mask & wavefront.registers.predicate(decoded.guard)
                 };
                 if O::WATCHES {
-                    put_back!();
-                    self.observe_ended_calls(wavefront);
-                    self.observer.step(&Step {
-                        kernel,
-                        wavefront,
-                        constants32: &self.constants32,
-                        constants64: &self.constants64,
-                        pc,
-                        active: path.mask,
-                        mask,
-                    });
+                    turn.put_back(wavefront, &mut self.progress);
+                    self.observe_step(wavefront, path.mask, mask);
                 }
-                let registers = &mut wavefront.registers;
-                macro_rules! w {
-                    ($source:expr) => {
-                        registers.get32(&self.constants32, $source)
-                    };
+                match self.execute(&decoded.op, wavefront, shared, &turn, mask)? {
+                    Flow::Step => wavefront.writer.step(turn.pc, mask),
+                    Flow::Next => {}
+                    Flow::Path => continue 'paths,
+                    Flow::Wait => return Ok(Pause::Barrier),
                 }
-                macro_rules! x {
-                    ($source:expr) => {
-                        registers.get64(&self.constants64, $source)
-                    };
+                turn.pc += 1;
+                // The path joins the one below at the meeting point.
+                if turn.pc == path.meet {
+                    turn.put_back(wavefront, &mut self.progress);
+                    wavefront.settle(kernel);
+                    continue 'paths;
                 }
-                match decoded.op {
-                    Op::Move32 { d, a } => {
-                        **self.word = *w!(a);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Move64 { d, a } => {
-                        **self.double = *x!(a);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Unary32 { f, d, a } => {
-                        f(w!(a), &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Unary64 { f, d, a } => {
-                        f(x!(a), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Widen { f, d, a } => {
-                        f(w!(a), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Narrow { f, d, a } => {
-                        f(x!(a), &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Binary32 { f, d, a, b } => {
-                        f(w!(a), w!(b), &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Binary64 { f, d, a, b } => {
-                        f(x!(a), x!(b), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::BinaryWide { f, d, a, b } => {
-                        f(w!(a), w!(b), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Shift64 { f, d, a, b } => {
-                        f(x!(a), w!(b), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::ShiftBy32 { f, d, a, by } => {
-                        f(w!(a), by, &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::ShiftBy64 { f, d, a, by } => {
-                        f(x!(a), by, &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Ternary32 { f, d, a, b, c } => {
-                        f(w!(a), w!(b), w!(c), &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Ternary64 { f, d, a, b, c } => {
-                        f(x!(a), x!(b), x!(c), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::TernaryWide { f, d, a, b, c } => {
-                        f(w!(a), w!(b), x!(c), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Extract64 { f, d, a, b, c } => {
-                        f(x!(a), w!(b), w!(c), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Insert32 { f, d, a, b, c, e } => {
-                        f(w!(a), w!(b), w!(c), w!(e), &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Insert64 { f, d, a, b, c, e } => {
-                        f(x!(a), x!(b), w!(c), w!(e), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Lop3 { table, d, a, b, c } => {
-                        lop3(table, [w!(a), w!(b), w!(c)], &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Compare32 { f, a, b, outcome } => {
-                        let bits = f(w!(a), w!(b));
-                        wavefront.write_outcome(outcome, mask, bits);
-                    }
-                    Op::Compare64 { f, a, b, outcome } => {
-                        let bits = f(x!(a), x!(b));
-                        wavefront.write_outcome(outcome, mask, bits);
-                    }
-                    Op::Set32 {
-                        f,
-                        d,
-                        a,
-                        b,
-                        one,
-                        logic,
-                        with,
-                    } => {
-                        let bits = logic.apply(f(w!(a), w!(b)), registers.predicate(with));
-                        registers.put32(d, mask, &numbers(bits, one));
-                    }
-                    Op::Set64 {
-                        f,
-                        d,
-                        a,
-                        b,
-                        one,
-                        logic,
-                        with,
-                    } => {
-                        let bits = logic.apply(f(x!(a), x!(b)), registers.predicate(with));
-                        registers.put32(d, mask, &numbers(bits, one));
-                    }
-                    Op::ComparePair { f, a, b, outcome } => {
-                        let [low, high] = halves(f, w!(a), w!(b));
-                        let with = registers.predicate(outcome.with);
-                        let (p, q) = (outcome.p, outcome.q);
-                        registers.put_predicate(p, mask, outcome.logic.apply(low, with));
-                        registers.put_predicate(q, mask, outcome.logic.apply(high, with));
-                    }
-                    Op::SetPair {
-                        f,
-                        d,
-                        a,
-                        b,
-                        one,
-                        logic,
-                        with,
-                    } => {
-                        let with = registers.predicate(with);
-                        let [low, high] = halves(f, w!(a), w!(b))
-                            .map(|bits| numbers(logic.apply(bits, with), one));
-                        let both = std::array::from_fn(|lane| high[lane] << 16 | low[lane]);
-                        registers.put32(d, mask, &both);
-                    }
-                    Op::Join { d, low, high } => {
-                        // Both are read before either half is written.
-                        let (low, high) = (*x!(low), *x!(high));
-                        registers.put64(d, mask, &low);
-                        registers.put64(d + 1, mask, &high);
-                    }
-                    Op::Part { low, high, a } => {
-                        let halves = [*x!(a), *x!(Src(a.0 + 1))];
-                        for (d, half) in [low, high].into_iter().zip(halves) {
-                            if d != NO_REGISTER {
-                                registers.put64(d, mask, &half);
-                            }
-                        }
-                    }
-                    Op::Select32 { d, a, b, p } => {
-                        let bits = registers.predicate(p);
-                        select32(bits, w!(a), w!(b), &mut self.word);
-                        registers.swap32(d, mask, &mut self.word);
-                    }
-                    Op::Select64 { d, a, b, p } => {
-                        let bits = registers.predicate(p);
-                        select64(bits, x!(a), x!(b), &mut self.double);
-                        registers.swap64(d, mask, &mut self.double);
-                    }
-                    Op::Predicate { logic, d, a, b } => {
-                        let bits = logic.apply(registers.predicate(a), registers.predicate(b));
-                        registers.put_predicate(d, mask, bits);
-                    }
-                    Op::FrameAddress { d, offset, wide } => {
-                        let address = wavefront.frame_base().wrapping_add(offset);
-                        wavefront.put_address(d, mask, address, wide);
-                    }
-                    Op::Allocate {
-                        d,
-                        bytes,
-                        align,
-                        wide,
-                    } if mask != 0 => {
-                        put_back!();
-                        let bytes = self.most(wavefront, bytes, wide, mask);
-                        let start = wavefront.allocate(bytes, align).ok_or_else(|| {
-                            Fault::at(
-                                mask.trailing_zeros() as usize,
-                                FaultKind::StackFull { bytes },
-                            )
-                        })?;
-                        wavefront.put_address(d, mask, start, wide);
-                    }
-                    Op::SaveStack { d, wide } => {
-                        wavefront.put_address(d, mask, wavefront.stack_top(), wide);
-                    }
-                    Op::RestoreStack { a, wide } if mask != 0 => {
-                        let top = self.most(wavefront, a, wide, mask);
-                        wavefront.restore_stack(top, mask);
-                    }
-                    Op::IsSpace { region, d, a, wide } => {
-                        let bits = if wide {
-                            lanes_where(x!(a), |address| in_region(region, address))
-                        } else {
-                            lanes_where(w!(a), |address| in_region(region, u64::from(address)))
-                        };
-                        registers.put_predicate(d, mask, bits);
-                    }
-                    Op::Carry(at) => {
-                        self.carry(wavefront, &kernel.tables.carries[at as usize], mask);
-                    }
-                    Op::Pack(at) => self.pack(wavefront, &kernel.tables.parts[at as usize], mask),
-                    Op::Unpack(at) => {
-                        self.unpack(wavefront, &kernel.tables.parts[at as usize], mask);
-                    }
-                    Op::Scalar(at) => {
-                        let spec = &kernel.tables.scalars[at as usize];
-                        for lane in lanes(mask) {
-                            let operands = spec.sources.map(|source| {
-                                if spec.wide {
-                                    x!(source)[lane]
-                                } else {
-                                    u64::from(w!(source)[lane])
-                                }
-                            });
-                            self.double[lane] = scalar(spec, operands);
-                            self.word[lane] = self.double[lane] as u32;
-                        }
-                        if spec.wide {
-                            registers.swap64(spec.d, mask, &mut self.double);
-                        } else {
-                            registers.swap32(spec.d, mask, &mut self.word);
-                        }
-                    }
-                    Op::Convert(at) => {
-                        let spec = &kernel.tables.converts[at as usize];
-                        for lane in lanes(mask) {
-                            let raw = if spec.from_wide {
-                                x!(spec.a)[lane]
-                            } else {
-                                u64::from(w!(spec.a)[lane])
-                            };
-                            self.double[lane] = convert(spec, raw);
-                            self.word[lane] = self.double[lane] as u32;
-                        }
-                        if spec.to_bits == 64 {
-                            registers.swap64(spec.d, mask, &mut self.double);
-                        } else {
-                            registers.swap32(spec.d, mask, &mut self.word);
-                        }
-                    }
-                    Op::Load(at) if mask != 0 => {
-                        let access = &kernel.tables.accesses[at as usize];
-                        let is_usual = mask == u32::MAX && access.whole;
-                        if is_usual && self.load_full_wavefront(wavefront, shared, pc, access) {
-                            next!();
-                            continue;
-                        }
-                        if let Err(fault) = self.load(wavefront, shared, pc, mask, at) {
-                            put_back!();
-                            return Err(fault);
-                        }
-                        next!();
-                        continue;
-                    }
-                    Op::Prefetch(at) if mask != 0 => {
-                        put_back!();
-                        self.prefetch(wavefront, pc, mask, at);
-                        self.advance(wavefront);
-                        continue 'paths;
-                    }
-                    Op::Store(at) if mask != 0 => {
-                        let access = &kernel.tables.accesses[at as usize];
-                        let is_usual = mask == u32::MAX && access.whole;
-                        if is_usual && self.store_full_wavefront(wavefront, shared, pc, access) {
-                            self.last_progress = before + u64::from(quantum - left);
-                            next!();
-                            continue;
-                        }
-                        put_back!();
-                        self.store(wavefront, shared, pc, mask, at)?;
-                        next!();
-                        continue;
-                    }
-                    Op::Atomic(at) if mask != 0 => {
-                        put_back!();
-                        self.atomic(wavefront, shared, pc, mask, at)?;
-                        self.advance(wavefront);
-                        continue 'paths;
-                    }
-                    Op::Texture(at) if mask != 0 => {
-                        put_back!();
-                        self.texture_read(wavefront, pc, mask, at)?;
-                        self.advance(wavefront);
-                        continue 'paths;
-                    }
-                    Op::TextureQuery { query, d, texture } if mask != 0 => {
-                        put_back!();
-                        self.texture_query(wavefront, mask, (query, d, texture))?;
-                    }
-                    Op::Shuffle(at) => {
-                        self.shuffle(wavefront, &kernel.tables.shuffles[at as usize], mask);
-                    }
-                    Op::Vote(at) if mask != 0 => {
-                        self.vote(wavefront, &kernel.tables.votes[at as usize], mask);
-                    }
-                    Op::Match {
-                        d,
-                        a,
-                        wide,
-                        members,
-                    } if mask != 0 => {
-                        self.match_any(wavefront, (d, a, wide), members, mask);
-                    }
-                    Op::MatchAll {
-                        d,
-                        p,
-                        a,
-                        wide,
-                        members,
-                    } if mask != 0 => {
-                        self.match_all(wavefront, (d, p), (a, wide), members, mask);
-                    }
-                    Op::Reduce {
-                        kind,
-                        d,
-                        a,
-                        members,
-                    } if mask != 0 => self.reduce(wavefront, kind, (d, a), members, mask),
-                    Op::Elect { d, p, members } if mask != 0 => {
-                        self.elect(wavefront, (d, p), members, mask);
-                    }
-                    Op::ActiveMask { d } => registers.put32(d, mask, &[mask; 32]),
-                    Op::Barrier(at) if mask != 0 => {
-                        put_back!();
-                        let barrier = kernel.tables.barriers[at as usize];
-                        wavefront.writer.step(pc, mask);
-                        let waits = self.arrive(wavefront, shared, barrier, mask)?;
-                        self.advance(wavefront);
-                        if waits {
-                            return Ok(Pause::Barrier);
-                        }
-                        continue 'paths;
-                    }
-                    Op::Branch { target, meet } => {
-                        put_back!();
-                        wavefront.writer.step(pc, mask);
-                        self.branch(wavefront, mask, target, meet);
-                        continue 'paths;
-                    }
-                    Op::BranchIndexed(at) => {
-                        put_back!();
-                        wavefront.writer.step(pc, mask);
-                        self.branch_indexed(wavefront, at, mask)?;
-                        continue 'paths;
-                    }
-                    Op::Call(at) if mask != 0 => {
-                        put_back!();
-                        wavefront.writer.step(pc, mask);
-                        self.call(wavefront, at as usize, mask)?;
-                        self.observe_call(wavefront);
-                        continue 'paths;
-                    }
-                    Op::CallIndirect(at) if mask != 0 => {
-                        put_back!();
-                        if let Some(site) = self.called(wavefront, at, mask)? {
-                            wavefront.writer.step(pc, mask);
-                            self.call(wavefront, site as usize, mask)?;
-                            self.observe_call(wavefront);
-                        }
-                        continue 'paths;
-                    }
-                    Op::External(at) if mask != 0 => {
-                        put_back!();
-                        self.external(wavefront, shared, (pc, mask), at)?;
-                        self.advance(wavefront);
-                        continue 'paths;
-                    }
-                    Op::Return | Op::Exit if mask != 0 => {
-                        put_back!();
-                        wavefront.writer.step(pc, mask);
-                        self.leave(wavefront, mask, matches!(decoded.op, Op::Exit));
-                        continue 'paths;
-                    }
-                    Op::Trap if mask != 0 => {
-                        put_back!();
-                        let lane = Some(mask.trailing_zeros());
-                        return Err(Fault {
-                            lane,
-                            kind: FaultKind::Trap,
-                        });
-                    }
-                    // Nothing functional, or no lane does it.
-                    Op::Nothing
-                    | Op::Load(_)
-                    | Op::Prefetch(_)
-                    | Op::Store(_)
-                    | Op::Atomic(_)
-                    | Op::Texture(_)
-                    | Op::TextureQuery { .. }
-                    | Op::Vote(_)
-                    | Op::Match { .. }
-                    | Op::MatchAll { .. }
-                    | Op::Reduce { .. }
-                    | Op::Elect { .. }
-                    | Op::Barrier(_)
-                    | Op::Allocate { .. }
-                    | Op::RestoreStack { .. }
-                    | Op::Call(_)
-                    | Op::CallIndirect(_)
-                    | Op::External(_)
-                    | Op::Return
-                    | Op::Exit
-                    | Op::Trap => {}
-                }
-                wavefront.writer.step(pc, mask);
-                next!();
             }
         }
-        if wavefront.paths.is_empty() {
-            wavefront.state = State::Done;
-            return Ok(Pause::Done);
+    }
+
+    /// Executes an operation. Those on registers alone have a function for each class.
+    ///
+    /// Each has its own arm, so that an inlined function knows which operation it executes.
+    #[inline(always)]
+    #[expect(clippy::match_same_arms)]
+    fn execute(
+        &mut self,
+        op: &Op,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        turn: &Turn<'_>,
+        mask: u32,
+    ) -> Result<Flow, Fault> {
+        let tables = &turn.kernel.tables;
+        let progress = &mut self.progress;
+        match op {
+            Op::Move32 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Move64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Unary32 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Unary64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Widen { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Narrow { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Binary32 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Binary64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::BinaryWide { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Shift64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::ShiftBy32 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::ShiftBy64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Ternary32 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Ternary64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::TernaryWide { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Extract64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Insert32 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Insert64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Lop3 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Compare32 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::Compare64 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::Set32 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::Set64 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::ComparePair { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::SetPair { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::Select32 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::Select64 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::Predicate { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::IsSpace { .. } => self.data.compare(op, &mut wavefront.registers, mask),
+            Op::Join { .. } => self.data.convert(op, tables, wavefront, mask),
+            Op::Part { .. } => self.data.convert(op, tables, wavefront, mask),
+            Op::Carry(_) => self.data.convert(op, tables, wavefront, mask),
+            Op::Pack(_) => self.data.convert(op, tables, wavefront, mask),
+            Op::Unpack(_) => self.data.convert(op, tables, wavefront, mask),
+            Op::Convert(_) => self.data.convert(op, tables, wavefront, mask),
+            Op::Scalar(_) => self.data.convert(op, tables, wavefront, mask),
+            Op::FrameAddress { .. } => wavefront.change_frame(op, &self.data.constants, mask)?,
+            Op::SaveStack { .. } => wavefront.change_frame(op, &self.data.constants, mask)?,
+            Op::RestoreStack { .. } => wavefront.change_frame(op, &self.data.constants, mask)?,
+            Op::Allocate { .. } => {
+                turn.put_back(wavefront, progress);
+                wavefront.change_frame(op, &self.data.constants, mask)?;
+            }
+            Op::Shuffle(_) => exchange(op, tables, wavefront, &self.data.constants, mask),
+            Op::Vote(_) => exchange(op, tables, wavefront, &self.data.constants, mask),
+            Op::Match { .. } => exchange(op, tables, wavefront, &self.data.constants, mask),
+            Op::MatchAll { .. } => exchange(op, tables, wavefront, &self.data.constants, mask),
+            Op::Reduce { .. } => exchange(op, tables, wavefront, &self.data.constants, mask),
+            Op::Elect { .. } => exchange(op, tables, wavefront, &self.data.constants, mask),
+            Op::ActiveMask { .. } => exchange(op, tables, wavefront, &self.data.constants, mask),
+            Op::Branch { target, meet } => {
+                turn.record(wavefront, progress, mask);
+                wavefront.branch(turn.kernel, mask, *target, *meet);
+                return Ok(Flow::Path);
+            }
+            Op::BranchIndexed(at) => {
+                turn.record(wavefront, progress, mask);
+                wavefront.branch_indexed(turn.kernel, &self.data.constants, *at, mask)?;
+                return Ok(Flow::Path);
+            }
+            Op::Load(at) if mask != 0 => return self.run_load(wavefront, shared, turn, mask, *at),
+            Op::Store(at) if mask != 0 => {
+                return self.run_store(wavefront, shared, turn, mask, *at);
+            }
+            Op::Prefetch(at) if mask != 0 => {
+                self.prefetch(wavefront, turn.pc, mask, *at);
+                return Ok(Flow::Next);
+            }
+            Op::Atomic(at) if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                self.atomic(wavefront, shared, turn.pc, mask, *at)?;
+                return Ok(Flow::Next);
+            }
+            Op::Texture(at) if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                self.read_texture(wavefront, turn.pc, mask, *at)?;
+                return Ok(Flow::Next);
+            }
+            Op::TextureQuery { query, d, texture } if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                let (device, constants) = (&*self.memory.device, &self.data.constants);
+                texture::query(*query, *texture, device, constants, wavefront, *d, mask)?;
+            }
+            Op::Barrier(at) if mask != 0 => {
+                turn.record(wavefront, progress, mask);
+                return self.run_barrier(wavefront, shared, mask, *at);
+            }
+            Op::Call(at) if mask != 0 => {
+                turn.record(wavefront, progress, mask);
+                return self.run_call(wavefront, mask, *at);
+            }
+            Op::CallIndirect(at) if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                return self.run_indirect_call(wavefront, turn, mask, *at);
+            }
+            Op::External(at) if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                self.external(wavefront, shared, (turn.pc, mask), *at)?;
+                return Ok(Flow::Next);
+            }
+            Op::Return | Op::Exit if mask != 0 => {
+                turn.record(wavefront, progress, mask);
+                wavefront.leave(turn.kernel, mask, matches!(op, Op::Exit));
+                return Ok(Flow::Path);
+            }
+            Op::Trap if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                let lane = mask.trailing_zeros() as usize;
+                return Err(Fault::at(lane, FaultKind::Trap));
+            }
+            // Nothing functional, or no lane does it.
+            Op::Nothing
+            | Op::Load(_)
+            | Op::Store(_)
+            | Op::Prefetch(_)
+            | Op::Atomic(_)
+            | Op::Texture(_)
+            | Op::TextureQuery { .. }
+            | Op::Barrier(_)
+            | Op::Call(_)
+            | Op::CallIndirect(_)
+            | Op::External(_)
+            | Op::Return
+            | Op::Exit
+            | Op::Trap => {}
         }
-        Ok(Pause::Quantum)
+        Ok(Flow::Step)
+    }
+
+    #[inline(always)]
+    fn run_load(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &Shared,
+        turn: &Turn<'_>,
+        mask: u32,
+        at: u32,
+    ) -> Result<Flow, Fault> {
+        let access = &turn.kernel.tables.accesses[at as usize];
+        let is_usual = mask == u32::MAX && access.whole;
+        if is_usual && self.load_full_wavefront(wavefront, shared, turn.pc, access) {
+            return Ok(Flow::Next);
+        }
+        if let Err(fault) = self.load(wavefront, shared, turn.pc, mask, at) {
+            turn.put_back(wavefront, &mut self.progress);
+            return Err(fault);
+        }
+        Ok(Flow::Next)
+    }
+
+    #[inline(always)]
+    fn run_store(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        turn: &Turn<'_>,
+        mask: u32,
+        at: u32,
+    ) -> Result<Flow, Fault> {
+        let access = &turn.kernel.tables.accesses[at as usize];
+        let is_usual = mask == u32::MAX && access.whole;
+        if is_usual && self.store_full_wavefront(wavefront, shared, turn.pc, access) {
+            self.progress.last_effect = turn.steps;
+            return Ok(Flow::Next);
+        }
+        turn.put_back(wavefront, &mut self.progress);
+        self.store(wavefront, shared, turn.pc, mask, at)?;
+        Ok(Flow::Next)
+    }
+
+    fn read_texture(
+        &mut self,
+        wavefront: &mut Wavefront,
+        pc: u32,
+        mask: u32,
+        at: u32,
+    ) -> Result<(), Fault> {
+        let read = &self.kernel.tables.textures[at as usize];
+        let constants = &self.data.constants;
+        texture::read(read, &mut self.memory, constants, wavefront, pc, mask)
+    }
+
+    #[inline(always)]
+    fn run_barrier(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        mask: u32,
+        at: u32,
+    ) -> Result<Flow, Fault> {
+        let barrier = self.kernel.tables.barriers[at as usize];
+        let waits = self.arrive(wavefront, shared, barrier, mask)?;
+        wavefront.advance(self.kernel);
+        Ok(if waits { Flow::Wait } else { Flow::Path })
+    }
+
+    #[inline(always)]
+    fn run_indirect_call(
+        &mut self,
+        wavefront: &mut Wavefront,
+        turn: &Turn<'_>,
+        mask: u32,
+        at: u32,
+    ) -> Result<Flow, Fault> {
+        let constants = &self.data.constants;
+        let Some(site) = wavefront.called(turn.kernel, constants, at, mask)? else {
+            return Ok(Flow::Path);
+        };
+        wavefront.writer.step(turn.pc, mask);
+        self.run_call(wavefront, mask, site)
+    }
+
+    /// Opens a call, unless too many are open.
+    fn run_call(&mut self, wavefront: &mut Wavefront, mask: u32, site: u32) -> Result<Flow, Fault> {
+        if wavefront.activations.len() > self.options.call_depth as usize {
+            return Err(Fault {
+                lane: None,
+                kind: FaultKind::CallDepth,
+            });
+        }
+        wavefront.call(self.kernel, &self.data.constants, site as usize, mask);
+        self.observe_call(wavefront);
+        Ok(Flow::Path)
+    }
+
+    /// Notifies the observer of the calls that have ended, and of the instruction that follows.
+    #[inline(always)]
+    fn observe_step(&mut self, wavefront: &mut Wavefront, active: u32, mask: u32) {
+        self.observe_ended_calls(wavefront);
+        self.observer.step(&Step {
+            kernel: self.kernel,
+            wavefront,
+            constants: &self.data.constants,
+            pc: wavefront.pc(),
+            active,
+            mask,
+        });
     }
 
     /// Notifies the observer of a call that has just been opened.
@@ -525,7 +391,8 @@ impl<O: Observer> Machine<'_, O> {
 
     /// Notifies the observer of calls that ended with the last instruction.
     fn observe_ended_calls(&mut self, wavefront: &mut Wavefront) {
-        for (caller, callee) in std::mem::take(&mut wavefront.ended) {
+        let ended = wavefront.ended.as_mut().map(std::mem::take);
+        for (caller, callee) in ended.unwrap_or_default() {
             let frames = Frames {
                 pc: callee.pc,
                 site: &self.kernel.tables.calls[callee.site],
@@ -536,17 +403,7 @@ impl<O: Observer> Machine<'_, O> {
         }
     }
 
-    /// Advances to the next instruction, and merges with the path below at the reconvergence point.
-    #[inline(always)]
-    fn advance(&self, wavefront: &mut Wavefront) {
-        if let Some(top) = wavefront.paths.last_mut() {
-            top.pc += 1;
-            if top.pc == top.meet {
-                self.settle(wavefront);
-            }
-        }
-    }
-
+    /// Arrives at a barrier; true if the wavefront waits there.
     fn arrive(
         &mut self,
         wavefront: &mut Wavefront,
@@ -555,11 +412,12 @@ impl<O: Observer> Machine<'_, O> {
         mask: u32,
     ) -> Result<bool, Fault> {
         let lane = mask.trailing_zeros() as usize;
+        let constants = &self.data.constants;
         let registers = &wavefront.registers;
-        let number = registers.get32(&self.constants32, barrier.id)[lane];
+        let number = registers.get32(constants, barrier.id)[lane];
         let threads = barrier
             .threads
-            .map(|threads| registers.get32(&self.constants32, threads)[lane]);
+            .map(|threads| registers.get32(constants, threads)[lane]);
         let held = registers.predicate(barrier.p);
         shared.arrive(number, threads, mask, held)?;
         let waits = barrier.kind != BarrierKind::Arrive;
@@ -577,16 +435,5 @@ impl<O: Observer> Machine<'_, O> {
         wavefront.state = State::Waiting { barrier: number };
         wavefront.barrier_result = Some((barrier, mask));
         Ok(true)
-    }
-}
-
-impl Wavefront {
-    #[inline(always)]
-    fn write_outcome(&mut self, outcome: Outcome, mask: u32, bits: u32) {
-        let with = self.registers.predicate(outcome.with);
-        self.registers
-            .put_predicate(outcome.p, mask, outcome.logic.apply(bits, with));
-        self.registers
-            .put_predicate(outcome.q, mask, outcome.logic.apply(!bits, with));
     }
 }

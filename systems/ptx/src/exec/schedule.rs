@@ -1,60 +1,78 @@
 //! Scheduling of work-groups in flight, and deadlock detection.
 
-use warpweave_files::OverBudget;
+use warpweave_files::{Charge, OverBudget};
 use warpweave_random::{GAMMA, nth};
 use warpweave_trace::{KernelTrace, KernelWriter};
 
-use crate::exec::barrier::Shared;
+use crate::exec::barrier::{Group, Shared};
 use crate::exec::error::EmulationError;
 use crate::exec::observe::Observer;
 use crate::exec::run::Pause;
-use crate::exec::spin::TouchedWords;
+use crate::exec::watch::TouchedWords;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::exec::{Machine, Order};
+use crate::kernel::Kernel;
 
 /// Granularity in bytes at which unfinished records are charged.
 const RECORDS_CHARGED: u64 = 1 << 20;
 
-/// Work-group in flight, with its wavefronts and shared state.
-pub(super) struct Group {
-    pub(super) number: u32,
-    /// Number of work-groups that started before this one.
-    pub(super) order: u32,
-    /// Wavefronts in the order of their turns.
-    pub(super) wavefronts: Vec<Wavefront>,
-    pub(super) shared: Shared,
+/// Trace records of a launch, and the memory charged for them.
+pub(super) struct Records {
+    /// Memory charge of the launch while it runs.
+    charge: Charge,
+    /// Total size of all records written, in bytes.
+    written: u64,
+    /// Size in bytes of the records of wavefronts that have not ended.
+    unfinished: u64,
+    /// Number of those bytes that are already charged.
+    charged: u64,
 }
 
-impl<O: Observer> Machine<'_, O> {
-    /// Charges the unfinished records before they grow large.
-    fn charge_records(&mut self) -> Result<(), OverBudget> {
-        if self.records <= self.records_charged {
-            return Ok(());
+impl Records {
+    pub(super) fn new(charge: Charge) -> Self {
+        Self {
+            charge,
+            written: 0,
+            unfinished: 0,
+            charged: 0,
         }
-        let more = RECORDS_CHARGED.max(self.records - self.records_charged);
-        let name = self.kernel.name();
-        self.charge.grow(&format!("the trace of `{name}`"), more)?;
-        self.records_charged += more;
-        Ok(())
     }
 
-    fn start(&mut self, number: u32, order: u32) -> Group {
-        let count = self.wavefronts_per_group();
-        let turns = sequence(count, self.options.order, u64::from(number) + 1);
-        let wavefronts: Vec<Wavefront> = turns
-            .into_iter()
-            .map(|index| Wavefront::new(self, number, index))
-            .collect();
-        for wavefront in &wavefronts {
-            self.observer.wavefront_starts(self.kernel, wavefront);
+    /// Counts the records of a turn, and charges the unfinished ones before they grow large.
+    fn add(&mut self, kernel: &Kernel, bytes: u64) -> Result<(), OverBudget> {
+        self.written += bytes;
+        self.unfinished += bytes;
+        if self.unfinished <= self.charged {
+            return Ok(());
         }
-        let bytes = self.kernel.code().static_local_bytes + self.dynamic_local_bytes;
-        Group {
-            number,
-            order,
-            wavefronts,
-            shared: Shared::new(bytes, count),
-        }
+        let more = RECORDS_CHARGED.max(self.unfinished - self.charged);
+        let name = kernel.name();
+        self.charge.grow(&format!("the trace of `{name}`"), more)?;
+        self.charged += more;
+        Ok(())
+    }
+}
+
+fn start<O: Observer>(machine: &mut Machine<'_, O>, number: u32, order: u32) -> Group {
+    let (kernel, config) = (machine.kernel, &machine.config);
+    let count = config.wavefronts_per_group();
+    let turns = sequence(count, machine.options.order, u64::from(number) + 1);
+    let wavefronts: Vec<Wavefront> = turns
+        .into_iter()
+        .map(|index| {
+            let registers = machine.spare.take();
+            Wavefront::new(kernel, config, registers, (number, index), O::WATCHES)
+        })
+        .collect();
+    for wavefront in &wavefronts {
+        machine.observer.wavefront_starts(kernel, wavefront);
+    }
+    let bytes = kernel.code().static_local_bytes + config.dynamic_local_bytes;
+    Group {
+        number,
+        order,
+        wavefronts,
+        shared: Shared::new(bytes, count),
     }
 }
 
@@ -63,32 +81,32 @@ pub(super) fn schedule(
     machine: &mut Machine<'_, impl Observer>,
     mut writer: KernelWriter,
 ) -> Result<KernelTrace, EmulationError> {
-    let total: u32 = machine.grid.iter().product();
+    let total: u32 = machine.config.grid.iter().product();
     let mut waiting = sequence(total, machine.options.order, 0).into_iter();
     let mut resident: Vec<Group> = Vec::new();
     loop {
         while resident.len() < machine.options.resident_work_groups as usize {
             let order = total - waiting.len() as u32;
             let Some(number) = waiting.next() else { break };
-            resident.push(machine.start(number, order));
+            resident.push(start(machine, number, order));
         }
         if resident.is_empty() {
             return Ok(writer.finish()?);
         }
-        let before = machine.steps;
+        let before = machine.progress.steps;
         for group in &mut resident {
             take_turns(machine, group)?;
         }
-        if writer.is_to_spill(machine.records) {
+        if writer.is_to_spill(machine.records.unfinished) {
             for group in &mut resident {
                 for wavefront in &mut group.wavefronts {
                     let stream = &mut wavefront.writer;
-                    machine.records -= stream.stream_bytes();
+                    machine.records.unfinished -= stream.stream_bytes();
                     writer.spill_part(group.number, wavefront.index, stream)?;
                 }
             }
         }
-        if machine.steps == before {
+        if machine.progress.steps == before {
             return Err(deadlock(machine, &resident));
         }
         if let Some(stuck) = machine.stuck(&resident, waiting.len()) {
@@ -104,9 +122,9 @@ pub(super) fn schedule(
                 let group = resident.remove(at);
                 machine.observer.group_ends(group.number);
                 for wavefront in group.wavefronts {
-                    machine.records -= wavefront.writer.stream_bytes();
+                    machine.records.unfinished -= wavefront.writer.stream_bytes();
                     writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
-                    machine.spare.push(wavefront.registers);
+                    machine.spare.give_back(wavefront.registers);
                 }
             } else {
                 at += 1;
@@ -129,18 +147,16 @@ fn take_turns<O: Observer>(
         let (paused, effect) = machine.turn(wavefront, &mut group.shared);
         machine.keep_in_view(group.number, group.order, wavefront);
         let written = wavefront.writer.stream_bytes() - written;
-        machine.stream_bytes += written;
-        machine.records += written;
-        machine.charge_records()?;
+        machine.records.add(machine.kernel, written)?;
         match paused {
             Ok(Pause::Quantum | Pause::Barrier) => {}
             Ok(Pause::Done) => {
                 group.shared.leave();
-                machine.last_progress = machine.steps;
+                machine.progress.take_effect();
             }
             Err(fault) => {
                 let place = Box::new(machine.place(group.number, wavefront, fault.lane));
-                return Err(fault.into_error(place, machine));
+                return Err(fault.into_error(place, machine.memory.device, &machine.options));
             }
         }
         if let Some(touched) = touched.filter(|_| effect) {
@@ -151,20 +167,21 @@ fn take_turns<O: Observer>(
             machine
                 .observer
                 .release(machine.kernel, group.number, opened);
-            machine.last_progress = machine.steps;
+            machine.progress.take_effect();
         }
-        if machine.stream_bytes > machine.options.stream_bytes {
+        if machine.records.written > machine.options.stream_bytes {
             return Err(EmulationError::StreamBytes {
                 kernel: machine.kernel.name().to_owned(),
                 file: machine.kernel.file.clone(),
-                written: machine.stream_bytes,
+                written: machine.records.written,
                 limit: machine.options.stream_bytes,
             });
         }
-        let stalled = machine.steps - machine.last_progress > machine.options.stall_limit;
-        if stalled || machine.steps > machine.options.step_limit {
+        let stalled =
+            machine.progress.steps - machine.progress.last_effect > machine.options.stall_limit;
+        if stalled || machine.progress.steps > machine.options.step_limit {
             let place = Box::new(machine.place(group.number, &group.wavefronts[turn], None));
-            let steps = machine.steps;
+            let steps = machine.progress.steps;
             return Err(if stalled {
                 EmulationError::NoProgress {
                     place,

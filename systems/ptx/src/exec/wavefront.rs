@@ -2,11 +2,11 @@
 
 use warpweave_trace::StreamWriter;
 
-use crate::exec::Machine;
-use crate::exec::observe::Observer;
+use crate::exec::LaunchConfig;
 use crate::exec::registers::Registers;
 use crate::exec::spin::Spin;
 use crate::exec::stack::{Activation, Path};
+use crate::kernel::Kernel;
 use crate::ops::{Lanes32, NO_PC, Special};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,35 +29,35 @@ pub(super) struct Wavefront {
     pub(super) carry: u32,
     pub(super) state: State,
     pub(super) writer: StreamWriter,
-    /// Calls that ended since the observer last checked: (caller, callee). Stays empty if there is
-    /// no observer.
-    pub(super) ended: Vec<(Activation, Activation)>,
+    /// Calls that ended since the observer last checked: (caller, callee). `None` if no observer
+    /// asks for them.
+    pub(super) ended: Option<Vec<(Activation, Activation)>>,
     pub(super) spin: Spin,
     /// Pending result of the barrier at which the wavefront waits: (destination, lanes).
     pub(super) barrier_result: Option<(crate::ops::Barrier, u32)>,
 }
 
 impl Wavefront {
-    pub(super) fn new<O: Observer>(machine: &mut Machine<'_, O>, group: u32, index: u32) -> Self {
-        let frame = machine.kernel.frames[0];
-        let private_bytes = machine.kernel.private_base + frame.bytes;
-        let threads: u32 = machine.block.iter().product();
+    /// Creates a wavefront at the entry of the kernel; `keeps_ended` asks for the ended calls.
+    pub(super) fn new(
+        kernel: &Kernel,
+        config: &LaunchConfig<'_>,
+        mut registers: Registers,
+        place: (u32, u32),
+        keeps_ended: bool,
+    ) -> Self {
+        let (group, index) = place;
+        let frame = kernel.frames[0];
+        let private_bytes = kernel.private_base + frame.bytes;
+        let threads: u32 = config.block.iter().product();
         let lanes = (threads - index * 32).min(32);
         let mask = if lanes == 32 {
             u32::MAX
         } else {
             (1 << lanes) - 1
         };
-        // Those of one that has ended save asking for memory.
-        let spare = machine.spare.pop();
-        let mut registers = spare.unwrap_or_else(|| Registers::new(machine.blend));
-        let machine = &*machine;
-        let specials = machine
-            .kernel
-            .tables
-            .specials
-            .iter()
-            .map(|&s| special(machine, group, index, s));
+        let specials = kernel.tables.specials.iter();
+        let specials = specials.map(|&which| special(kernel, config, place, which));
         registers.renew(frame, specials);
         let activation = Activation {
             function: 0,
@@ -67,7 +67,7 @@ impl Wavefront {
             words: 0,
             doubles: 0,
             predicates: 0,
-            private: machine.kernel.private_base,
+            private: kernel.private_base,
             private_end: private_bytes,
             paths: 0,
         };
@@ -88,7 +88,7 @@ impl Wavefront {
             carry: 0,
             state: State::Running,
             writer: StreamWriter::new(),
-            ended: Vec::new(),
+            ended: keeps_ended.then(Vec::new),
             spin: Spin::default(),
             barrier_result: None,
         }
@@ -157,33 +157,32 @@ impl Private {
     }
 }
 
-fn special<O: Observer>(
-    machine: &Machine<'_, O>,
-    group: u32,
-    index: u32,
+fn special(
+    kernel: &Kernel,
+    config: &LaunchConfig<'_>,
+    (group, index): (u32, u32),
     special: Special,
 ) -> Lanes32 {
-    let [x, y, _] = machine.block;
-    let [gx, gy, _] = machine.grid;
-    let group_id = [group % gx, group / gx % gy, group / gx / gy];
+    let [x, y, _] = config.block;
+    let group_id = config.group_id(group);
     std::array::from_fn(|lane| {
         let lane = lane as u32;
         let thread = index * 32 + lane;
         let bit = 1u32 << lane;
         match special {
             Special::ThreadId(axis) => [thread % x, thread / x % y, thread / x / y][axis],
-            Special::BlockSize(axis) => machine.block[axis],
+            Special::BlockSize(axis) => config.block[axis],
             Special::GroupId(axis) => group_id[axis],
-            Special::GridSize(axis) => machine.grid[axis],
+            Special::GridSize(axis) => config.grid[axis],
             Special::LaneId => lane,
             Special::MaskEq => bit,
             Special::MaskLe => bit | (bit - 1),
             Special::MaskLt => bit - 1,
             Special::MaskGe => !(bit - 1),
             Special::MaskGt => !(bit | (bit - 1)),
-            Special::DynamicSharedBytes => machine.dynamic_local_bytes,
+            Special::DynamicSharedBytes => config.dynamic_local_bytes,
             Special::TotalSharedBytes => {
-                machine.dynamic_local_bytes + machine.kernel.code().static_local_bytes
+                config.dynamic_local_bytes + kernel.code().static_local_bytes
             }
         }
     })

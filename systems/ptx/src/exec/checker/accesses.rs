@@ -5,9 +5,10 @@ use super::objects::{Tag, combine};
 use super::races::{Entry, GlobalWordHistory};
 use super::{Case, ProgramChecker};
 use crate::address_space::DEVICE_BASE;
-use crate::exec::access::{Part, lanes, read_bytes, write_bytes};
 use crate::exec::atomic::{apply, operands, swapped};
+use crate::exec::memory_path::{Part, read_bytes, write_bytes};
 use crate::exec::observe::{AccessKind, PendingAccess};
+use crate::exec::registers::lanes;
 use crate::ops::{AtomicKind, Region};
 use crate::site::{Origin, Rule, SyncScope};
 
@@ -76,11 +77,8 @@ impl LaneAccess<'_> {
                 let access = &reach.kernel.tables.accesses[reach.number as usize];
                 let width = access.bytes as usize;
                 for (at, &source) in access.sources[..access.count].iter().enumerate() {
-                    let value = if access.wide {
-                        registers.get64(reach.constants64, source)[self.lane]
-                    } else {
-                        registers.get32(reach.constants32, source)[self.lane].into()
-                    };
+                    let constants = reach.constants;
+                    let value = registers.get(constants, source, access.wide, self.lane);
                     write_bytes(&mut new[at * width..(at + 1) * width], value);
                 }
             }
@@ -89,12 +87,11 @@ impl LaneAccess<'_> {
                 let width = atomic.bytes as usize;
                 if let Ok(old) = <[u8; 16]>::try_from(&old[..width]) {
                     let old = u128::from_le_bytes(old);
-                    let value = swapped(registers, atomic, self.lane, old);
+                    let value = swapped(registers, reach.constants, atomic, self.lane, old);
                     new[..width].copy_from_slice(&value.to_le_bytes());
                     return new;
                 }
-                let constants = (reach.constants32, reach.constants64);
-                let (b, c) = operands(registers, constants, atomic, self.lane);
+                let (b, c) = operands(registers, reach.constants, atomic, self.lane);
                 let value = apply(atomic.kind, width == 8, read_bytes(&old[..width]), b, c);
                 write_bytes(&mut new[..width], value);
             }

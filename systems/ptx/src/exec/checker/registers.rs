@@ -4,8 +4,8 @@ use super::finding::{FindingKind, Verdict};
 use super::objects::{Object, Tag, combine};
 use super::shadow::Registers;
 use super::{Case, ProgramChecker};
-use crate::exec::access::lanes;
 use crate::exec::observe::{Frames, Step};
+use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
 use crate::kernel::Kernel;
 use crate::ops::{Op, Region, Transfer};
@@ -121,13 +121,13 @@ impl ProgramChecker {
         let registers = &step.wavefront.registers;
         let zeros = match step.kernel.ops[step.pc as usize].op {
             Op::Binary32 { b, .. } => {
-                let divisors = registers.get32(step.constants32, b);
+                let divisors = registers.get32(step.constants, b);
                 lanes(step.mask)
                     .filter(|&lane| divisors[lane] == 0)
                     .collect()
             }
             Op::Binary64 { b, .. } => {
-                let divisors = registers.get64(step.constants64, b);
+                let divisors = registers.get64(step.constants, b);
                 lanes(step.mask)
                     .filter(|&lane| divisors[lane] == 0)
                     .collect()
@@ -212,13 +212,7 @@ impl ProgramChecker {
         };
         let registers = &step.wavefront.registers;
         let bytes = lanes(step.mask)
-            .map(|lane| {
-                if wide {
-                    registers.get64(step.constants64, bytes)[lane]
-                } else {
-                    u64::from(registers.get32(step.constants32, bytes)[lane])
-                }
-            })
+            .map(|lane| registers.get(step.constants, bytes, wide, lane))
             .max();
         let start = step.wavefront.stack_top().next_multiple_of(align);
         let bytes = bytes.unwrap_or(0);

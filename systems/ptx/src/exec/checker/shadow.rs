@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::objects::Tag;
-use crate::exec::access::lanes;
+use crate::exec::registers::lanes;
 
 /// Provenance tags of all 32 lanes of a wavefront.
 type Tags = Box<[Tag; 32]>;
