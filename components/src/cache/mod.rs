@@ -33,7 +33,7 @@
 //! | `down.response` | in | [`MemResponse`](crate::memory::MemResponse) | never: one per cycle is always taken |
 //! | `control.command` | in | [`CacheCommand`] | a command is being carried out (optional) |
 //! | `control.done` | out | [`CacheCommandDone`](crate::launch::CacheCommandDone) | its answer waits (optional) |
-//! | `locality` | out | [`CacheEvent`](crate::memory::CacheEvent) | events of policies wait, see [`policy::Moment::tell`] (optional) |
+//! | `locality` | out | [`CacheEvent`](crate::memory::CacheEvent) | events of policies wait, see [`policy::EventContext::send_event`] (optional) |
 //! | `published` | out, no credits | [`policy::PublishedValues`] | - (optional) |
 //! | `peers[i]` | in, no credits | [`policy::PublishedValues`] | - (optional) |
 //!

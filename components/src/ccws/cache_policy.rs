@@ -7,7 +7,7 @@ use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, Sta
 use super::LOST_LOCALITY;
 use super::victim_tags::VictimTags;
 use crate::cache::policy::{
-    CachePolicies, CachePolicy, Cause, Eviction, LookUp, MissDecision, Moment, Swap,
+    CachePolicies, CachePolicy, Cause, EventContext, Eviction, LookUp, MissDecision, Swap,
 };
 use crate::memory::{CacheEvent, RequestKind};
 
@@ -65,11 +65,16 @@ impl PolicyKind for CcwsVictimTags {
 }
 
 impl CachePolicy for CcwsVictimTags {
-    fn on_miss(&mut self, miss: &LookUp<'_>, _decision: MissDecision, moment: &mut Moment<'_>) {
+    fn on_miss(
+        &mut self,
+        miss: &LookUp<'_>,
+        _decision: MissDecision,
+        context: &mut EventContext<'_>,
+    ) {
         let reader = &miss.request.source;
         if miss.request.kind == RequestKind::Read && self.tags.take(reader, miss.line) {
             self.losses += 1;
-            moment.tell(CacheEvent {
+            context.send_event(CacheEvent {
                 topic: LOST_LOCALITY,
                 wavefront_slot: reader.wavefront_slot,
                 line: miss.line,
@@ -77,14 +82,14 @@ impl CachePolicy for CcwsVictimTags {
         }
     }
 
-    fn on_evict(&mut self, eviction: &Eviction, _moment: &mut Moment<'_>) {
+    fn on_evict(&mut self, eviction: &Eviction, _context: &mut EventContext<'_>) {
         if eviction.cause == Cause::Replaced {
             self.tags.lose(&eviction.owner, eviction.line);
         }
     }
 
     /// Removes the tag of a line that moved to the victim cache: it was not lost.
-    fn on_swap(&mut self, swap: &Swap, _moment: &mut Moment<'_>) {
+    fn on_swap(&mut self, swap: &Swap, _context: &mut EventContext<'_>) {
         self.tags.regain(&swap.owner, swap.line);
     }
 }

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave::components::cache::policy::{
-    CachePolicies, CachePolicy, Field, LookUp, MissDecision, Moment,
+    CachePolicies, CachePolicy, EventContext, Field, LookUp, MissDecision,
 };
 use warpweave::framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
@@ -63,7 +63,12 @@ impl CachePolicy for SharedOnly {
         decision.insert = entry.is_none_or(is_shared);
     }
 
-    fn on_miss(&mut self, miss: &LookUp<'_>, _decision: MissDecision, _moment: &mut Moment<'_>) {
+    fn on_miss(
+        &mut self,
+        miss: &LookUp<'_>,
+        _decision: MissDecision,
+        _context: &mut EventContext<'_>,
+    ) {
         let entries = self.last.len().max(1);
         if let Some(entry) = self.last.get_mut((miss.line / 32) as usize % entries) {
             *entry = Some((miss.line, miss.request.source.wavefront_slot));

@@ -3,10 +3,10 @@
 use warpweave_framework::{Cycle, Instrumented, SpecError, State, Stateful, Statistics};
 
 use super::decisions::FIELDS;
-use super::moment::{Outbox, PUBLISHERS_MAX, PublishedValues};
+use super::event_context::{Outbox, PUBLISHERS_MAX, PublishedValues};
 use super::{
-    CachePolicy, EvictDecision, Eviction, Field, Fill, FillDecision, LookUp, MissDecision, Moment,
-    ResponseDecision, Swap,
+    CachePolicy, EventContext, EvictDecision, Eviction, Field, Fill, FillDecision, LookUp,
+    MissDecision, ResponseDecision, Swap,
 };
 use crate::memory::MemRequest;
 
@@ -114,53 +114,53 @@ impl PolicyChain {
     }
 
     /// Delivers an event to every policy in order.
-    fn tell(&mut self, now: Cycle, tell: impl Fn(&mut dyn CachePolicy, &mut Moment<'_>)) {
+    fn tell(&mut self, now: Cycle, tell: impl Fn(&mut dyn CachePolicy, &mut EventContext<'_>)) {
         for (number, policy) in self.policies.iter_mut().enumerate() {
-            tell(&mut **policy, &mut self.outbox.moment_of(number, now));
+            tell(&mut **policy, &mut self.outbox.context_of(number, now));
         }
     }
 
     pub(in crate::cache) fn on_access(&mut self, access: &LookUp<'_>, hit: bool, now: Cycle) {
         self.accesses += 1;
         let accesses = self.accesses;
-        self.tell(now, |policy, moment| {
-            policy.on_access(access, hit, moment);
+        self.tell(now, |policy, context| {
+            policy.on_access(access, hit, context);
             if policy.period().is_some_and(|p| accesses.is_multiple_of(p)) {
-                policy.on_period(moment);
+                policy.on_period(context);
             }
         });
     }
 
     pub(in crate::cache) fn on_miss(&mut self, miss: &LookUp<'_>, did: MissDecision, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_miss(miss, did, moment));
+        self.tell(now, |policy, context| policy.on_miss(miss, did, context));
     }
 
     pub(in crate::cache) fn on_pass(&mut self, pass: &LookUp<'_>, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_pass(pass, moment));
+        self.tell(now, |policy, context| policy.on_pass(pass, context));
     }
 
     pub(in crate::cache) fn on_ignored(&mut self, copy_back: &LookUp<'_>, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_ignored(copy_back, moment));
+        self.tell(now, |policy, context| policy.on_ignored(copy_back, context));
     }
 
     pub(in crate::cache) fn on_new_line(&mut self, store: &LookUp<'_>, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_new_line(store, moment));
+        self.tell(now, |policy, context| policy.on_new_line(store, context));
     }
 
     pub(in crate::cache) fn on_fill(&mut self, fill: &Fill, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_fill(fill, moment));
+        self.tell(now, |policy, context| policy.on_fill(fill, context));
     }
 
     pub(in crate::cache) fn on_evict(&mut self, eviction: &Eviction, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_evict(eviction, moment));
+        self.tell(now, |policy, context| policy.on_evict(eviction, context));
     }
 
     pub(in crate::cache) fn on_swap(&mut self, swap: &Swap, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_swap(swap, moment));
+        self.tell(now, |policy, context| policy.on_swap(swap, context));
     }
 
     pub(in crate::cache) fn on_response(&mut self, request: &MemRequest, now: Cycle) {
-        self.tell(now, |policy, moment| policy.on_response(request, moment));
+        self.tell(now, |policy, context| policy.on_response(request, context));
     }
 
     /// Delivers new sums of published values from the peer caches to each policy. Returns true if

@@ -6,7 +6,7 @@
 //!   open.rs          the trait of a policy
 //!   events.rs        what policies are told
 //!   decisions.rs     what they decide
-//!   moment.rs        what they may ask for when they are told something
+//!   event_context.rs  what they may ask for when they are told something
 //!   chain.rs         the policies of a cache, one owner per decision
 //!   set_duel.rs      a building block: sets that compete, over several slices
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
@@ -36,9 +36,9 @@
 
 mod chain;
 mod decisions;
+mod event_context;
 mod events;
 mod fetch_granularity;
-mod moment;
 mod open;
 mod reuse_bypass;
 mod role;
@@ -51,9 +51,9 @@ use warpweave_framework::Registry;
 
 pub(super) use self::chain::PolicyChain;
 pub use self::decisions::{EvictDecision, Field, FillDecision, MissDecision, ResponseDecision};
+pub use self::event_context::{EVENTS_MAX, EventContext, Outbox, PUBLISHERS_MAX, PublishedValues};
 pub use self::events::{Cause, Eviction, Fill, LookUp, Swap};
 pub use self::fetch_granularity::{FetchGranularity, FetchGranularitySpec};
-pub use self::moment::{EVENTS_MAX, Moment, Outbox, PUBLISHERS_MAX, PublishedValues};
 pub use self::open::CachePolicy;
 pub use self::reuse_bypass::{ReuseBypass, ReuseBypassSpec};
 pub use self::role::{CachePolicies, CacheSite};

@@ -3,7 +3,7 @@
 use warpweave_framework::{Instrumented, Stateful};
 
 use super::{
-    EvictDecision, Eviction, Field, Fill, FillDecision, LookUp, MissDecision, Moment,
+    EventContext, EvictDecision, Eviction, Field, Fill, FillDecision, LookUp, MissDecision,
     ResponseDecision, Swap,
 };
 use crate::memory::MemRequest;
@@ -29,36 +29,42 @@ pub trait CachePolicy: Stateful + Instrumented + Send {
 
     /// Called when a request was accepted and looked up; `hit` if its words are present. Excludes
     /// requests reported to [`on_pass`](Self::on_pass) and [`on_ignored`](Self::on_ignored).
-    fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _moment: &mut Moment<'_>) {}
+    fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _context: &mut EventContext<'_>) {}
 
     /// Called when a line, or the missing words of a present line, are fetched.
-    fn on_miss(&mut self, _miss: &LookUp<'_>, _decision: MissDecision, _moment: &mut Moment<'_>) {}
+    fn on_miss(
+        &mut self,
+        _miss: &LookUp<'_>,
+        _decision: MissDecision,
+        _context: &mut EventContext<'_>,
+    ) {
+    }
 
     /// Called when a forwarded request was accepted: a store of a write-evict cache, a forwarded
     /// atomic, or a request that bypasses this level. The slot is that of the copy it drops.
-    fn on_pass(&mut self, _pass: &LookUp<'_>, _moment: &mut Moment<'_>) {}
+    fn on_pass(&mut self, _pass: &LookUp<'_>, _context: &mut EventContext<'_>) {}
 
     /// Called when a clean copy-back was ignored because its data are present or in flight.
-    fn on_ignored(&mut self, _copy_back: &LookUp<'_>, _moment: &mut Moment<'_>) {}
+    fn on_ignored(&mut self, _copy_back: &LookUp<'_>, _context: &mut EventContext<'_>) {}
 
     /// Called after `on_access` when a store or copy-back from the upper level allocated a line
     /// without a fetch. `slot` is the line's place.
-    fn on_new_line(&mut self, _store: &LookUp<'_>, _moment: &mut Moment<'_>) {}
+    fn on_new_line(&mut self, _store: &LookUp<'_>, _context: &mut EventContext<'_>) {}
 
     /// Called when a line, or a part of it, arrived. The event's `slot` is its place, if it has
     /// one.
-    fn on_fill(&mut self, _fill: &Fill, _moment: &mut Moment<'_>) {}
+    fn on_fill(&mut self, _fill: &Fill, _context: &mut EventContext<'_>) {}
 
     /// Called when a line leaves its slot. It moves to the victim cache if there is one and the
     /// cause is [`Replaced`](super::Cause::Replaced).
-    fn on_evict(&mut self, _eviction: &Eviction, _moment: &mut Moment<'_>) {}
+    fn on_evict(&mut self, _eviction: &Eviction, _context: &mut EventContext<'_>) {}
 
     /// Called when a line returned from the victim cache, after `on_evict` of the line it
     /// displaced.
-    fn on_swap(&mut self, _swap: &Swap, _moment: &mut Moment<'_>) {}
+    fn on_swap(&mut self, _swap: &Swap, _context: &mut EventContext<'_>) {}
 
     /// Called when a request is answered from its line, with or without a preceding fetch.
-    fn on_response(&mut self, _request: &MemRequest, _moment: &mut Moment<'_>) {}
+    fn on_response(&mut self, _request: &MemRequest, _context: &mut EventContext<'_>) {}
 
     /// Returns the number of accepted requests between calls of [`CachePolicy::on_period`]; `None`
     /// for no calls.
@@ -67,9 +73,9 @@ pub trait CachePolicy: Stateful + Instrumented + Send {
     }
 
     /// Called at the end of every period.
-    fn on_period(&mut self, _moment: &mut Moment<'_>) {}
+    fn on_period(&mut self, _context: &mut EventContext<'_>) {}
 
-    /// Called when the values [published](Moment::publish) by the peer caches add up to a new
+    /// Called when the values [published](EventContext::publish) by the peer caches add up to a new
     /// `sum`.
     fn on_published(&mut self, _sum: i64) {}
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{
-    CachePolicies, CachePolicy, Cause, Eviction, Field, Fill, LookUp, MissDecision, Moment,
+    CachePolicies, CachePolicy, Cause, EventContext, Eviction, Field, Fill, LookUp, MissDecision,
 };
 
 /// Specification of the [`ReuseBypass`] policy and its counters.
@@ -107,7 +107,7 @@ impl CachePolicy for ReuseBypass {
         decision.insert = reused || sampled;
     }
 
-    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, _moment: &mut Moment<'_>) {
+    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, _context: &mut EventContext<'_>) {
         if let (true, Some(slot)) = (hit, access.slot)
             && let Some(counter) = self.learned.lines[slot.index()].take()
         {
@@ -116,20 +116,25 @@ impl CachePolicy for ReuseBypass {
         }
     }
 
-    fn on_miss(&mut self, miss: &LookUp<'_>, decision: MissDecision, _moment: &mut Moment<'_>) {
+    fn on_miss(
+        &mut self,
+        miss: &LookUp<'_>,
+        decision: MissDecision,
+        _context: &mut EventContext<'_>,
+    ) {
         if miss.slot.is_none() {
             self.learned.misses += 1;
             self.learned.bypassed += u64::from(!decision.insert);
         }
     }
 
-    fn on_fill(&mut self, fill: &Fill, _moment: &mut Moment<'_>) {
+    fn on_fill(&mut self, fill: &Fill, _context: &mut EventContext<'_>) {
         if let (true, Some(slot)) = (fill.first, fill.slot) {
             self.learned.lines[slot.index()] = Some(self.counter(fill.source.pc));
         }
     }
 
-    fn on_evict(&mut self, eviction: &Eviction, _moment: &mut Moment<'_>) {
+    fn on_evict(&mut self, eviction: &Eviction, _context: &mut EventContext<'_>) {
         let unused = self.learned.lines[eviction.slot.index()].take();
         if let (Some(counter), Cause::Replaced) = (unused, eviction.cause) {
             let counter = &mut self.learned.counters[counter as usize];
@@ -141,7 +146,7 @@ impl CachePolicy for ReuseBypass {
         Some(self.settings.period_requests)
     }
 
-    fn on_period(&mut self, _moment: &mut Moment<'_>) {
+    fn on_period(&mut self, _context: &mut EventContext<'_>) {
         let middle = self.settings.counter_max / 2;
         for counter in &mut self.learned.counters {
             *counter = match (*counter).cmp(&middle) {

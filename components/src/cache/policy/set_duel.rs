@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
-use super::Moment;
+use super::EventContext;
 
 /// Parameters of a set duel: team sets and counter range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -116,13 +116,13 @@ impl SetDuel {
     }
 
     /// Records a miss in a set; called from the policy's miss event.
-    pub fn missed(&mut self, global_set: u64, moment: &mut Moment<'_>) {
+    pub fn missed(&mut self, global_set: u64, context: &mut EventContext<'_>) {
         self.own += match self.team(global_set) {
             Team::First => 1,
             Team::Second => -1,
             Team::Followers => return,
         };
-        moment.publish(self.own);
+        context.publish(self.own);
     }
 
     /// Takes the new `sum` of the values published by all slices. Called from
@@ -158,14 +158,14 @@ mod tests {
         let mut duel = thesis();
         let mut outbox = Outbox::new();
         for _ in 0..1500 {
-            duel.missed(24, &mut outbox.moment(1));
+            duel.missed(24, &mut outbox.context(1));
             let sum = outbox.published.0[0];
             duel.hear(sum);
         }
         assert_eq!(duel.count(), 0);
         assert!(!duel.acts_second(1));
         for _ in 0..3000 {
-            duel.missed(0, &mut outbox.moment(2));
+            duel.missed(0, &mut outbox.context(2));
             let sum = outbox.published.0[0];
             duel.hear(sum);
         }

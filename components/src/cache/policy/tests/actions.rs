@@ -22,9 +22,9 @@ const NEW_LINE: u16 = 8;
 /// Instruction whose hits send their line down.
 const SENDS: u32 = 77;
 
-fn say(moment: &mut Moment<'_>, times: u8, topic: u16, line: u64, wavefront_slot: u8) {
+fn say(context: &mut EventContext<'_>, times: u8, topic: u16, line: u64, wavefront_slot: u8) {
     for _ in 0..times {
-        moment.tell(CacheEvent {
+        context.send_event(CacheEvent {
             topic,
             wavefront_slot,
             line,
@@ -56,33 +56,38 @@ impl PolicyKind for Talker {
 }
 
 impl CachePolicy for Talker {
-    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, moment: &mut Moment<'_>) {
-        say(moment, self.events, ACCESS, access.line, u8::from(hit));
+    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, context: &mut EventContext<'_>) {
+        say(context, self.events, ACCESS, access.line, u8::from(hit));
         if hit && access.request.source.pc == SENDS {
-            moment.copy_back(access.line, 1 << 12);
+            context.copy_back(access.line, 1 << 12);
         }
     }
 
-    fn on_miss(&mut self, miss: &LookUp<'_>, _decision: MissDecision, moment: &mut Moment<'_>) {
-        say(moment, self.events, MISS, miss.line, 0);
+    fn on_miss(
+        &mut self,
+        miss: &LookUp<'_>,
+        _decision: MissDecision,
+        context: &mut EventContext<'_>,
+    ) {
+        say(context, self.events, MISS, miss.line, 0);
     }
 
-    fn on_pass(&mut self, pass: &LookUp<'_>, moment: &mut Moment<'_>) {
+    fn on_pass(&mut self, pass: &LookUp<'_>, context: &mut EventContext<'_>) {
         let held = u8::from(pass.slot.is_some());
-        say(moment, self.events, PASS, pass.line, held);
+        say(context, self.events, PASS, pass.line, held);
     }
 
-    fn on_ignored(&mut self, copy_back: &LookUp<'_>, moment: &mut Moment<'_>) {
-        say(moment, self.events, IGNORED, copy_back.line, 0);
+    fn on_ignored(&mut self, copy_back: &LookUp<'_>, context: &mut EventContext<'_>) {
+        say(context, self.events, IGNORED, copy_back.line, 0);
     }
 
-    fn on_new_line(&mut self, store: &LookUp<'_>, moment: &mut Moment<'_>) {
-        say(moment, self.events, NEW_LINE, store.line, 0);
+    fn on_new_line(&mut self, store: &LookUp<'_>, context: &mut EventContext<'_>) {
+        say(context, self.events, NEW_LINE, store.line, 0);
     }
 
-    fn on_fill(&mut self, fill: &Fill, moment: &mut Moment<'_>) {
+    fn on_fill(&mut self, fill: &Fill, context: &mut EventContext<'_>) {
         say(
-            moment,
+            context,
             self.events,
             FILL,
             fill.line,
@@ -90,14 +95,14 @@ impl CachePolicy for Talker {
         );
     }
 
-    fn on_evict(&mut self, eviction: &Eviction, moment: &mut Moment<'_>) {
+    fn on_evict(&mut self, eviction: &Eviction, context: &mut EventContext<'_>) {
         let owner = eviction.owner.wavefront_slot;
-        say(moment, self.events, EVICT, eviction.line, owner);
+        say(context, self.events, EVICT, eviction.line, owner);
     }
 
-    fn on_swap(&mut self, swap: &Swap, moment: &mut Moment<'_>) {
+    fn on_swap(&mut self, swap: &Swap, context: &mut EventContext<'_>) {
         say(
-            moment,
+            context,
             self.events,
             SWAP,
             swap.line,

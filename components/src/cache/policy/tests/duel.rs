@@ -49,9 +49,14 @@ impl CachePolicy for Duel {
         decision.insert = !self.duel.acts_second(miss.global_set);
     }
 
-    fn on_miss(&mut self, miss: &LookUp<'_>, decision: MissDecision, moment: &mut Moment<'_>) {
+    fn on_miss(
+        &mut self,
+        miss: &LookUp<'_>,
+        decision: MissDecision,
+        context: &mut EventContext<'_>,
+    ) {
         self.bypassed += u64::from(!decision.insert);
-        self.duel.missed(miss.global_set, moment);
+        self.duel.missed(miss.global_set, context);
     }
 
     fn on_published(&mut self, sum: i64) {

@@ -77,7 +77,7 @@ impl CachePolicy for TagExtension {
         decision.drop = tag.copied_back && tag.core == hit.request.source.compute_unit;
     }
 
-    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, _moment: &mut Moment<'_>) {
+    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, _context: &mut EventContext<'_>) {
         if let (true, Some(slot)) = (hit, access.slot) {
             let tag = &mut self.tags[slot.index()];
             if access.request.source.compute_unit == tag.core {
@@ -88,17 +88,17 @@ impl CachePolicy for TagExtension {
         }
     }
 
-    fn on_new_line(&mut self, store: &LookUp<'_>, _moment: &mut Moment<'_>) {
+    fn on_new_line(&mut self, store: &LookUp<'_>, _context: &mut EventContext<'_>) {
         if store.request.kind == RequestKind::CopyBack {
             self.copied_back(store, false);
         }
     }
 
-    fn on_ignored(&mut self, copy_back: &LookUp<'_>, _moment: &mut Moment<'_>) {
+    fn on_ignored(&mut self, copy_back: &LookUp<'_>, _context: &mut EventContext<'_>) {
         self.copied_back(copy_back, true);
     }
 
-    fn on_fill(&mut self, fill: &Fill, _moment: &mut Moment<'_>) {
+    fn on_fill(&mut self, fill: &Fill, _context: &mut EventContext<'_>) {
         if let (true, Some(slot)) = (fill.first, fill.slot) {
             self.tags[slot.index()] = Tag {
                 core: fill.source.compute_unit,

@@ -21,14 +21,14 @@ pub struct PublishedValues(pub(in crate::cache) [i64; PUBLISHERS_MAX]);
 impl Message for PublishedValues {}
 
 /// Context of an event: the cycle, and the actions that a policy may request.
-pub struct Moment<'a> {
+pub struct EventContext<'a> {
     cycle: Cycle,
     /// Index of the policy in its chain.
     policy: usize,
     outbox: &'a mut Outbox,
 }
 
-impl Moment<'_> {
+impl EventContext<'_> {
     /// Returns the cycle in which the event happens.
     #[inline]
     pub fn cycle(&self) -> Cycle {
@@ -38,7 +38,7 @@ impl Moment<'_> {
     /// Sends an event to the compute unit over the wire at the cache's port `locality`. Events
     /// leave from this cycle on, in order. If [`EVENTS_MAX`] are queued, the event is dropped and
     /// counted (`events_dropped`); without a wire it is lost.
-    pub fn tell(&mut self, event: CacheEvent) {
+    pub fn send_event(&mut self, event: CacheEvent) {
         let Outbox {
             events,
             is_wired,
@@ -73,8 +73,8 @@ impl Moment<'_> {
     }
 }
 
-/// Actions requested by policies that are still pending. [`Outbox::moment`] allows testing a policy
-/// without a cache.
+/// Actions requested by policies that are still pending. [`Outbox::context`] allows testing a
+/// policy without a cache.
 #[derive(Default)]
 pub struct Outbox {
     pub(in crate::cache) events: VecDeque<CacheEvent>,
@@ -97,13 +97,13 @@ impl Outbox {
     }
 
     /// Creates the context of an event for the first policy of a chain.
-    pub fn moment(&mut self, cycle: Cycle) -> Moment<'_> {
-        self.moment_of(0, cycle)
+    pub fn context(&mut self, cycle: Cycle) -> EventContext<'_> {
+        self.context_of(0, cycle)
     }
 
     #[inline]
-    pub(super) fn moment_of(&mut self, policy: usize, cycle: Cycle) -> Moment<'_> {
-        Moment {
+    pub(super) fn context_of(&mut self, policy: usize, cycle: Cycle) -> EventContext<'_> {
+        EventContext {
             cycle,
             policy,
             outbox: self,
@@ -129,13 +129,13 @@ mod tests {
         };
         let mut outbox = Outbox::new();
         for line in 0..EVENTS_MAX as u64 + 3 {
-            outbox.moment(7).tell(event(line));
+            outbox.context(7).send_event(event(line));
         }
         assert_eq!(outbox.events_dropped, 3);
         let lines: Vec<_> = outbox.take_events().iter().map(|e| e.line).collect();
         assert_eq!(lines, (0..EVENTS_MAX as u64).collect::<Vec<_>>());
         let mut unwired = Outbox::default();
-        unwired.moment(7).tell(event(0));
+        unwired.context(7).send_event(event(0));
         assert_eq!(
             (unwired.take_events().len(), unwired.events_dropped),
             (0, 0)
