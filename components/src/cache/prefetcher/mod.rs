@@ -2,7 +2,7 @@
 //! cache.
 //!
 //! ```text
-//!   prefetcher ──Wanted::fetch──► queue ──► MSHR, miss queue
+//!   prefetcher ──PrefetchContext::fetch──► queue ──► MSHR, miss queue
 //!              ◄── accesses, misses, fills, evictions
 //! ```
 //!
@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Instrumented, PolicyRole, Registry, Stateful};
 
 pub use self::next_line::{NextLine, NextLineSpec};
+pub use self::queue::PrefetchContext;
 pub(super) use self::queue::Prefetches;
-pub use self::queue::Wanted;
 use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
 
 /// Role of a cache's prefetchers, any number.
@@ -46,17 +46,23 @@ impl PolicyRole for Prefetching {
 pub trait Prefetcher: Stateful + Instrumented + Send {
     /// Called when a request was accepted and looked up; `hit` if its words are present. Forwarded
     /// requests are excluded.
-    fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _wanted: &mut Wanted<'_>) {}
+    fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _context: &mut PrefetchContext<'_>) {}
 
     /// Called when a line, or the missing words of a present line, are fetched for a request.
-    fn on_miss(&mut self, _miss: &LookUp<'_>, _decision: MissDecision, _wanted: &mut Wanted<'_>) {}
+    fn on_miss(
+        &mut self,
+        _miss: &LookUp<'_>,
+        _decision: MissDecision,
+        _context: &mut PrefetchContext<'_>,
+    ) {
+    }
 
     /// Called when a line, or a part of it, arrived, prefetched or not. A prefetcher that requests
     /// a new line for each one it prefetched never stops.
-    fn on_fill(&mut self, _fill: &Fill, _wanted: &mut Wanted<'_>) {}
+    fn on_fill(&mut self, _fill: &Fill, _context: &mut PrefetchContext<'_>) {}
 
     /// Called when a line leaves its slot.
-    fn on_evict(&mut self, _eviction: &Eviction, _wanted: &mut Wanted<'_>) {}
+    fn on_evict(&mut self, _eviction: &Eviction, _context: &mut PrefetchContext<'_>) {}
 }
 
 /// Resource budget shared by the prefetchers of a cache.

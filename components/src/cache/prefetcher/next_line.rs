@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
-use super::{Prefetcher, Prefetching, Wanted};
+use super::{PrefetchContext, Prefetcher, Prefetching};
 use crate::cache::policy::{CacheSite, LookUp, MissDecision};
 
 /// Specification of the [`NextLine`] prefetcher: the prefetch degree.
@@ -55,10 +55,15 @@ impl PolicyKind for NextLine {
 }
 
 impl Prefetcher for NextLine {
-    fn on_miss(&mut self, miss: &LookUp<'_>, _decision: MissDecision, wanted: &mut Wanted<'_>) {
+    fn on_miss(
+        &mut self,
+        miss: &LookUp<'_>,
+        _decision: MissDecision,
+        context: &mut PrefetchContext<'_>,
+    ) {
         for distance in 1..=self.degree {
             if let Some(line) = self.site.line_after(miss.line, distance) {
-                wanted.fetch(line);
+                context.fetch(line);
             }
         }
     }

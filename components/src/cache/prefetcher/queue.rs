@@ -11,7 +11,7 @@ use crate::cache::tag_array::Slot;
 use crate::memory::Source;
 
 /// Interface through which a prefetcher requests lines during an event.
-pub struct Wanted<'a> {
+pub struct PrefetchContext<'a> {
     cycle: Cycle,
     site: &'a CacheSite,
     /// Line of the event that the prefetcher is handling.
@@ -22,7 +22,7 @@ pub struct Wanted<'a> {
     counts: &'a mut Counts,
 }
 
-impl Wanted<'_> {
+impl PrefetchContext<'_> {
     /// Returns the cycle in which the event happens.
     pub fn cycle(&self) -> Cycle {
         self.cycle
@@ -40,7 +40,7 @@ impl Wanted<'_> {
             0
         };
         let line = address | part;
-        if self.queue.iter().any(|wanted| wanted.line == line) {
+        if self.queue.iter().any(|queued| queued.line == line) {
             self.counts.redundant += 1;
         } else if self.queue.len() >= self.budget.queue_entries as usize
             || !self.site.is_with(self.line, address)
@@ -176,9 +176,9 @@ impl Prefetches {
         site: &CacheSite,
         cause: Trigger,
         cycle: Cycle,
-        tell: impl Fn(&mut dyn Prefetcher, &mut Wanted<'_>),
+        tell: impl Fn(&mut dyn Prefetcher, &mut PrefetchContext<'_>),
     ) {
-        let mut wanted = Wanted {
+        let mut context = PrefetchContext {
             cycle,
             site,
             line: cause.line,
@@ -188,7 +188,7 @@ impl Prefetches {
             counts: &mut self.counts,
         };
         for prefetcher in &mut self.prefetchers {
-            tell(&mut **prefetcher, &mut wanted);
+            tell(&mut **prefetcher, &mut context);
         }
     }
 
@@ -200,9 +200,14 @@ impl Prefetches {
         now: Cycle,
     ) {
         let (line, source) = (access.line, access.request.source);
-        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
-            prefetcher.on_access(access, hit, wanted);
-        });
+        self.tell(
+            site,
+            Trigger { line, source },
+            now,
+            |prefetcher, context| {
+                prefetcher.on_access(access, hit, context);
+            },
+        );
     }
 
     pub(in crate::cache) fn on_miss(
@@ -213,16 +218,26 @@ impl Prefetches {
         now: Cycle,
     ) {
         let (line, source) = (miss.line, miss.request.source);
-        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
-            prefetcher.on_miss(miss, did, wanted);
-        });
+        self.tell(
+            site,
+            Trigger { line, source },
+            now,
+            |prefetcher, context| {
+                prefetcher.on_miss(miss, did, context);
+            },
+        );
     }
 
     pub(in crate::cache) fn on_fill(&mut self, site: &CacheSite, fill: &Fill, now: Cycle) {
         let (line, source) = (fill.line, fill.source);
-        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
-            prefetcher.on_fill(fill, wanted);
-        });
+        self.tell(
+            site,
+            Trigger { line, source },
+            now,
+            |prefetcher, context| {
+                prefetcher.on_fill(fill, context);
+            },
+        );
     }
 
     pub(in crate::cache) fn on_evict(&mut self, site: &CacheSite, eviction: &Eviction, now: Cycle) {
@@ -231,9 +246,14 @@ impl Prefetches {
         }
         self.has_left(eviction.slot);
         let (line, source) = (eviction.line, eviction.owner);
-        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
-            prefetcher.on_evict(eviction, wanted);
-        });
+        self.tell(
+            site,
+            Trigger { line, source },
+            now,
+            |prefetcher, context| {
+                prefetcher.on_evict(eviction, context);
+            },
+        );
     }
 }
 

@@ -172,9 +172,9 @@ impl PolicyKind for Greedy {
 }
 
 impl Prefetcher for Greedy {
-    fn on_access(&mut self, access: &LookUp<'_>, _hit: bool, wanted: &mut Wanted<'_>) {
+    fn on_access(&mut self, access: &LookUp<'_>, _hit: bool, context: &mut PrefetchContext<'_>) {
         for n in 0..8 {
-            wanted.fetch(FAR + access.line * 8 + n * 128);
+            context.fetch(FAR + access.line * 8 + n * 128);
         }
     }
 }
