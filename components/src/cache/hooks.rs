@@ -3,7 +3,7 @@
 use warpweave_framework::{Cycle, State, Statistics};
 
 use super::access::Access;
-use super::policy::{CacheSite, Cause, Eviction, Fill, LookUp, MissDecision, PolicyChain};
+use super::policy::{CacheSite, Cause, Eviction, Fill, MissDecision, PolicyChain, TagLookup};
 use super::prefetcher::Prefetches;
 use super::tag_array::{LineState, Slot};
 use crate::memory::{MemRequest, Source};
@@ -78,9 +78,9 @@ impl Hooks {
         request: &'a MemRequest,
         access: Access,
         slot: Option<Slot>,
-    ) -> LookUp<'a> {
+    ) -> TagLookup<'a> {
         let Access { line, set, words } = access;
-        LookUp {
+        TagLookup {
             request,
             line,
             words,
@@ -118,7 +118,7 @@ impl Hooks {
     }
 
     /// Tells that a request was accepted and looked up.
-    pub(super) fn on_access(&mut self, access: &LookUp<'_>, hit: bool, now: Cycle) {
+    pub(super) fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, now: Cycle) {
         self.policies.on_access(access, hit, now);
         if !self.prefetches.is_empty() {
             self.prefetches.on_access(&self.site, access, hit, now);
@@ -126,7 +126,7 @@ impl Hooks {
     }
 
     /// Tells that a line is fetched.
-    pub(super) fn on_miss(&mut self, miss: &LookUp<'_>, decision: MissDecision, now: Cycle) {
+    pub(super) fn on_miss(&mut self, miss: &TagLookup<'_>, decision: MissDecision, now: Cycle) {
         self.policies.on_miss(miss, decision, now);
         if !self.prefetches.is_empty() {
             self.prefetches.on_miss(&self.site, miss, decision, now);

@@ -7,7 +7,7 @@ use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, Sta
 use super::LOST_LOCALITY;
 use super::victim_tags::VictimTags;
 use crate::cache::policy::{
-    CachePolicies, CachePolicy, Cause, EventContext, Eviction, LookUp, MissDecision, Swap,
+    CachePolicies, CachePolicy, Cause, EventContext, Eviction, MissDecision, Swap, TagLookup,
 };
 use crate::memory::{CacheEvent, RequestKind};
 
@@ -67,7 +67,7 @@ impl PolicyKind for CcwsVictimTags {
 impl CachePolicy for CcwsVictimTags {
     fn on_miss(
         &mut self,
-        miss: &LookUp<'_>,
+        miss: &TagLookup<'_>,
         _decision: MissDecision,
         context: &mut EventContext<'_>,
     ) {

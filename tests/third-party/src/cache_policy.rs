@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave::components::cache::policy::{
-    CachePolicies, CachePolicy, EventContext, Field, LookUp, MissDecision,
+    CachePolicies, CachePolicy, EventContext, Field, MissDecision, TagLookup,
 };
 use warpweave::framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
@@ -55,7 +55,7 @@ impl CachePolicy for SharedOnly {
         &[Field::Insert]
     }
 
-    fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
+    fn decide_miss(&self, miss: &TagLookup<'_>, decision: &mut MissDecision) {
         let (line, wavefront) = (miss.line, miss.request.source.wavefront_slot);
         let entry = self.last.get((line / 32) as usize % self.last.len().max(1));
         let is_shared =
@@ -65,7 +65,7 @@ impl CachePolicy for SharedOnly {
 
     fn on_miss(
         &mut self,
-        miss: &LookUp<'_>,
+        miss: &TagLookup<'_>,
         _decision: MissDecision,
         _context: &mut EventContext<'_>,
     ) {
@@ -91,7 +91,7 @@ mod tests {
         let mut kept = |wavefront, entries: usize| {
             policy.last.resize(entries, None);
             request.source.wavefront_slot = wavefront;
-            let miss = LookUp {
+            let miss = TagLookup {
                 request: &request,
                 line: 256,
                 words: 1,

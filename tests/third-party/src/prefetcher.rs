@@ -1,6 +1,6 @@
 //! Prefetcher for the lines before and after one that misses.
 
-use warpweave::components::cache::policy::{LookUp, MissDecision};
+use warpweave::components::cache::policy::{MissDecision, TagLookup};
 use warpweave::components::cache::prefetcher::{Prefetcher, Prefetching, Wanted};
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
@@ -27,7 +27,7 @@ impl PolicyKind for BackAndForth {
 }
 
 impl Prefetcher for BackAndForth {
-    fn on_miss(&mut self, miss: &LookUp<'_>, _decision: MissDecision, wanted: &mut Wanted<'_>) {
+    fn on_miss(&mut self, miss: &TagLookup<'_>, _decision: MissDecision, wanted: &mut Wanted<'_>) {
         if let Some(before) = miss.line.checked_sub(self.line_bytes) {
             wanted.fetch(before);
         }

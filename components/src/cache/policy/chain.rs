@@ -5,8 +5,8 @@ use warpweave_framework::{Cycle, Instrumented, SpecError, State, Stateful, Stati
 use super::decisions::FIELDS;
 use super::event_context::{Outbox, PUBLISHERS_MAX, PublishedValues};
 use super::{
-    CachePolicy, EventContext, EvictDecision, Eviction, Field, Fill, FillDecision, LookUp,
-    MissDecision, ResponseDecision, Swap,
+    CachePolicy, EventContext, EvictDecision, Eviction, Field, Fill, FillDecision, MissDecision,
+    ResponseDecision, Swap, TagLookup,
 };
 use crate::memory::MemRequest;
 
@@ -62,7 +62,7 @@ impl PolicyChain {
         Some(&*self.policies[self.owners[field as usize]?])
     }
 
-    pub(in crate::cache) fn decide_miss(&self, miss: &LookUp<'_>) -> MissDecision {
+    pub(in crate::cache) fn decide_miss(&self, miss: &TagLookup<'_>) -> MissDecision {
         let mut decision = MissDecision::default();
         let ask = |field| {
             let mut own = MissDecision::default();
@@ -99,7 +99,7 @@ impl PolicyChain {
         decision
     }
 
-    pub(in crate::cache) fn decide_response(&self, hit: &LookUp<'_>) -> ResponseDecision {
+    pub(in crate::cache) fn decide_response(&self, hit: &TagLookup<'_>) -> ResponseDecision {
         let ask = |field| {
             let mut own = ResponseDecision::default();
             if let Some(policy) = self.owner(field) {
@@ -120,7 +120,7 @@ impl PolicyChain {
         }
     }
 
-    pub(in crate::cache) fn on_access(&mut self, access: &LookUp<'_>, hit: bool, now: Cycle) {
+    pub(in crate::cache) fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, now: Cycle) {
         self.accesses += 1;
         let accesses = self.accesses;
         self.tell(now, |policy, context| {
@@ -131,19 +131,24 @@ impl PolicyChain {
         });
     }
 
-    pub(in crate::cache) fn on_miss(&mut self, miss: &LookUp<'_>, did: MissDecision, now: Cycle) {
+    pub(in crate::cache) fn on_miss(
+        &mut self,
+        miss: &TagLookup<'_>,
+        did: MissDecision,
+        now: Cycle,
+    ) {
         self.tell(now, |policy, context| policy.on_miss(miss, did, context));
     }
 
-    pub(in crate::cache) fn on_pass(&mut self, pass: &LookUp<'_>, now: Cycle) {
+    pub(in crate::cache) fn on_pass(&mut self, pass: &TagLookup<'_>, now: Cycle) {
         self.tell(now, |policy, context| policy.on_pass(pass, context));
     }
 
-    pub(in crate::cache) fn on_ignored(&mut self, copy_back: &LookUp<'_>, now: Cycle) {
+    pub(in crate::cache) fn on_ignored(&mut self, copy_back: &TagLookup<'_>, now: Cycle) {
         self.tell(now, |policy, context| policy.on_ignored(copy_back, context));
     }
 
-    pub(in crate::cache) fn on_new_line(&mut self, store: &LookUp<'_>, now: Cycle) {
+    pub(in crate::cache) fn on_new_line(&mut self, store: &TagLookup<'_>, now: Cycle) {
         self.tell(now, |policy, context| policy.on_new_line(store, context));
     }
 

@@ -5,7 +5,7 @@ use crate::memory::{MemRequest, Source};
 
 /// Result of the tag look-up of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct LookUp<'a> {
+pub struct TagLookup<'a> {
     /// Request as received from the upper level.
     pub request: &'a MemRequest,
     /// Address of the line in this cache.

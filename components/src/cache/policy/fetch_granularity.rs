@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
-use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
+use super::{CachePolicies, CachePolicy, Field, MissDecision, TagLookup};
 use crate::memory::{check_line_bytes, full_line};
 
 /// Specification of the [`FetchGranularity`] policy: the group size.
@@ -43,7 +43,7 @@ impl CachePolicy for FetchGranularity {
         &[Field::Fetch]
     }
 
-    fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
+    fn decide_miss(&self, miss: &TagLookup<'_>, decision: &mut MissDecision) {
         let group = full_line(self.bytes);
         for first in (0..32).step_by(self.bytes as usize / 4) {
             if miss.words & group << first != 0 {

@@ -52,7 +52,7 @@ use warpweave_framework::Registry;
 pub(super) use self::chain::PolicyChain;
 pub use self::decisions::{EvictDecision, Field, FillDecision, MissDecision, ResponseDecision};
 pub use self::event_context::{EVENTS_MAX, EventContext, Outbox, PUBLISHERS_MAX, PublishedValues};
-pub use self::events::{Cause, Eviction, Fill, LookUp, Swap};
+pub use self::events::{Cause, Eviction, Fill, Swap, TagLookup};
 pub use self::fetch_granularity::{FetchGranularity, FetchGranularitySpec};
 pub use self::open::CachePolicy;
 pub use self::reuse_bypass::{ReuseBypass, ReuseBypassSpec};

@@ -3,8 +3,8 @@
 use warpweave_framework::{Instrumented, Stateful};
 
 use super::{
-    EventContext, EvictDecision, Eviction, Field, Fill, FillDecision, LookUp, MissDecision,
-    ResponseDecision, Swap,
+    EventContext, EvictDecision, Eviction, Field, Fill, FillDecision, MissDecision,
+    ResponseDecision, Swap, TagLookup,
 };
 use crate::memory::MemRequest;
 
@@ -16,7 +16,7 @@ pub trait CachePolicy: Stateful + Instrumented + Send {
     }
 
     /// Decides on allocation, extra words and flags of a miss.
-    fn decide_miss(&self, _miss: &LookUp<'_>, _decision: &mut MissDecision) {}
+    fn decide_miss(&self, _miss: &TagLookup<'_>, _decision: &mut MissDecision) {}
 
     /// Decides whether a line that has arrived is kept.
     fn decide_fill(&self, _fill: &Fill, _decision: &mut FillDecision) {}
@@ -25,16 +25,16 @@ pub trait CachePolicy: Stateful + Instrumented + Send {
     fn decide_evict(&self, _eviction: &Eviction, _decision: &mut EvictDecision) {}
 
     /// Decides on flags of a hit response, and whether the line is dropped.
-    fn decide_response(&self, _hit: &LookUp<'_>, _decision: &mut ResponseDecision) {}
+    fn decide_response(&self, _hit: &TagLookup<'_>, _decision: &mut ResponseDecision) {}
 
     /// Called when a request was accepted and looked up; `hit` if its words are present. Excludes
     /// requests reported to [`on_pass`](Self::on_pass) and [`on_ignored`](Self::on_ignored).
-    fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _context: &mut EventContext<'_>) {}
+    fn on_access(&mut self, _access: &TagLookup<'_>, _hit: bool, _context: &mut EventContext<'_>) {}
 
     /// Called when a line, or the missing words of a present line, are fetched.
     fn on_miss(
         &mut self,
-        _miss: &LookUp<'_>,
+        _miss: &TagLookup<'_>,
         _decision: MissDecision,
         _context: &mut EventContext<'_>,
     ) {
@@ -42,14 +42,14 @@ pub trait CachePolicy: Stateful + Instrumented + Send {
 
     /// Called when a forwarded request was accepted: a store of a write-evict cache, a forwarded
     /// atomic, or a request that bypasses this level. The slot is that of the copy it drops.
-    fn on_pass(&mut self, _pass: &LookUp<'_>, _context: &mut EventContext<'_>) {}
+    fn on_pass(&mut self, _pass: &TagLookup<'_>, _context: &mut EventContext<'_>) {}
 
     /// Called when a clean copy-back was ignored because its data are present or in flight.
-    fn on_ignored(&mut self, _copy_back: &LookUp<'_>, _context: &mut EventContext<'_>) {}
+    fn on_ignored(&mut self, _copy_back: &TagLookup<'_>, _context: &mut EventContext<'_>) {}
 
     /// Called after `on_access` when a store or copy-back from the upper level allocated a line
     /// without a fetch. `slot` is the line's place.
-    fn on_new_line(&mut self, _store: &LookUp<'_>, _context: &mut EventContext<'_>) {}
+    fn on_new_line(&mut self, _store: &TagLookup<'_>, _context: &mut EventContext<'_>) {}
 
     /// Called when a line, or a part of it, arrived. The event's `slot` is its place, if it has
     /// one.

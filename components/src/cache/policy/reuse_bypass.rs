@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{
-    CachePolicies, CachePolicy, Cause, EventContext, Eviction, Field, Fill, LookUp, MissDecision,
+    CachePolicies, CachePolicy, Cause, EventContext, Eviction, Field, Fill, MissDecision, TagLookup,
 };
 
 /// Specification of the [`ReuseBypass`] policy and its counters.
@@ -97,7 +97,7 @@ impl CachePolicy for ReuseBypass {
         &[Field::Insert]
     }
 
-    fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
+    fn decide_miss(&self, miss: &TagLookup<'_>, decision: &mut MissDecision) {
         let counter = self.counter(miss.request.source.pc);
         let reused = self.learned.counters[counter as usize] >= self.settings.threshold;
         let sampled = self
@@ -107,7 +107,7 @@ impl CachePolicy for ReuseBypass {
         decision.insert = reused || sampled;
     }
 
-    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, _context: &mut EventContext<'_>) {
+    fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, _context: &mut EventContext<'_>) {
         if let (true, Some(slot)) = (hit, access.slot)
             && let Some(counter) = self.learned.lines[slot.index()].take()
         {
@@ -118,7 +118,7 @@ impl CachePolicy for ReuseBypass {
 
     fn on_miss(
         &mut self,
-        miss: &LookUp<'_>,
+        miss: &TagLookup<'_>,
         decision: MissDecision,
         _context: &mut EventContext<'_>,
     ) {

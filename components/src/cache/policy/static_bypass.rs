@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
-use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
+use super::{CachePolicies, CachePolicy, Field, MissDecision, TagLookup};
 
 /// Specification of the [`StaticBypass`] policy: the annotated loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +46,7 @@ impl CachePolicy for StaticBypass {
         &[Field::Insert]
     }
 
-    fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
+    fn decide_miss(&self, miss: &TagLookup<'_>, decision: &mut MissDecision) {
         decision.insert = self.pcs.binary_search(&miss.request.source.pc).is_err();
     }
 }

@@ -30,7 +30,7 @@ use warpweave_framework::{Instrumented, PolicyRole, Registry, Stateful};
 pub use self::next_line::{NextLine, NextLineSpec};
 pub use self::queue::PrefetchContext;
 pub(super) use self::queue::Prefetches;
-use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
+use crate::cache::policy::{CacheSite, Eviction, Fill, MissDecision, TagLookup};
 
 /// Role of a cache's prefetchers, any number.
 pub struct Prefetching;
@@ -46,12 +46,18 @@ impl PolicyRole for Prefetching {
 pub trait Prefetcher: Stateful + Instrumented + Send {
     /// Called when a request was accepted and looked up; `hit` if its words are present. Forwarded
     /// requests are excluded.
-    fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool, _context: &mut PrefetchContext<'_>) {}
+    fn on_access(
+        &mut self,
+        _access: &TagLookup<'_>,
+        _hit: bool,
+        _context: &mut PrefetchContext<'_>,
+    ) {
+    }
 
     /// Called when a line, or the missing words of a present line, are fetched for a request.
     fn on_miss(
         &mut self,
-        _miss: &LookUp<'_>,
+        _miss: &TagLookup<'_>,
         _decision: MissDecision,
         _context: &mut PrefetchContext<'_>,
     ) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{NeutralSpec, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::{PrefetchContext, Prefetcher, Prefetching};
-use crate::cache::policy::{CacheSite, LookUp, MissDecision};
+use crate::cache::policy::{CacheSite, MissDecision, TagLookup};
 
 /// Specification of the [`NextLine`] prefetcher: the prefetch degree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +57,7 @@ impl PolicyKind for NextLine {
 impl Prefetcher for NextLine {
     fn on_miss(
         &mut self,
-        miss: &LookUp<'_>,
+        miss: &TagLookup<'_>,
         _decision: MissDecision,
         context: &mut PrefetchContext<'_>,
     ) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Instrumented, State, Stateful, Statistics};
 
 use super::{PrefetchSpec, Prefetcher};
-use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
+use crate::cache::policy::{CacheSite, Eviction, Fill, MissDecision, TagLookup};
 use crate::cache::tag_array::Slot;
 use crate::memory::Source;
 
@@ -195,7 +195,7 @@ impl Prefetches {
     pub(in crate::cache) fn on_access(
         &mut self,
         site: &CacheSite,
-        access: &LookUp<'_>,
+        access: &TagLookup<'_>,
         hit: bool,
         now: Cycle,
     ) {
@@ -213,7 +213,7 @@ impl Prefetches {
     pub(in crate::cache) fn on_miss(
         &mut self,
         site: &CacheSite,
-        miss: &LookUp<'_>,
+        miss: &TagLookup<'_>,
         did: MissDecision,
         now: Cycle,
     ) {

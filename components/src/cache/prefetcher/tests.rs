@@ -172,7 +172,7 @@ impl PolicyKind for Greedy {
 }
 
 impl Prefetcher for Greedy {
-    fn on_access(&mut self, access: &LookUp<'_>, _hit: bool, context: &mut PrefetchContext<'_>) {
+    fn on_access(&mut self, access: &TagLookup<'_>, _hit: bool, context: &mut PrefetchContext<'_>) {
         for n in 0..8 {
             context.fetch(FAR + access.line * 8 + n * 128);
         }

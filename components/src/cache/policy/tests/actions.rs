@@ -56,7 +56,7 @@ impl PolicyKind for Talker {
 }
 
 impl CachePolicy for Talker {
-    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, context: &mut EventContext<'_>) {
+    fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, context: &mut EventContext<'_>) {
         say(context, self.events, ACCESS, access.line, u8::from(hit));
         if hit && access.request.source.pc == SENDS {
             context.copy_back(access.line, 1 << 12);
@@ -65,23 +65,23 @@ impl CachePolicy for Talker {
 
     fn on_miss(
         &mut self,
-        miss: &LookUp<'_>,
+        miss: &TagLookup<'_>,
         _decision: MissDecision,
         context: &mut EventContext<'_>,
     ) {
         say(context, self.events, MISS, miss.line, 0);
     }
 
-    fn on_pass(&mut self, pass: &LookUp<'_>, context: &mut EventContext<'_>) {
+    fn on_pass(&mut self, pass: &TagLookup<'_>, context: &mut EventContext<'_>) {
         let held = u8::from(pass.slot.is_some());
         say(context, self.events, PASS, pass.line, held);
     }
 
-    fn on_ignored(&mut self, copy_back: &LookUp<'_>, context: &mut EventContext<'_>) {
+    fn on_ignored(&mut self, copy_back: &TagLookup<'_>, context: &mut EventContext<'_>) {
         say(context, self.events, IGNORED, copy_back.line, 0);
     }
 
-    fn on_new_line(&mut self, store: &LookUp<'_>, context: &mut EventContext<'_>) {
+    fn on_new_line(&mut self, store: &TagLookup<'_>, context: &mut EventContext<'_>) {
         say(context, self.events, NEW_LINE, store.line, 0);
     }
 

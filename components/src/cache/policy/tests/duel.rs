@@ -45,13 +45,13 @@ impl CachePolicy for Duel {
         &[Field::Insert]
     }
 
-    fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
+    fn decide_miss(&self, miss: &TagLookup<'_>, decision: &mut MissDecision) {
         decision.insert = !self.duel.acts_second(miss.global_set);
     }
 
     fn on_miss(
         &mut self,
-        miss: &LookUp<'_>,
+        miss: &TagLookup<'_>,
         decision: MissDecision,
         context: &mut EventContext<'_>,
     ) {

@@ -36,7 +36,7 @@ impl CachePolicy for Exclusive {
         ]
     }
 
-    fn decide_miss(&self, _: &LookUp<'_>, decision: &mut MissDecision) {
+    fn decide_miss(&self, _: &TagLookup<'_>, decision: &mut MissDecision) {
         decision.flags = 0x80;
         // Not its field: without effect.
         decision.insert = false;
@@ -50,7 +50,7 @@ impl CachePolicy for Exclusive {
         decision.hand_down = true;
     }
 
-    fn decide_response(&self, hit: &LookUp<'_>, decision: &mut ResponseDecision) {
+    fn decide_response(&self, hit: &TagLookup<'_>, decision: &mut ResponseDecision) {
         decision.drop = hit.request.source.pc == 2;
         decision.flags = 0x40;
     }

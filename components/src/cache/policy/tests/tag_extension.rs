@@ -34,7 +34,7 @@ fn report_cores(cores: &[u16], statistics: &mut Statistics<'_>) {
 }
 
 impl TagExtension {
-    fn copied_back(&mut self, copy_back: &LookUp<'_>, keeps_shared: bool) {
+    fn copied_back(&mut self, copy_back: &TagLookup<'_>, keeps_shared: bool) {
         let core = copy_back.request.source.compute_unit;
         self.cores.push(core);
         if let Some(slot) = copy_back.slot {
@@ -69,7 +69,7 @@ impl CachePolicy for TagExtension {
         &[Field::Drop, Field::ResponseFlags]
     }
 
-    fn decide_response(&self, hit: &LookUp<'_>, decision: &mut ResponseDecision) {
+    fn decide_response(&self, hit: &TagLookup<'_>, decision: &mut ResponseDecision) {
         let Some(slot) = hit.slot else { return };
         let tag = self.tags[slot.index()];
         decision.flags =
@@ -77,7 +77,7 @@ impl CachePolicy for TagExtension {
         decision.drop = tag.copied_back && tag.core == hit.request.source.compute_unit;
     }
 
-    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, _context: &mut EventContext<'_>) {
+    fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, _context: &mut EventContext<'_>) {
         if let (true, Some(slot)) = (hit, access.slot) {
             let tag = &mut self.tags[slot.index()];
             if access.request.source.compute_unit == tag.core {
@@ -88,13 +88,13 @@ impl CachePolicy for TagExtension {
         }
     }
 
-    fn on_new_line(&mut self, store: &LookUp<'_>, _context: &mut EventContext<'_>) {
+    fn on_new_line(&mut self, store: &TagLookup<'_>, _context: &mut EventContext<'_>) {
         if store.request.kind == RequestKind::CopyBack {
             self.copied_back(store, false);
         }
     }
 
-    fn on_ignored(&mut self, copy_back: &LookUp<'_>, _context: &mut EventContext<'_>) {
+    fn on_ignored(&mut self, copy_back: &TagLookup<'_>, _context: &mut EventContext<'_>) {
         self.copied_back(copy_back, true);
     }
 
