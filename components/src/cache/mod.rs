@@ -380,7 +380,7 @@ impl Component for Cache {
         let has_policies = self.controller.store.hooks.has_policies();
         if has_policies {
             let policies = &mut self.controller.store.hooks.policies;
-            self.policy_ports.hear_peers(policies, ctx);
+            self.policy_ports.receive_published(policies, ctx);
         }
         let came = self.down.response.pop(ctx);
         if let Err(response) = self.controller.take_reply(came, now) {
@@ -410,7 +410,7 @@ impl Component for Cache {
             self.control.is_pending(ctx) && self.control.obey(&mut self.controller, ctx);
         if has_policies {
             let policies = &mut self.controller.store.hooks.policies;
-            progress.moved |= self.policy_ports.publish_and_tell(policies, ctx);
+            progress.moved |= self.policy_ports.publish_and_send(policies, ctx);
         }
         if let Some(broken) = self.controller.store.lookup.tags().broken() {
             ctx.fail(format!("the replacement policy {broken}"));
@@ -498,7 +498,7 @@ impl Negotiate for Cache {
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.slices.fit(self.spec.interleave)?;
         let outbox = &mut self.controller.store.hooks.policies.outbox;
-        outbox.is_wired = self.policy_ports.is_heard();
+        outbox.is_wired = self.policy_ports.has_receiver();
         Ok(())
     }
 }

@@ -26,13 +26,13 @@ impl PolicyPorts {
     }
 
     /// Returns true if a receiver of policy events is connected.
-    pub(super) fn is_heard(&self) -> bool {
+    pub(super) fn has_receiver(&self) -> bool {
         self.locality.is_connected()
     }
 
-    /// Tells the policies the published values of the caches around, where those have changed.
+    /// Passes the published values of the peer caches to the policies, where they have changed.
     #[inline(never)]
-    pub(super) fn hear_peers(&self, policies: &mut PolicyChain, ctx: &Context<'_>) {
+    pub(super) fn receive_published(&self, policies: &mut PolicyChain, ctx: &Context<'_>) {
         if !self.peers.is_empty() {
             let mut sums = PublishedValues::default();
             for peer in self.peers.iter().filter(|peer| peer.is_connected()) {
@@ -41,14 +41,14 @@ impl PolicyPorts {
                     *sum = sum.wrapping_add(value);
                 });
             }
-            policies.hear(sums);
+            policies.receive(sums);
         }
     }
 
-    /// Sends the events and publishes the values of policies. Returns whether they heard something
-    /// of themselves.
+    /// Sends the events and publishes the values of policies. Returns true if the
+    /// policies received new ones from their own cache.
     #[inline(never)]
-    pub(super) fn publish_and_tell(
+    pub(super) fn publish_and_send(
         &mut self,
         policies: &mut PolicyChain,
         ctx: &mut Context<'_>,
@@ -64,6 +64,6 @@ impl PolicyPorts {
         }
         let values = outbox.published;
         self.published.publish(ctx, values);
-        self.peers.is_empty() && policies.hear(values)
+        self.peers.is_empty() && policies.receive(values)
     }
 }

@@ -381,7 +381,7 @@ impl Negotiate for ComputeUnit {
     fn elaborated(&mut self) -> Result<(), Unfit> {
         let spec = &self.datapath.config.spec;
         self.schedulers.check_wires()?;
-        if self.schedulers.hears_cache() {
+        if self.schedulers.takes_cache_events() {
             self.variant = self.variant.limited();
         }
         self.datapath.fetch.elaborated()?;

@@ -20,7 +20,7 @@ impl ComputeUnit {
             self.take_instructions(ctx, now);
             changed = true;
         }
-        if V::LIMITED && self.schedulers.hears_cache() {
+        if V::LIMITED && self.schedulers.takes_cache_events() {
             self.schedulers.take_cache_events(ctx, &self.datapath);
         }
         if self.caches.is_invalidating() {

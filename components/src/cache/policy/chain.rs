@@ -18,7 +18,7 @@ pub(in crate::cache) struct PolicyChain {
     accesses: u64,
     pub(in crate::cache) outbox: Outbox,
     /// Latest sums of published values delivered to the policies.
-    heard: [i64; PUBLISHERS_MAX],
+    received: [i64; PUBLISHERS_MAX],
 }
 
 impl PolicyChain {
@@ -170,12 +170,12 @@ impl PolicyChain {
 
     /// Delivers new sums of published values from the peer caches to each policy. Returns true if
     /// any sum changed.
-    pub(in crate::cache) fn hear(&mut self, sums: PublishedValues) -> bool {
+    pub(in crate::cache) fn receive(&mut self, sums: PublishedValues) -> bool {
         let mut any = false;
-        let policies = self.policies.iter_mut().zip(&mut self.heard);
-        for ((policy, heard), sum) in policies.zip(sums.0) {
-            if *heard != sum {
-                *heard = sum;
+        let policies = self.policies.iter_mut().zip(&mut self.received);
+        for ((policy, received), sum) in policies.zip(sums.0) {
+            if *received != sum {
+                *received = sum;
                 policy.on_published(sum);
                 any = true;
             }
@@ -190,7 +190,7 @@ impl Stateful for PolicyChain {
             return;
         }
         state.field("accesses", &mut self.accesses);
-        state.field("heard", &mut self.heard);
+        state.field("heard", &mut self.received);
         state.field("published", &mut self.outbox.published);
         state.field("events", &mut self.outbox.events);
         state.field("events_dropped", &mut self.outbox.events_dropped);

@@ -61,7 +61,7 @@ pub struct SetDuel {
     /// Value published by this cache: misses of the first team minus those of the second.
     own: i64,
     /// Latest sum already included in the counter.
-    heard: i64,
+    received: i64,
 }
 
 impl SetDuel {
@@ -85,7 +85,7 @@ impl SetDuel {
             spec,
             count: spec.max.div_ceil(2),
             own: 0,
-            heard: 0,
+            received: 0,
         })
     }
 
@@ -127,9 +127,9 @@ impl SetDuel {
 
     /// Takes the new `sum` of the values published by all slices. Called from
     /// [`CachePolicy::on_published`](super::CachePolicy::on_published).
-    pub fn hear(&mut self, sum: i64) {
-        let change = sum.wrapping_sub(self.heard);
-        self.heard = sum;
+    pub fn receive(&mut self, sum: i64) {
+        let change = sum.wrapping_sub(self.received);
+        self.received = sum;
         let count = i64::from(self.count).saturating_add(change);
         self.count = count.clamp(0, i64::from(self.spec.max)) as u32;
     }
@@ -160,14 +160,14 @@ mod tests {
         for _ in 0..1500 {
             duel.missed(24, &mut outbox.context(1));
             let sum = outbox.published.0[0];
-            duel.hear(sum);
+            duel.receive(sum);
         }
         assert_eq!(duel.count(), 0);
         assert!(!duel.acts_second(1));
         for _ in 0..3000 {
             duel.missed(0, &mut outbox.context(2));
             let sum = outbox.published.0[0];
-            duel.hear(sum);
+            duel.receive(sum);
         }
         assert_eq!(duel.count(), 2047);
         assert!(duel.acts_second(1));

@@ -62,8 +62,8 @@ impl Schedulers {
 
     /// Returns true if the first-level cache sends events to the policies.
     #[inline]
-    pub(crate) fn hears_cache(&self) -> bool {
-        self.open.hears_cache()
+    pub(crate) fn takes_cache_events(&self) -> bool {
+        self.open.takes_cache_events()
     }
 
     /// Returns true if policies can throttle wavefronts, as those of any crate can.

@@ -39,9 +39,9 @@ impl OpenPolicies {
         }
     }
 
-    /// Returns true if the first-level cache tells events.
+    /// Returns true if the first-level cache sends events.
     #[inline]
-    pub(crate) fn hears_cache(&self) -> bool {
+    pub(crate) fn takes_cache_events(&self) -> bool {
         self.locality.is_connected()
     }
 

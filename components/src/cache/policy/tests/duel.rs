@@ -60,7 +60,7 @@ impl CachePolicy for Duel {
     }
 
     fn on_published(&mut self, sum: i64) {
-        self.duel.hear(sum);
+        self.duel.receive(sum);
     }
 }
 
