@@ -79,7 +79,7 @@ impl Control {
 
     /// Carries out the pending command, or a part of it, when its time has come. Returns true if it
     /// did.
-    pub(super) fn obey(&mut self, controller: &mut Controller, ctx: &mut Context<'_>) -> bool {
+    pub(super) fn execute(&mut self, controller: &mut Controller, ctx: &mut Context<'_>) -> bool {
         if !controller.is_drained() || !self.slave.done.can_send(ctx) {
             return false;
         }

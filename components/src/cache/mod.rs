@@ -407,7 +407,7 @@ impl Component for Cache {
         }
         let down = self.send_down(ctx, now, &mut progress.moved);
         progress.commanded =
-            self.control.is_pending(ctx) && self.control.obey(&mut self.controller, ctx);
+            self.control.is_pending(ctx) && self.control.execute(&mut self.controller, ctx);
         if has_policies {
             let policies = &mut self.controller.store.hooks.policies;
             progress.moved |= self.policy_ports.publish_and_send(policies, ctx);
