@@ -32,14 +32,14 @@ pub fn surround_with_memory(
 
 /// Extends [`surround_with_memory`] with kernel ends. Every bundle of `up` is paired with the
 /// bundle through which its first level receives invalidations. The bundles through which the
-/// device invalidates upper levels are listed in `told`. Before each kernel end, other writers
+/// device invalidates upper levels are listed in `controls`. Before each kernel end, other writers
 /// write to every line. A read that returns data older than a kernel end whose invalidation the
 /// device has completed is reported.
 pub fn surround_with_kernel_ends(
     rig: &mut Rig,
     kinds: &'static [RequestKind],
     up: &[(&str, &str)],
-    told: &[&str],
+    controls: &[&str],
     down: &[&str],
 ) {
     // Every fourth time of some requests: reads find lines in between.
@@ -53,7 +53,7 @@ pub fn surround_with_kernel_ends(
         rig.drive_at(&format!("{control}.command"), commands.collect());
         rig.drain::<CacheCommandDone>(&format!("{control}.done"));
     }
-    for bundle in told {
+    for bundle in controls {
         let (command, done) = (format!("{bundle}.command"), format!("{bundle}.done"));
         rig.answer(&command, &done, |_: &CacheCommand| CacheCommandDone);
     }

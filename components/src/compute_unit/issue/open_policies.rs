@@ -14,7 +14,7 @@ const STEPS_MAX: u32 = 16;
 struct OpenScheduler {
     policy: Box<dyn WavefrontScheduler>,
     /// Stall reason last reported to the policy; `None` after an issue.
-    told: Option<IssueSlot>,
+    reported: Option<IssueSlot>,
 }
 
 /// Holds the policies of all schedulers, and the port for events of the first-level cache. Empty in
@@ -31,7 +31,10 @@ pub(crate) struct OpenPolicies {
 impl OpenPolicies {
     /// Policies of this name.
     pub(crate) fn new(name: &str, policies: Vec<Box<dyn WavefrontScheduler>>) -> Self {
-        let open = |policy| OpenScheduler { policy, told: None };
+        let open = |policy| OpenScheduler {
+            policy,
+            reported: None,
+        };
         Self {
             name: name.to_owned(),
             schedulers: policies.into_iter().map(open).collect(),
@@ -107,7 +110,7 @@ impl OpenPolicies {
         now: Cycle,
     ) -> (usize, Option<usize>) {
         let view = datapath.view(now);
-        let OpenScheduler { policy, told } = &mut self.schedulers[scheduler];
+        let OpenScheduler { policy, reported } = &mut self.schedulers[scheduler];
         let picked = policy.pick(ready, &view);
         let is_ready = picked < u64::BITS as usize && ready >> picked & 1 != 0;
         let slot = if is_ready {
@@ -116,7 +119,7 @@ impl OpenPolicies {
             ready.trailing_zeros() as usize
         };
         policy.issued(&datapath.issue_event(slot), &view);
-        *told = None;
+        *reported = None;
         (slot, (!is_ready).then_some(picked))
     }
 
@@ -128,16 +131,16 @@ impl OpenPolicies {
         datapath: &Datapath,
         now: Cycle,
     ) {
-        let OpenScheduler { policy, told } = &mut self.schedulers[scheduler];
-        if *told != Some(why) {
+        let OpenScheduler { policy, reported } = &mut self.schedulers[scheduler];
+        if *reported != Some(why) {
             policy.stalled(why, &datapath.view(now));
-            *told = Some(why);
+            *reported = Some(why);
         }
     }
 
     /// Returns true if the policy does not know that nothing issues because of `why`.
     pub(crate) fn is_news(&self, scheduler: usize, why: IssueSlot) -> bool {
-        self.schedulers[scheduler].told != Some(why)
+        self.schedulers[scheduler].reported != Some(why)
     }
 
     /// Returns the first cycle after `now` in which a policy holds back other wavefronts than in
@@ -191,8 +194,8 @@ impl OpenPolicies {
 
     /// Names the state of one scheduler's policy.
     pub(crate) fn state_of(&mut self, scheduler: usize, state: &mut State<'_>) {
-        if let Some(OpenScheduler { policy, told }) = self.schedulers.get_mut(scheduler) {
-            state.field("told", told);
+        if let Some(OpenScheduler { policy, reported }) = self.schedulers.get_mut(scheduler) {
+            state.field("told", reported);
             state.part(&self.name, |state| policy.state(state));
         }
     }

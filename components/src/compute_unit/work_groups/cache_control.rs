@@ -40,7 +40,7 @@ const CACHES: [ControlledCache; 3] = [
 struct Invalidation {
     kernel: u32,
     /// Bit mask of the caches that received the command; `done` has those that completed it.
-    told: u8,
+    commanded: u8,
     done: u8,
 }
 
@@ -94,7 +94,7 @@ impl CacheControl {
     pub(crate) fn invalidate(&mut self, kernel: u32) {
         self.invalidation = Some(Invalidation {
             kernel,
-            told: 0,
+            commanded: 0,
             done: 0,
         });
     }
@@ -120,9 +120,9 @@ impl CacheControl {
             if !control.command.is_connected() || invalidation.done & bit != 0 {
                 continue;
             }
-            if invalidation.told & bit == 0 {
-                let told = control.command.try_send(ctx, CacheCommand::Invalidate);
-                invalidation.told |= u8::from(told.is_ok()) << cache;
+            if invalidation.commanded & bit == 0 {
+                let sent = control.command.try_send(ctx, CacheCommand::Invalidate);
+                invalidation.commanded |= u8::from(sent.is_ok()) << cache;
             } else if let Some(CacheCommandDone) = control.done.pop(ctx) {
                 invalidation.done |= bit;
                 continue;
@@ -195,9 +195,12 @@ impl CacheControl {
 
     /// Names the caches that have not answered.
     pub(crate) fn waits(&self, waits: &mut Waits<'_>) {
-        if let Some(Invalidation { told, done, .. }) = self.invalidation {
+        if let Some(Invalidation {
+            commanded, done, ..
+        }) = self.invalidation
+        {
             for (number, cache) in CACHES.iter().enumerate() {
-                if (told & !done) >> number & 1 != 0 {
+                if (commanded & !done) >> number & 1 != 0 {
                     let what = format!("the {} has not confirmed its invalidation", cache.name);
                     waits.on_port(cache.control.member(CacheControlMaster::DONE), what);
                 }
