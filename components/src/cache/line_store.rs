@@ -74,7 +74,7 @@ impl LineStore {
     }
 
     /// Tells the hooks that the line of a slot leaves.
-    pub(super) fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause, now: Cycle) {
+    pub(super) fn report_eviction(&mut self, slot: Slot, line: u64, cause: Cause, now: Cycle) {
         if !self.hooks.is_empty() {
             let eviction = self.eviction(slot, line, cause);
             self.hooks.on_evict(&eviction, now);
@@ -107,7 +107,7 @@ impl LineStore {
             return;
         };
         self.counts.evictions += 1;
-        self.tell_eviction(slot, victim.line, Cause::Replaced, now);
+        self.report_eviction(slot, victim.line, Cause::Replaced, now);
         match &mut self.victims {
             Some(victims) => {
                 if let Some(displaced) = victims.insert(victim) {
@@ -168,7 +168,7 @@ impl LineStore {
     pub(super) fn drop_copy(&mut self, slot: Slot, line: u64, now: Cycle) {
         let state = *self.lookup.tags().state(slot);
         self.counts.write_evictions += 1;
-        self.tell_eviction(slot, line, Cause::Passed, now);
+        self.report_eviction(slot, line, Cause::Passed, now);
         let owner = self.lookup.owner(slot);
         self.copy_back(line, state.dirty, state.write_sequence, owner, now);
         self.lookup.clear(slot);
@@ -178,14 +178,14 @@ impl LineStore {
     pub(super) fn close(&mut self, mshr: Id, now: Cycle) {
         if let Some((slot, line)) = self.lookup.close(mshr) {
             self.counts.write_evictions += 1;
-            self.tell_eviction(slot, line, Cause::Passed, now);
+            self.report_eviction(slot, line, Cause::Passed, now);
             self.lookup.clear(slot);
         }
     }
 
     /// Takes a line out of a slot whose way goes out of use.
     pub(super) fn take_out(&mut self, slot: Slot, line: u64, now: Cycle) {
-        self.tell_eviction(slot, line, Cause::Invalidated, now);
+        self.report_eviction(slot, line, Cause::Invalidated, now);
         self.lookup.clear(slot);
         self.counts.lines_invalidated += 1;
     }

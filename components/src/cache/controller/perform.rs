@@ -28,7 +28,7 @@ impl Controller {
         let kind = request.kind;
         self.store.occupy_bank(access.set, now);
         if !self.store.hooks.is_empty() {
-            self.tell_access(accepted, action);
+            self.report_access(accepted, action);
         }
         match action {
             Action::Hit(slot) => {
@@ -76,7 +76,7 @@ impl Controller {
     }
 
     #[inline(never)]
-    fn tell_access(&mut self, accepted: &Accepted<'_>, action: Action) {
+    fn report_access(&mut self, accepted: &Accepted<'_>, action: Action) {
         let Access { set, line, .. } = accepted.access;
         let slot = self.store.lookup.tags().find_in(set, line);
         let hooks = &mut self.store.hooks;
@@ -115,7 +115,7 @@ impl Controller {
             ..request.answer(self.rules.level())
         };
         if self.store.hooks.has_policies() {
-            self.tell_response(accepted, slot, &mut response);
+            self.report_response(accepted, slot, &mut response);
         }
         let turn = self.hits.push(response, extra, now);
         if let Some(mshr) = mshr {
@@ -125,7 +125,7 @@ impl Controller {
     }
 
     /// Notifies policies of a hit response, which they may extend.
-    fn tell_response(&mut self, accepted: &Accepted<'_>, slot: Slot, response: &mut MemResponse) {
+    fn report_response(&mut self, accepted: &Accepted<'_>, slot: Slot, response: &mut MemResponse) {
         let hooks = &mut self.store.hooks;
         let event = hooks.look_up(accepted.request, accepted.access, Some(slot));
         let decision = hooks.policies.decide_response(&event);
@@ -134,7 +134,7 @@ impl Controller {
         let state = self.store.lookup.tags().state(slot);
         if decision.drop && state.dirty == 0 && state.mshr().is_none() {
             let (line, now) = (accepted.access.line, accepted.now);
-            self.store.tell_eviction(slot, line, Cause::Dropped, now);
+            self.store.report_eviction(slot, line, Cause::Dropped, now);
             self.store.lookup.clear(slot);
         }
     }

@@ -114,16 +114,16 @@ impl PolicyChain {
     }
 
     /// Delivers an event to every policy in order.
-    fn tell(&mut self, now: Cycle, tell: impl Fn(&mut dyn CachePolicy, &mut EventContext<'_>)) {
+    fn notify(&mut self, now: Cycle, event: impl Fn(&mut dyn CachePolicy, &mut EventContext<'_>)) {
         for (number, policy) in self.policies.iter_mut().enumerate() {
-            tell(&mut **policy, &mut self.outbox.context_of(number, now));
+            event(&mut **policy, &mut self.outbox.context_of(number, now));
         }
     }
 
     pub(in crate::cache) fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, now: Cycle) {
         self.accesses += 1;
         let accesses = self.accesses;
-        self.tell(now, |policy, context| {
+        self.notify(now, |policy, context| {
             policy.on_access(access, hit, context);
             if policy.period().is_some_and(|p| accesses.is_multiple_of(p)) {
                 policy.on_period(context);
@@ -137,35 +137,35 @@ impl PolicyChain {
         did: MissDecision,
         now: Cycle,
     ) {
-        self.tell(now, |policy, context| policy.on_miss(miss, did, context));
+        self.notify(now, |policy, context| policy.on_miss(miss, did, context));
     }
 
     pub(in crate::cache) fn on_pass(&mut self, pass: &TagLookup<'_>, now: Cycle) {
-        self.tell(now, |policy, context| policy.on_pass(pass, context));
+        self.notify(now, |policy, context| policy.on_pass(pass, context));
     }
 
     pub(in crate::cache) fn on_ignored(&mut self, copy_back: &TagLookup<'_>, now: Cycle) {
-        self.tell(now, |policy, context| policy.on_ignored(copy_back, context));
+        self.notify(now, |policy, context| policy.on_ignored(copy_back, context));
     }
 
     pub(in crate::cache) fn on_new_line(&mut self, store: &TagLookup<'_>, now: Cycle) {
-        self.tell(now, |policy, context| policy.on_new_line(store, context));
+        self.notify(now, |policy, context| policy.on_new_line(store, context));
     }
 
     pub(in crate::cache) fn on_fill(&mut self, fill: &Fill, now: Cycle) {
-        self.tell(now, |policy, context| policy.on_fill(fill, context));
+        self.notify(now, |policy, context| policy.on_fill(fill, context));
     }
 
     pub(in crate::cache) fn on_evict(&mut self, eviction: &Eviction, now: Cycle) {
-        self.tell(now, |policy, context| policy.on_evict(eviction, context));
+        self.notify(now, |policy, context| policy.on_evict(eviction, context));
     }
 
     pub(in crate::cache) fn on_swap(&mut self, swap: &Swap, now: Cycle) {
-        self.tell(now, |policy, context| policy.on_swap(swap, context));
+        self.notify(now, |policy, context| policy.on_swap(swap, context));
     }
 
     pub(in crate::cache) fn on_response(&mut self, request: &MemRequest, now: Cycle) {
-        self.tell(now, |policy, context| policy.on_response(request, context));
+        self.notify(now, |policy, context| policy.on_response(request, context));
     }
 
     /// Delivers new sums of published values from the peer caches to each policy. Returns true if

@@ -171,12 +171,12 @@ impl Prefetches {
         self.counts.unused += u64::from(std::mem::take(&mut self.unused[slot.index()]));
     }
 
-    fn tell(
+    fn notify(
         &mut self,
         site: &CacheSite,
         cause: Trigger,
         cycle: Cycle,
-        tell: impl Fn(&mut dyn Prefetcher, &mut PrefetchContext<'_>),
+        event: impl Fn(&mut dyn Prefetcher, &mut PrefetchContext<'_>),
     ) {
         let mut context = PrefetchContext {
             cycle,
@@ -188,7 +188,7 @@ impl Prefetches {
             counts: &mut self.counts,
         };
         for prefetcher in &mut self.prefetchers {
-            tell(&mut **prefetcher, &mut context);
+            event(&mut **prefetcher, &mut context);
         }
     }
 
@@ -200,14 +200,10 @@ impl Prefetches {
         now: Cycle,
     ) {
         let (line, source) = (access.line, access.request.source);
-        self.tell(
-            site,
-            Trigger { line, source },
-            now,
-            |prefetcher, context| {
-                prefetcher.on_access(access, hit, context);
-            },
-        );
+        let trigger = Trigger { line, source };
+        self.notify(site, trigger, now, |prefetcher, context| {
+            prefetcher.on_access(access, hit, context);
+        });
     }
 
     pub(in crate::cache) fn on_miss(
@@ -218,26 +214,18 @@ impl Prefetches {
         now: Cycle,
     ) {
         let (line, source) = (miss.line, miss.request.source);
-        self.tell(
-            site,
-            Trigger { line, source },
-            now,
-            |prefetcher, context| {
-                prefetcher.on_miss(miss, did, context);
-            },
-        );
+        let trigger = Trigger { line, source };
+        self.notify(site, trigger, now, |prefetcher, context| {
+            prefetcher.on_miss(miss, did, context);
+        });
     }
 
     pub(in crate::cache) fn on_fill(&mut self, site: &CacheSite, fill: &Fill, now: Cycle) {
         let (line, source) = (fill.line, fill.source);
-        self.tell(
-            site,
-            Trigger { line, source },
-            now,
-            |prefetcher, context| {
-                prefetcher.on_fill(fill, context);
-            },
-        );
+        let trigger = Trigger { line, source };
+        self.notify(site, trigger, now, |prefetcher, context| {
+            prefetcher.on_fill(fill, context);
+        });
     }
 
     pub(in crate::cache) fn on_evict(&mut self, site: &CacheSite, eviction: &Eviction, now: Cycle) {
@@ -246,14 +234,10 @@ impl Prefetches {
         }
         self.has_left(eviction.slot);
         let (line, source) = (eviction.line, eviction.owner);
-        self.tell(
-            site,
-            Trigger { line, source },
-            now,
-            |prefetcher, context| {
-                prefetcher.on_evict(eviction, context);
-            },
-        );
+        let trigger = Trigger { line, source };
+        self.notify(site, trigger, now, |prefetcher, context| {
+            prefetcher.on_evict(eviction, context);
+        });
     }
 }
 

@@ -59,14 +59,14 @@ impl OpenPolicies {
         &mut self,
         datapath: &Datapath,
         now: Cycle,
-        tell: impl Fn(&mut dyn WavefrontScheduler, &SchedulerView<'_>),
+        event: impl Fn(&mut dyn WavefrontScheduler, &SchedulerView<'_>),
     ) {
         if self.schedulers.is_empty() {
             return;
         }
         let view = datapath.view(now);
         for scheduler in &mut self.schedulers {
-            tell(&mut *scheduler.policy, &view);
+            event(&mut *scheduler.policy, &view);
         }
     }
 

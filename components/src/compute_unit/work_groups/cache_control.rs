@@ -73,7 +73,7 @@ impl CacheControl {
         if port == port_ids::CACHE_COMMAND
             && let Some(split) = &self.split
         {
-            split.tell(facts);
+            split.publish(facts);
         }
     }
 

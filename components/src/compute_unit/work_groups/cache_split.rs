@@ -90,7 +90,7 @@ impl CacheSplit {
     }
 
     /// Publishes the possible cache sizes during elaboration.
-    pub(crate) fn tell(&self, facts: &mut Facts) {
+    pub(crate) fn publish(&self, facts: &mut Facts) {
         let sizes = self.spec.splits.iter();
         let sizes = sizes.map(|local| self.spec.bytes - local).collect();
         facts.publish_from(SHARED_WITH_CACHE, CacheSizes(sizes));
