@@ -54,7 +54,7 @@ impl<T: Message> Connected<T> {
         let value = self.end.pop(now, now + self.credit_ticks)?;
         self.messages += 1;
         if self.way == DeliveryPath::CutActivity {
-            self.tell_sender(ctx, now);
+            self.notify_sender(ctx, now);
         } else if self.end.take_blocked() {
             ctx.wake_soon(self.neighbour, self.credit_cycles);
         }
@@ -91,7 +91,7 @@ impl<T: Message> Connected<T> {
                 ctx.wake_in(target.index, cycles);
             }
         } else {
-            self.tell_sender(ctx, tick);
+            self.notify_sender(ctx, tick);
         }
     }
 
@@ -99,7 +99,7 @@ impl<T: Message> Connected<T> {
     ///
     /// A sender across a cut may begin to wait in this window. Thread timing decides if that is
     /// noticed here, but the coordinator learns of such a sender in any case.
-    fn tell_sender(&self, ctx: &mut Context<'_>, tick: u64) {
+    fn notify_sender(&self, ctx: &mut Context<'_>, tick: u64) {
         if let Reach::Cut(cut, positions) = &self.sender {
             positions.set_read(self.end.position());
             if self.end.take_blocked() {

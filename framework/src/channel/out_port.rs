@@ -111,7 +111,7 @@ impl<T: Message> Connected<T> {
         let first = self.end.push(now, message, now + self.latency_ticks);
         self.messages += 1;
         if self.way == DeliveryPath::CutActivity {
-            self.tell_across(ctx);
+            self.notify_across(ctx);
         } else if first {
             ctx.wake_soon(self.neighbour, self.latency_cycles);
         }
@@ -120,7 +120,7 @@ impl<T: Message> Connected<T> {
     /// Notifies the coordinator of a send across the cut. Only the first message of a window can be
     /// the one to wake the receiver for, because none is taken within the window.
     #[inline(never)]
-    fn tell_across(&mut self, ctx: &mut Context<'_>) {
+    fn notify_across(&mut self, ctx: &mut Context<'_>) {
         self.waiting = false;
         let across = ctx.across();
         if let Reach::Cut(cut, positions) = &self.receiver
@@ -182,15 +182,15 @@ impl<T: Message> Connected<T> {
                 ctx.wake_in(target.index, cycles);
             }
         } else {
-            self.tell_receiver(ctx, first, ready);
+            self.notify_receiver(ctx, first, ready);
         }
     }
 
     /// Wakes a receiver in another clock domain, or notifies the coordinator of a receiver across a
     /// cut.
-    fn tell_receiver(&mut self, ctx: &mut Context<'_>, first: bool, ready: u64) {
+    fn notify_receiver(&mut self, ctx: &mut Context<'_>, first: bool, ready: u64) {
         if let Reach::Cut(..) = self.receiver {
-            self.tell_across(ctx);
+            self.notify_across(ctx);
         } else if first && let Some(target) = self.receiver.within_partition() {
             ctx.wake_at_tick(target, ready);
         }

@@ -79,12 +79,12 @@ impl Waves {
         if self.wanted
             && let Some(value) = sample()
         {
-            self.tell(Tick(now), id, value);
+            self.record(Tick(now), id, value);
         }
     }
 
     #[cold]
-    fn tell(&mut self, now: Tick, id: u32, value: Sample) {
+    fn record(&mut self, now: Tick, id: u32, value: Sample) {
         if let Some(changes) = &mut self.changes {
             changes.push((now, id, value.clone()));
         }

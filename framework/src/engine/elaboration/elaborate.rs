@@ -103,7 +103,7 @@ impl Elaboration {
         self.note_unwired();
         if self.errors.is_empty() {
             self.check_claims();
-            self.tell_facts();
+            self.exchange_facts();
         }
         match time {
             Ok(time) if self.errors.is_empty() => self.bind(time),

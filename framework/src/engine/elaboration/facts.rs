@@ -70,7 +70,7 @@ impl Elaboration {
 
     /// Delivers the facts of every port to the other end of its wire, and through passages to the
     /// components beyond. A passage does not forward the same fact twice.
-    pub(super) fn tell_facts(&mut self) {
+    pub(super) fn exchange_facts(&mut self) {
         let listeners = self.listeners();
         let mut passed: BTreeMap<Passage, Vec<Facts>> = BTreeMap::new();
         let mut under_way = VecDeque::new();
@@ -94,7 +94,7 @@ impl Elaboration {
             under_way.push_back((speaker, facts));
             while let Some((from, facts)) = under_way.pop_front() {
                 for listener in listeners.of(self.number(from)) {
-                    self.tell(*listener, &facts);
+                    self.deliver(*listener, &facts);
                     self.pass_on(*listener, &facts, &mut passed, &mut under_way);
                 }
             }
@@ -135,7 +135,7 @@ impl Elaboration {
         Listeners { first, all }
     }
 
-    fn tell(&mut self, listener: PortAt, facts: &Facts) {
+    fn deliver(&mut self, listener: PortAt, facts: &Facts) {
         let NewInstance {
             component, ports, ..
         } = &mut self.instances[listener.0];

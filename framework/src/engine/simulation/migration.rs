@@ -22,7 +22,7 @@ pub(crate) struct Scheduled {
 impl Simulation {
     /// Passes the locations of components to the partition that drives the event world and wakes
     /// them.
-    pub(crate) fn tell_world_targets(&mut self) {
+    pub(crate) fn set_world_targets(&mut self) {
         if self.world.is_some() {
             let targets = self.instances.iter().map(|i| i.place.target).collect();
             self.partitions[0].world.set_targets(targets);
@@ -52,7 +52,7 @@ impl Simulation {
         }
         self.reschedule(&scheduled);
         self.connect();
-        self.tell_world_targets();
+        self.set_world_targets();
         self.place_sink(sink);
     }
 

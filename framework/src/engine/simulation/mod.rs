@@ -133,7 +133,7 @@ impl Simulation {
             unwired,
         };
         simulation.coordinator.stop_delay = simulation.stop_delay_of_wires();
-        simulation.tell_world_targets();
+        simulation.set_world_targets();
         simulation
     }
 
