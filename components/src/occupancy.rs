@@ -195,7 +195,12 @@ impl UnitLimits {
     /// ```text
     /// min(work-groups that an empty unit holds, ceil(work-groups / units)) × local memory of a work-group
     /// ```
-    pub fn local_bytes_wanted(&self, needs: &WorkGroupNeeds, work_groups: u32, units: u32) -> u64 {
+    pub fn local_bytes_required(
+        &self,
+        needs: &WorkGroupNeeds,
+        work_groups: u32,
+        units: u32,
+    ) -> u64 {
         let share = work_groups.div_ceil(units);
         u64::from(self.occupancy(needs).work_groups.min(share)) * needs.local_bytes
     }

@@ -339,17 +339,17 @@ impl LineStore {
     /// Copies lines requested by policies back to the next level while there is room. Returns true
     /// if at least one was sent.
     #[inline(never)]
-    pub(super) fn send_wanted_copy_backs(&mut self, now: Cycle) -> bool {
+    pub(super) fn send_policy_copy_backs(&mut self, now: Cycle) -> bool {
         let mut sent = false;
-        let mut wanted = std::mem::take(&mut self.hooks.policies.outbox.copy_backs);
-        for (line, flags) in wanted.drain(..) {
+        let mut requested = std::mem::take(&mut self.hooks.policies.outbox.copy_backs);
+        for (line, flags) in requested.drain(..) {
             if self.send_while_it_stays(line, flags, now) {
                 sent = true;
             } else {
                 self.hooks.policies.outbox.copy_backs_dropped += 1;
             }
         }
-        self.hooks.policies.outbox.copy_backs = wanted;
+        self.hooks.policies.outbox.copy_backs = requested;
         sent
     }
 

@@ -403,7 +403,7 @@ impl Component for Cache {
         // Answering first: the last answer of a line that was not installed may cause a copy-back.
         let up = self.respond(ctx, now, &mut progress.moved);
         if has_policies {
-            progress.moved |= self.controller.store.send_wanted_copy_backs(now);
+            progress.moved |= self.controller.store.send_policy_copy_backs(now);
         }
         let down = self.send_down(ctx, now, &mut progress.moved);
         progress.commanded =

@@ -175,9 +175,11 @@ impl CacheControl {
         let Some(Dispatch::Start { kernel, .. }) = dispatch else {
             return false;
         };
-        let wanted = split.wanted(*kernel, groups, config);
+        let required = split.required(*kernel, groups, config);
         let command = &mut self.port.command;
-        split.change_to(wanted, now, |resize| command.try_send(ctx, resize).is_ok())
+        split.change_to(required, now, |resize| {
+            command.try_send(ctx, resize).is_ok()
+        })
     }
 
     /// Port and command that give the cache the size for a work-group of this kernel, in no time.
@@ -188,8 +190,8 @@ impl CacheControl {
         config: &UnitConfig,
     ) -> Option<(PortId, CacheCommand)> {
         let split = self.split.as_mut()?;
-        let wanted = split.wanted(kernel, groups, config);
-        let command = split.change_at_once(wanted)?;
+        let required = split.required(kernel, groups, config);
+        let command = split.change_at_once(required)?;
         Some((port_ids::CACHE_COMMAND, command))
     }
 

@@ -27,8 +27,8 @@ enum Change {
     /// None is under way.
     None,
     /// A dispatch waits since this cycle, and the wire took no command yet.
-    Wanted(Cycle),
-    /// The cache has been told and has not answered; a dispatch waits since this cycle.
+    Requested(Cycle),
+    /// The cache was commanded and has not answered; a dispatch waits since this cycle.
     Commanded(Cycle),
 }
 
@@ -133,7 +133,7 @@ impl CacheSplit {
     fn waits_since(&self) -> Option<Cycle> {
         match self.change {
             Change::None => None,
-            Change::Wanted(since) | Change::Commanded(since) => Some(since),
+            Change::Requested(since) | Change::Commanded(since) => Some(since),
         }
     }
 
@@ -162,40 +162,40 @@ impl CacheSplit {
         self.change = Change::None;
     }
 
-    /// Changes the split to `wanted`. A change requires a command, for which `send` returns false
+    /// Changes the split to `split`. A change requires a command, for which `send` returns false
     /// if there is no room. Returns true if a dispatch must wait for the change.
     pub(crate) fn change_to(
         &mut self,
-        wanted: usize,
+        split: usize,
         now: Cycle,
         send: impl FnOnce(CacheCommand) -> bool,
     ) -> bool {
-        if wanted == self.at {
+        if split == self.at {
             self.settle(now);
             return false;
         }
         let since = self.waits_since().unwrap_or(now);
-        let before = std::mem::replace(&mut self.at, wanted);
+        let before = std::mem::replace(&mut self.at, split);
         self.change = if send(self.command()) {
             Change::Commanded(since)
         } else {
             self.at = before;
-            Change::Wanted(since)
+            Change::Requested(since)
         };
         true
     }
 
-    /// Makes split `wanted` the one there is, in no time; the command to the cache if there is one.
-    pub(crate) fn change_at_once(&mut self, wanted: usize) -> Option<CacheCommand> {
-        if self.is_commanded() || self.at == wanted {
+    /// Makes `split` the one there is, in no time; the command to the cache if there is one.
+    pub(crate) fn change_at_once(&mut self, split: usize) -> Option<CacheCommand> {
+        if self.is_commanded() || self.at == split {
             return None;
         }
-        self.at = wanted;
+        self.at = split;
         Some(self.command())
     }
 
     /// Returns the split needed by a work-group of this kernel together with the resident ones.
-    pub(crate) fn wanted(
+    pub(crate) fn required(
         &self,
         kernel: u32,
         groups: &WorkGroupTable,
@@ -206,16 +206,16 @@ impl CacheSplit {
             return self.at;
         };
         let limits = self.limits(config.spec.facts().limits());
-        let wanted = |kernel: u32| {
+        let required = |kernel: u32| {
             let trace = &program.kernels[kernel as usize];
             let needs = WorkGroupNeeds::of(trace);
-            limits.local_bytes_wanted(&needs, trace.work_groups(), self.scheduler.units)
+            limits.local_bytes_required(&needs, trace.work_groups(), self.scheduler.units)
         };
         let mut kernels: Vec<u32> = groups.resident().map(|(_, group)| group.kernel).collect();
         kernels.push(kernel);
         kernels.sort_unstable();
         kernels.dedup();
-        let together = kernels.into_iter().map(wanted).sum::<u64>();
+        let together = kernels.into_iter().map(required).sum::<u64>();
         let taken = groups
             .local_bytes_used()
             .saturating_add(trace.local_bytes());
