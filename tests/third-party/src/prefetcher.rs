@@ -1,7 +1,7 @@
 //! Prefetcher for the lines before and after one that misses.
 
 use warpweave::components::cache::policy::{MissDecision, TagLookup};
-use warpweave::components::cache::prefetcher::{Prefetcher, Prefetching, Wanted};
+use warpweave::components::cache::prefetcher::{PrefetchContext, Prefetcher, Prefetching};
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 /// Prefetcher policy described at the top of the file.
@@ -27,10 +27,15 @@ impl PolicyKind for BackAndForth {
 }
 
 impl Prefetcher for BackAndForth {
-    fn on_miss(&mut self, miss: &TagLookup<'_>, _decision: MissDecision, wanted: &mut Wanted<'_>) {
+    fn on_miss(
+        &mut self,
+        miss: &TagLookup<'_>,
+        _decision: MissDecision,
+        context: &mut PrefetchContext<'_>,
+    ) {
         if let Some(before) = miss.line.checked_sub(self.line_bytes) {
-            wanted.fetch(before);
+            context.fetch(before);
         }
-        wanted.fetch(miss.line + self.line_bytes);
+        context.fetch(miss.line + self.line_bytes);
     }
 }
