@@ -31,8 +31,9 @@
 //!     first_level.rs        invalidation in the units
 //!     second_level.rs       invalidation in the slices of the second level
 //!   accounting.rs         statistics
-//!   limits.rs, said.rs    resources of units: stated, published, compared
-//!   untimed.rs            functional execution
+//!   limits.rs             resources of units as stated
+//!   reported_limits.rs    resources as units publish them, compared with those stated
+//!   functional.rs         functional execution
 //!   role.rs policy.rs     the role, the trait of policies and their answers
 //!   oldest_first.rs       policies for one kernel at a time
 //!   candidates.rs         candidates of a policy in one query
@@ -86,6 +87,7 @@ mod dispatch_ports;
 mod ended_parents;
 mod families;
 mod first_level;
+mod functional;
 mod kernel_ends;
 mod limits;
 mod machine;
@@ -94,12 +96,11 @@ mod placement;
 mod policies;
 mod policy;
 mod queue_memory;
+mod reported_limits;
 mod role;
-mod said;
 mod second_level;
 mod spec;
 mod unit;
-mod untimed;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -116,6 +117,7 @@ use self::accounting::{Accounting, Activity};
 pub use self::candidates::Candidates;
 use self::dispatch::Dispatcher;
 use self::dispatch_ports::DispatchPorts;
+use self::functional::Replaying;
 use self::kernel_ends::KernelEnds;
 pub use self::limits::StatedLimits;
 use self::machine::Running;
@@ -125,10 +127,9 @@ pub use self::placement::{Placement, PlacementSite};
 pub use self::policies::*;
 pub use self::policy::{PlacementChoice, PlacementPolicy, QueueAccess};
 use self::queue_memory::QueueMemory;
+use self::reported_limits::ReportedLimits;
 pub use self::role::WorkGroupPlacement;
-use self::said::ReportedLimits;
 pub use self::spec::{Announce, InvalidateAt, SecondLevelSpec, WorkGroupSchedulerSpec};
-use self::untimed::Replaying;
 use crate::kernel_times::KernelTimes;
 use crate::launch::{Completion, DispatchMaster, KernelReady, ReadySlave};
 
