@@ -330,8 +330,8 @@ impl WavefrontScheduler for Wild {
 
 #[test]
 #[should_panic(
-    expected = "scheduler 0 (Wild) of compute unit 7 picked wavefront slot 99, which is not among \
-                those that can issue (0b1)"
+    expected = "scheduler 0 (Wild) of compute unit 7 picked wavefront slot 99, which cannot \
+                issue (candidates 0b1)"
 )]
 fn a_policy_that_picks_somebody_else_is_a_failure() {
     let mut bench = Bench::new(with::<Wild>(), vec![kernel(&[vec![exit()]], 1, 0)]);
