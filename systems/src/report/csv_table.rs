@@ -21,9 +21,13 @@ impl CsvTable {
     }
 
     /// Appends a row.
-    pub fn row(&mut self, cells: impl IntoIterator<Item: AsRef<[u8]>>) {
-        let written = self.0.write_record(cells);
-        written.expect("writing to memory succeeds");
+    pub fn row(&mut self, cells: impl IntoIterator<Item: AsRef<str>>) {
+        for cell in cells {
+            let written = self.0.write_field(cell.as_ref());
+            written.expect("writing to memory succeeds");
+        }
+        let ended = self.0.write_record(None::<&[u8]>);
+        ended.expect("writing to memory succeeds");
     }
 
     /// Number of bytes so far, except for those of the last few rows.
@@ -35,7 +39,7 @@ impl CsvTable {
     pub fn take(&mut self) -> String {
         let rows = std::mem::take(self);
         let bytes = rows.0.into_inner().expect("writing to memory succeeds");
-        String::from_utf8_lossy(&bytes).into_owned()
+        String::from_utf8(bytes).expect("cells are text")
     }
 }
 
