@@ -10,7 +10,7 @@ use super::work_groups::device_launches::PendingLaunch;
 use crate::launch::{DeviceLaunch, Predictions};
 
 impl ComputeUnit {
-    /// Lets every scheduler issue; whether any did.
+    /// Lets every scheduler issue. Returns true if any did.
     #[inline(always)]
     pub(super) fn issue<V: Variant>(&mut self, now: Cycle) -> bool {
         let open = self.datapath.wavefronts.masks().open();

@@ -12,7 +12,7 @@ use crate::memory::{Level, RequestKind, Source};
 use crate::reuse_monitor::WorkGroupId;
 
 impl ComputeUnit {
-    /// Carries out the events of this cycle; whether something changed.
+    /// Carries out the events of this cycle. Returns true if something changed.
     #[inline(always)]
     pub(super) fn take_events<V: Variant>(&mut self, now: Cycle) -> bool {
         if !self.datapath.pipes.wheel.is_due(now) {
@@ -42,7 +42,7 @@ impl ComputeUnit {
         self.advance::<V>(slot, now);
     }
 
-    /// Takes every response at `memory`; whether there was one.
+    /// Takes every response at `memory`. Returns true if there was one.
     #[inline(always)]
     pub(super) fn take_responses(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
         let mut came = false;
@@ -83,7 +83,7 @@ impl ComputeUnit {
         self.write_back_after(latency, completed, now);
     }
 
-    /// Takes every answer at the read-only ports; whether there was one.
+    /// Takes every answer at the read-only ports. Returns true if there was one.
     pub(super) fn take_readonly_responses(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
         let mut came = false;
         while let Some(received) = self.datapath.memory.readonly.receive(ctx) {

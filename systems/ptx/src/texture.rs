@@ -17,7 +17,6 @@ const EXTENT_MAX: u32 = 1 << 27;
 
 /// Type of one channel of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The variants name their types.
 pub enum TexelType {
     U8,
     S8,

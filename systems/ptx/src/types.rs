@@ -4,7 +4,6 @@ use std::fmt;
 
 /// A fundamental type of the PTX language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The variants are the PTX names.
 pub enum ScalarType {
     B8,
     B16,

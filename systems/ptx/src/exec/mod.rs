@@ -89,7 +89,6 @@ impl LaunchConfig<'_> {
 
 /// One kernel argument; its size must match the parameter.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // The variants name their types.
 pub enum KernelArgument {
     U8(u8),
     U16(u16),
