@@ -70,6 +70,11 @@ impl LineLayout {
         (address..address + u64::from(count)).filter(move |other| *other != line)
     }
 
+    /// Returns the number of sectors that these words touch.
+    pub(super) fn sector_count(&self, words: u32) -> u32 {
+        self.sectors(words).count_ones() / self.sector_words.count_ones()
+    }
+
     /// Expands a word mask to whole sectors.
     #[inline]
     pub(super) fn sectors(&self, words: u32) -> u32 {
@@ -130,5 +135,7 @@ mod tests {
     fn words_are_widened_to_sectors() {
         assert_eq!(LAYOUT.sectors(0), 0);
         assert_eq!(LAYOUT.sectors(0b0110_0000), 0b1111_0000);
+        assert_eq!(LAYOUT.sector_count(0b0110_0000), 2);
+        assert_eq!(LAYOUT.sector_count(0), 0);
     }
 }

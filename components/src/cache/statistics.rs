@@ -82,6 +82,26 @@ pub(super) struct RequestCounts {
     pub(super) bypassed: u64,
 }
 
+/// Counters of sectors, of a cache that has them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Statistics)]
+pub(super) struct SectorCounts {
+    /// Sectors that accepted reads touched.
+    #[statistic(unit = "sectors")]
+    pub(super) read_sectors: u64,
+    /// Sectors whose words were all present when a read touched them.
+    #[statistic(unit = "sectors")]
+    pub(super) read_sector_hits: u64,
+    /// Sectors that accepted writes touched.
+    #[statistic(unit = "sectors")]
+    pub(super) write_sectors: u64,
+    /// Sectors that accepted atomics touched.
+    #[statistic(unit = "sectors")]
+    pub(super) atomic_sectors: u64,
+    /// Sectors requested from below.
+    #[statistic(unit = "sectors")]
+    pub(super) sectors_fetched: u64,
+}
+
 /// Accepted requests by kind and outcome.
 type Outcomes = [[u64; 4]; RequestKind::ALL.len()];
 

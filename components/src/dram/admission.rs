@@ -1,4 +1,4 @@
-//! Admission of requests from their ports, one access at a time, subject to queue space.
+//! Admission of requests from their ports, access by access, subject to queue space.
 
 use warpweave_framework::{Context, Cycle, State};
 
@@ -21,15 +21,20 @@ pub(super) struct Admission {
     heads: Heads,
     /// Next port in round-robin order.
     turn: usize,
+    /// Number of accesses that can enter in a cycle.
+    #[state(skip)]
+    width: u32,
 }
 
 impl Admission {
-    pub(super) fn new(addresses: AddressMap) -> Self {
+    /// Creates the front end, which admits up to `width` accesses in a cycle.
+    pub(super) fn new(addresses: AddressMap, width: u32) -> Self {
         Self {
             splitting: None,
             heads: Heads::new(addresses.ports as usize),
             turn: 0,
             addresses,
+            width,
         }
     }
 
@@ -55,7 +60,8 @@ impl Admission {
         self.splitting.is_some()
     }
 
-    /// Admits one access to the queues. Returns true if one entered.
+    /// Admits the accesses of a cycle to the queues. Returns true if one entered.
+    #[inline]
     pub(super) fn enter(
         &mut self,
         ctx: &mut Context<'_>,
@@ -63,12 +69,36 @@ impl Admission {
         channels: &mut Channels,
         outstanding: &mut Outstanding,
     ) -> bool {
+        let mut entered = false;
+        let mut wrote = false;
+        for _ in 0..self.width {
+            let Some(write) = self.enter_one(ctx, up, channels, outstanding, wrote) else {
+                break;
+            };
+            entered = true;
+            wrote |= write;
+        }
+        entered
+    }
+
+    /// Admits one access to the queues, of any request or `after_write` of a write only. A read
+    /// answered from a write of the same cycle would overtake its acknowledgement. Returns true for
+    /// the access of a write, and `None` if none entered.
+    #[inline]
+    fn enter_one(
+        &mut self,
+        ctx: &mut Context<'_>,
+        up: &mut [MemSlave],
+        channels: &mut Channels,
+        outstanding: &mut Outstanding,
+        after_write: bool,
+    ) -> Option<bool> {
         debug_assert!(
             self.waits_rightly(channels, outstanding),
             "a request is waiting although it could enter"
         );
         if self.heads.all_wait() {
-            return false;
+            return None;
         }
         if let Some(splitting) = self.splitting {
             let next = splitting.accesses.next();
@@ -80,7 +110,7 @@ impl Admission {
             } else {
                 self.heads.refuse_all();
             }
-            return entered;
+            return entered.then_some(splitting.write);
         }
         let ports = up.len();
         let mut next = self.turn;
@@ -97,24 +127,27 @@ impl Admission {
                 };
                 if let Err(message) = admissible(request) {
                     ctx.fail(message);
-                    return false;
+                    return None;
                 }
                 Some(self.addresses.head(*request))
             } else {
                 None
             };
             let head = known.or(new.as_ref()).expect("one of them");
+            if after_write && !head.access.write {
+                continue;
+            }
             if admits(head, channels, outstanding) {
                 let head = *head;
                 self.enter_request(ctx.cycle(), port, &head, channels, outstanding);
                 up[port].request.pop(ctx);
                 self.heads.entered(port);
                 self.turn = next;
-                return true;
+                return Some(head.access.write);
             }
             self.heads.refuse(port, new);
         }
-        false
+        None
     }
 
     /// True if none of the requests marked as waiting could enter. For debug builds.

@@ -1,7 +1,7 @@
 //! GDDR5 memory controller with its channels of DRAM devices.
 //!
 //! ```text
-//!            one access per CK            one command per CK and channel
+//!            accesses of a CK             one command per CK and channel
 //!  up[0] ─┐   ┌───────────┐   ┌────────────┐   ┌──────────────┐
 //!  up[1] ─┼──►│ arbiter,  │──►│ read queue │──►│ scheduler,   │──► banks of `devices`
 //!   ...   │   │ splitter  │──►│ write queue│──►│ page policy, │    x32 devices, in lock step,
@@ -20,8 +20,10 @@
 //! The clock of the component is CK. A request names words of a line. Every access (`burst_bytes` ×
 //! `devices`) it touches is one burst, or with `column_pairs` half of one. With `column_pairs`, a
 //! column command also serves the oldest waiting access of its kind and row in the other half (even
-//! or odd columns). One access per cycle enters the queues. Ports are served round-robin among
-//! those whose oldest request can enter. The front end follows the convention of the reference
+//! or odd columns). As many accesses per cycle enter the queues as the data buses of all channels
+//! can carry: `w` = channels / max(tCCD_S, BL), rounded up, with `column_pairs` twice as many.
+//! After a write only writes follow in a cycle. Ports are served round-robin among those whose
+//! oldest request can enter. The front end follows the convention of the reference
 //! data. A request **accepted in cycle c** causes its first command **in cycle c + 1** at the
 //! earliest. A slot freed by a command of cycle c can be taken in cycle c.
 //!
@@ -34,13 +36,13 @@
 //! | closed | 1 + tRCDRD + tCL + BL + L |
 //! | another row open | 1 + tRP + tRCDRD + tCL + BL + L |
 //!
-//! `k` accesses of one read in one row add (k - 1) × max(tCCD, BL). Here tCCD is tCCD_L if the
+//! `k` accesses of one read in one row of one channel add (k - 1) × max(tCCD, BL). Here tCCD is tCCD_L if the
 //! mapping keeps them in one bank group and tCCD_S if it rotates groups (and tCCD ≥ 1). The
 //! response leaves when the last beat of the last access has arrived. A read answered from a
 //! waiting write takes R = 1 + L.
 //!
 //! Writes are posted: the acknowledgement is sent in the cycle after the last of the `k` accesses
-//! entered the write queue, R = k. Copy-backs are not acknowledged. From then on the write is
+//! entered the write queue, R = k / w, rounded up. Copy-backs are not acknowledged. From then on the write is
 //! ordered: a later read of the access is answered from the queue.
 //!
 //! Order per source and line is kept. A read's response never overtakes that of an older read of
@@ -223,7 +225,7 @@ impl GddrController {
             up: (0..ports).map(|_| MemSlave::default()).collect(),
             slices: Slices::default(),
             channels: Channels::new(channels, spec.shared_bus, spec.check),
-            admission: Admission::new(addresses),
+            admission: Admission::new(addresses, spec.accesses_per_cycle()),
             outstanding: Outstanding::new(ports, spec.transactions(), latency),
         })
     }
@@ -248,6 +250,11 @@ impl Kind for GddrController {
             name: "hbm2",
             summary: "A channel of HBM2 at 1.7 Gb/s, two pseudo-channels of 64 bits, refresh by bank. Source: JESD235A; times of the cells as GPGPU-Sim's Volta configurations",
             ron: include_str!("../../../scenarios/presets/memory/hbm2.ron"),
+        },
+        Preset {
+            name: "hbm3",
+            summary: "A channel of HBM3 at 6.4 Gb/s, two pseudo-channels of 32 bits, refresh by bank. Source: JESD238 for the organisation; times of the cells as `hbm2`",
+            ron: include_str!("../../../scenarios/presets/memory/hbm3.ron"),
         },
     ];
     type Spec = GddrSpec;

@@ -44,8 +44,9 @@ pub struct GddrSpec {
     #[serde(default)]
     pub column_pairs: bool,
     /// Number of channels behind the ports, a power of two up to 16, each with its own command bus,
-    /// data bus and queues. The mapping selects the channel of an access. Source: one channel per
-    /// controller, as in GPGPU-Sim and the reference runs.
+    /// data bus and queues. The mapping selects the channel of an access. As many accesses enter
+    /// the queues in a cycle as the data buses of all channels can carry, at least one. Source: one
+    /// channel per controller, as in GPGPU-Sim and the reference runs.
     #[serde(default = "one")]
     pub channels: u32,
     /// Interleaving of addresses over controllers. If omitted, addresses are the controller's own.
@@ -120,6 +121,13 @@ impl GddrSpec {
     /// Returns the number of bytes that one access moves.
     pub fn access_bytes(&self) -> u32 {
         self.burst_bytes * self.devices
+    }
+
+    /// Returns the number of accesses that enter the queues in a cycle: as many as the data buses of
+    /// all channels can carry, rounded up.
+    pub(super) fn accesses_per_cycle(&self) -> u32 {
+        let of_a_burst = 1 + u32::from(self.column_pairs);
+        (self.channels * of_a_burst).div_ceil(self.timing.columns_apart())
     }
 
     /// Returns the configuration of one channel and its policies, except the request order.
@@ -241,7 +249,7 @@ impl GddrSpec {
     /// not sent.
     pub(super) fn transactions(&self) -> usize {
         let under_way = self.timing.read_data_end() + self.latency_cycles;
-        let apart = self.timing.t_ccd_s.max(self.timing.burst_cycles);
+        let apart = self.timing.columns_apart();
         let banks = (self.bank_queue.unwrap_or(0) as usize + 1) * self.geometry.banks() as usize;
         let channel = self.read_queue as usize + banks + under_way.div_ceil(apart) as usize;
         self.channels as usize * channel + self.response_queue as usize

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
-use super::refresh::Refresh;
+use super::refresh::{POSTPONED_MAX, Refresh};
 
 /// Maximum value of a timing field; keeps sums of a few of them far from overflow.
 const CYCLES_MAX: u32 = 1 << 24;
@@ -94,6 +94,11 @@ impl Timing {
         self.t_cl + self.burst_cycles
     }
 
+    /// Returns the smallest number of cycles between column commands of one kind.
+    pub fn columns_apart(&self) -> u32 {
+        self.t_ccd_s.max(self.burst_cycles)
+    }
+
     /// Returns the cycles between refreshes in this mode; `None` without refresh.
     pub fn refresh_interval(&self, refresh: Refresh) -> Option<u32> {
         match refresh {
@@ -101,6 +106,11 @@ impl Timing {
             Refresh::AllBank { .. } => Some(self.t_refi),
             Refresh::PerBank { .. } => self.t_refi_b,
         }
+    }
+
+    /// True if a per-bank refresh takes longer than the interval to the next bank's.
+    pub(super) fn refreshes_overlap(&self) -> bool {
+        self.t_rfc_b > self.t_refi_b
     }
 
     /// Returns every required field with its name, in the order of the declaration.
@@ -173,13 +183,59 @@ impl Timing {
                 SpecError::require(duration >= apart, &format!("{field}.t_rfc_b"), || {
                     format!("{duration} is less than t_rrefd ({apart})")
                 })?;
+                let interval = given("t_refi_b", self.t_refi_b)?;
                 // A refresh takes the place of an ACT in the activation windows.
                 let windows = self.t_faw.div_ceil(2) + self.t_32aw.div_ceil(16);
-                let busy = duration.max(apart) + windows + self.t_rrd_s.max(self.t_rrd_l);
-                let interval = given("t_refi_b", self.t_refi_b)?;
-                self.check_pause(field, "t_refi_b", interval, u64::from(busy))
+                let others = u64::from(windows + self.t_rrd_s.max(self.t_rrd_l));
+                let alone = others + u64::from(duration.max(apart));
+                if banks == 1 {
+                    return self.check_pause(field, "t_refi_b", interval, alone);
+                }
+                // The other banks serve requests while one is refreshed.
+                self.check_pause(field, "t_refi_b", interval, others + u64::from(apart))?;
+                self.check_round(field, refresh, banks, alone)
             }
         }
+    }
+
+    /// Checks that refreshes of all banks, one after the other, leave each bank and the first of
+    /// the next round enough time, and that none is late by more than the rule allows.
+    fn check_round(
+        &self,
+        field: &str,
+        refresh: Refresh,
+        banks: u32,
+        alone: u64,
+    ) -> Result<(), SpecError> {
+        let interval = u64::from(self.t_refi_b.unwrap_or(0));
+        let apart = u64::from(self.t_rrefd.unwrap_or(0));
+        let others = u64::from(banks - 1);
+        let round = alone + self.row_cycle() + others * (apart + self.row_cycle());
+        SpecError::require(
+            u64::from(banks) * interval > round,
+            &format!("{field}.t_refi_b"),
+            || {
+                format!(
+                    "a round over {banks} banks takes up to {round} cycles; with t_refi_b {interval} no requests would be served"
+                )
+            },
+        )?;
+        // The first refresh of a round waits for the end of the last one.
+        let late = u64::from(refresh.postponed_max()) + alone.div_ceil(interval);
+        let most = u64::from(POSTPONED_MAX) + 1;
+        SpecError::require(late <= most, "refresh.postponed_max", || {
+            format!(
+                "with refreshes of {alone} cycles every {interval}, one could be {late} intervals late, more than {most}"
+            )
+        })
+    }
+
+    /// Returns an upper bound on the cycles in which a bank closes a row, opens another and serves
+    /// a request in it.
+    fn row_cycle(&self) -> u64 {
+        u64::from(self.t_rc.max(self.t_ras + self.t_rp))
+            + u64::from(self.t_rcd_rd.max(self.t_rcd_wr))
+            + u64::from(self.t_rtp.max(self.write_data_end() + self.t_wr))
     }
 
     /// Checks that between two refreshes rows can close and at least one request can finish.
@@ -191,10 +247,7 @@ impl Timing {
         interval: u32,
         busy: u64,
     ) -> Result<(), SpecError> {
-        let overhead = u64::from(self.t_rc.max(self.t_ras + self.t_rp))
-            + busy
-            + u64::from(self.t_rcd_rd.max(self.t_rcd_wr))
-            + u64::from(self.t_rtp.max(self.write_data_end() + self.t_wr));
+        let overhead = self.row_cycle() + busy;
         SpecError::require(
             u64::from(interval) > overhead,
             &format!("{field}.{name}"),
@@ -237,6 +290,31 @@ mod tests {
         assert!(never.check("timing", Refresh::Off, 16).is_ok());
         assert!(preset_d().check("timing", all, 16).is_ok());
         let each = Refresh::PerBank { postponed_max: 0 };
+        let by_bank = Timing {
+            t_refi_b: Some(160),
+            t_rfc_b: Some(200),
+            t_rrefd: Some(10),
+            ..preset_a()
+        };
+        let long = Timing {
+            t_rfc_b: Some(1500),
+            ..by_bank
+        };
+        assert!(
+            by_bank.check("timing", each, 16).is_ok(),
+            "others are served"
+        );
+        let error = by_bank.check("timing", each, 1).unwrap_err();
+        assert_eq!(error.field, "timing.t_refi_b");
+        let error = long.check("timing", each, 16).unwrap_err();
+        assert!(
+            error.message.contains("a round over 16"),
+            "{}",
+            error.message
+        );
+        let postponed = Refresh::PerBank { postponed_max: 7 };
+        let error = by_bank.check("timing", postponed, 16).unwrap_err();
+        assert_eq!(error.field, "refresh.postponed_max");
         let error = preset_d().check("timing", each, 16).unwrap_err();
         assert_eq!(error.field, "timing.t_rfc_b");
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!   decide.rs       a request, the core and the room in every stage ─► an action, or what it lacks
 //!   perform.rs      an action ─► changes of the core and the stages
+//!   sectors.rs      sectors that requests touch and find
 //!   prefetch.rs     fetches of what prefetchers want
 //!   functional.rs   functional accesses: the same decisions, carried out in zero time
 //! ```
@@ -13,6 +14,7 @@ mod functional;
 mod perform;
 mod prefetch;
 mod rules;
+mod sectors;
 
 use warpweave_framework::{Cycle, Instrumented, State, Statistics};
 
@@ -22,7 +24,7 @@ use crate::cache::hit_pipeline::HitPipeline;
 use crate::cache::line_store::LineStore;
 use crate::cache::replies::ReplyQueue;
 use crate::cache::spec::CacheSpec;
-use crate::cache::statistics::RequestCounts;
+use crate::cache::statistics::{RequestCounts, SectorCounts};
 use crate::memory::MemResponse;
 
 /// Core and stages of a cache, between its ports.
@@ -35,6 +37,7 @@ pub(super) struct Controller {
     #[state(part)]
     pub(super) replies: ReplyQueue,
     pub(super) counts: RequestCounts,
+    sectors: SectorCounts,
     #[state(skip)]
     rules: Rules,
 }
@@ -53,6 +56,7 @@ impl Controller {
             hits: HitPipeline::new(spec),
             replies: ReplyQueue::new(spec),
             counts: RequestCounts::default(),
+            sectors: SectorCounts::default(),
             rules: Rules::new(spec),
         }
     }
@@ -140,6 +144,7 @@ impl Controller {
                 "requests that joined a line in flight and requested further sectors of it";
             let requests = self.counts.sector_merges;
             out.counter("sector_merges", "requests", meaning, requests);
+            self.sectors.statistics(out);
         }
         if hooks.has_policies() {
             let meaning = "missing lines that a policy bypassed";

@@ -30,6 +30,9 @@ impl Controller {
         if !self.store.hooks.is_empty() {
             self.report_access(accepted, action);
         }
+        if self.rules.has_sectors() {
+            self.count_sectors(accepted, action);
+        }
         match action {
             Action::Hit(slot) => {
                 self.counts.count(kind, Outcome::Hit);
@@ -187,6 +190,10 @@ impl Controller {
         flags: u16,
         now: Cycle,
     ) {
+        if self.rules.has_sectors() {
+            let fetched = self.store.lookup.layout().sector_count(words);
+            self.sectors.sectors_fetched += u64::from(fetched);
+        }
         let kind = match request.kind {
             RequestKind::Prefetch => RequestKind::Prefetch,
             _ => RequestKind::Read,

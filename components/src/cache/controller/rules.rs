@@ -13,6 +13,7 @@ pub(in crate::cache) struct Rules {
     allocates_writes: bool,
     allocate: AllocatePolicy,
     atomics: AtomicPolicy,
+    has_sectors: bool,
 }
 
 impl Rules {
@@ -23,7 +24,14 @@ impl Rules {
             allocates_writes: spec.allocates_writes(),
             allocate: spec.allocate,
             atomics: spec.atomics,
+            has_sectors: spec.sector_bytes.is_some(),
         }
+    }
+
+    /// True if the lines have sectors, which are counted.
+    #[inline]
+    pub(super) fn has_sectors(&self) -> bool {
+        self.has_sectors
     }
 
     /// Level reported as supplier of hits.

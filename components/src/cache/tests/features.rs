@@ -31,6 +31,8 @@ fn a_miss_fetches_its_sectors_and_others_later_into_the_same_way() {
     // One request for several sectors.
     rig.request.send_at(60, read(4, 128, 0x10_1001));
     rig.below_at(62, RequestKind::Read, 128, 0xff_ffff);
+    let sectors = ["read_sectors", "read_sector_hits", "sectors_fetched"];
+    assert_eq!(sectors.map(|name| rig.count(name)), [6, 1, 5]);
 }
 
 #[test]
@@ -52,6 +54,24 @@ fn a_request_that_joins_asks_for_its_other_sectors_and_waits_for_its_own_only() 
         (2, 1)
     );
     assert_eq!(rig.count("mshr_cycles"), 34 - 10);
+    let sectors = ["read_sectors", "read_sector_hits", "sectors_fetched"];
+    assert_eq!(sectors.map(|name| rig.count(name)), [4, 0, 2]);
+}
+
+#[test]
+fn a_read_counts_the_sectors_that_it_finds_and_stores_those_that_they_touch() {
+    let mut rig = Rig::new(sectored());
+    rig.request.send_at(10, read(1, 0, 1));
+    let first = rig.below_at(12, RequestKind::Read, 0, 0xff);
+    rig.answer_at(20, &first);
+    rig.above_at(23, 1, Level::DRAM);
+    // Its first sector is present, its second is not.
+    rig.request.send_at(30, read(2, 0, 0x180));
+    rig.below_at(32, RequestKind::Read, 0, 0xff00);
+    rig.request.send_at(40, MemRequest::write(3, 256, 0x101));
+    rig.bench.step(50);
+    let sectors = ["read_sectors", "read_sector_hits", "write_sectors"];
+    assert_eq!(sectors.map(|name| rig.count(name)), [3, 1, 2]);
 }
 
 #[test]

@@ -23,6 +23,8 @@ impl Controller {
         let (from, unit) = match self.config.refresh {
             Refresh::Off => return,
             Refresh::AllBank { .. } => (timing.refresh_from(), 1),
+            // Such refreshes delay each other, so that not each is issued when it falls due.
+            Refresh::PerBank { .. } if self.config.timing.refreshes_overlap() => return,
             Refresh::PerBank { .. } => {
                 let from = (0..banks).map(|b| timing.refresh_bank_from(b));
                 (from.max().unwrap_or(0), u64::from(banks.max(WINDOW)))

@@ -415,6 +415,26 @@ pub(super) fn with_policies(number: usize) -> GddrSpec {
                 ..usual.timing
             })
         },
+        5 => GddrSpec {
+            channels: 4,
+            mapping: MappingSpec::Order(vec![
+                Field::Channel,
+                Field::BankGroup,
+                Field::Bank,
+                Field::Column,
+                Field::Row,
+            ]),
+            command_bus: CommandBus::RowAndColumn,
+            refresh: Refresh::PerBank { postponed_max: 1 },
+            // The refresh of a bank is under way when that of the next one begins.
+            timing: Timing {
+                t_refi_b: Some(160),
+                t_rfc_b: Some(250),
+                t_rrefd: Some(10),
+                ..usual.timing
+            },
+            ..usual
+        },
         _ => GddrSpec {
             column_pairs: true,
             page: Page::Timeout { cycles: 40 },
@@ -467,14 +487,61 @@ fn channels_work_side_by_side() {
         });
         last.max().expect("200 pairs")
     };
-    let (one, two) = (cycles(1), cycles(2));
-    // One request enters per cycle, and every access takes two cycles of one data bus.
+    // Every access takes two cycles of one data bus.
+    let (one, two, four) = (cycles(1), cycles(2), cycles(4));
     assert!(two * 10 < one * 6, "{two} and {one} cycles");
+    assert!(four * 10 < two * 6, "{four} and {two} cycles");
+}
+
+#[test]
+fn as_many_accesses_enter_in_a_cycle_as_the_pins_of_all_channels_carry() {
+    let width = |channels, column_pairs, burst_cycles| {
+        let timing = Timing {
+            burst_cycles,
+            ..preset_a()
+        };
+        let spec = GddrSpec {
+            column_pairs,
+            channels,
+            ..spec(timing)
+        };
+        spec.accesses_per_cycle()
+    };
+    assert_eq!(
+        [1, 2, 4, 16].map(|channels| width(channels, false, 2)),
+        [1, 1, 2, 8]
+    );
+    assert_eq!(
+        [1, 2, 4, 16].map(|channels| width(channels, true, 2)),
+        [1, 2, 4, 16]
+    );
+    assert_eq!(
+        [1, 2, 4].map(|channels| width(channels, false, 4)),
+        [1, 1, 1]
+    );
+}
+
+#[test]
+fn a_line_enters_four_channels_in_two_cycles() {
+    let mut bench = Bench::of(&GddrSpec {
+        channels: 4,
+        mapping: MappingSpec::Order(vec![
+            Field::Channel,
+            Field::BankGroup,
+            Field::Column,
+            Field::Bank,
+            Field::Row,
+        ]),
+        ..spec(preset_a())
+    });
+    // Two accesses in a cycle: the last two enter a cycle later.
+    bench.expect(10, MemRequest::read(7, 0, u32::MAX), 27 + 1);
+    bench.expect(200, MemRequest::write(8, 128, u32::MAX), 2);
 }
 
 #[test]
 fn a_write_behind_a_read_of_its_line_cannot_lock_up_full_queues() {
-    for policies in 0..6 {
+    for policies in 0..7 {
         let mut bench = Bench::of(&GddrSpec {
             ports: 2,
             read_queue: 4,

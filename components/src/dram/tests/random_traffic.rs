@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn every_request_is_answered_once_in_order_however_the_engine_runs(
         traffic in traffic(), stalls in 0u32..15, small in any::<bool>(), devices in 0u32..3,
-        policies in 0usize..6,
+        policies in 0usize..7,
     ) {
         let mut spec = GddrSpec {
             ports: 2,
@@ -147,7 +147,7 @@ proptest! {
 
     #[test]
     fn saved_in_the_middle_of_traffic_it_goes_on_identically(
-        traffic in traffic(), stalls in 0u32..15, policies in 0usize..6,
+        traffic in traffic(), stalls in 0u32..15, policies in 0usize..7,
     ) {
         let spec = GddrSpec { ports: 2, latency_cycles: 5, ..with_policies(policies) };
         let build = || busy(&spec, &traffic, stalls, EngineOptions::default()).bench;

@@ -87,6 +87,7 @@ prop_compose! {
         given_rtw in any::<bool>(),
         spare in 1u32..150,
         longest in prop::option::weighted(0.8, (0..FIELDS.len(), 15u32..150)),
+        overlapping in prop::option::weighted(0.4, 0u32..100),
     ) -> Timing {
         let mut t = Timing {
             burst_cycles, t_cl: n[0], t_wl: n[1], t_rcd_rd: n[2], t_rcd_wr: n[3], t_rp: n[4],
@@ -97,7 +98,12 @@ prop_compose! {
             t_rrefd: Some(n[17]),
         };
         if let Some((field, cycles)) = longest {
+            let window = t.t_32aw;
             *FIELDS[field](&mut t) = cycles;
+            if t.t_32aw != window {
+                // Otherwise such a window seldom fills.
+                t.t_32aw *= 6;
+            }
         }
         let apart = t.t_rrefd.unwrap_or(0);
         let alone = t.t_rfc_b.unwrap_or(0).max(apart);
@@ -108,8 +114,29 @@ prop_compose! {
         t.t_refi = busy + t.t_rfc;
         let windows = t.t_faw.div_ceil(2) + t.t_32aw.div_ceil(16) + t.t_rrd_s.max(t.t_rrd_l);
         t.t_refi_b = Some(busy + alone + windows);
+        if let Some(part) = overlapping {
+            // A refresh is under way when that of the next bank begins.
+            let interval = busy + apart + windows;
+            t.t_refi_b = Some(interval);
+            t.t_rfc_b = Some(alone + interval * part / 100);
+        }
         t
     }
+}
+
+/// Returns the timing and mode, with a longer interval or fewer postponed refreshes if a description
+/// of this number of banks would be refused.
+fn accepted(mut timing: Timing, refresh: Refresh, banks: u32) -> (Timing, Refresh) {
+    let Refresh::PerBank { postponed_max } = refresh else {
+        return (timing, refresh);
+    };
+    let with = |postponed_max| Refresh::PerBank { postponed_max };
+    if timing.check("timing", with(0), banks).is_err() {
+        timing.t_refi_b = timing.t_refi_b.zip(timing.t_rfc_b).map(|(a, b)| a + b);
+    }
+    let mut fewer = (0..=postponed_max).rev().map(with);
+    let refresh = fewer.find(|r| timing.check("timing", *r, banks).is_ok());
+    (timing, refresh.expect("one refresh at a time is accepted"))
 }
 
 fn any_refresh() -> impl Strategy<Value = Refresh> {
@@ -155,6 +182,7 @@ prop_compose! {
         let geometry = Geometry {
             bank_groups: 1 << groups.0, banks_per_group: 1 << groups.1, ..GEOMETRY
         };
+        let (timing, refresh) = accepted(timing, refresh, geometry.banks());
         (Config {
             geometry,
             reads, writes, bank_queue, page, merge_writes, refresh,
