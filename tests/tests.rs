@@ -33,6 +33,7 @@ mod new;
 mod option_files;
 mod outputs;
 mod own_kernel;
+mod probe;
 mod read_caches;
 mod recordings;
 mod report;

@@ -13,7 +13,7 @@ use crate::arguments::{OWN_NAME, RunArguments, program_name};
 use crate::outcome::{leave_with, wants_colour};
 use crate::{
     accesses, analyze, bench, check, compare, conform, describe, diff, experiment, list, memory,
-    new, ptx, run, sweep, system, timeline, trace, validate,
+    new, probe, ptx, run, sweep, system, timeline, trace, validate,
 };
 
 /// Simulate full GPU systems from description files, on a deterministic event kernel.
@@ -101,6 +101,11 @@ enum Command {
     /// Convert option files to system files.
     #[command(subcommand)]
     System(system::SystemCommand),
+    /// Measure a machine: latency and bandwidth of each level, rates of launches and instructions.
+    ///
+    /// Small programs run on the machine of a system file. Differences between runs give each
+    /// figure, so that launch and cold caches cancel.
+    Probe(probe::Arguments),
     /// Drive one component with a request trace and report its performance.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -158,6 +163,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Ptx(arguments) => ptx::ptx(arguments, &budget),
         Command::Trace(command) => trace::trace(command, &budget),
         Command::System(command) => system::system(command),
+        Command::Probe(arguments) => probe::probe(&registry, arguments, quiet, &budget),
         Command::Bench(command) => bench::bench(&registry, command, &budget),
         Command::Validate(arguments) => validate::validate(&registry, arguments),
         Command::New(command) => new::new(&registry, command),

@@ -27,6 +27,7 @@ mod memory;
 mod new;
 mod outcome;
 mod policies;
+mod probe;
 mod progress;
 mod ptx;
 mod recordings;

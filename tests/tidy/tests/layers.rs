@@ -62,6 +62,7 @@ const LAYERS: [(&str, &str); 22] = [
          run report",
     ),
     ("systems/conform/src", "place properties case"),
+    ("systems/probe/src", "programs bench figures"),
     (
         "systems/reuse/src",
         "footprint ratio distance stack relation chains analysis lines",
@@ -91,7 +92,7 @@ const LAYERS: [(&str, &str); 22] = [
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \
          emulation results check_program run accesses analyze validate bench check compare \
-         conform describe diff experiment list new ptx sweep system timeline trace cli",
+         conform describe diff experiment list new probe ptx sweep system timeline trace cli",
     ),
 ];
 

@@ -1,0 +1,112 @@
+//! Bandwidths: loads and stores of all units at a time.
+
+use super::{Figure, Of, bytes, footprints, is_main_memory};
+use crate::bench::{Bench, ProbeError};
+use crate::programs::{Grid, LINE, Step, kernel};
+
+/// Accesses of each wavefront in the shorter run, at least.
+const ACCESSES: u64 = 32;
+
+/// Largest footprint that every unit loads as a whole.
+const OF_A_UNIT: u64 = 64 << 10;
+
+/// Addresses of streams whose lines are touched once.
+const FRESH: u64 = 1 << 37;
+
+/// Returns a launch that fills the units.
+pub(super) fn everywhere(bench: &Bench<'_>) -> Grid {
+    Grid {
+        work_groups: bench.units() * 8,
+        wavefronts: 4,
+    }
+}
+
+/// Measures loads by footprint: of small ones, each of whose lines every work-group loads, and past
+/// the first level of any, whose lines all wavefronts share out.
+pub(super) fn reads(
+    bench: &Bench<'_>,
+    largest_bytes: u64,
+    see: &mut dyn FnMut(Figure),
+) -> Result<(), ProbeError> {
+    let grid = everywhere(bench);
+    for footprint in footprints(largest_bytes.min(OF_A_UNIT)).skip(1).step_by(2) {
+        let lines = footprint / LINE;
+        let accesses = ACCESSES.max(lines / u64::from(grid.wavefronts));
+        let pair = bench.pair(accesses, |accesses| {
+            let stream = |wavefront: u64| {
+                // Work-groups begin at different lines, and their wavefronts next to each other.
+                let (work_group, number) = (wavefront / 4, wavefront % 4);
+                let line = move |n| (37 * work_group + number + 4 * n) % lines;
+                (0..accesses).map(move |n| Step::Load(line(n) * LINE))
+            };
+            Ok(vec![kernel(grid, stream)?])
+        });
+        let of = Of {
+            quantity: "read bandwidth",
+            at: &bytes(footprint),
+            unit: "bytes a cycle",
+        };
+        see(of.figure(pair, |pair| moved(grid, accesses) / pair.cycles())?);
+    }
+    for footprint in footprints(largest_bytes).skip(1).step_by(2) {
+        let lines = footprint / LINE;
+        let accesses = ACCESSES.max(lines.div_ceil(grid.all()));
+        let pair = bench.pair(accesses, |accesses| {
+            let stream = |wavefront: u64| {
+                let line = move |n| (wavefront + n * grid.stride()) % lines;
+                (0..accesses).map(move |n| Step::LoadPast(line(n) * LINE))
+            };
+            Ok(vec![kernel(grid, stream)?])
+        });
+        let is_last = pair.as_ref().is_ok_and(is_main_memory);
+        let of = Of {
+            quantity: "read bandwidth past the first level",
+            at: &bytes(footprint),
+            unit: "bytes a cycle",
+        };
+        see(of.figure(pair, |pair| moved(grid, accesses) / pair.cycles())?);
+        if is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the bytes that this number of accesses of each wavefront moves.
+fn moved(grid: Grid, accesses: u64) -> f64 {
+    (grid.all() * accesses * LINE) as f64
+}
+
+/// Measures loads and stores of lines that are touched once.
+pub(super) fn memory(bench: &Bench<'_>, see: &mut dyn FnMut(Figure)) -> Result<(), ProbeError> {
+    type Access = fn(u64) -> Step;
+    let grid = everywhere(bench);
+    let clock = bench.clock_hz()?;
+    let kinds: [(&str, Access); 2] = [
+        ("read bandwidth", Step::Load),
+        ("write bandwidth", Step::Store),
+    ];
+    for (quantity, access) in kinds {
+        let pair = bench.pair(ACCESSES, |accesses| {
+            let stream = |wavefront: u64| {
+                let line = move |n| FRESH / LINE + n * grid.stride() + wavefront;
+                (0..accesses).map(move |n| access(line(n) * LINE))
+            };
+            Ok(vec![kernel(grid, stream)?])
+        });
+        let of = Of {
+            quantity,
+            at: "untouched lines",
+            unit: "bytes a cycle",
+        };
+        let figure = of.figure(pair, |pair| moved(grid, ACCESSES) / pair.cycles())?;
+        let in_seconds = Figure {
+            value: figure.value.map(|value| value * clock / 1e9),
+            unit: "GB/s",
+            ..figure.clone()
+        };
+        see(figure);
+        see(in_seconds);
+    }
+    Ok(())
+}
