@@ -39,11 +39,14 @@ fn a_longer_latency_is_measured_where_it_belongs() {
         "unit[*].cu.classes.fp_add.latency=6",
     ];
     let after = probed(&bench, &longer).out;
-    let change = |quantity, at| value(&after, quantity, at) - value(&before, quantity, at);
-    assert_eq!(change("load latency", "1 KiB"), 8.0);
-    assert_eq!(change("instruction latency", "fp_add"), 2.0);
-    assert_eq!(change("instruction latency", "int_add"), 0.0);
-    assert_eq!(change("atomic latency", "one lane"), 0.0);
+    let change = |quantity, at| {
+        let change = value(&after, quantity, at) - value(&before, quantity, at);
+        change.round() as i64
+    };
+    assert_eq!(change("load latency", "1 KiB"), 8);
+    assert_eq!(change("instruction latency", "fp_add"), 2);
+    assert_eq!(change("instruction latency", "int_add"), 0);
+    assert_eq!(change("atomic latency", "one lane"), 0);
 }
 
 #[test]
