@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use warpweave_accel_sim::system_of;
+use warpweave_accel_sim::{UnknownOptions, system_of};
 
 use crate::outcome::{CommandResult, to_stdout};
 
@@ -20,11 +20,24 @@ pub(crate) enum SystemCommand {
         /// last value counts.
         #[arg(required = true)]
         files: Vec<PathBuf>,
+        /// Leave out options that are unknown instead of ending with an error.
+        ///
+        /// The first lines of the system list them.
+        #[arg(long)]
+        leave_out_unknown: bool,
     },
 }
 
 pub(crate) fn system(command: &SystemCommand) -> CommandResult {
-    let SystemCommand::Import { files } = command;
-    to_stdout(&system_of(files)?)?;
+    let SystemCommand::Import {
+        files,
+        leave_out_unknown,
+    } = command;
+    let unknown = if *leave_out_unknown {
+        UnknownOptions::LeaveOut
+    } else {
+        UnknownOptions::Refuse
+    };
+    to_stdout(&system_of(files, unknown)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -31,7 +31,7 @@ pub use error::AccelSimError;
 pub use export::{Loss, export};
 pub use import::{Imported, Unmodelled, import, inputs, is_accel_sim};
 pub use opcodes::Architecture;
-pub use options::system_of;
+pub use options::{UnknownOptions, system_of};
 
 /// Optional deviations of the Accel-Sim reader from its documented format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
-use warpweave_accel_sim::{Quirks, export, import, system_of};
+use warpweave_accel_sim::{Quirks, UnknownOptions, export, import, system_of};
 use warpweave_accesses::AccessLog;
 use warpweave_files::{Budget, Ledger};
 use warpweave_framework::{Environment, Registry};
@@ -218,7 +218,12 @@ impl LibraryTargets {
         let path = self.folder.path();
         let files = options_of(case.file).into_iter();
         let files: Vec<_> = files.map(|file| path.join(file)).collect();
-        let system = system_of(&files).map_err(|problems| problems.to_string())?;
+        let unknown = if case.way.is_multiple_of(2) {
+            UnknownOptions::LeaveOut
+        } else {
+            UnknownOptions::Refuse
+        };
+        let system = system_of(&files, unknown).map_err(|problems| problems.to_string())?;
         if case.way.is_multiple_of(32) {
             let written = std::fs::write(path.join("systems/imported.ron"), system);
             written.map_err(|error| error.to_string())?;

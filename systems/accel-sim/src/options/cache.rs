@@ -66,6 +66,16 @@ pub(super) enum Index {
     Xor,
 }
 
+/// Maximum line size in bytes; a line is never interleaved.
+pub(super) const LINE_BYTES_MAX: u32 = 128;
+
+/// Maximum number of misses under way, and of those that wait to be sent.
+const MISSES_MAX: u32 = 4096;
+const QUEUE_MAX: u32 = 1024;
+
+const SHAPE: &str =
+    "kind, sets, line size in bytes and ways, as in `N:64:128:6`, or the last three";
+
 const GROUPS: &str = "a cache such as `N:64:128:6,L:R:m:N:H,A:64:8,8`, or `none`";
 
 impl CacheText {
@@ -84,10 +94,16 @@ impl CacheText {
                 return Err(more.refuse("the end of the cache"));
             }
         }
-        let [kind, sets, line, ways] = &shape.split(':')[..] else {
-            return Err(shape.refuse("kind, sets, line size in bytes and ways, as in `N:64:128:6`"));
+        let shape_parts = shape.split(':');
+        // Before release 4 the kind was omitted: no cache had sectors.
+        let (sectored, sets, line, ways) = match &shape_parts[..] {
+            [kind, sets, line, ways] => {
+                let sectored = letter(kind, &[("N", false), ("S", true)])?;
+                (sectored, sets, line, ways)
+            }
+            [sets, line, ways] => (false, sets, line, ways),
+            _ => return Err(shape.refuse(SHAPE)),
         };
-        let sectored = letter(kind, &[("N", false), ("S", true)])?;
         let line_bytes = line.number("the line size in bytes")?;
         if sectored && line_bytes != 128 {
             return Err(line.refuse("a line size of 128 bytes, as required for sectors"));
@@ -115,16 +131,28 @@ impl CacheText {
             allocate,
             write_allocate,
             index,
-            mshr_entries: entries.within(1..=4096, "misses under way")?,
+            mshr_entries: entries.within(1..=MISSES_MAX, "misses under way")?,
             mshr_merges: merges.within(1..=1024, "merged requests per miss")?,
-            miss_queue: queue[0].within(1..=1024, "misses that wait")?,
+            miss_queue: queue[0].within(1..=QUEUE_MAX, "misses that wait")?,
             in_order,
         }))
     }
 
+    /// Makes this cache as many of them in one.
+    pub(super) fn join(&mut self, caches: u32) {
+        self.sets *= caches;
+        self.mshr_entries = (self.mshr_entries * caches).min(MISSES_MAX);
+        self.miss_queue = (self.miss_queue * caches).min(QUEUE_MAX);
+    }
+
     /// Returns the granularity of look-up, fetch and counting, in bytes.
     pub(super) fn unit_bytes(&self) -> u32 {
-        if self.sectored { 32 } else { self.line_bytes }
+        match self.line_bytes {
+            _ if self.sectored => 32,
+            // Longer than the lines here: fetched in parts, each a line of its own.
+            256 | 512 => LINE_BYTES_MAX,
+            bytes => bytes,
+        }
     }
 
     /// Returns the capacity of the cache in bytes.
@@ -136,7 +164,14 @@ impl CacheText {
 type Policies = (bool, Write, Allocate, WriteAllocate, Index);
 
 fn policies(group: &Fragment) -> Result<Policies, Diagnostic> {
-    let [replacement, write, allocate, write_allocate, index] = &group.split(':')[..] else {
+    let parts = group.split(':');
+    // Before release 3.2 the index function was omitted: it was linear.
+    let linear = Fragment::assumed("L", "");
+    let parts: Vec<&Fragment> = match parts.len() {
+        4 => parts.iter().chain([&linear]).collect(),
+        _ => parts.iter().collect(),
+    };
+    let [replacement, write, allocate, write_allocate, index] = parts[..] else {
         let expected = "replacement, write policy, allocation, write allocation and index function, as in `L:B:m:L:L`";
         return Err(group.refuse(expected));
     };

@@ -67,17 +67,19 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    /// Builds the caches from the options, with an instruction cache if `fetch` uses one.
+    /// Builds the caches from the options, with an instruction cache if `fetch` uses one. Each
+    /// slice of the second level replaces `joined` slices.
     pub(super) fn of(
         given: &OptionValues,
         frequencies: [f64; 4],
         fetch: Option<&Fetch>,
+        joined: u32,
         notes: &mut Vec<String>,
     ) -> Result<Self, Diagnostic> {
         let text = given.value(INSTRUCTIONS)?;
         let described = CacheText::read(&text)?.filter(|_| fetch.is_some_and(|it| it.has_cache));
         let own = described.as_ref().map(CacheText::unit_bytes);
-        let (l1, shared, l2) = levels(given, frequencies, own, notes)?;
+        let (l1, shared, l2) = levels(given, frequencies, (own, joined), notes)?;
         let said = CacheOption {
             name: INSTRUCTIONS,
             text: &text,
@@ -153,19 +155,21 @@ fn read_cache(
     }))
 }
 
-/// Builds the first and second level; the second also serves a cache with lines of `beside` bytes.
+/// Builds the first and second level; the second also serves a cache with lines of `beside` bytes,
+/// and each of its slices replaces `joined` slices.
 fn levels(
     given: &OptionValues,
     frequencies: [f64; 4],
-    beside: Option<u32>,
+    (beside, joined): (Option<u32>, u32),
     notes: &mut Vec<String>,
 ) -> Result<(Option<Cache>, Option<Shared>, Cache), Diagnostic> {
     const L1: &str = "-gpgpu_cache:dl1";
     const L2: &str = "-gpgpu_cache:dl2";
     let l2 = given.value(L2)?;
-    let Some(below) = CacheText::read(&l2)? else {
+    let Some(mut below) = CacheText::read(&l2)? else {
         return Err(l2.refuse("a cache: a second level is required"));
     };
+    below.join(joined);
     let l1 = given.value(L1)?;
     let first = match CacheText::read(&l1)? {
         Some(_) if given.flag("-gpgpu_gmem_skip_L1D")? => {
@@ -199,7 +203,7 @@ fn levels(
     let Some(mut first) = first else {
         return Ok((None, None, second));
     };
-    let shared = Shared::of(given, &mut first, &l1)?;
+    let shared = Shared::of(given, &mut first, &l1, notes)?;
     let delay = given
         .count("-gpgpu_l1_latency", 0..=CYCLES_MAX, "cycles")?
         .max(1);
@@ -222,7 +226,7 @@ fn levels(
 fn unit_of(cache: &CacheText, text: &Fragment) -> Result<u32, Diagnostic> {
     match cache.unit_bytes() {
         bytes @ (32 | 64 | 128) => Ok(bytes),
-        _ => Err(text.refuse("a line size of 32, 64 or 128 bytes")),
+        _ => Err(text.refuse("a line size of 32, 64, 128, 256 or 512 bytes")),
     }
 }
 

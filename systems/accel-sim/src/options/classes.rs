@@ -51,7 +51,11 @@ struct PipeTimings {
 }
 
 /// Returns the instruction classes of a compute unit with `schedulers` schedulers.
-pub(super) fn classes(given: &OptionValues, schedulers: u32) -> Result<Classes, Diagnostic> {
+pub(super) fn classes(
+    given: &OptionValues,
+    schedulers: u32,
+    notes: &mut Vec<String>,
+) -> Result<Classes, Diagnostic> {
     let units = Units::of(given, schedulers)?;
     let traced = of_traces(given);
     let paces = if traced {
@@ -64,7 +68,7 @@ pub(super) fn classes(given: &OptionValues, schedulers: u32) -> Result<Classes, 
             sfu,
         }
     } else {
-        of_ptx(given)?
+        of_ptx(given, notes)?
     };
     let int = paces.int.map(|pace| units.shared(pace, units.int));
     let fp = paces.fp.map(|pace| units.shared(pace, units.sp));
@@ -135,13 +139,27 @@ const ACCESS: PipeTiming = PipeTiming {
     interval: 1,
 };
 
+/// Latency and initiation interval of shuffles where the files give none.
+const SHUFFLE: [u32; 2] = [32, 4];
+
 /// Reads the paces for PTX programs: add, max, mul, mad, div, followed by shuffle.
-fn of_ptx(given: &OptionValues) -> Result<PipeTimings, Diagnostic> {
-    let list = |class: &str, count| -> Result<Vec<PipeTiming>, Diagnostic> {
-        let names = ["latency", "initiation"].map(|what| format!("-ptx_opcode_{what}_{class}"));
-        let values = [given.value(&names[0])?, given.value(&names[1])?];
-        let latencies = counts(&values[0], ',', Some(count))?;
-        let intervals = counts(&values[1], ',', Some(count))?;
+fn of_ptx(given: &OptionValues, notes: &mut Vec<String>) -> Result<PipeTimings, Diagnostic> {
+    let mut list = |class: &str| -> Result<Vec<PipeTiming>, Diagnostic> {
+        let mut read = |what: &str, shuffle: u32| -> Result<Vec<u32>, Diagnostic> {
+            let name = format!("-ptx_opcode_{what}_{class}");
+            let value = given.value(&name)?;
+            let mut cycles = counts(&value, ',', None)?;
+            if class == "int" && cycles.len() == 5 {
+                cycles.push(shuffle);
+                let value = value.in_a_line();
+                notes.push(format!(
+                    "{name} {value}: the number for shuffles is absent, {shuffle} is assumed"
+                ));
+            }
+            Ok(cycles)
+        };
+        let [latency, interval] = SHUFFLE;
+        let (latencies, intervals) = (read("latency", latency)?, read("initiation", interval)?);
         let paces = latencies.iter().zip(intervals);
         let paces = paces.map(|(latency, interval)| PipeTiming {
             latency: (*latency).clamp(1, LATENCY_MAX),
@@ -149,11 +167,11 @@ fn of_ptx(given: &OptionValues) -> Result<PipeTimings, Diagnostic> {
         });
         Ok(paces.collect())
     };
-    let (int, fp, dp) = (list("int", 6)?, list("fp", 5)?, list("dp", 5)?);
+    let (int, fp, dp) = (list("int")?, list("fp")?, list("dp")?);
     Ok(PipeTimings {
         int: [int[0], int[3], int[4], int[5]],
         fp: [fp[0], fp[3], fp[4]],
         dp: [dp[0], dp[3], dp[4]],
-        sfu: list("sfu", 1)?[0],
+        sfu: list("sfu")?[0],
     })
 }

@@ -16,13 +16,17 @@ const NAMES: [&str; 14] = [
     "RTPL",
 ];
 
+/// Values of the last three, which older files omit: one bank group.
+const WITHOUT_GROUPS: [u32; 3] = [1, 0, 0];
+
 impl Timing {
     pub(super) fn read(value: &Fragment) -> Result<Self, Diagnostic> {
         let parts = value.split(':');
         let mut timing = Self::default();
         let named = value.text().contains('=');
-        if !named && parts.len() != NAMES.len() {
-            let expected = "`nbk=16:CCD=2:…`, or 14 numbers separated by `:`";
+        let ungrouped = NAMES.len() - WITHOUT_GROUPS.len();
+        if !named && parts.len() != NAMES.len() && parts.len() != ungrouped {
+            let expected = "`nbk=16:CCD=2:…`, or 14 numbers separated by `:`, or the first 11";
             return Err(value.refuse(expected));
         }
         for (number, part) in parts.iter().enumerate() {
@@ -44,6 +48,9 @@ impl Timing {
             if timing.values[at].replace(cycles).is_some() {
                 return Err(part.blame(&format!("`{}` is given twice", NAMES[at])));
             }
+        }
+        for (value, absent) in timing.values[ungrouped..].iter_mut().zip(WITHOUT_GROUPS) {
+            value.get_or_insert(absent);
         }
         match NAMES.iter().zip(timing.values).find(|(_, v)| v.is_none()) {
             Some((name, _)) => Err(value.blame(&format!("the timing is missing `{name}`"))),

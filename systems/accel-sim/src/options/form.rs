@@ -1,5 +1,7 @@
 //! Formats of option values and their parsers.
 
+use std::ops::RangeInclusive;
+
 use warpweave_params::{Diagnostic, name_hint};
 
 use super::cache::CacheText;
@@ -16,8 +18,10 @@ pub(super) enum Form {
     Integer,
     /// A whole number of at least 0.
     Count,
-    /// Whole numbers separated by commas; the count is fixed, or any if `None`.
-    Counts(Option<usize>),
+    /// Whole numbers separated by commas, any number of them.
+    Counts,
+    /// Whole numbers separated by commas, at least and at most so many.
+    CountsOf(usize, usize),
     /// A fixed number of counts separated by colons.
     Queues(usize),
     /// Latency and initiation interval in cycles, separated by a comma.
@@ -48,7 +52,10 @@ impl Form {
     /// Returns the format with this name in the option table.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.split_once(' ') {
-            Some(("counts", count)) => Self::Counts(Some(count.parse().ok()?)),
+            Some(("counts", count)) => {
+                let (least, most) = count.split_once("..").unwrap_or((count, count));
+                Self::CountsOf(least.parse().ok()?, most.parse().ok()?)
+            }
             Some(("queues", count)) => Self::Queues(count.parse().ok()?),
             Some(_) => return None,
             None => match name {
@@ -56,7 +63,7 @@ impl Form {
                 "flag" => Self::Flag,
                 "integer" => Self::Integer,
                 "count" => Self::Count,
-                "counts" => Self::Counts(None),
+                "counts" => Self::Counts,
                 "pair" => Self::Pair,
                 "unit" => Self::Unit,
                 "clocks" => Self::Clocks,
@@ -77,8 +84,9 @@ impl Form {
             Self::Flag => flag(value).map(|_| ()),
             Self::Integer => value.number::<i64>("a whole number").map(|_| ()),
             Self::Count => value.number::<u32>(COUNT).map(|_| ()),
-            Self::Counts(count) => counts(value, ',', count).map(|_| ()),
-            Self::Queues(count) => counts(value, ':', Some(count)).map(|_| ()),
+            Self::Counts => counts(value, ',', None).map(|_| ()),
+            Self::CountsOf(least, most) => counts(value, ',', Some(least..=most)).map(|_| ()),
+            Self::Queues(count) => counts(value, ':', Some(count..=count)).map(|_| ()),
             Self::Pair => pair(value).map(|_| ()),
             Self::Unit => Unit::read(value).map(|_| ()),
             Self::Clocks => clocks(value).map(|_| ()),
@@ -101,14 +109,20 @@ pub(super) fn flag(value: &Fragment) -> Result<bool, Diagnostic> {
     }
 }
 
-/// Parses whole numbers separated by `separator`.
+/// Parses whole numbers separated by `separator`, as many of them as `count` says.
 pub(super) fn counts(
     value: &Fragment,
     separator: char,
-    count: Option<usize>,
+    count: Option<RangeInclusive<usize>>,
 ) -> Result<Vec<u32>, Diagnostic> {
     let parts = value.split(separator);
-    if let Some(count) = count.filter(|count| *count != parts.len()) {
+    if let Some(count) = count.filter(|count| !count.contains(&parts.len())) {
+        let (least, most) = (count.start(), count.end());
+        let count = if least == most {
+            least.to_string()
+        } else {
+            format!("{least} to {most}")
+        };
         return Err(value.refuse(&format!("{count} numbers separated by `{separator}`")));
     }
     parts.iter().map(|part| part.number(COUNT)).collect()

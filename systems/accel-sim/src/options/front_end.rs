@@ -3,7 +3,7 @@
 
 use warpweave_params::Diagnostic;
 
-use super::cache::CacheText;
+use super::cache::{CacheText, LINE_BYTES_MAX};
 use super::form::counts;
 use super::option_values::OptionValues;
 
@@ -102,16 +102,24 @@ impl Widths {
     fn of(given: &OptionValues) -> Result<Self, Diagnostic> {
         let text = given.value("-gpgpu_pipeline_widths")?;
         let widths = counts(&text, ',', None)?;
-        let (Some(&before), Some(&after), Some(&results)) =
-            (widths.get(4), widths.get(9), widths.get(10))
-        else {
-            return Err(text.refuse("at least 11 widths"));
+        let (before, after, results, places) = match widths[..] {
+            // Before release 4 there were SP, SFU and MEM only.
+            [_, _, before, _, _, after, results] => {
+                (before, after, results, ["third", "sixth", "seventh"])
+            }
+            [_, _, _, _, before, _, _, _, _, after, results, ..] => {
+                (before, after, results, ["fifth", "tenth", "eleventh"])
+            }
+            _ => return Err(text.refuse("7 widths, or at least 11")),
         };
+        let [first, second, last] = places;
         if !(1..=64).contains(&before) || !(1..=64).contains(&after) {
-            return Err(text.refuse("a fifth and a tenth width (memory accesses) from 1 to 64"));
+            return Err(text.refuse(&format!(
+                "a {first} and a {second} width (memory accesses) from 1 to 64"
+            )));
         }
         if !(1..=RESULTS_MAX).contains(&results) {
-            let expected = format!("an eleventh width (results) from 1 to {RESULTS_MAX}");
+            let expected = format!("a width (results) from 1 to {RESULTS_MAX}, the {last}");
             return Err(text.refuse(&expected));
         }
         Ok(Self {
@@ -185,9 +193,12 @@ fn fetch(
     let Some(cache) = CacheText::read(&text)? else {
         return Ok(None);
     };
-    let line_bytes = cache.line_bytes;
+    let line_bytes = match cache.line_bytes {
+        256 | 512 => LINE_BYTES_MAX,
+        bytes => bytes,
+    };
     if ![32, 64, 128].contains(&line_bytes) {
-        return Err(text.refuse("a line size of 32, 64 or 128 bytes"));
+        return Err(text.refuse("a line size of 32, 64, 128, 256 or 512 bytes"));
     }
     let has_cache = !given.flag("-gpgpu_perfect_inst_const_cache")?;
     // A perfect cache never holds up what issues less than it gives.

@@ -43,7 +43,7 @@ const FIELDS: [(&str, Field, &str); 38] = [
     ("routing_function", Field::Only("dest_tag"), "dest_tag"),
     ("subnets", Field::Only("2"), "2"),
     ("flit_size", Field::Number(1, 4096), ""),
-    ("num_vcs", Field::Only("1"), "1"),
+    ("num_vcs", Field::Unless("1"), "1"),
     ("vc_buf_size", Field::Number(1, 4096), ""),
     ("vc_allocator", Field::Only("islip"), "islip"),
     ("sw_allocator", Field::Only("islip"), "islip"),

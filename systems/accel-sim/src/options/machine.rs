@@ -2,7 +2,7 @@
 
 use warpweave_params::Diagnostic;
 
-use super::cache::CacheText;
+use super::cache::{CacheText, LINE_BYTES_MAX};
 use super::caches::Caches;
 use super::classes::{AROUND_UNIT, Classes, classes, of_traces};
 use super::cycles::CYCLES_MAX;
@@ -77,20 +77,16 @@ pub(super) enum Network {
 /// Interleaving granularity among channels, in bytes.
 const CHANNEL_BYTES: u32 = 256;
 
-/// Maximum line size in bytes; a line is never interleaved.
-const LINE_BYTES_MAX: u32 = 128;
-
 /// Maximum number of ports on one side of a network.
 const PORTS_MAX: u32 = 128;
 
 impl Machine {
     pub(super) fn of(given: &OptionValues) -> Result<Self, Diagnostic> {
         let mut notes = Vec::new();
-        let clusters = given.count("-gpgpu_n_clusters", 1..=PORTS_MAX, "clusters")?;
-        let units_per_cluster = given.count("-gpgpu_n_cores_per_cluster", 1..=64, "units")?;
+        let (clusters, units_per_cluster) = clusters(given, &mut notes)?;
         let channels = given.count("-gpgpu_n_mem", 1..=PORTS_MAX, "channels")?;
-        let per_channel = "-gpgpu_n_sub_partition_per_mchannel";
-        let slices_per_channel = given.count(per_channel, 1..=PORTS_MAX / channels, "slices")?;
+        let slices = SlicesOfChannel::of(given, channels, &mut notes)?;
+        let slices_per_channel = slices.count;
         let clock_text = given.value("-gpgpu_clock_domains")?;
         let frequencies = clocks(&clock_text)?;
         let written = clock_text.split(':');
@@ -111,7 +107,7 @@ impl Machine {
         let ports = clusters + channels * slices_per_channel;
         let network = network(given, ports, &mut unused, &mut notes)?;
         let fetch = front_end.fetch.as_ref();
-        let caches = Caches::of(given, frequencies, fetch, &mut notes)?;
+        let caches = Caches::of(given, frequencies, fetch, slices.joined, &mut notes)?;
         let unit = Unit::of(given, schedulers, front_end, &caches, &mut notes)?;
         let mapping = given.value("-gpgpu_mem_addr_mapping")?;
         let columns = Columns::read(&mapping)?;
@@ -146,6 +142,62 @@ impl Machine {
             unused,
         })
     }
+}
+
+/// Returns the number of clusters and of compute units in each. Where there are more clusters than
+/// ports of a network, several share one.
+fn clusters(given: &OptionValues, notes: &mut Vec<String>) -> Result<(u32, u32), Diagnostic> {
+    const CLUSTERS: &str = "-gpgpu_n_clusters";
+    let clusters = given.count(CLUSTERS, 1..=PORTS_MAX * 4, "clusters")?;
+    let units = given.count("-gpgpu_n_cores_per_cluster", 1..=64, "units")?;
+    let Some(joined) = least_factor(clusters, clusters) else {
+        let expected = format!("at most {PORTS_MAX} clusters, or a multiple of 2 to 4 times fewer");
+        return Err(given.value(CLUSTERS)?.refuse(&expected));
+    };
+    if joined > 1 {
+        notes.push(format!(
+            "{CLUSTERS} {clusters}: {joined} clusters share a port, as a network has at most {PORTS_MAX} ports"
+        ));
+    }
+    Ok((clusters / joined, units * joined))
+}
+
+/// Number of second-level slices of a channel, and of the simulator's slices that each replaces.
+struct SlicesOfChannel {
+    count: u32,
+    joined: u32,
+}
+
+impl SlicesOfChannel {
+    /// Reads the slices of a channel; those for which a network has no ports are joined to others.
+    fn of(
+        given: &OptionValues,
+        channels: u32,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Diagnostic> {
+        const SLICES: &str = "-gpgpu_n_sub_partition_per_mchannel";
+        let slices = given.count(SLICES, 1..=PORTS_MAX, "slices")?;
+        let Some(joined) = least_factor(slices, channels.saturating_mul(slices)) else {
+            let most = PORTS_MAX / channels;
+            let expected = format!("1 to {most} slices, or 2 to 4 times as many");
+            return Err(given.value(SLICES)?.refuse(&expected));
+        };
+        if joined > 1 {
+            notes.push(format!(
+                "{SLICES} {slices}: {joined} slices of a channel are one with the sets and misses of all and one port, as a network has at most {PORTS_MAX} ports"
+            ));
+        }
+        Ok(Self {
+            count: slices / joined,
+            joined,
+        })
+    }
+}
+
+/// Returns the least divisor of `count` from 1 to 4 that brings `ports` down to those of a network.
+fn least_factor(count: u32, ports: u32) -> Option<u32> {
+    let mut factors = (1..=4).filter(|factor| count.is_multiple_of(*factor));
+    factors.find(|factor| ports / factor <= PORTS_MAX)
 }
 
 /// Returns the given options that have no effect in combination with others.
@@ -223,7 +275,7 @@ impl Unit {
             schedulers,
             scheduler: policy(given, notes)?,
             front_end,
-            classes: classes(given, schedulers)?,
+            classes: classes(given, schedulers, notes)?,
             local_memory: (
                 given.count("-gpgpu_shmem_size", 0..=1 << 28, "bytes")?,
                 given.count("-gpgpu_shmem_num_banks", 1..=128, "banks")?,

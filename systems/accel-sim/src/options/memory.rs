@@ -2,6 +2,7 @@
 
 use warpweave_params::Diagnostic;
 
+use super::cache::LINE_BYTES_MAX;
 use super::cycles::{CYCLES_MAX, in_clock};
 use super::dram::{Columns, Timing, bits};
 use super::form::counts;
@@ -19,6 +20,8 @@ pub(super) struct Dram {
     /// Address mapping of column, bank group, bank and row, as expressions.
     pub(super) mapping: [String; 4],
     pub(super) burst_cycles: u32,
+    /// Number of the simulator's column commands that one column command here replaces.
+    pub(super) commands_per_access: u32,
     pub(super) timing: Timing,
     pub(super) command_bus: &'static str,
     pub(super) scheduler: &'static str,
@@ -30,6 +33,9 @@ pub(super) struct Dram {
     pub(super) latency_cycles: u32,
 }
 
+/// Minimum bytes of a DRAM access.
+const ACCESS_BYTES_MIN: u32 = 32;
+
 impl Dram {
     pub(super) fn of(
         given: &OptionValues,
@@ -40,13 +46,25 @@ impl Dram {
     ) -> Result<Self, Diagnostic> {
         let number = |name| given.count(name, 1..=1024, "");
         let length = number("-gpgpu_dram_burst_length")?;
-        let bytes = length * number("-gpgpu_dram_buswidth")? * number("-gpgpu_n_mem_per_ctrlr")?;
+        let carried = length * number("-gpgpu_dram_buswidth")? * number("-gpgpu_n_mem_per_ctrlr")?;
         let burst = given.value("-gpgpu_dram_burst_length")?;
-        if ![32, 64, 128].contains(&bytes) {
+        if !carried.is_power_of_two() || !(8..=4096).contains(&carried) {
             let message = format!(
-                "burst length, bus width and devices per channel give accesses of {bytes} bytes; expected 32, 64 or 128"
+                "burst length, bus width and devices per channel give accesses of {carried} bytes; expected a power of two from 8 to 4096"
             );
             return Err(burst.blame(&message));
+        }
+        let bytes = carried.clamp(ACCESS_BYTES_MIN, LINE_BYTES_MAX);
+        let commands_per_access = (bytes / carried).max(1);
+        if commands_per_access > 1 {
+            notes.push(format!(
+                "-gpgpu_dram_burst_length {length}: bursts of {carried} bytes, {commands_per_access} of which are one access with one column command"
+            ));
+        }
+        if carried > bytes {
+            notes.push(format!(
+                "-gpgpu_dram_burst_length {length}: bursts of {carried} bytes, of which an access uses {bytes}"
+            ));
         }
         let ratio = number("-dram_data_command_freq_ratio")?;
         let text = given.value("-gpgpu_dram_timing_opt")?;
@@ -108,7 +126,8 @@ impl Dram {
                 bank_part,
                 bits(&row, shift),
             ],
-            burst_cycles: length.div_ceil(ratio),
+            burst_cycles: length.div_ceil(ratio) * commands_per_access,
+            commands_per_access,
             timing,
             command_bus: if given.flag("-dram_dual_bus_interface")? {
                 "RowAndColumn"
@@ -176,7 +195,7 @@ fn writes(
         return Ok((read_queue, (of(13).min(read_queue - 1).max(1), of(3))));
     }
     let text = given.value("-dram_write_queue_size")?;
-    let numbers = counts(&text, ':', Some(3))?;
+    let numbers = counts(&text, ':', Some(3..=3))?;
     let [size, high, low] = numbers[..] else {
         return Err(text.refuse("three numbers"));
     };

@@ -34,16 +34,25 @@ use warpweave_params::{Diagnostics, Files, printable};
 use machine::Machine;
 use option_values::OptionValues;
 
+/// Treatment of options that no release of GPGPU-Sim or Accel-Sim has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownOptions {
+    /// They are errors.
+    Refuse,
+    /// They are listed at the head of the result.
+    LeaveOut,
+}
+
 /// Returns the system file for the machine described by option files: `gpgpusim.config`,
 /// `trace.config` and others. Later files override earlier ones. The first lines of the result list
 /// the options that are not modelled.
 ///
 /// # Errors
-/// Returns an error with position for options that are unknown, malformed, or required but missing.
-/// The same holds for values that our machines cannot have.
-pub fn system_of(files: &[PathBuf]) -> Result<String, Diagnostics> {
+/// Returns an error with position for options that are malformed, required but missing, or unknown
+/// where `unknown` refuses them. The same holds for values that our machines cannot have.
+pub fn system_of(files: &[PathBuf], unknown: UnknownOptions) -> Result<String, Diagnostics> {
     let mut problems = Diagnostics::new();
-    let mut given = OptionValues::default();
+    let mut given = OptionValues::new(unknown);
     for file in files {
         match Files::default().description(file, &[]) {
             Ok(source) => given.read(&source, &mut problems),

@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Diagnostics, Source, name_hint};
 
+use super::UnknownOptions;
 use super::form::flag;
 use super::fragment::Fragment;
 use super::table::{OPTIONS, OptionEntry, OptionMapping, known};
 use super::tokens::words;
 
 /// Value of each option, and the values that were overridden.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct OptionValues {
+    unknown: UnknownOptions,
+    /// Unknown options that are left out, with their values.
+    left_out: Vec<(Fragment, Option<Fragment>)>,
     values: BTreeMap<&'static str, Fragment>,
     /// Values overridden by a later value of the same option.
     overruled: Vec<(&'static str, Fragment)>,
@@ -22,19 +26,35 @@ pub(super) struct OptionValues {
 }
 
 impl OptionValues {
+    pub(super) fn new(unknown: UnknownOptions) -> Self {
+        Self {
+            unknown,
+            left_out: Vec::new(),
+            values: BTreeMap::new(),
+            overruled: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
     /// Adds the options of a file and appends its errors to `problems`.
     pub(super) fn read(&mut self, source: &Arc<Source>, problems: &mut Diagnostics) {
         self.files.push(source.name().to_owned());
         let Some(words) = problems.take(words(source)) else {
             return;
         };
-        let mut words = words.into_iter();
+        let mut words = words.into_iter().peekable();
         while let Some(name) = words.next() {
-            let Some(option) = problems.take(option(&name)) else {
-                // What is no option may be a value too many; what is one has a value.
-                if name.text().starts_with('-') {
-                    words.next();
+            let is_option = name.text().starts_with('-');
+            if known(name.text()).is_none() && is_option {
+                // What is an option has a value, unless the next option follows.
+                let value = words.next_if(|value| known(value.text()).is_none());
+                match self.unknown {
+                    UnknownOptions::LeaveOut => self.left_out.push((name, value)),
+                    UnknownOptions::Refuse => problems.push(refuse_unknown(&name)),
                 }
+                continue;
+            }
+            let Some(option) = problems.take(option(&name)) else {
                 continue;
             };
             let value = words.next().filter(|value| known(value.text()).is_none());
@@ -120,6 +140,18 @@ impl OptionValues {
         named.into_iter().map(|(_, shown)| shown).collect()
     }
 
+    /// Returns the unknown options that are left out, with their values and positions.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
+        self.left_out.iter().map(|(name, value)| {
+            let line = name.place().map_or(0, |place| place.position().line);
+            let value = value
+                .as_ref()
+                .map(|value| format!(" {}", value.in_a_line()));
+            let value = value.unwrap_or_default();
+            format!("{}{value} from line {line}", name.in_a_line())
+        })
+    }
+
     /// Returns the overridden values with their positions.
     pub(super) fn overruled(&self) -> impl Iterator<Item = String> {
         self.overruled.iter().map(|(name, value)| {
@@ -130,13 +162,13 @@ impl OptionValues {
 }
 
 fn option(name: &Fragment) -> Result<&'static OptionEntry, Diagnostic> {
-    if !name.text().starts_with('-') {
-        return Err(name.refuse("an option that begins with `-`"));
-    }
-    known(name.text()).ok_or_else(|| {
-        let names = OPTIONS.iter().map(|option| option.name);
-        let hint = name_hint(name.text(), "options", names);
-        name.blame(&format!("unknown option `{}`", name.text()))
-            .hint(hint)
-    })
+    known(name.text()).ok_or_else(|| name.refuse("an option that begins with `-`"))
+}
+
+fn refuse_unknown(name: &Fragment) -> Diagnostic {
+    let names = OPTIONS.iter().map(|option| option.name);
+    let hint = name_hint(name.text(), "options", names);
+    let hint = format!("{hint}; `--leave-out-unknown` leaves out what is unknown and lists it");
+    name.blame(&format!("unknown option `{}`", name.text()))
+        .hint(hint)
 }

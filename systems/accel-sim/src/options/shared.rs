@@ -15,6 +15,9 @@ pub(super) struct Shared {
     pub(super) splits: Vec<u32>,
 }
 
+/// Size of the memory and of the local memories in KB that releases before 4.1 had built in.
+const OF_VOLTA: (u32, &str) = (128, "0,8,16,32,64,96");
+
 impl Shared {
     /// Reads the shared memory if the first level, described by `text`, is adaptive. That level
     /// gets what the smallest local memory size leaves over.
@@ -22,12 +25,24 @@ impl Shared {
         given: &OptionValues,
         first: &mut CacheText,
         text: &Fragment,
+        notes: &mut Vec<String>,
     ) -> Result<Option<Self>, Diagnostic> {
         if !given.flag("-gpgpu_adaptive_cache_config")? {
             return Ok(None);
         }
-        let whole = given.count("-gpgpu_unified_l1d_size", 1..=1 << 16, "KB")? * 1024;
-        let options = given.value("-gpgpu_shmem_option")?;
+        let [size, option] = ["-gpgpu_unified_l1d_size", "-gpgpu_shmem_option"];
+        let fixed = !given.is_given(size) && !given.is_given(option);
+        let (whole, options) = if fixed {
+            let (whole, splits) = OF_VOLTA;
+            let what = format!(
+                "{whole} KB with local memories of {splits} KB, as {size} and {option} are absent"
+            );
+            notes.push(format!("-gpgpu_adaptive_cache_config 1: {what}"));
+            (whole, Fragment::assumed(splits, &what))
+        } else {
+            (given.count(size, 1..=1 << 16, "KB")?, given.value(option)?)
+        };
+        let whole = whole * 1024;
         let mut splits = Vec::new();
         for kilobytes in counts(&options, ',', None)? {
             splits.push(kilobytes.saturating_mul(1024));

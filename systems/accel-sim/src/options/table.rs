@@ -13,7 +13,8 @@ pub(super) struct OptionEntry {
     /// Default value; empty if the option is required, or not used.
     pub(super) assumed: &'static str,
     pub(super) fate: OptionMapping,
-    /// Result of the mapping, the unmodelled effect, or the topic, depending on `fate`.
+    /// Result of the mapping, the unmodelled effect, the topic, or the present name, depending on
+    /// `fate`.
     pub(super) text: &'static str,
 }
 
@@ -26,6 +27,8 @@ pub(super) enum OptionMapping {
     Lost { neutral: &'static str },
     /// Has no effect on the simulation.
     Outside,
+    /// An older name of another option.
+    Renamed,
 }
 
 /// All known options, in the order of the table file.
@@ -43,6 +46,7 @@ fn row(line: &'static str) -> OptionEntry {
     let fate = match fate.split_at_checked(1) {
         Some(("=", "")) => OptionMapping::Mapped,
         Some(("-", "")) => OptionMapping::Outside,
+        Some((">", "")) => OptionMapping::Renamed,
         Some(("!", neutral)) => OptionMapping::Lost {
             neutral: neutral.trim(),
         },
@@ -58,16 +62,21 @@ fn row(line: &'static str) -> OptionEntry {
     }
 }
 
-/// Looks up a known option by its name.
+/// Looks up a known option by its present name or an older one.
 pub(super) fn known(name: &str) -> Option<&'static OptionEntry> {
-    OPTIONS.iter().find(|known| known.name == name)
+    let named = |name: &str| OPTIONS.iter().find(|known| known.name == name);
+    let found = named(name)?;
+    match found.fate {
+        OptionMapping::Renamed => named(found.text),
+        _ => Some(found),
+    }
 }
 
 impl OptionMapping {
     /// True if no effect is lost with this value.
     pub(super) fn loses_nothing(self, value: &str) -> bool {
         match self {
-            Self::Mapped | Self::Outside => true,
+            Self::Mapped | Self::Outside | Self::Renamed => true,
             Self::Lost { neutral: "off" } => value.starts_with("0,"),
             Self::Lost { neutral } => neutral == value,
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::fragment::Fragment;
-use super::table::{OPTIONS, OptionMapping};
+use super::table::{OPTIONS, OptionMapping, known};
 
 #[test]
 fn what_holds_without_an_option_is_well_formed() {
@@ -23,6 +23,14 @@ fn every_option_has_one_row() {
     assert_eq!(names.len(), OPTIONS.len());
 }
 
+#[test]
+fn an_older_name_leads_to_a_present_one() {
+    for option in OPTIONS.iter() {
+        let found = known(option.name).expect(option.name);
+        assert_ne!(found.fate, OptionMapping::Renamed, "{}", option.name);
+    }
+}
+
 /// Rewrites the tables of the page if `UPDATE_PAGES=1` is set.
 #[test]
 fn the_page_has_every_option() {
@@ -33,6 +41,7 @@ fn the_page_has_every_option() {
         ("mapped", mapped()),
         ("lost", lost()),
         ("outside", outside()),
+        ("renamed", renamed()),
     ] {
         let marks = [
             format!("<!-- options: {name} -->\n"),
@@ -100,6 +109,18 @@ fn outside() -> String {
     }
     for (subject, names) in subjects {
         let row = writeln!(table, "| {subject} | {} |", names.join(", "));
+        row.expect("writing to a string succeeds");
+    }
+    table
+}
+
+fn renamed() -> String {
+    let mut table = "| older name | read as |\n|---|---|\n".to_owned();
+    for option in OPTIONS
+        .iter()
+        .filter(|option| option.fate == OptionMapping::Renamed)
+    {
+        let row = writeln!(table, "| `{}` | `{}` |", option.name, option.text);
         row.expect("writing to a string succeeds");
     }
     table

@@ -28,6 +28,14 @@ fn head(files: &[String], given: &OptionValues, machine: &Machine) -> String {
     if !overruled.is_empty() {
         line(&format!(" Overridden later: {}.", overruled.join(", ")));
     }
+    let left_out: Vec<String> = given.left_out().collect();
+    if !left_out.is_empty() {
+        line("");
+        line(" Unknown, left out:");
+        for options in wrapped(&left_out) {
+            line(&format!("   {options}"));
+        }
+    }
     if !machine.notes.is_empty() {
         line("");
         line(" Modelled otherwise:");
@@ -451,10 +459,11 @@ fn memory(machine: &Machine, interleave: &str) -> String {
     let cycles = |name| dram.timing.of(name);
     let grouped = dram.bank_groups > 1;
     let (wl, rcd) = (cycles("WL"), cycles("RCD"));
+    let between = cycles("CCD") * dram.commands_per_access;
     let same_group = if grouped {
-        cycles("CCDL")
+        cycles("CCDL") * dram.commands_per_access
     } else {
-        cycles("CCD")
+        between
     };
     let to_precharge = if grouped { cycles("RTPL") } else { 2 };
     let [column, group, bank, row] = &dram.mapping;
@@ -485,10 +494,9 @@ fn memory(machine: &Machine, interleave: &str) -> String {
             cycles("RP")
         ),
         format!(
-            "    t_ras: {}, t_rc: {}, t_rrd_s: {rrd}, t_rrd_l: {rrd}, t_ccd_s: {}, t_ccd_l: {same_group},",
+            "    t_ras: {}, t_rc: {}, t_rrd_s: {rrd}, t_rrd_l: {rrd}, t_ccd_s: {between}, t_ccd_l: {same_group},",
             cycles("RAS"),
             cycles("RC"),
-            cycles("CCD"),
             rrd = cycles("RRD"),
         ),
         format!(

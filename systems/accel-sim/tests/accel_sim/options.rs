@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use warpweave_accel_sim::system_of;
+use warpweave_accel_sim::{UnknownOptions, system_of};
 use warpweave_params::{Source, parse};
 
 fn file(name: &str) -> PathBuf {
@@ -14,7 +14,7 @@ fn file(name: &str) -> PathBuf {
 
 fn system(names: &[&str]) -> String {
     let files: Vec<_> = names.iter().map(|name| file(name)).collect();
-    system_of(&files).expect("the files are right")
+    system_of(&files, UnknownOptions::Refuse).expect("the files are right")
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn said_of(text: &[u8]) -> Result<String, String> {
     let path = folder.path().join("gpgpusim.config");
     fs::write(&path, text).expect("it is written");
     let folder = format!("{}/", folder.path().display());
-    let system = system_of(std::slice::from_ref(&path));
+    let system = system_of(std::slice::from_ref(&path), UnknownOptions::Refuse);
     system.map_err(|problems| problems.to_string().replace(&folder, ""))
 }
 
@@ -92,7 +92,7 @@ fn with_interconnect(text: &str) -> Result<String, String> {
     )
     .expect("written");
     fs::write(folder.path().join("fermi.icnt"), text).expect("written");
-    let system = system_of(std::slice::from_ref(&config));
+    let system = system_of(std::slice::from_ref(&config), UnknownOptions::Refuse);
     let folder = format!("{}/", folder.path().display());
     system.map_err(|problems| problems.to_string().replace(&folder, ""))
 }
@@ -145,6 +145,14 @@ fn an_interconnect_that_is_not_there_is_said() {
 }
 
 #[test]
+fn virtual_channels_of_an_interconnect_are_said_not_to_be_modelled() {
+    let text = INTERCONNECT.replace("num_vcs     = 1", "num_vcs     = 4");
+    let system = with_interconnect(&text).expect("it is right");
+    let note = "-inter_config_file fermi.icnt: num_vcs = 4 is not modelled";
+    assert!(system.contains(note), "{system}");
+}
+
+#[test]
 fn malformed_interconnects_are_refused_where_they_are_wrong() {
     let wrong = |from: &str, to: &str| {
         assert!(INTERCONNECT.contains(from), "{from}");
@@ -155,7 +163,6 @@ fn malformed_interconnects_are_refused_where_they_are_wrong() {
         wrong("topology = fly", "topology = mesh"),
         wrong("k = 27", "k = 5"),
         wrong("k = 27;", ""),
-        wrong("num_vcs     = 1", "num_vcs     = 4"),
         wrong("vc_buf_size = 64", "vc_buf_size = many"),
         wrong("vc_buf_size = 64", "vc_buf_size = 0"),
         wrong("vc_buf_size = 64", "vc_buff_size = 64"),
@@ -232,8 +239,13 @@ fn malformed_values_are_refused_with_what_was_expected() {
     let volta = |from, to| refusal("volta.config", from, to);
     let said = [
         fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters three"),
-        fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters 129"),
-        fermi("-gpgpu_cache:il1 N:4:128:4", "-gpgpu_cache:il1 N:4:256:4"),
+        fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters 131"),
+        fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters 513"),
+        fermi(
+            "-gpgpu_n_sub_partition_per_mchannel 2",
+            "-gpgpu_n_sub_partition_per_mchannel 5 -gpgpu_n_mem 120",
+        ),
+        fermi("-gpgpu_cache:il1 N:4:128:4", "-gpgpu_cache:il1 N:4:48:4"),
         fermi("_per_warp 1", "_per_warp 5"),
         fermi("widths 2,0,0,1,1,2,0,0,1,1,2", "widths 2,0,0,1,1,2"),
         fermi(
@@ -274,7 +286,7 @@ fn malformed_values_are_refused_with_what_was_expected() {
             "-gpgpu_scheduler gto",
             "-gpgpu_scheduler two_level_active:6",
         ),
-        fermi("4,13,4,5,140,30", "4,13,4,5,140"),
+        fermi("4,13,4,5,140,30", "4,13,4,5"),
         fermi("4,13,4,5,140,30", "4,13,4,5,x,30"),
         volta("1,4,4,4,4,BRA", "1,4,4,4,BRA"),
         volta("sp 2,2", "sp 2"),
@@ -291,7 +303,7 @@ fn malformed_values_are_refused_with_what_was_expected() {
 fn malformed_caches_are_refused_with_what_was_expected() {
     let wrong = |to: &str| refusal("fermi.config", "N:32:128:4,L:L:m:N:H,S:64:8,8", to);
     let said = [
-        wrong("32:128:4,L:L:m:N,S:64:8,8"),
+        wrong("32:128,L:L:m:N,S:64:8,8"),
         wrong("Q:32:128:4,L:L:m:N:H,S:64:8,8"),
         wrong("N:0:128:4,L:L:m:N:H,S:64:8,8"),
         wrong("N:32:64x:4,L:L:m:N:H,S:64:8,8"),
@@ -300,7 +312,7 @@ fn malformed_caches_are_refused_with_what_was_expected() {
         wrong("N:33:128:4,L:L:m:N:H,S:64:8,8"),
         wrong("N:32:128:4,L:R:m:N:H,S:64:8,8"),
         wrong("N:32:128:4,L:L:q:N:H,S:64:8,8"),
-        wrong("N:32:128:4,L:L:m:N,S:64:8,8"),
+        wrong("N:32:128:4,L:L:m,S:64:8,8"),
         wrong("N:32:128:4,L:L:m:N:C,S:64:8,8"),
         wrong("N:32:128:4,L:L:m:N:H,S:64,8"),
         wrong("N:32:128:4,L:L:m:N:H,S:64:0,8"),
@@ -313,7 +325,7 @@ fn malformed_caches_are_refused_with_what_was_expected() {
             "none",
         ),
         refusal("fermi.config", "N:64:64:2,L:R", "N:1:64:2,L:R"),
-        refusal("volta.config", "N:4:128:256,L:R", "N:4:256:256,L:R"),
+        refusal("volta.config", "N:4:128:256,L:R", "N:4:48:256,L:R"),
     ];
     insta::assert_snapshot!(said.concat());
 }
@@ -345,6 +357,153 @@ fn malformed_memories_are_refused_with_what_was_expected() {
         ),
     ];
     insta::assert_snapshot!(said.concat());
+}
+
+/// Returns the system of the Fermi file after replacing `from` with `to` once.
+fn changed(from: &str, to: &str) -> String {
+    let text = fs::read_to_string(file("fermi.config")).expect("it is there");
+    assert!(text.contains(from), "{from}");
+    said_of(text.replacen(from, to, 1).as_bytes()).expect(to)
+}
+
+#[test]
+fn five_latencies_of_integers_leave_shuffles_at_the_default_and_say_so() {
+    let system = changed("4,13,4,5,140,30", "4,13,4,5,140");
+    assert!(system.contains("shuffle: (latency: 35,"), "{system}");
+    let note =
+        "-ptx_opcode_latency_int 4,13,4,5,140: the number for shuffles is absent, 32 is assumed";
+    assert!(system.contains(note), "{system}");
+}
+
+#[test]
+fn older_names_mean_what_their_successors_mean() {
+    let present = changed(
+        "-visualizer_enabled 0",
+        "-gpgpu_l2_rop_latency 77 -gpgpu_smem_latency 9",
+    );
+    let older = changed("-visualizer_enabled 0", "-rop_latency 77 -smem_latency 9");
+    assert_eq!(present, older);
+    assert!(present.contains("77"), "{present}");
+}
+
+#[test]
+fn a_cache_without_a_kind_has_no_sectors_and_one_without_an_index_is_linear() {
+    let kind = "N:32:128:4,L:L:m:N:H,S:64:8,8";
+    let body = |system: &str| system.split_once("System(").expect("a system").1.to_owned();
+    let without = changed(kind, "32:128:4,L:L:m:N:H,S:64:8,8");
+    assert_eq!(body(&changed(kind, kind)), body(&without));
+    let [linear, without] =
+        ["N:32:128:4,L:L:m:N:L,S:64:8,8", "32:128:4,L:L:m:N,S:64:8,8"].map(|to| changed(kind, to));
+    assert_eq!(body(&linear), body(&without));
+}
+
+#[test]
+fn lines_of_256_bytes_become_lines_of_128_and_that_is_said() {
+    let system = changed("N:4:128:4", "N:4:256:4");
+    let note = "N:4:256:4,L:R:f:N:L,S:2:32,4: each fetch unit becomes its own line";
+    assert!(system.contains(note), "{system}");
+}
+
+#[test]
+fn seven_widths_are_those_of_release_3() {
+    let body = |system: &str| system.split_once("System(").expect("a system").1.to_owned();
+    let present = changed("2,0,0,1,1,2,0,0,1,1,2", "2,0,0,1,3,2,0,0,1,2,4");
+    let older = changed("2,0,0,1,1,2,0,0,1,1,2", "2,1,3,2,1,2,4");
+    assert_eq!(body(&present), body(&older));
+}
+
+#[test]
+fn a_timing_without_bank_groups_has_one() {
+    let body = |system: &str| system.split_once("System(").expect("a system").1.to_owned();
+    let text = fs::read_to_string(file("volta.config")).expect("it is there");
+    let timing = "16:1:3:12:28:12:40:12:2:3:10:4:2:3";
+    let of = |to: &str| said_of(text.replace(timing, to).as_bytes()).expect(to);
+    let eleven = of("16:1:3:12:28:12:40:12:2:3:10");
+    assert_eq!(
+        body(&of("16:1:3:12:28:12:40:12:2:3:10:1:0:0")),
+        body(&eleven)
+    );
+    let named = "nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:CL=12:WL=2:CDLR=3:WR=10";
+    assert_eq!(body(&of(named)), body(&eleven));
+}
+
+#[test]
+fn bursts_that_are_no_access_are_joined_or_cut_and_that_is_said() {
+    let devices = "-gpgpu_n_mem_per_ctrlr 2\n-gpgpu_dram_buswidth 4\n-gpgpu_dram_burst_length 8";
+    let fewer = "-gpgpu_n_mem_per_ctrlr 1\n-gpgpu_dram_buswidth 4\n-gpgpu_dram_burst_length 4";
+    let system = changed(devices, fewer);
+    let note = "bursts of 16 bytes, 2 of which are one access with one column command";
+    assert!(system.contains(note), "{system}");
+    assert!(system.contains("burst_cycles: 2,"), "{system}");
+    assert!(system.contains("t_ccd_s: 4,"), "{system}");
+    let wider = "-gpgpu_n_mem_per_ctrlr 8\n-gpgpu_dram_buswidth 8\n-gpgpu_dram_burst_length 8";
+    let system = changed(devices, wider);
+    let note = "bursts of 512 bytes, of which an access uses 128";
+    assert!(system.contains(note), "{system}");
+    assert!(system.contains("devices: 4,"), "{system}");
+}
+
+#[test]
+fn an_adaptive_first_level_without_sizes_has_those_of_volta_and_that_is_said() {
+    let text = fs::read_to_string(file("volta.config")).expect("it is there");
+    let sizes = " -gpgpu_unified_l1d_size 128 -gpgpu_shmem_option 0,8,16,32,64,96";
+    assert!(text.contains(sizes), "{text}");
+    let text = text.replace(sizes, "");
+    let text = text.replace(
+        "-gpgpu_adaptive_cache_config",
+        "-adpative_volta_cache_config",
+    );
+    let system = said_of(text.as_bytes()).expect("it is right");
+    assert!(
+        system.contains("shared_with_cache: (bytes: 131072,"),
+        "{system}"
+    );
+    assert!(
+        system.contains("-gpgpu_adaptive_cache_config 1: 128 KB with"),
+        "{system}"
+    );
+}
+
+#[test]
+fn clusters_and_slices_beyond_the_ports_of_a_network_are_joined_and_that_is_said() {
+    let clusters = changed("-gpgpu_n_clusters 3", "-gpgpu_n_clusters 132");
+    assert!(
+        clusters.contains("params: { \"clusters\": 66, \"units\": 2,"),
+        "{clusters}"
+    );
+    assert!(
+        clusters.contains("-gpgpu_n_clusters 132: 2 clusters share a port"),
+        "{clusters}"
+    );
+    let slices = changed(
+        "-gpgpu_n_sub_partition_per_mchannel 2",
+        "-gpgpu_n_sub_partition_per_mchannel 4 -gpgpu_n_mem 40",
+    );
+    assert!(
+        slices.contains("\"channels\": 40, \"slices\": 2 }"),
+        "{slices}"
+    );
+    assert!(slices.contains("size_bytes: 65536,"), "{slices}");
+    let note = "-gpgpu_n_sub_partition_per_mchannel 4: 2 slices of a channel are one";
+    assert!(slices.contains(note), "{slices}");
+}
+
+#[test]
+fn what_is_unknown_is_left_out_on_request_and_listed_with_its_line() {
+    let text = fs::read_to_string(file("fermi.config")).expect("it is there");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("gpgpusim.config");
+    let more = format!("{text}-my_fork_of_it 7\n-my_switch -gpgpu_n_mem 3\n-my_last");
+    fs::write(&path, more).expect("it is written");
+    let system = system_of(&[path], UnknownOptions::LeaveOut).expect("it is left out");
+    let after = text.lines().count();
+    for expected in [
+        format!("//   -my_fork_of_it 7 from line {}", after + 1),
+        format!("-my_switch from line {}", after + 2),
+        format!("-my_last from line {}", after + 3),
+    ] {
+        assert!(system.contains(&expected), "{expected}: {system}");
+    }
 }
 
 #[test]
