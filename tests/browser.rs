@@ -4,11 +4,12 @@
 //! Headless Chromium lays out a copy of the page with `browser/check_page.js` inserted and prints
 //! the result. `WARPWEAVE_CHROMIUM` names the program; the default is one in the path.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::harness::{Bench, Ended, told};
+use crate::optional_tool;
 
 /// Content security policy of the pages. In the copy it allows our own script and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -16,23 +17,21 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// Window sizes to test: a wide and a narrow one.
 const WINDOWS: [&str; 2] = ["1400,900", "520,900"];
 
+/// Returns the reason why a browser cannot be used: it does not start, or cannot lay out and check a
+/// page.
+fn unfit(browser: &OsStr) -> Option<String> {
+    let empty = format!(
+        "<!DOCTYPE html><html><head><meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"><title>e</title></head><body>e</body></html>"
+    );
+    optional_tool::tells_no_version(browser).or_else(|| laid_out(browser, &empty, WINDOWS[0]).err())
+}
+
 /// Finds the browser. Its absence is a failure only in CI.
-#[expect(clippy::print_stderr, reason = "a test that checks nothing says so")]
 fn chromium() -> Option<OsString> {
     let stated = std::env::var_os("WARPWEAVE_CHROMIUM");
     let usual = ["chromium", "chromium-browser", "google-chrome"].map(OsString::from);
-    let found = stated.into_iter().chain(usual).find(|name| {
-        let version = Command::new(name).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
-    });
-    if found.is_none() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "chromium is missing; `apt-get install chromium`"
-        );
-        eprintln!("no page was opened: chromium is missing");
-    }
-    found
+    let names = stated.into_iter().chain(usual);
+    optional_tool::find(names, unfit, "apt-get install chromium fonts-dejavu-core")
 }
 
 /// Lists the layout problems of a page in any of the windows. Returns `None` without a browser.
@@ -41,6 +40,20 @@ fn findings(html: &str) -> Option<Vec<String>> {
     if !html.contains(POLICY) {
         return Some(vec!["states no policy, or another".to_owned()]);
     }
+    let mut all = Vec::new();
+    for window in WINDOWS {
+        let found = laid_out(&chromium, html, window);
+        let found = found.unwrap_or_else(|problem| panic!("{problem}"));
+        let lines = found.lines().filter(|line| !line.is_empty());
+        all.extend(lines.map(|line| line.replace("&lt;", "<").replace("&amp;", "&")));
+    }
+    all.sort();
+    all.dedup();
+    Some(all)
+}
+
+/// Lays out a page with our script in a window, and returns what the script found.
+fn laid_out(browser: &OsStr, html: &str, window: &str) -> Result<String, String> {
     let script = format!("<script>{}</script>", include_str!("browser/check_page.js"));
     let ours = format!("{POLICY}; script-src 'unsafe-inline'");
     let page = html.replacen(POLICY, &ours, 1);
@@ -48,30 +61,25 @@ fn findings(html: &str) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     fs::write(&file, page).unwrap();
-    let mut all = Vec::new();
-    for window in WINDOWS {
-        let output = Command::new(&chromium)
-            .args(["--headless", "--no-sandbox", "--disable-gpu"])
-            .args(["--disable-dev-shm-usage", "--disable-background-networking"])
-            .args(["--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND"])
-            // Waits for what the page does later.
-            .args(["--virtual-time-budget=5000", "--dump-dom"])
-            .arg(format!("--window-size={window}"))
-            .arg(format!("--user-data-dir={}", folder.path().display()))
-            .arg(&file)
-            .env("HOME", folder.path())
-            .stdin(Stdio::null())
-            .output();
-        let Ended { code, out, err } = Ended::of(&output.unwrap());
-        let found = out.split_once(r#"<pre id="findings">"#);
-        let found = found.and_then(|(_, rest)| rest.split_once("</pre>"));
-        let (found, _) = found.unwrap_or_else(|| panic!("exit {code}\n{out}\n{err}"));
-        let lines = found.lines().filter(|line| !line.is_empty());
-        all.extend(lines.map(|line| line.replace("&lt;", "<").replace("&amp;", "&")));
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu"])
+        .args(["--disable-dev-shm-usage", "--disable-background-networking"])
+        .args(["--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND"])
+        // Waits for what the page does later.
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!("--window-size={window}"))
+        .arg(format!("--user-data-dir={}", folder.path().display()))
+        .arg(&file)
+        .env("HOME", folder.path())
+        .stdin(Stdio::null())
+        .output();
+    let Ended { code, out, err } = Ended::of(&output.map_err(|error| error.to_string())?);
+    let found = out.split_once(r#"<pre id="findings">"#);
+    let found = found.and_then(|(_, rest)| rest.split_once("</pre>"));
+    match found {
+        Some((found, _)) => Ok(found.to_owned()),
+        None => Err(format!("it lays out no page: exit {code}\n{out}\n{err}")),
     }
-    all.sort();
-    all.dedup();
-    Some(all)
 }
 
 /// Experiment whose report contains every element that reports can have.

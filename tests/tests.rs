@@ -31,6 +31,7 @@ mod machines;
 mod monitors;
 mod new;
 mod option_files;
+mod optional_tool;
 mod outputs;
 mod own_kernel;
 mod probe;
