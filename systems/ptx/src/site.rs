@@ -4,6 +4,7 @@
 //! Registers are the virtual registers of the text. Values that share an architectural register are
 //! distinct here, so an uninitialised value is not mistaken for its predecessor.
 
+use crate::alloc::File;
 use crate::ast::Location;
 
 /// Entity to which a variable's name resolves.
@@ -111,6 +112,8 @@ pub(crate) enum SyncScope {
 #[derive(Debug)]
 pub(crate) struct FunctionShape {
     pub(crate) registers: usize,
+    /// File and slot of each register in a decoded operand.
+    pub(crate) slots: Vec<(File, u16)>,
     /// Register declarations: first register, name, and true if numbers follow the name.
     pub(crate) names: Vec<(u32, String, bool)>,
     pub(crate) parameters: Vec<Option<u32>>,

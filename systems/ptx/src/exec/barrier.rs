@@ -35,7 +35,8 @@ pub(super) struct Shared {
     barriers: [Arrivals; 16],
     /// Bit set of barriers that may have become complete.
     touched: u32,
-    /// Number of wavefronts that have not ended.
+    /// Number of wavefronts, and of those that have not ended.
+    wavefronts: u32,
     running: u32,
 }
 
@@ -45,6 +46,7 @@ impl Shared {
             bytes: vec![0; bytes as usize],
             barriers: [Arrivals::default(); 16],
             touched: 0,
+            wavefronts,
             running: wavefronts,
         }
     }
@@ -66,6 +68,15 @@ impl Shared {
         lanes: u32,
         held: u32,
     ) -> Result<(), Fault> {
+        let counted = 32 * u64::from(self.wavefronts);
+        if let Some(threads) = threads
+            && (threads == 0 || threads % 32 != 0 || u64::from(threads) > counted)
+        {
+            return Err(Fault {
+                lane: None,
+                kind: FaultKind::BarrierThreads { threads, counted },
+            });
+        }
         let Some(barrier) = self.barriers.get_mut(number as usize) else {
             return Err(Fault {
                 lane: None,
@@ -73,9 +84,7 @@ impl Shared {
             });
         };
         barrier.wavefronts += 1;
-        barrier.expected = barrier
-            .expected
-            .or(threads.map(|threads| threads.div_ceil(32)));
+        barrier.expected = barrier.expected.or(threads.map(|threads| threads / 32));
         barrier.held += (held & lanes).count_ones();
         barrier.failed |= lanes & !held != 0;
         self.touched |= 1 << number;

@@ -258,6 +258,12 @@ pub(super) enum FaultKind {
     BarrierNumber {
         number: u32,
     },
+    /// Barrier of a number of threads that cannot take part.
+    BarrierThreads {
+        threads: u32,
+        /// Threads of the work-group in whole wavefronts.
+        counted: u64,
+    },
     /// Invalid use of the texture with number `value`.
     Texture {
         value: u64,
@@ -330,6 +336,13 @@ impl Fault {
                     problem,
                 };
             }
+            FaultKind::BarrierThreads { threads, counted } => (
+                u64::from(threads),
+                format!(
+                    "a barrier of {threads} threads; the number must be a multiple of 32, from 32 to \
+                     the {counted} of the work-group"
+                ),
+            ),
             FaultKind::Texture { value, problem } => (value, problem),
             FaultKind::Misaligned { address, bytes } => (
                 address,

@@ -55,20 +55,7 @@ fn shuffle(wavefront: &mut Wavefront, constants: &Constants, shuffle: &Shuffle, 
     let mut out = [0; 32];
     let mut inside = 0u32;
     for lane in lanes(mask) {
-        let at = lane as u32;
-        let (b, clamp, segment) = (b[lane] & 0x1f, c[lane] & 0x1f, c[lane] >> 8 & 0x1f);
-        let highest = at & segment | clamp & !segment;
-        let lowest = at & segment;
-        let (source, valid) = match shuffle.mode {
-            ShuffleMode::Up => (at.wrapping_sub(b), at as i32 - b as i32 >= highest as i32),
-            ShuffleMode::Down => (at + b, at + b <= highest),
-            ShuffleMode::Butterfly => (at ^ b, at ^ b <= highest),
-            ShuffleMode::Index => {
-                let source = lowest | b & !segment;
-                (source, source <= highest)
-            }
-        };
-        let source = if valid { source & 31 } else { at };
+        let (source, valid) = taken_lane(shuffle.mode, lane as u32, b[lane], c[lane]);
         inside |= u32::from(valid) << lane;
         out[lane] = a[source as usize];
     }
@@ -76,6 +63,25 @@ fn shuffle(wavefront: &mut Wavefront, constants: &Constants, shuffle: &Shuffle, 
         .registers
         .put32_unless_discarded(shuffle.d, mask, &out);
     wavefront.registers.put_predicate(shuffle.p, mask, inside);
+}
+
+/// Returns the lane from which a shuffle takes the value for lane `at`, and true if it is inside the
+/// segment.
+#[inline(always)]
+pub(super) fn taken_lane(mode: ShuffleMode, at: u32, b: u32, c: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 0x1f, c & 0x1f, c >> 8 & 0x1f);
+    let highest = at & segment | clamp & !segment;
+    let lowest = at & segment;
+    let (source, valid) = match mode {
+        ShuffleMode::Up => (at.wrapping_sub(b), at as i32 - b as i32 >= highest as i32),
+        ShuffleMode::Down => (at + b, at + b <= highest),
+        ShuffleMode::Butterfly => (at ^ b, at ^ b <= highest),
+        ShuffleMode::Index => {
+            let source = lowest | b & !segment;
+            (source, source <= highest)
+        }
+    };
+    (if valid { source & 31 } else { at }, valid)
 }
 
 fn vote(wavefront: &mut Wavefront, constants: &Constants, vote: &Vote, mask: u32) {
@@ -179,7 +185,12 @@ fn elect(
 }
 
 /// Returns the executing lanes within the member mask of the first executing lane.
-fn executing(wavefront: &Wavefront, constants: &Constants, members: Src, mask: u32) -> u32 {
+pub(super) fn executing(
+    wavefront: &Wavefront,
+    constants: &Constants,
+    members: Src,
+    mask: u32,
+) -> u32 {
     let named = wavefront.registers.get32(constants, members);
     named[mask.trailing_zeros() as usize & 31] & mask
 }

@@ -8,7 +8,7 @@ use crate::ops::Op;
 
 /// Maximum private memory per thread in bytes (CUDA C++ Programming Guide, "Technical
 /// Specifications per Compute Capability", local memory per thread).
-const PRIVATE_MAX: u64 = 512 << 10;
+pub(super) const PRIVATE_MAX: u64 = 512 << 10;
 
 impl Wavefront {
     /// Executes an operation on the current frame.
@@ -55,8 +55,9 @@ impl Wavefront {
             .activations
             .last_mut()
             .expect("the frame of the kernel is always open");
-        let start = call.private_end.next_multiple_of(align);
-        let end = u64::from(start).checked_add(bytes)?.next_multiple_of(16);
+        let start = call.private_end.checked_next_multiple_of(align)?;
+        let end = u64::from(start).checked_add(bytes)?;
+        let end = end.checked_next_multiple_of(16)?;
         if end > PRIVATE_MAX {
             return None;
         }

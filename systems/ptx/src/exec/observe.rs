@@ -98,9 +98,9 @@ pub(super) trait Observer {
     fn handed_out(&mut self, _address: u64, _bytes: u64) {}
     /// Called when lanes of a wavefront arrive at a barrier; `waits` is false if they continue
     /// immediately.
-    fn arrive(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _arrival: Arrival) {}
+    fn arrive(&mut self, _wavefront: &Wavefront, _arrival: Arrival) {}
     /// Called when barriers of a work-group open; `barriers` is a bit set.
-    fn release(&mut self, _kernel: &Kernel, _group: u32, _barriers: u32) {}
+    fn release(&mut self, _group: u32, _barriers: u32) {}
     /// Called when all wavefronts of a work-group have ended.
     fn group_ends(&mut self, _group: u32) {}
 }
@@ -119,8 +119,6 @@ pub(super) struct Frames<'s> {
 pub(super) struct Arrival {
     pub(super) pc: u32,
     pub(super) number: u32,
-    /// True if the instruction gives the number of participating threads.
-    pub(super) counted: bool,
     pub(super) mask: u32,
     pub(super) waits: bool,
 }

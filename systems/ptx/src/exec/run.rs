@@ -424,11 +424,10 @@ impl<O: Observer> Machine<'_, O> {
         let arrival = Arrival {
             pc: wavefront.pc(),
             number,
-            counted: threads.is_some(),
             mask,
             waits,
         };
-        self.observer.arrive(self.kernel, wavefront, arrival);
+        self.observer.arrive(wavefront, arrival);
         if !waits {
             return Ok(false);
         }

@@ -164,9 +164,7 @@ fn take_turns<O: Observer>(
         }
         let opened = group.shared.release(&mut group.wavefronts);
         if opened != 0 {
-            machine
-                .observer
-                .release(machine.kernel, group.number, opened);
+            machine.observer.release(group.number, opened);
             machine.progress.take_effect();
         }
         if machine.records.written > machine.options.stream_bytes {

@@ -41,6 +41,15 @@ pub(crate) struct Encoder<'k, 'a> {
     pub(crate) start: u32,
 }
 
+/// Returns the slot in its file of a register with an architectural number.
+pub(crate) fn slot(file: File, number: u16) -> u16 {
+    if matches!(file, File::Double | File::Quad) && number != u16::MAX {
+        number / 2
+    } else {
+        number
+    }
+}
+
 impl Encoder<'_, '_> {
     /// Encodes the instruction at `index` of the function.
     pub(crate) fn encode(&mut self, index: usize) -> Encoded<Decoded> {
@@ -98,11 +107,7 @@ impl Encoder<'_, '_> {
     /// half, and the upper half is next.
     pub(crate) fn number(&self, register: u32) -> u16 {
         let number = self.function.allocation.numbers[register as usize];
-        if matches!(self.file(register), File::Double | File::Quad) && number != u16::MAX {
-            number / 2
-        } else {
-            number
-        }
+        slot(self.file(register), number)
     }
 
     pub(crate) fn file(&self, register: u32) -> File {

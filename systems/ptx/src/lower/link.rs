@@ -22,6 +22,8 @@ pub(crate) struct Linker<'l, 'a> {
     pub(crate) source: &'l Source<'a>,
     pub(crate) names: &'l ModuleNames<'a>,
     pub(crate) functions: &'l [&'l Function<'a>],
+    /// Names of the functions, in the same order.
+    pub(crate) function_names: &'l [&'a str],
     pub(crate) prepared: &'l [Option<NumberedFunction<'a>>],
 }
 
@@ -91,11 +93,12 @@ impl Linker<'_, '_> {
     /// Returns the root and all functions reachable from it by calls, root first.
     fn members(&self, root: usize) -> Vec<usize> {
         let mut members = vec![root];
+        let mut seen = BTreeSet::from([root]);
         let mut at = 0;
         while at < members.len() {
             if let Some(prepared) = &self.prepared[members[at]] {
                 for &callee in &prepared.body.calls {
-                    if !members.contains(&callee) && self.functions[callee].body.is_some() {
+                    if self.functions[callee].body.is_some() && seen.insert(callee) {
                         members.push(callee);
                     }
                 }
@@ -190,12 +193,11 @@ impl Linker<'_, '_> {
         let private_base = align_up(self.names.private_bytes, 16);
         let (mut registers, mut predicates, mut private_bytes) = (0, 0, private_base);
         let before = complaints.len();
-        let function_names: Vec<&str> = self.functions.iter().map(|f| f.name).collect();
         for &member in members {
             let prepared = self.prepared[member].as_ref().expect("members have bodies");
             let base = bases[&member];
             let start = ops.len() as u32;
-            shapes.push(site::function_shape(&prepared.body));
+            shapes.push(site::function_shape(prepared));
             frames.push(Frame {
                 entry: start,
                 words: prepared.allocation.registers as usize,
@@ -218,7 +220,7 @@ impl Linker<'_, '_> {
             }
             let mut encoder = Encoder {
                 functions: self.prepared,
-                function_names: &function_names,
+                function_names: self.function_names,
                 function: prepared,
                 is_entry: self.functions[member].is_entry,
                 tables: &mut tables,

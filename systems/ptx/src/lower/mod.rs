@@ -93,10 +93,12 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
         return Err(vec![complaint]);
     }
     let variables = storages(&names, &mut complaints);
+    let function_names: Vec<&str> = functions.iter().map(|function| function.name).collect();
     let linker = link::Linker {
         source,
         names: &names,
         functions: &functions,
+        function_names: &function_names,
         prepared: &prepared,
     };
     let (kernels, refused) = linker.kernels(&mut unsupported, &mut complaints);

@@ -1,15 +1,16 @@
 //! Checker's description of the instructions of a function.
 
 use crate::diagnostics::Source;
-use crate::lower::encode::NumberedFunction;
-use crate::lower::names::{Base, Body, Formal, FrameVariable, Operand, Value};
+use crate::lower::encode::{NumberedFunction, slot};
+use crate::lower::names::{Base, Formal, FrameVariable, Operand, Value, file};
 use crate::lower::opcodes;
 use crate::ops::Op;
 use crate::site::{FrameRange, FunctionShape, Order, Origin, Rule, Site, Symbol, SyncScope};
 use crate::types::ScalarType;
 
 /// Returns the registers and frame variables of a function, by name.
-pub(crate) fn function_shape(body: &Body<'_>) -> FunctionShape {
+pub(crate) fn function_shape(prepared: &NumberedFunction<'_>) -> FunctionShape {
+    let body = &prepared.body;
     let registers = |formals: &[Formal]| {
         let register = |formal: &Formal| match formal {
             Formal::Register(register) => Some(*register),
@@ -24,6 +25,12 @@ pub(crate) fn function_shape(body: &Body<'_>) -> FunctionShape {
     };
     FunctionShape {
         registers: body.registers.len(),
+        slots: body
+            .registers
+            .iter()
+            .zip(&prepared.allocation.numbers)
+            .map(|(register, &number)| (file(register.ty), slot(file(register.ty), number)))
+            .collect(),
         names: body.register_names.clone(),
         parameters: registers(&body.parameters),
         returns: registers(&body.returns),

@@ -338,3 +338,51 @@ fn bad_addresses_name_kernel_line_thread_address_and_allocation() {
     let error = fault(".local .b32 x; ld.local.u32 %r1, [x+64];");
     assert!(error.contains("private address 0x40"), "{error}");
 }
+
+#[test]
+fn an_alloca_of_no_possible_size_is_refused_with_its_line() {
+    for (instruction, bytes) in [
+        ("alloca.u64 %rd1, -1;", u64::MAX),
+        ("alloca.u64 %rd1, -16, 256;", u64::MAX - 15),
+        ("alloca.u32 %r1, -1;", u64::from(u32::MAX)),
+        ("alloca.u64 %rd1, 0x7fffffffffffffff;", i64::MAX as u64),
+        ("alloca.u64 %rd1, 524289;", 524_289),
+    ] {
+        let error = fault(&format!("\n{instruction}"));
+        assert!(error.contains("test.ptx:18: `alloca.u"), "{error}");
+        assert!(
+            error.contains("exceeds the remaining private memory"),
+            "{error}"
+        );
+        assert!(
+            error.contains(&format!("`alloca` of {bytes} bytes")),
+            "{error}"
+        );
+    }
+    let got = run(
+        "alloca.u64 %rd1, 500000; st.local.u32 [%rd1], %r0; ld.local.u32 %r1, [%rd1];
+         st.global.u32 [%rd0], %r1;",
+    );
+    assert_eq!(got.u32(4), 1);
+}
+
+#[test]
+fn a_barrier_of_an_impossible_number_of_threads_is_refused_with_its_line() {
+    for (instruction, threads) in [
+        ("bar.sync 0, 33;", 33),
+        ("bar.sync 0, 0;", 0),
+        ("bar.sync 1, 64;", 64),
+        ("barrier.cta.sync.aligned 1, 31;", 31),
+        ("bar.arrive 1, 1024;", 1024),
+        ("bar.red.popc.u32 %r1, 0, 48, %p1;", 48),
+        ("mov.u32 %r1, -32; barrier.sync 0, %r1;", 4_294_967_264_u32),
+    ] {
+        let error = fault(&format!("setp.eq.u32 %p1, %r0, 0;\n{instruction}"));
+        assert!(error.contains("test.ptx:18: `bar"), "{error}");
+        let expected = format!(
+            "a barrier of {threads} threads; the number must be a multiple of 32, from 32 to the 32 \
+             of the work-group"
+        );
+        assert!(error.contains(&expected), "{error}");
+    }
+}

@@ -86,8 +86,11 @@ enum Statement {
     Write(Guard, u8),
     Copy(Guard, u8, u8),
     Sum(Guard, u8, u8, u8),
+    /// Writes a register to global memory.
+    Show(Guard, u8),
     /// Copies to private memory: (offset, bytes).
     Keep(Guard, u32, u32),
+    /// Writes private memory plus one to global memory.
     Recall(Guard, u32, u32),
 }
 
@@ -127,8 +130,15 @@ impl Statement {
             Self::Keep(guard, at, bytes) => {
                 format!("{}st.local.u{} [mine+{at}], %r0;", guard.text(), 8 * bytes)
             }
+            Self::Show(guard, a) => {
+                format!("{}st.global.u32 [%rd0], %r1{a};", guard.text())
+            }
             Self::Recall(guard, at, bytes) => {
-                format!("{}ld.local.u{} %r22, [mine+{at}];", guard.text(), 8 * bytes)
+                let (guard, bits) = (guard.text(), 8 * bytes);
+                format!(
+                    "{guard}ld.local.u{bits} %r22, [mine+{at}]; {guard}add.u32 %r22, %r22, 1; \
+                     {guard}st.global.u32 [%rd0+4], %r22;"
+                )
             }
         }
     }
@@ -163,6 +173,7 @@ fn statement() -> impl Strategy<Value = Statement> {
         1 => (guard(), register(), register()).prop_map(|(g, d, a)| Statement::Copy(g, d, a)),
         2 => (guard(), register(), register(), register())
             .prop_map(|(g, d, a, b)| Statement::Sum(g, d, a, b)),
+        2 => (guard(), register()).prop_map(|(g, a)| Statement::Show(g, a)),
         2 => (guard(), bytes()).prop_map(|(g, (at, n))| Statement::Keep(g, at, n)),
         2 => (guard(), bytes()).prop_map(|(g, (at, n))| Statement::Recall(g, at, n)),
     ]
@@ -275,39 +286,63 @@ fn races(program: &[Statement], threads: u32) -> BTreeSet<(usize, usize)> {
     pairs
 }
 
-/// Returns, per statement, the number of threads in which it is the first to use an uninitialised
-/// register or byte.
+/// Value of a register in the naive checker.
+#[derive(Clone, Copy)]
+enum Value {
+    Known,
+    /// Unset; the statement and the register of its first use, if it was used.
+    Unset(Option<(usize, u8)>),
+}
+
+impl Value {
+    /// Returns the first use of an unset value in `register`, at the latest in statement `at`.
+    fn used(&mut self, at: usize, register: u8) -> Option<(usize, u8)> {
+        match self {
+            Self::Known => None,
+            Self::Unset(first) => Some(*first.get_or_insert((at, register))),
+        }
+    }
+}
+
+/// Returns, per statement, the number of uninitialised registers and bytes of all threads that it is
+/// the first to use, and that reach global memory.
 fn unwritten(program: &[Statement], threads: u32) -> BTreeMap<usize, u64> {
     let mut found = BTreeMap::new();
     for thread in 0..threads {
-        let mut registers = [false; REGISTERS as usize];
+        let mut registers = [Value::Unset(None); REGISTERS as usize];
         let mut bytes = [false; 8];
+        let mut shown = BTreeSet::new();
         for (at, statement) in program.iter().enumerate() {
-            let mut count = |times: u64| {
-                if times > 0 {
-                    *found.entry(at).or_default() += times;
-                }
-            };
             match *statement {
                 Statement::Write(guard, d) if guard.holds(thread) => {
-                    registers[usize::from(d)] = true;
+                    registers[usize::from(d)] = Value::Known;
                 }
                 Statement::Copy(guard, d, a) if guard.holds(thread) => {
                     registers[usize::from(d)] = registers[usize::from(a)];
                 }
                 Statement::Sum(guard, d, a, b) if guard.holds(thread) => {
-                    for source in [a, b] {
-                        let known = std::mem::replace(&mut registers[usize::from(source)], true);
-                        count(u64::from(!known));
+                    let first = registers[usize::from(a)].used(at, a);
+                    let first = first.or(registers[usize::from(b)].used(at, b));
+                    registers[usize::from(d)] = match first {
+                        None => Value::Known,
+                        first => Value::Unset(first),
+                    };
+                }
+                Statement::Show(guard, a) if guard.holds(thread) => {
+                    if let Some(first) = registers[usize::from(a)].used(at, a)
+                        && shown.insert(first)
+                    {
+                        *found.entry(first.0).or_default() += 1;
                     }
-                    registers[usize::from(d)] = true;
                 }
                 Statement::Keep(guard, from, n) if guard.holds(thread) => {
                     bytes[from as usize..(from + n) as usize].fill(true);
                 }
                 Statement::Recall(guard, from, n) if guard.holds(thread) => {
                     let bytes = &mut bytes[from as usize..(from + n) as usize];
-                    count(u64::from(bytes.contains(&false)));
+                    if bytes.contains(&false) {
+                        *found.entry(at).or_default() += 1;
+                    }
                     bytes.fill(true);
                 }
                 _ => {}

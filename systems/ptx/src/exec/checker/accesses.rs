@@ -2,7 +2,8 @@
 
 use super::finding::{FindingKind, Verdict};
 use super::objects::{Tag, combine};
-use super::races::{Entry, GlobalWordHistory};
+use super::races::{AccessConflict, Entry, RaceScope};
+use super::unset::{Cause, MissingBytes, Source, Unset};
 use super::{Case, ProgramChecker};
 use crate::address_space::DEVICE_BASE;
 use crate::exec::atomic::{apply, operands, swapped};
@@ -268,42 +269,136 @@ impl ProgramChecker {
         }
     }
 
-    /// True if all bytes were written before; reports a finding if they are read uninitialised.
+    /// Follows unset bytes into registers or memory; true if all bytes were written before.
     fn contents(&mut self, touched: &LaneAccess<'_>) -> bool {
         let (address, bytes) = (touched.address, u64::from(touched.bytes));
         let wavefront = touched.reach.wavefront;
+        let place = (wavefront.group, wavefront.index);
         let launch = &mut self.launch;
-        let known = match touched.region {
+        let (missing, left) = match touched.region {
             Region::Local => {
-                let wave = launch.waves.get_mut(&(wavefront.group, wavefront.index));
-                let private = &mut wave.expect("the wavefront has started").private;
-                let known = private.is_defined(touched.lane, address, touched.bytes);
-                private.define(touched.lane, address, touched.bytes);
-                known
+                let wave = launch.waves.get(&place).expect("the wavefront has started");
+                wave.private.missing(touched.lane, address, touched.bytes)
+            }
+            Region::Shared => {
+                let group = launch.groups.entry(wavefront.group).or_default();
+                group.memory.missing(address, touched.bytes)
+            }
+            _ => self.device.missing(address - DEVICE_BASE, touched.bytes),
+        };
+        if missing != 0 && touched.reads() {
+            let cause = left.unwrap_or_else(|| self.read_unwritten(touched, missing));
+            match touched.reach.touch {
+                AccessKind::Atomic => self.matters(touched.reach.kernel, place.0, cause),
+                _ => self.loaded_unset(touched, missing, cause),
+            }
+        }
+        if !touched.writes() {
+            return missing == 0;
+        }
+        let (unset, cause) = match touched.reach.touch {
+            AccessKind::Store => self.stored_unset(touched),
+            _ => (0, None),
+        };
+        let launch = &mut self.launch;
+        match touched.region {
+            Region::Local => {
+                if let Some(wave) = launch.waves.get_mut(&place) {
+                    let private = &mut wave.private;
+                    private.define(touched.lane, address, touched.bytes);
+                    private.leave(touched.lane, address, unset, cause);
+                }
             }
             Region::Shared => {
                 let memory = &mut launch.groups.entry(wavefront.group).or_default().memory;
-                let known = memory.is_defined(address, bytes);
                 memory.define(address, bytes);
-                known
+                memory.leave(address, unset, cause);
             }
             _ => {
-                let start = address - DEVICE_BASE;
-                let known = self.device.is_defined(start, bytes);
-                self.device.define(start, bytes);
-                known
+                self.device.define(address - DEVICE_BASE, bytes);
+                self.device.leave(address - DEVICE_BASE, unset, None);
             }
-        };
-        if known || !touched.reads() {
-            return known;
         }
-        let kind = FindingKind::UninitialisedMemory;
-        let case = self.case(kind, Verdict::Error, touched, self.buffer(touched));
-        self.report(touched.reach.kernel, case, || {
-            let memory = memory_name(touched.region);
-            format!("{bytes} bytes of {memory} memory are read before they are written")
-        });
-        false
+        missing == 0
+    }
+
+    /// Returns the cause of bytes that this access reads and nothing wrote.
+    fn read_unwritten(&mut self, touched: &LaneAccess<'_>, missing: u32) -> Cause {
+        let (thread, pc) = (touched.thread(), touched.reach.pc);
+        self.missing_bytes(thread, pc, touched.address, |checker| MissingBytes {
+            region: touched.region,
+            address: touched.address,
+            bytes: touched.bytes,
+            missing: missing.count_ones(),
+            near: checker.nearest(touched),
+            buffer: checker.buffer(touched),
+        })
+    }
+
+    /// Marks the bits of the loaded registers that come from unset bytes.
+    fn loaded_unset(&mut self, touched: &LaneAccess<'_>, missing: u32, cause: Cause) {
+        let reach = touched.reach;
+        let results = &reach.kernel.sites[reach.pc as usize].results;
+        let width = touched.bytes / results.len().max(1) as u32;
+        let registers = self.registers(reach.wavefront);
+        for (at, result) in results.iter().enumerate() {
+            let of_element = missing >> (width * at as u32) & bytes_below(width);
+            if let (Some(result), true) = (*result, of_element != 0) {
+                let unset = Unset {
+                    bits: bits_of(of_element),
+                    cause: Some(cause),
+                    is_computed: false,
+                };
+                registers.set_unset(result, touched.lane, Some(unset));
+            }
+        }
+    }
+
+    /// Returns the unset bytes that a store leaves in memory, and their cause. In global memory an
+    /// unset value is a finding, unless it is padding that is copied.
+    fn stored_unset(&mut self, touched: &LaneAccess<'_>) -> (u32, Option<Cause>) {
+        let reach = touched.reach;
+        let sources = &reach.kernel.sites[reach.pc as usize].sources;
+        let width = touched.bytes / sources.len().max(1) as u32;
+        let (mut missing, mut cause, mut is_computed) = (0, None, false);
+        for (at, source) in sources.iter().enumerate() {
+            let Origin::Register(register) = *source else {
+                continue;
+            };
+            let registers = self.registers(reach.wavefront);
+            let Some(unset) = registers.unset(register, touched.lane) else {
+                continue;
+            };
+            let of_element = lanes(bytes_below(width))
+                .filter(|byte| {
+                    let byte = (unset.bits >> (8 * byte)) as u8;
+                    byte == u8::MAX || unset.is_computed && byte != 0
+                })
+                .fold(0, |bytes, byte| bytes | 1 << byte);
+            if of_element == 0 {
+                continue;
+            }
+            let lane = touched.lane;
+            let first = self.cause(reach.wavefront, reach.pc, register, lane, unset);
+            cause = cause.or(Some(first));
+            missing |= of_element << (width * at as u32);
+            is_computed |= unset.is_computed;
+        }
+        let Some(first) = cause.filter(|_| touched.region == Region::Global) else {
+            return (missing, cause);
+        };
+        let is_whole = missing == bytes_below(touched.bytes);
+        let group = reach.wavefront.group;
+        let is_copied_byte = width <= 2
+            && matches!(
+                self.source(group, first),
+                Some(Source::Memory(missing)) if missing.region != Region::Global
+            );
+        if !is_computed && (!is_whole || is_copied_byte) {
+            return (missing, None);
+        }
+        self.matters(reach.kernel, group, first);
+        (0, None)
     }
 
     /// Propagates provenance tags of values into memory and out of it.
@@ -392,18 +487,18 @@ impl ProgramChecker {
         let (group, thread) = touched.thread();
         let index = reach.wavefront.index;
         let order = reach.kernel.sites[reach.pc as usize].order;
-        let (between, owner) = match touched.region {
-            Region::Shared => (GlobalWordHistory::Threads, group + 1),
-            _ => (GlobalWordHistory::Groups, 0),
+        let (scopes, owner) = match touched.region {
+            Region::Shared => (&[RaceScope::Threads][..], group + 1),
+            _ => (&[RaceScope::Threads, RaceScope::Groups][..], 0),
         };
         let new = touched.bytes_after(old);
         let strong = order.strength > SyncScope::Weak;
-        let launch = &mut self.launch;
-        let mut worst = None;
+        let mut worst = [None; 2];
         let first = touched.address % 4;
         for word in touched.address / 4..(touched.address + u64::from(touched.bytes)).div_ceil(4) {
+            let clocks = &mut self.launch.clocks;
             if strong && touched.reads() {
-                launch.clocks.strong_read(group, index, (owner, word));
+                clocks.strong_read(group, index, (owner, word));
             }
             let (mut bytes, mut value, mut is_silent) = (0, 0_u32, was_known);
             for byte in 0..4 {
@@ -417,7 +512,7 @@ impl ProgramChecker {
             }
             debug_assert!(first == 0 || touched.bytes < 4, "accesses are aligned");
             let entry = Entry {
-                who: launch.clocks.stamp(group, thread),
+                who: clocks.stamp(group, thread),
                 pc: reach.pc,
                 writes: touched.writes(),
                 strength: order.strength,
@@ -425,47 +520,46 @@ impl ProgramChecker {
                 value,
                 is_silent,
             };
-            let words = match between {
-                GlobalWordHistory::Threads => &mut launch.groups.entry(group).or_default().words,
-                GlobalWordHistory::Groups => &mut launch.words,
-            };
-            if let Some(clash) = words.note(word, entry, between, &launch.clocks)
-                && worst.is_none_or(|found: super::races::AccessConflict| found.same_value)
-            {
-                worst = Some(clash);
+            for (scope, worst) in scopes.iter().zip(&mut worst) {
+                if let Some(clash) = self.launch.note(touched.region, *scope, word, entry)
+                    && worst.is_none_or(|found: AccessConflict| found.same_value)
+                {
+                    *worst = Some(clash);
+                }
             }
             if strong && touched.writes() {
-                launch.clocks.strong_write(group, index, (owner, word));
+                let clocks = &mut self.launch.clocks;
+                clocks.strong_write(group, index, (owner, word));
             }
         }
-        let Some(clash) = worst else {
-            return;
+        for (scope, clash) in scopes.iter().zip(worst) {
+            if let Some(clash) = clash {
+                self.race(touched, *scope, &clash);
+            }
+        }
+    }
+
+    fn race(&mut self, touched: &LaneAccess<'_>, scope: RaceScope, clash: &AccessConflict) {
+        let kind = match touched.region {
+            Region::Shared => FindingKind::LocalRace,
+            _ => FindingKind::GlobalRace,
         };
-        let (kind, verdict) = (
-            match between {
-                GlobalWordHistory::Threads => FindingKind::LocalRace,
-                GlobalWordHistory::Groups => FindingKind::GlobalRace,
-            },
-            if clash.same_value {
-                Verdict::Note
-            } else {
-                Verdict::Error
-            },
-        );
+        let verdict = if clash.same_value {
+            Verdict::Note
+        } else {
+            Verdict::Error
+        };
+        let who = clash.other.who;
         let case = Case {
-            other: Some((
-                clash.other.pc,
-                clash.other.who.group,
-                clash.other.who.thread,
-            )),
+            other: Some((clash.other.pc, who.group, who.thread)),
             ..self.case(kind, verdict, touched, self.buffer(touched))
         };
-        self.report(reach.kernel, case, || {
+        self.report(touched.reach.kernel, case, || {
             let does = |writes| if writes { "write" } else { "read" };
             let (here, there) = (does(touched.writes()), does(clash.other.writes));
-            let who = match between {
-                GlobalWordHistory::Threads => "another thread of the work-group",
-                GlobalWordHistory::Groups => "another work-group",
+            let who = match scope {
+                RaceScope::Threads => "another thread of the work-group",
+                RaceScope::Groups => "another work-group",
             };
             let value = if clash.same_value {
                 "; both orders give the same value"
@@ -475,6 +569,16 @@ impl ProgramChecker {
             format!("this {here} is not ordered after the {there} by {who}{value}")
         });
     }
+}
+
+/// Returns the set of the first bytes of an access.
+fn bytes_below(count: u32) -> u32 {
+    u32::MAX.checked_shr(32 - count).unwrap_or(0)
+}
+
+/// Returns the bits of a set of bytes.
+fn bits_of(bytes: u32) -> u128 {
+    lanes(bytes & 0xffff).fold(0, |bits, byte| bits | 0xff << (8 * byte))
 }
 
 fn memory_name(region: Region) -> &'static str {

@@ -9,13 +9,13 @@ pub(super) const FINDINGS_MAX: usize = 200;
 /// Kind of error that the checker can find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// A register is used before it is written.
+    /// Something depends on a register that was used before it was written.
     UninitialisedRegister,
-    /// Private, local or global memory is read before it is written.
+    /// Something depends on private, local or global memory that was not written.
     UninitialisedMemory,
     /// Threads of a work-group race in local memory, with no barrier in between.
     LocalRace,
-    /// Threads of different work-groups race in global memory.
+    /// Threads race in global memory within one launch.
     GlobalRace,
     /// Only part of the work-group reaches a barrier.
     PartialBarrier,

@@ -8,28 +8,35 @@
 //! results.
 //!
 //! # What is no finding
-//! Copying an uninitialised register (`mov`, `selp`, argument passing) is no finding; only a use
-//! is. Each uninitialised value is reported at its first use. Two strong accesses (atomics,
-//! `.volatile`, `.relaxed` and stronger) do not race, according to the PTX memory consistency
-//! model. Races in global memory within one work-group, or between kernels of different streams,
-//! are not checked.
+//! A value that was never written is no finding until something depends on it (`unset.rs`): it is
+//! followed through registers, lanes and memory (`flow.rs`), bit by bit (`trial.rs`). Threads that
+//! have ended count as arrived at a barrier. Two strong accesses (atomics, `.volatile`, `.relaxed`
+//! and stronger) do not race, according to the PTX memory consistency model. Races between kernels
+//! of different streams are not checked.
 
 mod accesses;
 mod barriers;
 mod clocks;
 mod finding;
+mod flow;
 mod objects;
 mod races;
 mod registers;
 mod shadow;
+mod trial;
+mod unset;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpweave_files::{Charge, OverBudget};
+
+use self::barriers::PartialArrival;
 use self::clocks::Clocks;
 use self::finding::{Findings, Key};
 use self::objects::{Object, Objects, Tag};
-use self::races::Words;
+use self::races::{AccessConflict, Entry, RaceScope, Words};
 use self::shadow::{MemoryShadow, PrivateShadow, Registers};
+use self::unset::Origins;
 use crate::address_space::DEVICE_BASE;
 use crate::exec::error::EmulationError;
 use crate::exec::observe::{Arrival, Frames, Observer, PendingAccess, Start, Step};
@@ -43,6 +50,9 @@ use crate::ops::Region;
 
 pub use self::finding::{AccessSite, Finding, FindingKind, SourcePlace, Verdict};
 
+/// Granularity in bytes at which access histories are charged.
+const HISTORY_CHARGED: u64 = 1 << 20;
+
 /// Checks the launches of a program one after another on the same device memory.
 #[derive(Debug, Default)]
 pub struct ProgramChecker {
@@ -54,6 +64,8 @@ pub struct ProgramChecker {
     modules: BTreeSet<u64>,
     launches: u32,
     launch: Launch,
+    /// Set when a launch needed more memory than the budget has.
+    over: Option<OverBudget>,
 }
 
 /// Shadow state of the launch in progress.
@@ -74,28 +86,67 @@ struct Launch {
     waves: BTreeMap<(u32, u32), Wave>,
     groups: BTreeMap<u32, Group>,
     clocks: Clocks,
-    /// Access history of global memory, word by word.
+    /// Accesses of different work-groups to global memory, word by word.
     words: Words,
+    history: History,
     /// Arrivals at barriers that are still closed.
     arrivals: BTreeMap<(u32, u32), Vec<(u32, Arrival)>>,
+    /// Reported bytes: their memory, the first address and the number of bytes.
+    missed: BTreeSet<(MemoryOwner, u64, u32)>,
+}
+
+/// A memory: its kind, and the work-group and thread to which it belongs.
+type MemoryOwner = (u8, u32, u32);
+
+/// Owner of global memory.
+const EVERYBODY: MemoryOwner = (0, 0, 0);
+
+/// Memory of the access histories of a launch.
+#[derive(Debug, Default)]
+struct History {
+    charge: Option<Charge>,
+    /// Number of bytes that all histories take.
+    bytes: u64,
+    /// Set when the budget is exceeded; accesses are not recorded from then on.
+    over: Option<OverBudget>,
+}
+
+impl History {
+    /// Counts the growth of a history, and charges it before it grows large.
+    fn grow(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        let Some(charge) = &mut self.charge else {
+            return;
+        };
+        if self.bytes > charge.bytes() {
+            let more = HISTORY_CHARGED.max(self.bytes - charge.bytes());
+            self.over = charge
+                .grow("the accesses that --check-program compares", more)
+                .err();
+        }
+    }
 }
 
 /// Shadow state of a wavefront: live lanes, registers and private memory.
 #[derive(Debug, Default)]
 struct Wave {
-    /// Initial lanes of the wavefront, and those that have not ended.
-    lanes: u32,
+    /// Lanes that have not ended.
     alive: u32,
+    /// Barriers that these lanes have not all reached.
+    partial_arrivals: Vec<PartialArrival>,
     /// Register shadows of all open function calls, innermost last.
     frames: Vec<Registers>,
     private: PrivateShadow,
 }
 
-/// Shadow of the local memory of a work-group.
+/// Shadow of the local memory of a work-group, and what its threads did.
 #[derive(Debug, Default)]
 struct Group {
     memory: MemoryShadow,
     words: Words,
+    /// Accesses of its threads to global memory.
+    global_words: Words,
+    origins: Origins,
 }
 
 /// A finding before it is formatted and added.
@@ -163,7 +214,10 @@ impl ProgramChecker {
         if result.is_err() {
             self.launch_ends();
         }
-        result
+        match self.over.take() {
+            Some(over) => Err(over.into()),
+            None => result,
+        }
     }
 
     /// Returns all findings in the order of their first occurrence.
@@ -220,6 +274,34 @@ impl ProgramChecker {
 }
 
 impl Launch {
+    /// Records an access to a word, and returns an earlier one that it conflicts with.
+    fn note(
+        &mut self,
+        region: Region,
+        scope: RaceScope,
+        word: u64,
+        entry: Entry,
+    ) -> Option<AccessConflict> {
+        if self.history.over.is_some() {
+            return None;
+        }
+        let words = match (region, scope) {
+            (Region::Shared, _) => &mut self.groups.entry(entry.who.group).or_default().words,
+            (_, RaceScope::Threads) => {
+                let group = self.groups.entry(entry.who.group).or_default();
+                &mut group.global_words
+            }
+            (_, RaceScope::Groups) => &mut self.words,
+        };
+        let before = words.bytes();
+        let clash = words.note(word, entry, scope, &self.clocks);
+        let more = words.bytes() - before;
+        if more > 0 {
+            self.history.grow(more);
+        }
+        clash
+    }
+
     fn spot(&self, kernel: &Kernel, pc: u32, group: u32, thread: u32) -> AccessSite {
         let site = &kernel.sites[pc as usize];
         let instruction = &kernel.code().instructions[pc as usize];
@@ -294,15 +376,18 @@ impl Observer for ProgramChecker {
             arguments,
             variables,
             shared,
+            history: History {
+                charge: memory.ledger().budget().charge("--check-program", 0).ok(),
+                ..History::default()
+            },
             ..Launch::default()
         };
     }
 
     fn wavefront_starts(&mut self, kernel: &Kernel, wavefront: &Wavefront) {
-        let lanes = wavefront.active();
         let wave = Wave {
-            lanes,
-            alive: lanes,
+            alive: wavefront.active(),
+            partial_arrivals: Vec::new(),
             frames: vec![Registers::new(kernel.functions[0].registers)],
             private: PrivateShadow::default(),
         };
@@ -329,14 +414,23 @@ impl Observer for ProgramChecker {
 
     fn launch_ends(&mut self) {
         self.launches += 1;
-        self.launch = Launch::default();
+        let launch = std::mem::take(&mut self.launch);
+        self.over = self.over.take().or(launch.history.over);
     }
 
     fn handed_out(&mut self, address: u64, bytes: u64) {
         self.device.forget(address - DEVICE_BASE, bytes);
-        self.launch
-            .words
-            .forget(address / 4..(address + bytes).div_ceil(4));
+        let words = address / 4..(address + bytes).div_ceil(4);
+        let groups = self.launch.groups.values_mut();
+        for group in groups {
+            group.global_words.forget(words.clone());
+        }
+        self.launch.words.forget(words);
+        let bytes = (EVERYBODY, address, 0)..(EVERYBODY, address + bytes, 0);
+        let missed: Vec<_> = self.launch.missed.range(bytes).copied().collect();
+        for missed in missed {
+            self.launch.missed.remove(&missed);
+        }
     }
 
     fn runtime_wrote(
@@ -365,17 +459,19 @@ impl Observer for ProgramChecker {
         }
     }
 
-    fn arrive(&mut self, kernel: &Kernel, wavefront: &Wavefront, arrival: Arrival) {
-        self.arrived(kernel, wavefront, arrival);
+    fn arrive(&mut self, wavefront: &Wavefront, arrival: Arrival) {
+        self.arrived(wavefront, arrival);
     }
 
-    fn release(&mut self, kernel: &Kernel, group: u32, barriers: u32) {
-        self.released(kernel, group, barriers);
+    fn release(&mut self, group: u32, barriers: u32) {
+        self.released(group, barriers);
     }
 
     fn group_ends(&mut self, group: u32) {
         let launch = &mut self.launch;
-        launch.groups.remove(&group);
+        if let Some(group) = launch.groups.remove(&group) {
+            launch.history.bytes -= group.words.bytes() + group.global_words.bytes();
+        }
         launch.clocks.group_ends(group);
         while let Some((&key, _)) = launch.waves.range((group, 0)..=(group, u32::MAX)).next() {
             launch.waves.remove(&key);

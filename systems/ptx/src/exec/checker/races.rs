@@ -17,7 +17,7 @@ const REMEMBERED_MAX: usize = 32;
 
 /// Scope of race detection: within or between work-groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GlobalWordHistory {
+pub(super) enum RaceScope {
     /// Detects races between threads of one work-group.
     Threads,
     /// Detects races between threads of different work-groups.
@@ -48,14 +48,14 @@ pub(super) struct AccessConflict {
 }
 
 impl Entry {
-    fn clashes(&self, later: &Self, between: GlobalWordHistory) -> bool {
+    fn clashes(&self, later: &Self, between: RaceScope) -> bool {
         let apart = match between {
-            GlobalWordHistory::Threads => self.who.thread != later.who.thread,
-            GlobalWordHistory::Groups => self.who.group != later.who.group,
+            RaceScope::Threads => self.who.thread != later.who.thread,
+            RaceScope::Groups => self.who.group != later.who.group,
         };
         let enough = match between {
-            GlobalWordHistory::Threads => SyncScope::Group,
-            GlobalWordHistory::Groups => SyncScope::Device,
+            RaceScope::Threads => SyncScope::Group,
+            RaceScope::Groups => SyncScope::Device,
         };
         let both_strong = self.strength >= enough && later.strength >= enough;
         apart && self.bytes & later.bytes != 0 && (self.writes || later.writes) && !both_strong
@@ -83,11 +83,11 @@ impl Entry {
     }
 
     /// True if both accesses have the same conflicts until the clocks advance.
-    fn is_like(&self, other: &Self, between: GlobalWordHistory) -> bool {
+    fn is_like(&self, other: &Self, between: RaceScope) -> bool {
         let same_place = self.who.group == other.who.group
             && self.who.wavefront() == other.who.wavefront()
             && self.who.clock == other.who.clock
-            && (between == GlobalWordHistory::Groups || self.who.turn == other.who.turn);
+            && (between == RaceScope::Groups || self.who.turn == other.who.turn);
         same_place
             && self.writes == other.writes
             && self.strength == other.strength
@@ -99,6 +99,8 @@ impl Entry {
 #[derive(Debug, Default)]
 pub(super) struct Words {
     pages: BTreeMap<u64, Vec<Vec<Entry>>>,
+    /// Number of bytes that the history takes in memory.
+    bytes: u64,
 }
 
 impl Words {
@@ -111,16 +113,24 @@ impl Words {
         }
     }
 
+    /// Returns the number of bytes that the history takes in memory.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Records an access to a word and returns a conflict, preferably one that changes the result.
     pub(super) fn note(
         &mut self,
         word: u64,
         new: Entry,
-        between: GlobalWordHistory,
+        between: RaceScope,
         clocks: &Clocks,
     ) -> Option<AccessConflict> {
         let page = self.pages.entry(word / PAGE);
-        let page = page.or_insert_with(|| vec![Vec::new(); PAGE as usize]);
+        let page = page.or_insert_with(|| {
+            self.bytes += PAGE * size_of::<Vec<Entry>>() as u64;
+            vec![Vec::new(); PAGE as usize]
+        });
         let entries = &mut page[(word % PAGE) as usize];
         let mut clash: Option<AccessConflict> = None;
         entries.retain(|old| {
@@ -139,16 +149,18 @@ impl Words {
         // Keeps two alike, since the next access comes from a different thread than at least one of
         // them.
         let enough = match between {
-            GlobalWordHistory::Threads => 2,
-            GlobalWordHistory::Groups => 1,
+            RaceScope::Threads => 2,
+            RaceScope::Groups => 1,
         };
         let alike = entries.iter().filter(|old| old.is_like(&new, between));
         if alike.count() < enough {
-            if between == GlobalWordHistory::Groups && entries.len() >= REMEMBERED_MAX {
+            if between == RaceScope::Groups && entries.len() >= REMEMBERED_MAX {
                 let old = entries.iter().position(|entry| !entry.writes);
                 entries.remove(old.unwrap_or(0));
             }
+            let before = entries.capacity();
             entries.push(new);
+            self.bytes += ((entries.capacity() - before) * size_of::<Entry>()) as u64;
         }
         clash
     }

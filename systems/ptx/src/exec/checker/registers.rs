@@ -1,9 +1,13 @@
 //! Register checks: uses and writes of each instruction, and propagation of pointer tags.
 
 use super::finding::{FindingKind, Verdict};
+use super::flow::{self, Deciding};
 use super::objects::{Object, Tag, combine};
 use super::shadow::Registers;
+use super::trial::Operand;
 use super::{Case, ProgramChecker};
+use crate::exec::compute::lanes_where;
+use crate::exec::frame::PRIVATE_MAX;
 use crate::exec::observe::{Frames, Step};
 use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
@@ -17,8 +21,11 @@ impl ProgramChecker {
         let site = &step.kernel.sites[step.pc as usize];
         let decoded = &step.kernel.ops[step.pc as usize];
         let thread = |lane: u32| (step.wavefront.group, step.wavefront.index * 32 + lane);
+        let used = |checker: &mut Self, register, mask, bits| {
+            checker.used(step.kernel, step.wavefront, (step.pc, mask), register, bits);
+        };
         if let Some(guard) = site.guard {
-            self.used(step, guard, step.active);
+            used(self, guard, step.active, 1);
         }
         if step.mask == 0 {
             return;
@@ -31,36 +38,32 @@ impl ProgramChecker {
                 "control reaches the end of the function without a `ret`".to_owned()
             });
         }
-        let address = match site.address {
-            Origin::Register(register) => Some(register),
-            _ => None,
-        };
+        if let Origin::Register(register) = site.address {
+            used(self, register, step.mask, u128::MAX);
+        }
         let registers = site.sources.iter().filter_map(|source| match source {
             Origin::Register(register) => Some(*register),
             _ => None,
         });
-        match site.rule {
-            Rule::Copy | Rule::Return => {}
-            // Arguments are copied; the function is used.
-            Rule::Call => {
-                if let Some(register) = address {
-                    self.used(step, register, step.mask);
+        match flow::deciding(step, site) {
+            Deciding::None => {}
+            Deciding::All => {
+                registers.for_each(|register| used(self, register, step.mask, u128::MAX));
+            }
+            Deciding::Members(members) => {
+                let lanes = flow::source_in(step, site, Operand::Word(members));
+                if let Some(register) = lanes {
+                    used(self, register, step.mask, u32::MAX.into());
                 }
             }
-            // The values chosen from are copied; the predicate is used.
-            Rule::Select => {
-                if let Some(&Origin::Register(predicate)) = site.sources.last() {
-                    self.used(step, predicate, step.mask);
-                }
-            }
-            _ => {
-                for register in registers.chain(address) {
-                    self.used(step, register, step.mask);
+            Deciding::Whole(bits) => {
+                for register in registers {
+                    self.used_whole(step, register, u128::MAX >> (128 - bits));
                 }
             }
         }
         match site.rule {
-            Rule::Divide => self.division(step),
+            Rule::Divide => self.division(step, site),
             Rule::WavefrontBarrier => {
                 let (group, index) = (step.wavefront.group, step.wavefront.index);
                 self.launch.clocks.lanes_meet(group, index);
@@ -71,6 +74,7 @@ impl ProgramChecker {
             }
             _ => {}
         }
+        self.missed_barriers(step);
         if matches!(decoded.op, Op::Exit) {
             self.wave(step.wavefront).alive &= !step.mask;
         }
@@ -95,46 +99,51 @@ impl ProgramChecker {
             .expect("the frame of the kernel is always open")
     }
 
-    /// Checks the use of a register in the lanes of a mask.
-    fn used(&mut self, step: &Step<'_>, register: u32, mask: u32) {
-        let defined = &mut self.registers(step.wavefront).defined[register as usize];
-        let undefined = mask & !*defined;
-        if undefined == 0 {
-            return;
-        }
-        // Reported once; what is made of it counts as written.
-        *defined |= undefined;
-        let function = step.wavefront.activations.last().map_or(0, |a| a.function);
-        for lane in lanes(undefined) {
-            let thread = step.wavefront.index * 32 + lane as u32;
-            let at = (step.wavefront.group, thread);
-            let kind = FindingKind::UninitialisedRegister;
-            let case = Case::new(kind, Verdict::Error, step.pc, at);
-            self.report(step.kernel, case, || {
-                let name = step.kernel.functions[function].register_name(register);
-                format!("register `{name}` is used before it is written")
-            });
-        }
+    /// Checks the use of a value of which some bits may be padding, but not all.
+    fn used_whole(&mut self, step: &Step<'_>, register: u32, bits: u128) {
+        let registers = self.registers(step.wavefront);
+        let unset = step.mask & !registers.defined[register as usize];
+        let is_whole = |lane: &usize| {
+            let unset = registers.unset(register, *lane);
+            unset.is_some_and(|unset| unset.is_computed || unset.bits & bits == bits)
+        };
+        let whole = lanes(unset)
+            .filter(is_whole)
+            .fold(0, |mask, lane| mask | 1 << lane);
+        self.used(
+            step.kernel,
+            step.wavefront,
+            (step.pc, whole),
+            register,
+            bits,
+        );
     }
 
-    fn division(&mut self, step: &Step<'_>) {
-        let registers = &step.wavefront.registers;
-        let zeros = match step.kernel.ops[step.pc as usize].op {
+    fn division(&mut self, step: &Step<'_>, site: &Site) {
+        let (registers, constants) = (&step.wavefront.registers, step.constants);
+        let (divisor, zeros) = match step.kernel.ops[step.pc as usize].op {
             Op::Binary32 { b, .. } => {
-                let divisors = registers.get32(step.constants, b);
-                lanes(step.mask)
-                    .filter(|&lane| divisors[lane] == 0)
-                    .collect()
+                let divisors = registers.get32(constants, b);
+                (
+                    Operand::Word(b),
+                    lanes_where(divisors, |divisor| divisor == 0),
+                )
             }
             Op::Binary64 { b, .. } => {
-                let divisors = registers.get64(step.constants, b);
-                lanes(step.mask)
-                    .filter(|&lane| divisors[lane] == 0)
-                    .collect()
+                let divisors = registers.get64(constants, b);
+                (
+                    Operand::Double(b),
+                    lanes_where(divisors, |divisor| divisor == 0),
+                )
             }
-            _ => Vec::new(),
+            _ => return,
         };
-        for lane in zeros {
+        // An unset divisor is no zero; it is reported where the result matters.
+        let register = flow::source_in(step, site, divisor);
+        let known = register.map_or(u32::MAX, |register| {
+            self.registers(step.wavefront).defined[register as usize]
+        });
+        for lane in lanes(zeros & known & step.mask) {
             let thread = step.wavefront.index * 32 + lane as u32;
             let at = (step.wavefront.group, thread);
             let case = Case::new(FindingKind::DivisionByZero, Verdict::Error, step.pc, at);
@@ -147,38 +156,28 @@ impl ProgramChecker {
         if site.results.iter().all(Option::is_none) {
             return;
         }
-        let mut defined = step.mask;
-        let chosen = match (site.rule, step.kernel.ops[step.pc as usize].op) {
-            (_, Op::Select32 { p, .. } | Op::Select64 { p, .. }) => {
+        let unset = self.flow(step, site);
+        let chosen = match step.kernel.ops[step.pc as usize].op {
+            Op::Select32 { p, .. } | Op::Select64 { p, .. } => {
                 Some(step.wavefront.registers.predicate(p))
             }
             _ => None,
         };
-        let copies = matches!(site.rule, Rule::Copy | Rule::Select);
         let sources: Vec<[Tag; 32]> = site
             .sources
             .iter()
             .map(|source| self.tags(step.kernel, step.wavefront, *source))
             .collect();
         let registers = self.registers(step.wavefront);
-        let known = |source: &Origin| match source {
-            Origin::Register(register) => registers.defined[*register as usize],
-            _ => u32::MAX,
-        };
-        if let (Some(chosen), [a, b, _]) = (chosen, &site.sources[..]) {
-            defined &= known(a) & chosen | known(b) & !chosen;
-        } else if copies {
-            defined = site
-                .sources
-                .iter()
-                .fold(defined, |all, source| all & known(source));
-        }
         let has_pointers = sources.iter().flatten().any(|tag| !tag.is_none());
         for &result in site.results.iter().flatten() {
-            let written = &mut registers.defined[result as usize];
-            *written = *written & !step.mask | defined;
+            registers.defined[result as usize] |= step.mask;
+            // The access itself sets them, from the memory at its address.
+            if matches!(site.rule, Rule::Load | Rule::Atomic) {
+                continue;
+            }
             registers.pointers.clear(result, step.mask);
-            if !has_pointers || matches!(site.rule, Rule::Load | Rule::Atomic) {
+            if !has_pointers {
                 continue;
             }
             for lane in lanes(step.mask) {
@@ -195,6 +194,12 @@ impl ProgramChecker {
                     }
                 };
                 registers.pointers.set(result, lane, tag);
+            }
+        }
+        for (at, lane, unset) in unset {
+            if let Some(&Some(result)) = site.results.get(at) {
+                self.registers(step.wavefront)
+                    .set_unset(result, lane, Some(unset));
             }
         }
         if let Op::Allocate { .. } = step.kernel.ops[step.pc as usize].op {
@@ -215,16 +220,17 @@ impl ProgramChecker {
             .map(|lane| registers.get(step.constants, bytes, wide, lane))
             .max();
         let start = step.wavefront.stack_top().next_multiple_of(align);
-        let bytes = bytes.unwrap_or(0);
+        // More is refused when the instruction executes.
+        let bytes = bytes.unwrap_or(0).min(PRIVATE_MAX);
         let tag = self.objects.tag(Object {
             region: Region::Local,
             start: start.into(),
             bytes,
             name: "alloca".to_owned(),
         });
-        let end = u32::try_from(bytes).unwrap_or(u32::MAX);
         let wave = self.wave(step.wavefront);
-        wave.private.forget(start, start.saturating_add(end));
+        wave.private
+            .forget(start, start.saturating_add(bytes as u32));
         let registers = self.registers(step.wavefront);
         for &result in site.results.iter().flatten() {
             for lane in lanes(step.mask) {
@@ -295,12 +301,14 @@ impl ProgramChecker {
                 continue;
             };
             let tags = self.tags(kernel, wavefront, *source);
-            opened.defined[parameter as usize] = match source {
-                Origin::Register(register) => {
-                    self.registers(wavefront).defined[*register as usize] & mask
+            opened.defined[parameter as usize] = mask;
+            if let Origin::Register(register) = *source {
+                let registers = self.registers(wavefront);
+                for lane in lanes(mask & !registers.defined[register as usize]) {
+                    let unset = registers.unset(register, lane);
+                    opened.set_unset(parameter, lane, unset);
                 }
-                _ => mask,
-            };
+            }
             for lane in lanes(mask) {
                 opened.pointers.set(parameter, lane, tags[lane]);
             }
@@ -357,9 +365,8 @@ impl ProgramChecker {
             let (Some(result), Some(returned)) = (*result, *returned) else {
                 continue;
             };
-            let defined = &mut registers.defined[result as usize];
-            *defined = *defined & !mask | closed.defined[returned as usize] & mask;
             for lane in lanes(mask) {
+                registers.set_unset(result, lane, closed.unset(returned, lane));
                 let tag = closed.pointers.one(returned, lane);
                 registers.pointers.set(result, lane, tag);
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::objects::Tag;
+use super::unset::{Cause, Unset};
 use crate::exec::registers::lanes;
 
 /// Provenance tags of all 32 lanes of a wavefront.
@@ -46,8 +47,10 @@ impl LaneTags {
 /// Register shadow of an open function, by register number in the program.
 #[derive(Debug)]
 pub(super) struct Registers {
-    /// Lanes in which each register was written.
+    /// Lanes in which all bits of each register are known.
     pub(super) defined: Vec<u32>,
+    /// Unset bits of the other lanes; a register without an entry was never written there.
+    unset: BTreeMap<u32, Box<[Unset; 32]>>,
     pub(super) pointers: LaneTags,
 }
 
@@ -55,7 +58,26 @@ impl Registers {
     pub(super) fn new(count: usize) -> Self {
         Self {
             defined: vec![0; count],
+            unset: BTreeMap::new(),
             pointers: LaneTags::default(),
+        }
+    }
+
+    /// Returns the unset bits of a register in one lane, or `None` if all are known.
+    pub(super) fn unset(&self, register: u32, lane: usize) -> Option<Unset> {
+        if self.defined[register as usize] >> lane & 1 != 0 {
+            return None;
+        }
+        let lanes = self.unset.get(&register);
+        Some(lanes.map_or(Unset::NEVER, |lanes| lanes[lane]))
+    }
+
+    pub(super) fn set_unset(&mut self, register: u32, lane: usize, unset: Option<Unset>) {
+        let defined = &mut self.defined[register as usize];
+        *defined = *defined & !(1 << lane) | u32::from(unset.is_none()) << lane;
+        if let Some(unset) = unset {
+            let lanes = self.unset.entry(register);
+            lanes.or_insert_with(|| Box::new([Unset::NEVER; 32]))[lane] = unset;
         }
     }
 }
@@ -67,6 +89,8 @@ pub(super) struct PrivateShadow {
     defined: Vec<u32>,
     /// Provenance tags of the pointers, by word.
     pub(super) pointers: LaneTags,
+    /// Causes of unset bytes that a store left, by word and lane.
+    causes: BTreeMap<(u32, usize), Cause>,
 }
 
 impl PrivateShadow {
@@ -75,15 +99,24 @@ impl PrivateShadow {
         self.defined.truncate(start as usize);
         self.defined.resize(end as usize, 0);
         let above = self.pointers.0.split_off(&start.div_ceil(4));
-        drop(above);
+        let causes = self.causes.split_off(&(start.div_ceil(4), 0));
+        drop((above, causes));
     }
 
-    pub(super) fn is_defined(&self, lane: usize, start: u64, bytes: u32) -> bool {
-        (start..start + u64::from(bytes)).all(|at| {
-            self.defined
-                .get(at as usize)
-                .is_some_and(|lanes| lanes >> lane & 1 != 0)
-        })
+    /// Returns the bytes that were not written, as a bit set, and the cause if a store left them.
+    pub(super) fn missing(&self, lane: usize, start: u64, bytes: u32) -> (u32, Option<Cause>) {
+        let mut missing = 0;
+        for byte in 0..bytes {
+            let known = self.defined.get((start + u64::from(byte)) as usize);
+            let is_known = known.is_some_and(|lanes| lanes >> lane & 1 != 0);
+            missing |= u32::from(!is_known) << byte;
+        }
+        if missing == 0 || self.causes.is_empty() {
+            return (missing, None);
+        }
+        let mut words = words_of(start, missing);
+        let cause = words.find_map(|word| self.causes.get(&(word as u32, lane)).copied());
+        (missing, cause)
     }
 
     pub(super) fn define(&mut self, lane: usize, start: u64, bytes: u32) {
@@ -93,6 +126,21 @@ impl PrivateShadow {
         }
         for at in start as usize..end {
             self.defined[at] |= 1 << lane;
+        }
+    }
+
+    /// Marks the bytes of a set as not written because of `cause`.
+    pub(super) fn leave(&mut self, lane: usize, start: u64, missing: u32, cause: Option<Cause>) {
+        for byte in lanes(missing) {
+            if let Some(known) = self.defined.get_mut(start as usize + byte) {
+                *known &= !(1 << lane);
+            }
+        }
+        for word in words_of(start, missing) {
+            match cause {
+                Some(cause) => self.causes.insert((word as u32, lane), cause),
+                None => self.causes.remove(&(word as u32, lane)),
+            };
         }
     }
 
@@ -113,7 +161,25 @@ impl PrivateShadow {
                 self.pointers.set(to / 4 + word, lane, tag);
             }
         }
+        if self.causes.is_empty() {
+            return;
+        }
+        for word in 0..bytes.div_ceil(4) {
+            for lane in lanes(mask) {
+                if let Some(&cause) = self.causes.get(&(from / 4 + word, lane)) {
+                    self.causes.insert((to / 4 + word, lane), cause);
+                }
+            }
+        }
     }
+}
+
+/// Returns the words that hold the bytes of a set, which begins at `start`.
+fn words_of(start: u64, bytes: u32) -> impl Iterator<Item = u64> {
+    let mut last = None;
+    lanes(bytes)
+        .map(move |byte| (start + byte as u64) / 4)
+        .filter(move |word| last.replace(*word) != Some(*word))
 }
 
 /// Shadow of global memory, or of the local memory of a work-group.
@@ -123,6 +189,8 @@ pub(super) struct MemoryShadow {
     defined: Vec<u64>,
     /// Provenance tags of the pointers, by word.
     pointers: BTreeMap<u64, Tag>,
+    /// Causes of unset bytes that a store left, by word.
+    causes: BTreeMap<u64, Cause>,
 }
 
 impl MemoryShadow {
@@ -132,6 +200,37 @@ impl MemoryShadow {
                 .get((at / 64) as usize)
                 .is_some_and(|bits| bits >> (at % 64) & 1 != 0)
         })
+    }
+
+    /// Returns the bytes that were not written, as a bit set, and the cause if a store left them.
+    pub(super) fn missing(&self, start: u64, bytes: u32) -> (u32, Option<Cause>) {
+        if self.is_defined(start, bytes.into()) {
+            return (0, None);
+        }
+        let mut missing = 0;
+        for byte in 0..bytes {
+            let is_known = self.is_defined(start + u64::from(byte), 1);
+            missing |= u32::from(!is_known) << byte;
+        }
+        let mut words = words_of(start, missing);
+        let cause = words.find_map(|word| self.causes.get(&word).copied());
+        (missing, cause)
+    }
+
+    /// Marks the bytes of a set as not written because of `cause`.
+    pub(super) fn leave(&mut self, start: u64, missing: u32, cause: Option<Cause>) {
+        for byte in lanes(missing) {
+            let at = start + byte as u64;
+            if let Some(bits) = self.defined.get_mut((at / 64) as usize) {
+                *bits &= !(1 << (at % 64));
+            }
+        }
+        for word in words_of(start, missing) {
+            match cause {
+                Some(cause) => self.causes.insert(word, cause),
+                None => self.causes.remove(&word),
+            };
+        }
     }
 
     pub(super) fn define(&mut self, start: u64, bytes: u64) {

@@ -119,6 +119,89 @@ fn work_groups_that_meet_in_global_memory_race() {
 }
 
 #[test]
+fn threads_of_a_work_group_that_meet_in_global_memory_race() {
+    // Each thread writes a word of `out` and reads that of another thread.
+    let body = |distance: u32, store: &str, between: &str, load: &str| {
+        format!(
+            "ld.param.u64 %rd1, [out]; mad.wide.u32 %rd2, %r0, 4, %rd1; {store} [%rd2], %r0;
+             {between} mov.u32 %r5, %ntid.x; add.u32 %r3, %r0, {distance}; rem.u32 %r3, %r3, %r5;
+             mad.wide.u32 %rd3, %r3, 4, %rd1; {load} %r4, [%rd3];"
+        )
+    };
+    let (store, load) = ("st.global.u32", "ld.global.u32");
+    let race = |body: &str, shape| {
+        let found = found_in(body, shape);
+        let race = found.iter().find(|f| f.kind == GlobalRace).expect(body);
+        assert!(
+            race.detail.contains("another thread of the work-group"),
+            "{}",
+            race.detail
+        );
+        assert_eq!((race.verdict, race.buffer.as_deref()), (Error, Some("out")));
+        assert!(race.other.is_some());
+    };
+    race(&body(32, store, "", load), TWO_WAVEFRONTS);
+    race(&body(1, store, "", load), ONE);
+    race(&body(32, store, "membar.gl;", load), TWO_WAVEFRONTS);
+    race(&body(32, store, "bar.warp.sync -1;", load), TWO_WAVEFRONTS);
+    race(
+        &body(32, store, "", "ld.volatile.global.u32"),
+        TWO_WAVEFRONTS,
+    );
+    race(&body(32, "red.global.add.u32", "", load), TWO_WAVEFRONTS);
+    for between in ["bar.sync 0;", "barrier.cta.sync 3;", "bar.sync 1, 64;"] {
+        clean(&body(32, store, between, load), TWO_WAVEFRONTS);
+    }
+    clean(&body(1, store, "bar.warp.sync -1;", load), ONE);
+    clean(&body(0, store, "", load), TWO_WAVEFRONTS);
+    clean(
+        &body(32, "st.volatile.global.u32", "", "ld.volatile.global.u32"),
+        TWO_WAVEFRONTS,
+    );
+    clean(
+        &body(
+            32,
+            "st.relaxed.cta.global.u32",
+            "",
+            "ld.relaxed.cta.global.u32",
+        ),
+        TWO_WAVEFRONTS,
+    );
+    // Bytes of one word are apart.
+    clean(
+        "ld.param.u64 %rd1, [out]; cvt.u64.u32 %rd2, %r0; add.u64 %rd1, %rd1, %rd2;
+         st.global.u8 [%rd1], %r0; ld.global.u8 %r1, [%rd1];",
+        ONE,
+    );
+    only(
+        GlobalRace,
+        Note,
+        "ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 1;",
+        TWO_WAVEFRONTS,
+    );
+}
+
+#[test]
+fn a_flag_behind_a_fence_orders_threads_of_a_work_group() {
+    // The second wavefront writes and raises a flag; the first waits for it and reads.
+    let body = |fence: &str| {
+        format!(
+            "ld.param.u64 %rd2, [out]; setp.eq.u32 %p1, %r0, 32; setp.eq.u32 %p3, %r0, 0;
+             @%p3 st.volatile.global.u32 [%rd2+64], 0; bar.sync 0;
+             @%p1 bra give; @%p3 bra wait; bra done;
+             give: st.global.u32 [%rd2], 42; {fence} st.volatile.global.u32 [%rd2+64], 2; bra done;
+             wait: ld.volatile.global.u32 %r2, [%rd2+64]; setp.ne.u32 %p2, %r2, 2; @%p2 bra wait;
+             ld.global.u32 %r3, [%rd2];
+             done:"
+        )
+    };
+    for fence in ["membar.gl;", "membar.cta;", "fence.acq_rel.gpu;"] {
+        clean(&body(fence), TWO_WAVEFRONTS);
+    }
+    only(GlobalRace, Error, &body(""), TWO_WAVEFRONTS);
+}
+
+#[test]
 fn a_fence_and_a_flag_order_work_groups() {
     // Group 0 writes and raises a flag; group 1 waits for it and reads.
     let body = |fence: &str| {
@@ -172,16 +255,49 @@ fn a_barrier_reached_by_some_lanes_is_found_with_a_thread_that_is_missing() {
 }
 
 #[test]
-fn threads_that_end_before_a_barrier_have_not_reached_it() {
-    let body = |first: &str| format!("setp.ge.u32 %p1, %r0, {first}; @%p1 exit; bar.sync 0;");
-    let found = only(PartialBarrier, Error, &body("40"), TWO_WAVEFRONTS);
-    assert_eq!(found.spot.thread, [40, 0, 0]);
+fn threads_that_have_ended_count_as_arrived_at_every_barrier() {
+    for barrier in [
+        "bar.sync 0;",
+        "barrier.cta.sync.aligned 3;",
+        "bar.red.popc.u32 %r1, 1, %p2;",
+        "bar.red.or.pred %p3, 2, %p2;",
+    ] {
+        // The last lanes of a wavefront, a whole one, and lanes that branch to the end.
+        for way in [
+            "setp.ge.u32 %p1, %r0, 40; @%p1 exit;",
+            "setp.ge.u32 %p1, %r0, 32; @%p1 ret;",
+            "setp.ge.u32 %p1, %r0, 40; @%p1 bra end;",
+            "setp.lt.u32 %p1, %r0, 40; @!%p1 bra end;",
+        ] {
+            let body = format!(
+                "setp.eq.u32 %p2, %r0, 1; {way} st.global.u32 [%rd0], 1; {barrier}
+                 st.global.u32 [%rd0+4], 1; {barrier} end:"
+            );
+            clean(&body, TWO_WAVEFRONTS);
+        }
+    }
+    // Producers arrive and end.
+    clean(
+        "setp.lt.u32 %p1, %r0, 32; @%p1 bra consumer; bar.arrive 3, 64; exit;
+         consumer: bar.sync 3, 64; st.global.u32 [%rd0], 1;",
+        TWO_WAVEFRONTS,
+    );
+}
+
+#[test]
+fn lanes_that_do_something_else_before_they_end_have_missed_the_barrier() {
+    let found = only(
+        PartialBarrier,
+        Error,
+        "setp.lt.u32 %p1, %r0, 8; @%p1 bra first; bar.sync 0; bra end;
+         first: st.global.u32 [%rd0], %r0; bar.sync 1; end:",
+        ONE,
+    );
     assert!(
-        found.detail.contains("without 24 of the 64"),
+        found.detail.contains("threads of wavefront 0"),
         "{}",
         found.detail
     );
-    clean(&body("64"), TWO_WAVEFRONTS);
 }
 
 #[test]
