@@ -34,6 +34,7 @@ mod option_files;
 mod optional_tool;
 mod outputs;
 mod own_kernel;
+mod packaging;
 mod probe;
 mod read_caches;
 mod recordings;
