@@ -143,7 +143,7 @@ class Page(unittest.TestCase):
         Path("add.ron").write_text(SCENARIO)
         Path("ways.ron").write_text(EXPERIMENT)
 
-    def test_the_programs_on_the_page_run_and_the_search_finds_the_cheapest_good_cache(self) -> None:
+    def test_the_page_runs_and_its_search_finds_the_cheapest_good_cache(self) -> None:
         page = (ROOT / "docs/python.md").read_text()
         blocks = [rest.split("```", 1)[0] for rest in page.split("```python\n")[1:]]
         search = (ROOT / "tools/python/examples/search.py").read_text()

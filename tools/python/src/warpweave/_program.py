@@ -45,7 +45,7 @@ def call(*arguments: str | os.PathLike[str]) -> str:
     Remarks of the program become Python warnings. Raises ``WarpweaveError`` if the command fails
     and ``KeyboardInterrupt`` once an interrupted command has ended.
     """
-    command = [program(), *map(os.fspath, arguments)]
+    command = [program(), *(os.fspath(argument) for argument in arguments)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     ) as process:
@@ -63,7 +63,7 @@ def call(*arguments: str | os.PathLike[str]) -> str:
     return output
 
 
-def _interrupt(process: "subprocess.Popen[str]") -> None:
+def _interrupt(process: subprocess.Popen[str]) -> None:
     """Wait for an interrupted program, and interrupt it if nothing else has."""
     try:
         process.communicate(timeout=_GRACE_S)
@@ -72,7 +72,7 @@ def _interrupt(process: "subprocess.Popen[str]") -> None:
         process.communicate()
 
 
-def options(named: "dict[str, object]") -> list[str]:
+def options(named: dict[str, object]) -> list[str]:
     """Return keyword arguments as options: ``threads=4`` is ``--threads 4``.
 
     ``True`` is an option without a value, ``False`` and ``None`` are left out, and a list repeats

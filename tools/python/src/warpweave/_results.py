@@ -52,7 +52,8 @@ class Run:
     def statistics(self) -> pandas.DataFrame:
         """All statistics, with the columns ``component``, ``statistic``, ``value`` and ``unit``.
 
-        A value is NaN if nothing was counted. A series has a row for each interval, named ``STATISTIC@CYCLE`` after its start.
+        A value is NaN if nothing was counted. A series has a row for each interval, named
+        ``STATISTIC@CYCLE`` after its start.
         """
         rows = [
             (component, label, value, statistic["unit"])
