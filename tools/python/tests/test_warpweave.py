@@ -28,7 +28,8 @@ SCENARIO = f"""Scenario(
 EXPERIMENT = f"""Experiment(
     summary: "Ways of the L1",
     base: "add.ron",
-    workloads: {{ "add": (file: "{VECTOR_ADD}", sets: {{ "workload.n": 256 }}) }},
+    sets: {{ "workload.n": 256, "workload.block": 64 }},
+    workloads: {{ "add": (file: "{VECTOR_ADD}") }},
     variants: {{ "two": {{}}, "one": {{ "unit[*].l1.ways": 1 }} }},
     axes: {{ "units": Values(path: "params.units", values: [1, 2]) }},
     baseline: (variant: "two", units: "2"),
