@@ -364,7 +364,7 @@ fn the_log_is_filtered_by_crate_and_states_how_long_each_phase_took() {
             "DEBUG elaborate"
         ]
     );
-    assert_eq!(spans("warpweave::run=info"), ["INFO run"]);
+    assert_eq!(spans("warpweave_cli::run=info"), ["INFO run"]);
     let all = spans("trace");
     assert!(
         all.iter().any(|span| span == "DEBUG run:simulate"),

@@ -1,5 +1,6 @@
 //! Checks that the crate written by `warpweave new` compiles, passes its tests and runs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::harness::{Bench, Outside, told};
@@ -81,6 +82,41 @@ fn the_page_shows_the_program_that_is_written() {
     assert!(page.contains(&bench.read("my-gpu/src/main.rs")), "{page}");
 }
 
+/// Lists the crates from which a package and its tests are built.
+fn built_from(outside: &Outside, features: &[&str]) -> BTreeSet<String> {
+    let tree = ["tree", "--prefix", "none", "--format", "{p}"];
+    let tree = outside.cargo(&[&tree[..], features].concat());
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_first_test_of_a_new_program_builds_no_command_no_database_and_no_emulator() {
+    let bench = Bench::new();
+    told(bench.warpweave(&["new", "program", "my-gpu"]));
+    let outside = Outside::at(bench.path("my-gpu"), "my-gpu");
+    let tests = built_from(&outside, &[]);
+    let own: Vec<&str> = tests
+        .iter()
+        .filter_map(|name| name.strip_prefix("warpweave-"))
+        .collect();
+    let expected = [
+        "components",
+        "derive",
+        "files",
+        "framework",
+        "params",
+        "random",
+        "trace",
+    ];
+    assert_eq!(own, expected);
+    let program = built_from(&outside, &["--features", "program"]);
+    for name in ["clap", "rusqlite", "warpweave-cli", "warpweave-ptx"] {
+        assert!(program.contains(name), "{name}");
+        assert!(!tests.contains(name), "{name}");
+    }
+}
+
 #[test]
 fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
     let bench = Bench::new();
@@ -92,16 +128,16 @@ fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
     let known = "registry.register::<throttle::Throttle>();\n";
     let bench = bench
         .edit(
-            "my-gpu/src/main.rs",
+            "my-gpu/src/lib.rs",
             "mod throttle;",
             &format!("mod throttle;\nmod {module}"),
         )
-        .edit("my-gpu/src/main.rs", known, &format!("{known}{register}"));
+        .edit("my-gpu/src/lib.rs", known, &format!("{known}{register}"));
 
     let outside = Outside::at(bench.path("my-gpu"), "my-gpu");
     let tests = outside.cargo(&["test"]);
     assert_eq!(tests.matches("4 passed").count(), 1, "{tests}");
-    outside.cargo(&["build"]);
+    outside.cargo(&["build", "--features", "program"]);
 
     let kinds = outside.program(&["list", "components"]);
     for kind in ["Cache ", "Throttle ", "Valve "] {

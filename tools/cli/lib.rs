@@ -1,10 +1,7 @@
-//! Warpweave as one dependency: the program, and the libraries for writing components.
+//! The program as a library: all commands, with the component kinds of any registry.
 //!
-//! A program of your own adds component kinds to Warpweave. With them it can do everything that the
-//! `warpweave` program does. See [`cli::main`], and `docs/extend.md` for all steps.
-//!
-//! The files next to this one are the program. `cli.rs` reads the command line, and each command
-//! has its own file. Only `outcome.rs` decides on exit codes, and only `host.rs` reads clocks.
+//! `cli.rs` reads the command line, and each command has its own file. Only `outcome.rs` decides on
+//! exit codes, and only `host.rs` reads clocks.
 
 mod accesses;
 mod analyze;
@@ -40,10 +37,3 @@ mod system;
 mod timeline;
 mod trace;
 mod validate;
-
-pub use warpweave_components as components;
-pub use warpweave_experiments as experiments;
-pub use warpweave_framework as framework;
-pub use warpweave_params as params;
-pub use warpweave_systems as systems;
-pub use warpweave_systems::standard_registry;

@@ -25,9 +25,12 @@ pub fn source_folders() -> Vec<String> {
     let (_, members) = manifest.split_once("members = [").expect("a workspace");
     let (members, _) = members.split_once(']').expect("a list");
     let names = members.lines().filter_map(|line| line.split('"').nth(1));
-    let mut folders: Vec<String> = names.map(|name| format!("{name}/src")).collect();
-    folders.push("tools/cli".to_owned());
-    folders
+    let sources = names.map(|name| {
+        let below = format!("{name}/src");
+        let has_folder = root().join(&below).is_dir();
+        if has_folder { below } else { name.to_owned() }
+    });
+    sources.collect()
 }
 
 /// Returns the entries of a folder in the order of their names.

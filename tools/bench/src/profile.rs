@@ -254,7 +254,7 @@ calls=10 0
 -2 135
 fn=(4) core::fmt::write
 0 8
-fn=(5) warpweave::run::run
+fn=(5) warpweave_cli::run::run
 0 2
 ";
 

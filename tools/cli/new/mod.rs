@@ -58,9 +58,15 @@ pub(crate) enum NewCommand {
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
         /// Folder of the Warpweave sources to depend on.
-        #[arg(long, value_name = "PATH", default_value = env!("CARGO_MANIFEST_DIR"), hide_default_value = true)]
+        #[arg(long, value_name = "PATH", default_value_os_t = own_sources(), hide_default_value = true)]
         warpweave: PathBuf,
     },
+}
+
+/// Returns the folder of the sources from which this program was built.
+fn own_sources() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
 pub(crate) fn new(registry: &Registry, command: &NewCommand) -> CommandResult {

@@ -11,13 +11,21 @@ use super::not_new;
 use crate::outcome::Failure;
 
 /// Paths and texts of the files in the crate. The workload is one of Warpweave's own.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 11] = [
     (
         "Cargo.toml",
         include_str!("../templates/program/Cargo.toml"),
     ),
     ("README.md", include_str!("../templates/program/README.md")),
+    (
+        ".cargo/config.toml",
+        include_str!("../templates/program/.cargo/config.toml"),
+    ),
     (".gitignore", "/target\n"),
+    (
+        "src/lib.rs",
+        include_str!("../templates/program/src/lib.rs"),
+    ),
     (
         "src/main.rs",
         include_str!("../templates/program/src/main.rs"),
@@ -43,6 +51,8 @@ const FILES: [(&str, &str); 9] = [
 
 /// Placeholder for the crate's name in the template.
 const NAME: &str = "new-program";
+/// Placeholder for the name of the crate's library.
+const LIBRARY: &str = "new_program";
 /// Placeholder for the folder of Warpweave's sources, relative to the template's folder.
 const SOURCES: &str = "\"../../../..\"";
 
@@ -55,6 +65,7 @@ pub(super) fn write(name: &str, out: &Path, warpweave: &Path) -> Result<String, 
     let path = format!("{:?}", sources.display().to_string());
     for (file, text) in FILES {
         let text = text.replace(NAME, name).replace(SOURCES, &path);
+        let text = text.replace(LIBRARY, &name.replace('-', "_"));
         written.file(file, text.as_bytes())?;
     }
     // The versions that Warpweave is tested with; cargo drops what the program does not need.
@@ -65,7 +76,7 @@ pub(super) fn write(name: &str, out: &Path, warpweave: &Path) -> Result<String, 
     written.finish().map_err(not_new)?;
     Ok(format!(
         "{} holds a program with the component Throttle:\n\n    cd {}\n    cargo test\n    cargo \
-         run --release -- run scenarios/quickstart.ron\n",
+         warpweave run scenarios/quickstart.ron\n",
         folder.display(),
         folder.display()
     ))

@@ -1,7 +1,5 @@
-mod throttle;
-
 fn main() -> std::process::ExitCode {
     let mut registry = warpweave::standard_registry();
-    registry.register::<throttle::Throttle>();
+    new_program::register(&mut registry);
     warpweave::cli::main(registry)
 }
