@@ -315,3 +315,89 @@ fn a_sweep_shows_a_row_for_each_combination() {
     let zipped = sweep(&["--axis", "workload.n=256,512", "--zip"]);
     assert_eq!(zipped.lines().count(), 3, "{zipped}");
 }
+
+#[test]
+fn an_experiment_of_more_runs_than_memory_holds_is_refused_before_they_are_made() {
+    let bench = bench(2);
+    let axis = |at| format!("\"a{at}\": Values(path: \"unit[0].l1.ways\", values: [1, 2])");
+    let axes: Vec<String> = (0..30).map(axis).collect();
+    let axes = format!("baseline: \"two\", axes: {{ {} }},", axes.join(", "));
+    let bench = bench.edit("ways.ron", "baseline: \"two\",", &axes);
+    let arguments = [
+        "experiment",
+        "ways.ron",
+        "--check",
+        "--memory-limit",
+        "1GiB",
+    ];
+    let refused = bench.warpweave(&arguments);
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    for part in [
+        "`a0` (2 levels)",
+        "4294967296 runs",
+        "ways.ron:6:",
+        "--memory-limit",
+    ] {
+        assert!(refused.err.contains(part), "{part}: {}", refused.err);
+    }
+}
+
+#[test]
+fn names_with_control_characters_and_formulas_are_harmless_in_every_file() {
+    let bench = bench(2)
+        .edit("ways.ron", "summary: \"Ways", r#"summary: "\u{1b}[31mWays"#)
+        .edit("ways.ron", "\"one\":", r#""=1+2\u{1b}[0m":"#)
+        .edit("ways.ron", "\"ipc\":", r#""@ipc\u{7}":"#)
+        .edit("ways.ron", "\"add\":", r#""-add\u{9b}":"#);
+    let ended = run(&bench, &[]);
+    let steers = |text: &str| text.contains(|c: char| c != '\n' && c.is_control());
+    assert!(!steers(&ended.err), "{}", ended.err);
+    assert!(!steers(&told(ended)));
+    let mut checked = 0;
+    for (name, bytes) in files_below(&bench.path("ways.results")) {
+        let text = [".csv", ".html", ".svg", ".json", ".jsonl"];
+        if text.iter().any(|ending| name.ends_with(ending)) {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(
+                !steers(&text) || name.ends_with(".jsonl"),
+                "{name}: {text:?}"
+            );
+            checked += 1;
+        }
+        if name == "metrics.csv" {
+            let metrics = bench.read("ways.results/metrics.csv");
+            assert!(
+                metrics.contains("\n'-add\\u{9b},'=1+2\\u{1b}[0m,"),
+                "{metrics}"
+            );
+        }
+    }
+    assert!(checked > 5);
+}
+
+#[test]
+fn a_line_break_in_a_name_is_refused() {
+    let bench = bench(2).edit("ways.ron", "\"one\":", r#""o\nne":"#);
+    let refused = run(&bench, &["--check"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("has a line break"), "{}", refused.err);
+}
+
+#[test]
+fn verdicts_of_earlier_series_are_kept() {
+    let claims = "metrics: {";
+    let more =
+        r#"claims: [Identity(name: "time passes", claim: AtMost("1", "cycles"))], metrics: {"#;
+    let bench = bench(2).edit("ways.ron", claims, more);
+    told(run(&bench, &[]));
+    let first = bench.read("ways.results/verdicts.json");
+    let bench = bench.edit("ways.ron", "\"1\", \"cycles\"", "\"2\", \"cycles\"");
+    told(run(&bench, &["--note", "a tighter bound"]));
+    let both = bench.read("ways.results/verdicts.json");
+    let both: serde_json::Value = serde_json::from_str(&both).unwrap();
+    let first: serde_json::Value = serde_json::from_str(&first).unwrap();
+    assert_eq!(both["1"], first["1"]);
+    assert_eq!(both["2"][0]["verdict"], "holds");
+    let page = bench.read("ways.results/report.html");
+    assert!(page.contains("Verdicts of earlier series"), "{page}");
+}

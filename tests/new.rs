@@ -138,7 +138,7 @@ fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
     // A user's first test is built without the program. Here the rest of it takes what is built.
     outside.cargo(&["check", "--lib"]);
     let tests = outside.cargo(&["test", "--features", "program"]);
-    assert_eq!(tests.matches("4 passed").count(), 1, "{tests}");
+    assert_eq!(tests.matches("6 passed").count(), 1, "{tests}");
     outside.cargo(&["build", "--features", "program"]);
 
     let kinds = outside.program(&["list", "components"]);

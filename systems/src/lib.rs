@@ -24,7 +24,7 @@ pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use limits::Limits;
 pub use registry::standard_registry;
 pub use run::{
-    EmulationAhead, Estimate, Interval, KernelResult, LazyMeasured, Machine,
+    EmulationAhead, Estimate, Interval, KernelResult, KernelTime, LazyMeasured, Machine,
     MachineCheckpointError, Measured, Part, Progress, ReadLog, ReadLogError, RegionResult,
     Simulated, StateLog, Status, Threads, empty_environment,
 };

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use warpweave_framework::{Direction, KindEntry, Preset, Registry, described_ports};
-use warpweave_params::nearest;
+use warpweave_framework::{Direction, FieldDoc, KindEntry, Preset, Registry, described_ports};
+use warpweave_params::{Node, Source, nearest, parse};
 use warpweave_systems::empty_environment;
 
 use crate::fields::{any_index, fields_in_words, indented};
@@ -50,14 +50,38 @@ fn in_words_of(registry: &Registry, kind: &KindEntry) -> String {
     text
 }
 
-/// Lists the ports of the component in the text to paste, with `[i]` for any index. The list is
-/// empty if it cannot be built as it is.
+/// Lists the ports of the component in the text to paste, with `[i]` for any index, and those that
+/// another value of one field adds. The list is empty if it cannot be built as it is.
 fn ports(registry: &Registry, kind: &KindEntry) -> String {
-    let node = stub::expanded(registry, kind);
-    let built = node.and_then(|node| registry.build(&node, &empty_environment()));
-    let Ok(mut built) = built else {
+    let Ok(node) = stub::expanded(registry, kind) else {
         return String::new();
     };
+    let Some(mut known) = ports_of(registry, &node) else {
+        return String::new();
+    };
+    let mut text = format!("\nports\n{}", known.concat());
+    for field in kind.fields() {
+        for value in values(registry, kind, &field) {
+            let changed = format!("{}({}: {value})", kind.name, field.name);
+            let Ok(changed) = parse(&Source::new("stub", changed)) else {
+                continue;
+            };
+            let mut node = node.clone();
+            node.merge_fields(changed.fields().to_vec());
+            for line in ports_of(registry, &node).into_iter().flatten() {
+                if !known.contains(&line) {
+                    let _ = writeln!(text, "{}, with `{}`", line.trim_end(), field.name);
+                    known.push(line);
+                }
+            }
+        }
+    }
+    text
+}
+
+/// Returns a line for each port of a component; `None` if it cannot be built.
+fn ports_of(registry: &Registry, node: &Node) -> Option<Vec<String>> {
+    let mut built = registry.build(node, &empty_environment()).ok()?;
     let mut lines: Vec<String> = Vec::new();
     for port in described_ports(&mut *built.component) {
         let way = match port.direction {
@@ -71,5 +95,20 @@ fn ports(registry: &Registry, kind: &KindEntry) -> String {
             lines.push(line);
         }
     }
-    format!("\nports\n{}", lines.concat())
+    Some(lines)
+}
+
+/// Returns values of a field that a component may take to have other ports.
+fn values(registry: &Registry, kind: &KindEntry, field: &FieldDoc) -> Vec<String> {
+    if field.name.contains('.') {
+        return Vec::new();
+    }
+    let plain = |choice: &&str| *choice != "None" && !choice.contains(['(', ' ']);
+    let mut values: Vec<String> = match field.kind.as_str() {
+        "boolean" => vec!["false".to_owned(), "true".to_owned()],
+        kind if kind.starts_with("integer") => vec!["1".to_owned(), "2".to_owned()],
+        kind => kind.split(" | ").filter(plain).map(str::to_owned).collect(),
+    };
+    values.push(stub::of_field(registry, kind, field));
+    values
 }

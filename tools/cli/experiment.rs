@@ -24,6 +24,7 @@ use warpweave_experiments::{
 };
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
+use warpweave_params::printable;
 
 use crate::arguments::program_name;
 use crate::host::now;
@@ -154,6 +155,9 @@ pub(crate) fn experiment(
     let runs = folder.collect(&plan, &not_stored, &mut collection)?;
     let mut study = study.transpose()?;
     if let Some(study) = &mut study {
+        let current = series.last().map_or(0, |series| series.number);
+        let earlier = folder.verdicts()?.into_iter();
+        study.earlier = earlier.filter(|(number, _)| *number < current).collect();
         study.scale = Some(making.scale(&experiment, &plan, &traces)?);
     }
     to_stdout(&summary(&plan, &runs, &out))?;
@@ -228,7 +232,9 @@ impl Session<'_> {
         let bar = bar(self.quiet, missing.count());
         let mut failed = 0;
         let made = runner.run(plan, wanted, folder, traces, &mut |news| match news {
-            RunEvent::Begun(at) => bar.set_message(plan.runs[at].ids[0].to_string()),
+            RunEvent::Begun(at) => {
+                bar.set_message(printable(&plan.runs[at].ids[0].to_string()).into_owned());
+            }
             RunEvent::Ended(_, passed) => {
                 failed += u64::from(!passed);
                 bar.set_prefix(format!("{failed} failed"));
@@ -291,6 +297,7 @@ pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
         "scale.csv",
         "energy.csv",
         "report.html",
+        "verdicts.json",
     ] {
         paths.writes("--out", &folder.path(name))?;
     }

@@ -70,6 +70,7 @@ impl From<ExecuteError> for Failure {
             {
                 Self::Machine(error.to_string())
             }
+            ExecuteError::Trace(TraceError::Write(error)) => error.into(),
             error => Self::Program(error.to_string()),
         }
     }

@@ -27,5 +27,5 @@ pub use self::model::{ClaimRow, FailureCounts, MetricValue};
 pub use self::plan::{MachineStatistics, Plan, PlannedRun};
 pub use self::read::{Baseline, Experiment, find, find_level, level_name};
 pub use self::run::{MachineError, RunEvent, Runner};
-pub use self::store::{Collection, Folder, SeriesError};
+pub use self::store::{Collection, Folder, SeriesError, Verdicts};
 pub use self::sweep::SweepAxis;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use warpweave_systems::report::Record;
 
 /// One machine: a variant, or a control, at one level of every axis.
@@ -111,8 +111,8 @@ pub struct MetricValue {
     pub unit: String,
 }
 
-/// Claim as stored in the database. Numbers that it does not have are `None`.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Claim as stored for a series. Numbers that it does not have are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClaimRow {
     /// Name of the claim, written as a sentence.
     pub name: String,

@@ -9,7 +9,7 @@ use warpweave_params::{
     from_node, name_hint, parse, to_ron,
 };
 
-use crate::file::{Axis, Combine, ExperimentFile, Sets};
+use crate::file::{Axis, Claim, Combine, ExperimentFile, Sets};
 use crate::model::Point;
 
 /// An experiment file that was read and checked.
@@ -218,6 +218,14 @@ impl Axis {
         }
     }
 
+    /// Returns the number of levels.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::Values { values, .. } => values.len(),
+            Self::Sets(sets) => sets.iter().count(),
+        }
+    }
+
     /// Returns the overrides of a level by its index.
     pub(crate) fn sets(&self, level: usize) -> Vec<(Placed<String>, Node)> {
         match self {
@@ -286,10 +294,20 @@ fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
         names_of(&file.axes),
         names_of(&file.metrics),
     ];
-    for name in names.into_iter().flatten() {
+    for name in names.iter().flatten() {
         if name.value.trim().is_empty() || name.value.contains('/') {
             let message = format!("{:?} is not a valid name", name.value);
             let hint = "a name must not be empty or contain `/`, which separates names in `--only`";
+            problems.push(name.error(message).hint(hint));
+        }
+    }
+    let claims = file.claims.iter().map(|claim| match claim {
+        Claim::Finding { name, .. } | Claim::Identity { name, .. } => name,
+    });
+    for name in names.into_iter().flatten().chain(claims) {
+        if name.value.contains(['\n', '\r']) {
+            let message = format!("the name {:?} has a line break", name.value);
+            let hint = "write it in one line, as in the tables and messages of the report";
             problems.push(name.error(message).hint(hint));
         }
     }

@@ -1,6 +1,11 @@
 //! Tables of comma-separated values, built in memory.
 
-/// Table under construction. Cells are quoted only if they need it.
+use std::borrow::Cow;
+
+use warpweave_params::printable;
+
+/// Table under construction. Cells are quoted only if they need it, and hold neither control
+/// characters nor formulas.
 pub struct CsvTable(csv::Writer<Vec<u8>>);
 
 impl Default for CsvTable {
@@ -20,10 +25,11 @@ impl CsvTable {
         table
     }
 
-    /// Appends a row.
+    /// Appends a row. Control characters are escaped. A text that a spreadsheet would take for a
+    /// formula is preceded by an apostrophe; numbers stay as they are.
     pub fn row(&mut self, cells: impl IntoIterator<Item: AsRef<str>>) {
         for cell in cells {
-            let written = self.0.write_field(cell.as_ref());
+            let written = self.0.write_field(harmless(cell.as_ref()).as_ref());
             written.expect("writing to memory succeeds");
         }
         let ended = self.0.write_record(None::<&[u8]>);
@@ -43,6 +49,20 @@ impl CsvTable {
     }
 }
 
+/// Characters, plain and full-width, with which a spreadsheet lets a formula begin.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// Returns the text of a cell without control characters and not as a formula.
+fn harmless(cell: &str) -> Cow<'_, str> {
+    let safe = printable(cell);
+    let is_plain = !safe.starts_with(FORMULA) || safe == "-" || safe.parse::<f64>().is_ok();
+    if is_plain {
+        safe
+    } else {
+        Cow::Owned(format!("'{safe}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,9 +75,40 @@ mod tests {
         table.row(["line\nfeed", "-1"]);
         assert_eq!(
             table.take(),
-            "name,value\n\"a,b\",\"say \"\"c\"\"\"\n,#x 'y' 1.5 é\n\"line\nfeed\",-1\n"
+            "name,value\n\"a,b\",\"say \"\"c\"\"\"\n,#x 'y' 1.5 é\nline\\nfeed,-1\n"
         );
         table.row(["more"]);
         assert_eq!(table.take(), "more\n");
+    }
+
+    #[test]
+    fn no_cell_steers_a_terminal_or_is_a_formula_and_numbers_stay() {
+        let cell = |text: &str| {
+            let mut table = CsvTable::default();
+            table.row([text]);
+            table.take()
+        };
+        for formula in [
+            "=1+2",
+            "+1+2",
+            "-1+2",
+            "@SUM(A1)",
+            "=\"a\"&B1",
+            "--1",
+            "＝1",
+            "-x",
+        ] {
+            let cell = cell(formula);
+            assert!(cell.trim_start_matches('"').starts_with('\''), "{cell}");
+        }
+        for number in ["-3", "+0.5", "-1e-5", "-inf", "-"] {
+            assert_eq!(cell(number), format!("{number}\n"));
+        }
+        assert_eq!(cell("\t=1"), "\\t=1\n");
+        assert_eq!(cell("\r=1"), "\\r=1\n");
+        assert_eq!(
+            cell("\u{1b}[31mred\u{202e}\0"),
+            "\\u{1b}[31mred\\u{202e}\\u{0}\n"
+        );
     }
 }

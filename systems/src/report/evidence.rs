@@ -8,13 +8,17 @@ use warpweave_components::roles;
 use warpweave_framework::{InstanceStatistics, Label, Statistic, Value};
 
 use crate::address::any_index;
+use crate::run::KernelTime;
 
 /// Optional name prefix of issue-slot statistics.
-const SLOTS: &str = "slots_";
+pub(super) const SLOTS: &str = "slots_";
 /// Separator between the reason and its part in the names of part statistics.
 const PARTS: &str = "_slots_";
 /// Name prefix of load-latency statistics.
 const LATENCY: &str = "load_latency_";
+/// Reason of slots whose scheduler has no wavefront, and its part for the wait before a wavefront.
+const NO_WAVEFRONT: &str = "no_wavefront";
+const LAUNCH: &str = "launch";
 
 /// Breakdown of the compute units' issue slots.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -105,6 +109,33 @@ impl Slots {
             counts.resize(slots.names.len(), 0);
         }
         slots
+    }
+
+    /// Removes the slots of the time in which no kernel ran, such as those of copies. None of them
+    /// had a wavefront, and those before a kernel count as waits for its launch.
+    pub(super) fn in_kernels(mut self, time: &KernelTime) -> Self {
+        let empty = self.names.iter().position(|name| name == NO_WAVEFRONT);
+        let Some(empty) = empty.filter(|_| time.cycles > 0) else {
+            return self;
+        };
+        let mut before = 0;
+        for (_, counts) in self
+            .units
+            .iter_mut()
+            .filter(|(_, counts)| counts[empty] > 0)
+        {
+            let all: u64 = counts.iter().sum();
+            let outside = all - time.part(all, time.cycles);
+            counts[empty] = counts[empty].saturating_sub(outside);
+            before += time.part(all, time.before_cycles);
+        }
+        let waits = |(reason, part, _): &&mut (String, String, u64)| {
+            reason == NO_WAVEFRONT && part == LAUNCH
+        };
+        if let Some((_, _, slots)) = self.parts.iter_mut().find(waits) {
+            *slots = slots.saturating_sub(before);
+        }
+        self
     }
 
     /// Returns the slots of all units, summed by name.
@@ -224,8 +255,8 @@ pub(super) fn latencies(statistics: &[InstanceStatistics]) -> Option<Vec<NamedFr
     })
 }
 
-/// Returns the utilisation of shared resources.
-pub(super) fn utilisations(statistics: &[InstanceStatistics]) -> Option<Vec<Shared>> {
+/// Returns the utilisation of shared resources over the fraction `time` of the statistics' time.
+pub(super) fn utilisations(statistics: &[InstanceStatistics], time: f64) -> Option<Vec<Shared>> {
     let found = shares(statistics, roles::UTILISATION, |instance, statistic| {
         let name = statistic.name.split('[').next().unwrap_or_default();
         let name = name.strip_suffix("_utilisation").unwrap_or(name);
@@ -235,8 +266,8 @@ pub(super) fn utilisations(statistics: &[InstanceStatistics]) -> Option<Vec<Shar
         let shared = found.into_iter().map(|(share, each)| Shared {
             name: share.name,
             places: each.len(),
-            mean: quotient(share.part, share.whole),
-            busiest: each.into_iter().fold(0.0, f64::max),
+            mean: (quotient(share.part, share.whole) / time).min(1.0),
+            busiest: (each.into_iter().fold(0.0, f64::max) / time).min(1.0),
         });
         shared.collect()
     })
@@ -322,6 +353,44 @@ mod tests {
     }
 
     #[test]
+    fn slots_outside_kernels_are_taken_from_those_without_a_wavefront() {
+        let units = [instance("a", |s| {
+            let mut slots = |name: &'static str, count: u64| {
+                s.role(roles::ISSUE_SLOTS).counter(name, "", "", count);
+            };
+            slots("slots_issued", 40);
+            slots("slots_no_wavefront", 160);
+            for (part, count) in [
+                ("no_wavefront_slots_launch", 110),
+                ("no_wavefront_slots_tail", 30),
+            ] {
+                s.role(roles::ISSUE_SLOT_PARTS).counter(part, "", "", count);
+            }
+        })];
+        let time = |cycles, before_cycles| KernelTime {
+            cycles,
+            before_cycles,
+            run_cycles: 100,
+        };
+        let slots = Slots::of(&units).in_kernels(&time(40, 50));
+        assert_eq!(slots.totals(), [40, 40]);
+        let pieces = slots.pieces();
+        let shown: Vec<_> = pieces
+            .iter()
+            .map(|p| (p.part.as_deref(), p.slots))
+            .collect();
+        let expected = [
+            (None, 40),
+            (Some("launch"), 10),
+            (Some("tail"), 30),
+            (None, 0),
+        ];
+        assert_eq!(shown, expected);
+        // Without a kernel there is nothing else to show.
+        assert_eq!(Slots::of(&units).in_kernels(&time(0, 0)), Slots::of(&units));
+    }
+
+    #[test]
     fn shares_of_alike_places_are_means_of_their_parts() {
         let caches = |hits: u64, whole: u64| {
             move |s: &mut Statistics<'_>| {
@@ -343,7 +412,7 @@ mod tests {
         assert_eq!(rates.len(), 1);
         assert_eq!((rates[0].0.name.as_str(), rates[0].1), ("u[*].l1", 2));
         assert_eq!((rates[0].0.part, rates[0].0.whole), (10, 50));
-        let shared = utilisations(&all).unwrap();
+        let shared = utilisations(&all, 1.0).unwrap();
         assert_eq!(shared.len(), 1);
         assert_eq!(shared[0].name, "u[*].l1 port");
         assert_eq!(shared[0].places, 4);

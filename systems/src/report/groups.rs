@@ -54,7 +54,8 @@ impl Combined {
     }
 }
 
-fn join(one: &mut Value, other: &Value, combination: Combination) {
+/// Adds a value of the same statistic, as its combination says.
+pub(super) fn join(one: &mut Value, other: &Value, combination: Combination) {
     match (one, other) {
         (Value::Counter(sum), Value::Counter(n)) => *sum += n,
         (Value::Number(one), Value::Number(n)) => {

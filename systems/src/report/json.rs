@@ -5,10 +5,11 @@ use serde::{Serialize, Serializer};
 use warpweave_framework::{InstanceStatistics, Reason, Statistic, Value};
 use warpweave_params::printable_json;
 
+use super::evidence::Slots;
 use super::{Host, Report, SCHEMA_VERSION};
 use crate::energy::EnergyReport;
 use crate::host_program::CheckResult;
-use crate::run::{Interval, KernelResult, Measured, Part, RegionResult};
+use crate::run::{Interval, KernelResult, Measured, Part, RegionResult, Simulated};
 use crate::scenario::AppliedOverride;
 
 impl Report {
@@ -40,6 +41,7 @@ impl Report {
             thread_instructions: simulated.thread_instructions,
             ipc: simulated.ipc(),
             occupancy: simulated.occupancy,
+            kernel_time: KernelTimeObject::of(simulated),
             core_clock: &simulated.core_clock,
             kernels: simulated
                 .kernels
@@ -83,6 +85,7 @@ struct Object<'a> {
     thread_instructions: u64,
     ipc: f64,
     occupancy: Option<f64>,
+    kernel_time: KernelTimeObject,
     core_clock: &'a str,
     kernels: Vec<Kernel<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +102,38 @@ struct Object<'a> {
     activity: Activities<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a Host>,
+}
+
+/// Time in which kernels ran, with what the machine did in it.
+#[derive(Serialize)]
+struct KernelTimeObject {
+    cycles: u64,
+    run_cycles: u64,
+    occupancy: Option<f64>,
+    slots: Pairs,
+}
+
+impl KernelTimeObject {
+    fn of(simulated: &Simulated) -> Self {
+        let time = &simulated.kernel_time;
+        let slots = Slots::of(&simulated.statistics).in_kernels(time);
+        let totals = slots.totals();
+        Self {
+            cycles: time.cycles,
+            run_cycles: time.run_cycles,
+            occupancy: simulated.occupancy_in_kernels(),
+            slots: Pairs(slots.names.into_iter().zip(totals).collect()),
+        }
+    }
+}
+
+/// Map with its entries in their own order.
+struct Pairs(Vec<(String, u64)>);
+
+impl Serialize for Pairs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, count)| (name, count)))
+    }
 }
 
 #[derive(Serialize)]

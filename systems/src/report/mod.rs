@@ -1,5 +1,6 @@
 //! Report of a run, as a JSON object and as a readable page.
 
+mod by_kernel;
 mod check_report;
 mod compare;
 mod csv_table;
@@ -21,8 +22,8 @@ pub use self::compare::{Comparison, Side};
 pub use self::csv_table::CsvTable;
 pub use self::paint::Colour;
 pub use self::record::{
-    Record, RecordedComponentEnergy, RecordedEnergy, RecordedKernel, RecordedStatistic,
-    RecordedStatistics, RecordedValue,
+    Record, RecordedComponentEnergy, RecordedEnergy, RecordedKernel, RecordedKernelTime,
+    RecordedStatistic, RecordedStatistics, RecordedValue,
 };
 pub use self::select::chooses_nothing;
 use crate::host_program::CheckResult;
@@ -121,7 +122,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::run::LazyMeasured;
+    use crate::run::{KernelTime, LazyMeasured};
 
     fn report(status: Status, verified: Option<bool>) -> Report {
         let simulated = Simulated {
@@ -131,6 +132,7 @@ mod tests {
             wavefront_instructions: 0,
             thread_instructions: 0,
             occupancy: None,
+            kernel_time: KernelTime::default(),
             kernels: Vec::new(),
             energy: None,
             statistics: Arc::default(),

@@ -12,16 +12,16 @@ use super::paint::{Colour, TextStyle, WIDTH, bar, columns, cut};
 use super::rows::{KernelRow, kernel_rows};
 use super::text::seconds;
 use crate::digits::grouped;
-use crate::run::{Part, RegionResult, Status};
+use crate::run::{KernelTime, Part, RegionResult, Status};
 
 /// Width in columns of the names on the left.
 const NAMES: usize = 11;
 /// Width in columns of the labels within a section.
-const LABELS: usize = 32;
+pub(super) const LABELS: usize = 32;
 /// Width in columns of a bar next to a label.
 const BAR: usize = 20;
 /// Maximum number of kernels shown; the longest are selected.
-const KERNELS: usize = 10;
+pub(super) const KERNELS: usize = 10;
 /// Maximum number of overrides shown on the page.
 const OVERRIDES: usize = 4;
 /// Maximum number of caches or shared resources shown.
@@ -47,8 +47,8 @@ impl Report {
     }
 }
 
-struct Page {
-    out: String,
+pub(super) struct Page {
+    pub(super) out: String,
     colour: Colour,
 }
 
@@ -57,18 +57,28 @@ impl Page {
         self.head(report)?;
         self.kernels(report)?;
         let statistics = &report.simulated.statistics;
-        let slots = Slots::of(statistics);
-        self.slots(&slots)?;
+        let time = &report.simulated.kernel_time;
+        let slots = Slots::of(statistics).in_kernels(time);
+        self.slots(&slots, time)?;
         self.hit_rates(evidence::hit_rates(statistics))?;
         self.latencies(evidence::latencies(statistics))?;
-        let shared = evidence::utilisations(statistics);
+        let part = if time.cycles == 0 {
+            1.0
+        } else {
+            quotient(time.cycles, time.run_cycles)
+        };
+        let shared = evidence::utilisations(statistics, part);
         self.utilisations(shared.as_deref())?;
+        self.by_kernel(&report.simulated)?;
         self.limit(&slots, shared.as_deref().unwrap_or_default())?;
-        let more = "\nmore: --full, --stats PATTERN, --format json or csv";
-        writeln!(self.out, "{}", self.quiet(more))
+        let mut more = "\nmore: --full, --stats PATTERN, --format json or csv".to_owned();
+        if report.simulated.measured.kernels.is_none() && report.simulated.kernels.len() > 1 {
+            more.push_str("\nby kernel: --set measure.kernels=true");
+        }
+        writeln!(self.out, "{}", self.quiet(&more))
     }
 
-    fn title(&self, text: &str) -> String {
+    pub(super) fn title(&self, text: &str) -> String {
         self.colour.paint(TextStyle::Title, text)
     }
 
@@ -113,7 +123,8 @@ impl Page {
                 seconds(simulated.seconds)
             ),
         )?;
-        let occupancy = simulated.occupancy.map_or(String::new(), |occupancy| {
+        let occupancy = simulated.occupancy_in_kernels();
+        let occupancy = occupancy.map_or(String::new(), |occupancy| {
             format!(", occupancy {:.1}%", occupancy * 100.0)
         });
         self.line(
@@ -235,11 +246,7 @@ impl Page {
     }
 
     fn kernel(&mut self, row: &KernelRow, longest: u64) -> fmt::Result {
-        let label = match row.launches {
-            1 => row.name.clone(),
-            launches => format!("{} x{launches}", row.name),
-        };
-        let label = cut(&printable(&label), LABELS - 3);
+        let label = Self::kernel_label(row);
         let bar = bar(quotient(row.cycles, longest), BAR);
         let bar = self.padded(TextStyle::Part(0), &bar);
         let open = if row.completed { "" } else { " open" };
@@ -252,13 +259,22 @@ impl Page {
         )
     }
 
+    /// Returns the name of a kernel with the number of its launches, shortened.
+    pub(super) fn kernel_label(row: &KernelRow) -> String {
+        let label = match row.launches.len() {
+            1 => row.name.clone(),
+            launches => format!("{} x{launches}", row.name),
+        };
+        cut(&printable(&label), LABELS - 3)
+    }
+
     /// Pads a coloured bar to its column width.
     fn padded(&self, tone: TextStyle, bar: &str) -> String {
         let room = BAR.saturating_sub(bar.chars().count());
         format!("{}{:room$}", self.colour.paint(tone, bar), "")
     }
 
-    fn slots(&mut self, slots: &Slots) -> fmt::Result {
+    fn slots(&mut self, slots: &Slots, time: &KernelTime) -> fmt::Result {
         let pieces = slots.pieces();
         let totals: Vec<u64> = pieces.iter().map(|piece| piece.slots).collect();
         let whole: u64 = totals.iter().sum();
@@ -268,15 +284,13 @@ impl Page {
         }
         let title = self.title("issue slots");
         let of = if units == 1 { "unit" } else { "units" };
-        writeln!(self.out, "\n{title} of {units} {of}")?;
+        let share = quotient(time.cycles, time.run_cycles) * 100.0;
+        writeln!(
+            self.out,
+            "\n{title} of {units} {of} while kernels ran, {share:.1}% of the run"
+        )?;
         let letters = letters(&pieces);
-        let columns = columns(&totals, WIDTH - 4);
-        let shown = columns.iter().zip(&letters).enumerate();
-        let bar = shown.map(|(at, (columns, letter))| {
-            let piece = letter.to_string().repeat(*columns);
-            self.colour.paint(TextStyle::Part(at), &piece)
-        });
-        let bar = bar.collect::<String>();
+        let bar = self.stacked(slots, &pieces, WIDTH - 4);
         writeln!(self.out, "  {bar}")?;
         let mut line = String::from(" ");
         for (at, piece) in pieces.iter().enumerate() {
@@ -298,6 +312,21 @@ impl Page {
         }
         writeln!(self.out, "{}", line.trim_end())?;
         self.extremes(slots)
+    }
+
+    /// Returns the stacked bar of the slots: a letter for each piece, a colour for each reason.
+    pub(super) fn stacked(&self, slots: &Slots, pieces: &[BarSegment], width: usize) -> String {
+        let totals: Vec<u64> = pieces.iter().map(|piece| piece.slots).collect();
+        let letters = letters(pieces);
+        let columns = columns(&totals, width);
+        let shown = pieces.iter().zip(columns.iter().zip(&letters));
+        let bar = shown.map(|(piece, (columns, letter))| {
+            let reason = slots.names.iter().position(|name| *name == piece.reason);
+            let text = letter.to_string().repeat(*columns);
+            self.colour
+                .paint(TextStyle::Part(reason.unwrap_or(0)), &text)
+        });
+        bar.collect()
     }
 
     /// Writes the units that issued most and least; equal units are counted but not listed.
@@ -394,7 +423,7 @@ impl Page {
         let title = self.title("utilisation");
         writeln!(
             self.out,
-            "\n{title}, mean and busiest instance over the whole run"
+            "\n{title}, mean and busiest instance while kernels ran"
         )?;
         for shared in used.iter().take(ROWS) {
             let label = Self::label(&shared.name, shared.places);

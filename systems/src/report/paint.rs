@@ -5,6 +5,15 @@ use anstyle::{AnsiColor, Style};
 /// Width of a page in columns.
 pub(super) const WIDTH: usize = 80;
 
+/// Number of colours that are told apart: one for each outcome of an issue slot.
+const REASONS: usize = 12;
+
+/// Colours of the outcomes of issue slots in pages that are opened in a browser.
+pub(super) const WEB_COLOURS: [&str; REASONS] = [
+    "#009e73", "#0072b2", "#d55e00", "#e69f00", "#cc79a7", "#56b4e9", "#f0e442", "#7f3c8d",
+    "#80ba5a", "#a5aa99", "#8c564b", "#bbbbbb",
+];
+
 /// Colour setting of a page; without colours it contains no escape sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
@@ -21,7 +30,7 @@ pub(super) enum TextStyle {
     Good,
     Bad,
     Quiet,
-    /// Bar segment of the part with this number.
+    /// Bar, or bar segment of the reason, with this number.
     Part(usize),
 }
 
@@ -38,7 +47,7 @@ impl Colour {
 
 impl TextStyle {
     fn style(self) -> Style {
-        const PARTS: [AnsiColor; 8] = [
+        const PARTS: [AnsiColor; REASONS] = [
             AnsiColor::Green,
             AnsiColor::Blue,
             AnsiColor::Red,
@@ -47,6 +56,10 @@ impl TextStyle {
             AnsiColor::Cyan,
             AnsiColor::BrightBlue,
             AnsiColor::BrightRed,
+            AnsiColor::BrightGreen,
+            AnsiColor::BrightYellow,
+            AnsiColor::BrightMagenta,
+            AnsiColor::BrightCyan,
         ];
         let of = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
         match self {

@@ -45,6 +45,9 @@ pub struct Record {
     /// Fraction of the wavefront slots that were occupied, over the run.
     #[serde(default)]
     pub occupancy: Option<f64>,
+    /// Time in which kernels ran; `None` in reports of older programs.
+    #[serde(default)]
+    pub kernel_time: Option<RecordedKernelTime>,
     /// Name of the clock whose cycles are reported.
     pub core_clock: String,
     /// Results of all kernel launches, in order.
@@ -55,6 +58,19 @@ pub struct Record {
     pub energy: Option<RecordedEnergy>,
     /// Statistics of the whole run, by instance.
     pub stats: RecordedStatistics,
+}
+
+/// Time in which kernels ran, read from a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedKernelTime {
+    /// Core cycles in which at least one kernel ran.
+    pub cycles: u64,
+    /// Core cycles of the whole run.
+    pub run_cycles: u64,
+    /// Fraction of the wavefront slots that were occupied while kernels ran.
+    pub occupancy: Option<f64>,
+    /// Issue slots of all compute units while kernels ran, by outcome.
+    pub slots: BTreeMap<String, u64>,
 }
 
 /// Results of one kernel launch, read from a report.

@@ -10,7 +10,8 @@ const LAUNCHES_SHOWN: usize = 12;
 pub(super) struct KernelRow {
     /// Name of the kernel, with the launch number if there are several launches.
     pub(super) name: String,
-    pub(super) launches: usize,
+    /// Numbers of the launches.
+    pub(super) launches: Vec<u32>,
     pub(super) work_groups: u64,
     /// Core cycle of the first launch; that of the first start follows.
     pub(super) launched: Option<u64>,
@@ -56,7 +57,7 @@ pub(super) fn kernel_rows(kernels: &[KernelResult]) -> Vec<KernelRow> {
         });
         KernelRow {
             name,
-            launches: launches.len(),
+            launches: launches.iter().map(|k| k.number).collect(),
             work_groups: groups.sum(),
             launched: first(|k| k.launched),
             started: first(|k| k.started),

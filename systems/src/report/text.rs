@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use warpweave_framework::{Combination, InstanceStatistics, Value};
+use warpweave_framework::{Combination, Value};
 use warpweave_params::{printable, printable_lines};
 
 use super::energy::write_energy;
@@ -11,7 +11,7 @@ use super::groups::{Combined, Group, Total, group};
 use super::rows::kernel_rows;
 use super::{Host, Report};
 use crate::digits::grouped;
-use crate::run::KernelResult;
+use crate::run::{KernelResult, Simulated};
 
 impl Report {
     /// Returns every statistic as text, without host measurements. Instances that differ only in
@@ -69,6 +69,10 @@ impl Report {
                 format!("{:.1}% of the wavefront slots", occupancy * 100.0),
             )?;
         }
+        if let Some(occupancy) = simulated.occupancy_in_kernels() {
+            let words = format!("{:.1}% while kernels ran", occupancy * 100.0);
+            line("occupancy in kernels", words)?;
+        }
         if let Some(region) = &simulated.region {
             line("region", region.in_words())?;
             if let Some(estimate) = &region.estimate {
@@ -96,7 +100,7 @@ impl Report {
         if let Some(energy) = &simulated.energy {
             write_energy(out, energy)?;
         }
-        write_slots(out, &simulated.statistics)?;
+        write_slots(out, simulated)?;
         for group in group(&simulated.statistics) {
             write_group(out, &group)?;
         }
@@ -147,7 +151,7 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
             out,
             "  {:<24}{:>9}{:>12}{:>11}{:>11}{:>11}{:>11}{:>17}{:>7.3}",
             printable(&row.name),
-            row.launches,
+            row.launches.len(),
             grouped(row.work_groups),
             cycle(row.launched),
             cycle(row.started),
@@ -160,13 +164,17 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
     Ok(())
 }
 
-/// Writes the breakdown of each compute unit's issue slots, in percent.
-fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Result {
-    let Slots { names, units, .. } = Slots::of(statistics);
+/// Writes the breakdown of each compute unit's issue slots while kernels ran, in percent.
+fn write_slots(out: &mut String, simulated: &Simulated) -> fmt::Result {
+    let slots = Slots::of(&simulated.statistics).in_kernels(&simulated.kernel_time);
+    let Slots { names, units, .. } = slots;
     if units.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nissue slots of each compute unit, percent")?;
+    writeln!(
+        out,
+        "\nissue slots of each compute unit while kernels ran, percent"
+    )?;
     // Two spaces at least between the columns, whatever the names.
     let widths: Vec<usize> = names.iter().map(|n| n.len().max(5) + 2).collect();
     let label = units.iter().map(|(path, _)| path.len()).max();

@@ -44,7 +44,7 @@ use self::measure::{Clockwork, Measurement};
 pub use self::measure::{Interval, LazyMeasured, Measured};
 use self::region::RegionRun;
 pub use self::region::{Estimate, Part, RegionResult};
-pub use self::results::{KernelResult, Simulated, Status};
+pub use self::results::{KernelResult, KernelTime, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;

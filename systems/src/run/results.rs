@@ -101,6 +101,48 @@ impl KernelResult {
     }
 }
 
+/// Time in which kernels ran, as part of the whole run. Copies, launch latencies and waits of the
+/// host are outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelTime {
+    /// Core cycles in which at least one kernel ran: from its first work-group to its completion.
+    pub cycles: u64,
+    /// Core cycles without a running kernel before the last kernel started.
+    pub before_cycles: u64,
+    /// Core cycles of the whole run.
+    pub run_cycles: u64,
+}
+
+impl KernelTime {
+    /// Adds up the times of all kernels. Kernels that ran side by side count once, and one that did
+    /// not complete ran to the end.
+    fn of(kernels: &[KernelResult], run_cycles: u64) -> Self {
+        let mut times: Vec<(u64, u64)> = kernels
+            .iter()
+            .filter_map(|kernel| Some((kernel.started?, kernel.completed.unwrap_or(run_cycles))))
+            .collect();
+        times.sort_unstable();
+        let mut time = Self {
+            run_cycles,
+            ..Self::default()
+        };
+        let mut end = 0;
+        for (started, ended) in times {
+            time.before_cycles += started.saturating_sub(end);
+            time.cycles += ended.saturating_sub(started.max(end));
+            end = end.max(ended);
+        }
+        time
+    }
+
+    /// Returns the part of `count`, which grew evenly over the run, that belongs to `cycles`.
+    pub fn part(&self, count: u64, cycles: u64) -> u64 {
+        let whole = u128::from(self.run_cycles.max(1));
+        let part = u128::from(count) * u128::from(cycles) / whole;
+        u64::try_from(part).unwrap_or(u64::MAX).min(count)
+    }
+}
+
 /// Results of a timing simulation, without host measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
@@ -118,6 +160,8 @@ pub struct Simulated {
     /// Fraction of the machine's wavefront slots that were occupied, over the whole run; `None` if
     /// no component reports it.
     pub occupancy: Option<f64>,
+    /// Time in which kernels ran.
+    pub kernel_time: KernelTime,
     /// Results of every launch to be simulated, in order.
     pub kernels: Vec<KernelResult>,
     /// Simulated region of the program; `None` for all of it.
@@ -137,6 +181,16 @@ pub struct Simulated {
 }
 
 impl Simulated {
+    /// Returns the fraction of the wavefront slots that were occupied while kernels ran; `None` if
+    /// none ran, or no component reports it.
+    pub fn occupancy_in_kernels(&self) -> Option<f64> {
+        let KernelTime {
+            cycles, run_cycles, ..
+        } = self.kernel_time;
+        let occupancy = self.occupancy.filter(|_| cycles > 0)?;
+        Some((occupancy * run_cycles as f64 / cycles as f64).min(1.0))
+    }
+
     /// Returns the wavefront instructions per core cycle.
     pub fn ipc(&self) -> f64 {
         if self.cycles == 0 {
@@ -176,6 +230,7 @@ impl Machine {
             wavefront_instructions: issued,
             thread_instructions: threads,
             occupancy: (slots > 0).then(|| held as f64 / slots as f64),
+            kernel_time: KernelTime::of(&kernels, last),
             kernels,
             region: self.region_result(),
             statistics,
@@ -262,4 +317,37 @@ pub(super) fn totals(statistics: &[InstanceStatistics]) -> [u64; 4] {
         }
     }
     [issued, threads, held, slots]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_side_by_side_count_once_and_an_open_one_runs_to_the_end() {
+        let kernel = |started, completed| KernelResult {
+            number: 0,
+            part: None,
+            name: String::new(),
+            grid: [1; 3],
+            block: [1; 3],
+            launched: started,
+            started,
+            completed,
+            wavefront_instructions: 0,
+            thread_instructions: 0,
+        };
+        let time = |kernels: &[KernelResult]| {
+            let time = KernelTime::of(kernels, 100);
+            (time.cycles, time.before_cycles)
+        };
+        assert_eq!(time(&[]), (0, 0));
+        assert_eq!(time(&[kernel(None, None)]), (0, 0));
+        let apart = [kernel(Some(50), Some(60)), kernel(Some(10), Some(20))];
+        assert_eq!(time(&apart), (20, 40));
+        let inside = [kernel(Some(10), Some(60)), kernel(Some(20), Some(30))];
+        assert_eq!(time(&inside), (50, 10));
+        let open = [kernel(Some(10), Some(20)), kernel(Some(15), None)];
+        assert_eq!(time(&open), (90, 10));
+    }
 }

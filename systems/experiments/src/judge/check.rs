@@ -1,13 +1,14 @@
 //! Checks of metrics and claims before anything is run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use warpweave_params::{Diagnostics, Entries, Placed, name_hint};
 
-use super::{pairs, shares};
+use super::shares;
 use crate::file::{Claim, ExperimentFile, FindingClaim, MetricFile};
 use crate::metric::Expression;
-use crate::plan::MachineStatistics;
+use crate::plan::{MachineStatistics, pairs};
 use crate::read::{find, find_level};
 
 /// Minimum number of repetitions for an experiment with findings.
@@ -75,37 +76,66 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     problems.into_result(())
 }
 
-/// Rejects patterns that match no statistic on any machine. `machines` has the statistics of each
-/// by variant.
+/// Rejects patterns of metrics and identities that match no statistic of a machine they are
+/// computed for. `machines` has the statistics of each by variant.
 ///
 /// # Errors
-/// Returns every such pattern, with the nearest name.
+/// Returns every such pattern, with the nearest name or the variants that lack the part.
 pub fn check_patterns(
     file: &ExperimentFile,
-    machines: &[(String, MachineStatistics)],
+    machines: &[(String, Arc<MachineStatistics>)],
 ) -> Result<(), Diagnostics> {
     let mut problems = Diagnostics::new();
-    let metrics = file.metrics.iter().map(|(_, metric)| &metric.value);
-    let identities = file.claims.iter().flat_map(|claim| match claim {
-        Claim::Finding { .. } => Vec::new(),
-        Claim::Identity { claim, .. } => claim.expressions(),
-    });
-    for text in metrics.chain(identities) {
-        let expression = Expression::parse(text)?;
-        for pattern in expression.patterns() {
-            let named = machines.iter().any(|(_, statistics)| {
-                let mut of_path = statistics.iter().filter(|(path, _)| pattern.is_of(path));
-                of_path.any(|(_, names)| names.iter().any(|name| pattern.is_called(name)))
-            });
-            if named {
-                continue;
-            }
-            let all = machines.iter().flat_map(|(_, statistics)| statistics);
+    for (_, metric) in &file.metrics {
+        problems.take(check_on(&metric.value, machines, |_| true));
+    }
+    for claim in &file.claims {
+        let Claim::Identity { claim, on, .. } = claim else {
+            continue;
+        };
+        let is_meant = |variant: &str| {
+            let mut named = on.iter().flatten();
+            on.is_none() || named.any(|name| name.value == variant)
+        };
+        for text in claim.expressions() {
+            problems.take(check_on(text, machines, is_meant));
+        }
+    }
+    problems.into_result(())
+}
+
+/// Checks the patterns of an expression on the machines of the variants that are meant.
+fn check_on(
+    text: &Placed<String>,
+    machines: &[(String, Arc<MachineStatistics>)],
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<(), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let expression = Expression::parse(text)?;
+    for pattern in expression.patterns() {
+        let has = |statistics: &MachineStatistics| {
+            let mut of_path = statistics.iter().filter(|(path, _)| pattern.is_of(path));
+            of_path.any(|(_, names)| names.iter().any(|name| pattern.is_called(name)))
+        };
+        if !machines.iter().any(|(_, statistics)| has(statistics)) {
+            let all = machines.iter().flat_map(|(_, of)| of.iter());
             let known: BTreeSet<String> = all
                 .flat_map(|(path, names)| names.iter().map(move |name| format!("{path}.{name}")))
                 .collect();
             let message = pattern.names_no(known.iter().map(String::as_str));
             problems.push(text.error(message));
+            continue;
+        }
+        let meant = machines.iter().filter(|(variant, _)| is_meant(variant));
+        let mut without: Vec<String> = meant
+            .filter(|(_, statistics)| !has(statistics))
+            .map(|(variant, _)| format!("`{variant}`"))
+            .collect();
+        without.dedup();
+        if !without.is_empty() {
+            let message = format!("{pattern} names nothing in {}", without.join(", "));
+            let hint = "a metric is computed in every variant and control, an identity in those of its `on`: build the part in all of them, or leave the metric out";
+            problems.push(text.error(message).hint(hint));
         }
     }
     problems.into_result(())
@@ -216,5 +246,49 @@ fn needs_direction(name: &Placed<String>, metric: Option<&MetricFile>, problems:
         );
         let hint = "add `better: Larger` or `better: Smaller` to it";
         problems.push(name.error(message).hint(hint));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_a_variant_lacks_is_named_with_the_variant_and_a_misspelt_one_with_the_nearest() {
+        let machine = |statistics: &[(&str, &str)]| {
+            let mut all = MachineStatistics::new();
+            for (path, name) in statistics {
+                let names = all.entry((*path).to_owned()).or_default();
+                names.insert((*name).to_owned());
+            }
+            Arc::new(all)
+        };
+        let both = [("l1[0]", "reads"), ("l2[0]", "write_hits")];
+        let more = [&both[..], &[("icc[0]", "merges")]].concat();
+        let machines = [
+            ("D".to_owned(), machine(&both)),
+            ("E".to_owned(), machine(&more)),
+        ];
+        let check = |text: &str, on: &[&str]| {
+            let checked = check_on(&text.to_owned().into(), &machines, |v| on.contains(&v));
+            checked.map_err(|problems| problems.to_string())
+        };
+        let all = ["D", "E"];
+        assert_eq!(check("sum(l1[*].reads)", &all), Ok(()));
+        assert_eq!(check("sum(icc[*].merges)", &["E"]), Ok(()));
+        let lacking = check("sum(icc[*].merges)", &all).unwrap_err();
+        assert!(
+            lacking.contains("`icc[*].merges` names nothing in `D`"),
+            "{lacking}"
+        );
+        for (wrong, near) in [
+            ("sum(icc[*].mergse)", "icc[*].merges"),
+            ("sum(ic[*].merges)", "icc[*].merges"),
+            ("sum(ik[*].merges)", "icc[*].merges"),
+            ("sum(l2[*].wrihits)", "l2[*].write_hits"),
+        ] {
+            let told = check(wrong, &all).unwrap_err();
+            assert!(told.contains(&format!("did you mean `{near}`")), "{told}");
+        }
     }
 }

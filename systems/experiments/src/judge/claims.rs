@@ -56,6 +56,13 @@ pub(super) struct ResolvedClaim<'e> {
     within: bool,
 }
 
+impl ResolvedClaim<'_> {
+    /// True if a control with this effect is beyond the margin on the other side of the baseline.
+    fn is_far(&self, effect: Interval) -> bool {
+        !self.within && self.effect.is_to_baseline() && effect.high < -self.margin
+    }
+}
+
 /// Verdict from the measured numbers alone.
 struct Judgement {
     verdict: Verdict,
@@ -95,6 +102,7 @@ impl<'e> Claims<'e> {
             margin: None,
             resolution: None,
             control: None,
+            control_is_far: false,
             expected: recorded.map(|(_, recorded)| match recorded {
                 Recorded::Reproduced => (Verdict::Reproduced, String::new()),
                 Recorded::NotReproduced { because } => (Verdict::NotReproduced, because.clone()),
@@ -136,6 +144,7 @@ impl<'e> Claims<'e> {
                 judged.verdict = Verdict::Void;
                 judged.because = format!("the control `{}` passes too", control.value);
             }
+            judged.control_is_far = outcome.effect.is_some_and(|effect| looked.is_far(effect));
             judged.control = Some((control.value.clone(), outcome.verdict, outcome.effect));
         }
         judged
@@ -460,6 +469,7 @@ impl<'e> Claims<'e> {
             margin: None,
             resolution: None,
             control: None,
+            control_is_far: false,
             expected: None,
             by_workload: Vec::new(),
         })

@@ -32,6 +32,14 @@ pub(super) enum Compares {
 }
 
 impl Effect<'_> {
+    /// True if a point is compared with its own baseline.
+    pub(super) fn is_to_baseline(&self) -> bool {
+        match &self.compares {
+            Compares::Two { of, than } => self.values.baseline_of(of) == *than,
+            _ => false,
+        }
+    }
+
     /// Computes the effect in one repetition, over the mean of some workloads.
     pub(super) fn in_repetition(
         &self,

@@ -42,7 +42,7 @@ use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;
 use crate::model::{EqualPairs, MetricValue, Outcome, Point, Runs};
-use crate::plan::points;
+use crate::plan::{pairs, points};
 use crate::read::Experiment;
 
 /// Judges the runs of an experiment that passed [`check`]. `equal_pairs` are those of its plan.
@@ -112,7 +112,7 @@ pub fn judge(
         equal_pairs: equal_pairs.to_vec(),
         work: work::of(runs, &workloads, baseline.as_ref()),
         scale: None,
-        slots: work::slots(runs, &points),
+        slots: work::slots(runs, &workloads, &points),
         metrics: metrics
             .iter()
             .map(
@@ -146,6 +146,7 @@ pub fn judge(
             .collect(),
         claims: claims.judge()?,
         failed: failed.collect(),
+        earlier: Vec::new(),
     })
 }
 
@@ -164,13 +165,6 @@ pub fn metrics_of(file: &ExperimentFile, record: &Record) -> Result<Vec<MetricVa
         });
     }
     Ok(values)
-}
-
-/// Returns the number of repetitions of an experiment.
-fn pairs(file: &ExperimentFile) -> u32 {
-    file.perturb
-        .as_ref()
-        .map_or(1, |perturb| perturb.pairs.value)
 }
 
 /// Iterates over the repetitions at the experiment's own size.

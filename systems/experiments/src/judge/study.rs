@@ -39,6 +39,8 @@ pub struct Study {
     pub claims: Vec<JudgedClaim>,
     /// Runs without a result, with the reasons.
     pub failed: Vec<(String, String)>,
+    /// Number of each earlier series that was judged, with its verdicts.
+    pub earlier: Vec<(u32, Vec<ClaimRow>)>,
 }
 
 /// A machine (variant or control) of the study.
@@ -84,12 +86,14 @@ impl BaselineRun {
     }
 }
 
-/// Issue-slot breakdown of one point, over all its runs.
+/// Issue-slot breakdown of one point while kernels ran, over all its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slots {
     pub point: String,
     /// Outcome of the slots and its share.
     pub shares: Vec<(String, f64)>,
+    /// Workload and its own breakdown, in the order of the file.
+    pub workloads: Vec<(String, Vec<(String, f64)>)>,
 }
 
 /// Results of a metric over all points and workloads.
@@ -175,6 +179,9 @@ pub struct JudgedClaim {
     pub resolution: Option<f64>,
     /// Name of the control, its verdict, and its effect.
     pub control: Option<(String, Verdict, Option<Interval>)>,
+    /// True if the control is beyond the margin on the other side of the baseline. It then does
+    /// more than switch the mechanism off.
+    pub control_is_far: bool,
     /// Recorded earlier verdict and its reason.
     pub expected: Option<(Verdict, String)>,
     /// Effect on each workload alone.

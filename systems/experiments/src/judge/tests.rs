@@ -107,6 +107,18 @@ fn an_effect_wholly_beyond_its_margin_is_reproduced() {
 }
 
 #[test]
+fn a_control_far_on_the_other_side_of_the_baseline_is_flagged() {
+    let far = |idle| verdict(ABOVE, 0.1, idle, 0.005).control_is_far;
+    assert!(far(-0.2));
+    assert!(!far(0.0) && !far(-0.01));
+    // A control that passes makes the test void already.
+    assert!(!far(0.2));
+    // Only a difference to the baseline says that a control does too much.
+    let than = r#"Above(metric: "speed", of: "E", value: 1.3, margin: 0.03)"#;
+    assert!(!verdict(than, 0.5, -0.2, 0.005).control_is_far);
+}
+
+#[test]
 fn an_effect_wholly_short_of_its_margin_is_not_reproduced() {
     for gain in [-0.1, 0.0, 0.02] {
         let judged = verdict(ABOVE, gain, 0.0, 0.002);

@@ -1,5 +1,7 @@
 //! Patterns that match statistics of instances.
 
+use std::fmt;
+
 use warpweave_params::nearest;
 use warpweave_systems::any_index;
 use warpweave_systems::report::{RecordedStatistic, RecordedStatistics};
@@ -13,6 +15,13 @@ pub struct Pattern {
     whole: WildMatch,
     path: WildMatch,
     statistic: WildMatch,
+}
+
+/// Formats as written, in backquotes.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.text)
+    }
 }
 
 impl Pattern {
@@ -70,8 +79,36 @@ impl Pattern {
         let mut known: Vec<String> = known.map(any_index).collect();
         known.sort();
         known.dedup();
-        let near = nearest(&self.text, known.iter().map(String::as_str));
+        let near = nearest(&self.text, known.iter().map(String::as_str)).map(str::to_owned);
+        let near = near.or_else(|| self.nearest_by_part(&known));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         format!("`{}` names nothing{near}", self.text)
+    }
+
+    /// Returns the nearest name, with the part and its statistic each looked up on its own. What
+    /// exists is kept.
+    fn nearest_by_part(&self, known: &[String]) -> Option<String> {
+        let split = |name: &String| {
+            let (path, statistic) = name.rsplit_once('.')?;
+            Some((path.to_owned(), statistic.to_owned()))
+        };
+        let names: Vec<(String, String)> = known.iter().filter_map(split).collect();
+        let (path, statistic) = self.text.rsplit_once('.').unwrap_or((&self.text, ""));
+        let has = |part: &str, wanted: &WildMatch| wanted.matches(part) || part == path;
+        let path = match names.iter().find(|(known, _)| has(known, &self.path)) {
+            Some((known, _)) => known,
+            None => {
+                // A part with this statistic is meant rather than another.
+                let with = names.iter().filter(|(_, known)| self.is_called(known));
+                let with = nearest(path, with.map(|(known, _)| known.as_str()));
+                with.or_else(|| nearest(path, names.iter().map(|(known, _)| known.as_str())))?
+            }
+        };
+        let of_path = || names.iter().filter(|(known, _)| known == path);
+        if of_path().any(|(_, known)| self.is_called(known)) {
+            return Some(format!("{path}.{statistic}"));
+        }
+        let near = nearest(statistic, of_path().map(|(_, known)| known.as_str()))?;
+        Some(format!("{path}.{near}"))
     }
 }

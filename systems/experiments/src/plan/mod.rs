@@ -1,18 +1,20 @@
 //! Plan of an experiment, which lists every run before the first is started.
 //!
-//! `points.rs` combines variants and levels, `draws.rs` draws the perturbations, and `equal.rs`
-//! finds those that change nothing. Each run's description is read in advance, so that errors show
-//! before anything costly is done. A run is identified by the inputs its results depend on, and
-//! equal runs are executed once.
+//! `size.rs` counts the runs and charges their memory. `points.rs` combines variants and levels,
+//! `draws.rs` draws the perturbations, and `equal.rs` finds those that change nothing. Each run's
+//! description is read in advance, so that errors show before anything costly is done. A run is
+//! identified by the inputs its results depend on, and equal runs are executed once.
 
 mod draws;
 mod equal;
 mod points;
+mod size;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use blake3::Hasher;
@@ -25,7 +27,7 @@ use wildmatch::WildMatch;
 
 pub(crate) use self::points::points;
 use self::points::{Machine, Overrides, machines};
-use crate::file::StatedWorkload;
+use crate::file::{ExperimentFile, StatedWorkload};
 use crate::model::{EqualPairs, RunId};
 use crate::read::{Experiment, level_name, plain};
 
@@ -42,10 +44,12 @@ pub struct Plan {
     pub equal_pairs: Vec<EqualPairs>,
     /// Hash over everything that must be fixed beforehand.
     pub hash: String,
-    /// Statistics of the machines: path → names of statistics, for every point.
-    pub statistics: Vec<(String, MachineStatistics)>,
+    /// Statistics of the machine of every point, by variant. Equal ones are shared.
+    pub statistics: Vec<(String, Arc<MachineStatistics>)>,
     /// All files that are read, including the experiment's own.
     pub files: BTreeSet<PathBuf>,
+    /// Memory of the plan, released with it.
+    _charged: Ledger,
 }
 
 /// Instance path → names of its statistics.
@@ -97,6 +101,8 @@ impl Plan {
         interrupt: &AtomicBool,
         budget: &Budget,
     ) -> Result<Option<Self>, Diagnostics> {
+        let ledger = Ledger::new(budget);
+        size::charge(&experiment.file, &ledger)?;
         let mut problems = Problems::default();
         let mut left_out = Vec::new();
         let machines = machines(&experiment.file);
@@ -137,9 +143,12 @@ impl Plan {
             .partition(|run| run.id.pair == 0);
         let points = of_points.len();
         let built = [of_points, of_draws].concat();
+        let kinds = Mutex::new(BTreeSet::new());
         let machines = each(&built, threads, interrupt, |run| {
             let built = machine_statistics(&run.variation, registry, budget);
-            built.map_err(|problems| blame(run, problems))
+            built
+                .and_then(|built| Ok(shared(built, &kinds, &ledger)?))
+                .map_err(|problems| blame(run, problems))
         });
         let Some(machines) = whole(machines)? else {
             return Ok(None);
@@ -168,6 +177,7 @@ impl Plan {
             hash,
             statistics,
             files,
+            _charged: ledger,
         }))
     }
 
@@ -202,10 +212,7 @@ struct Runs<'a> {
 impl Runs<'_> {
     fn of(&self, machines: &[Machine], left_out: &mut Vec<String>) -> Vec<RequestedRun> {
         let file = &self.experiment.file;
-        let pairs = file
-            .perturb
-            .as_ref()
-            .map_or(1, |perturb| perturb.pairs.value);
+        let pairs = pairs(file);
         let mut runs = Vec::new();
         for pair in 0..pairs {
             let draws = self.draws(pair, left_out);
@@ -271,6 +278,13 @@ impl Runs<'_> {
     }
 }
 
+/// Returns the number of repetitions of an experiment.
+pub(crate) fn pairs(file: &ExperimentFile) -> u32 {
+    file.perturb
+        .as_ref()
+        .map_or(1, |perturb| perturb.pairs.value)
+}
+
 /// Returns the overrides common to all runs of a workload, including its size.
 fn of_workload(
     experiment: &Experiment,
@@ -332,6 +346,26 @@ fn machine_statistics(
             (instance.path.clone(), names.collect())
         })
         .collect())
+}
+
+/// Returns the statistics of a machine, shared with equal machines. New ones are charged.
+fn shared(
+    statistics: MachineStatistics,
+    kinds: &Mutex<BTreeSet<Arc<MachineStatistics>>>,
+    ledger: &Ledger,
+) -> Result<Arc<MachineStatistics>, Diagnostic> {
+    let mut kinds = kinds.lock();
+    if let Some(known) = kinds.get(&statistics) {
+        return Ok(Arc::clone(known));
+    }
+    let names = |names: &BTreeSet<String>| names.iter().map(|name| 48 + name.len()).sum::<usize>();
+    let bytes = statistics
+        .iter()
+        .map(|(path, of_path)| 96 + path.len() + names(of_path));
+    ledger.charge("the list of statistics", bytes.sum::<usize>() as u64)?;
+    let statistics = Arc::new(statistics);
+    kinds.insert(Arc::clone(&statistics));
+    Ok(statistics)
 }
 
 fn read(variation: &Variation, budget: &Budget) -> Result<ResolvedRun, Diagnostics> {

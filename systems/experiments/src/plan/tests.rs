@@ -199,3 +199,70 @@ fn a_workload_may_have_its_own_size_for_one_of_the_experiment() {
     let own = traces(r#"sizes: { "T": "S", "S": "T" }"#);
     assert_eq!((&own[&false], &own[&true]), (&usual[&true], &usual[&false]));
 }
+
+/// Returns the refusal of a plan within `limit` bytes.
+fn refused_within(bench: &Bench, more: &str, limit: u64) -> Diagnostics {
+    let path = bench.experiment(more);
+    let experiment = Experiment::read(&path, &Budget::unlimited());
+    let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
+    let interrupt = AtomicBool::new(false);
+    let budget = Budget::of(limit);
+    let plan = Plan::of(&experiment, &standard_registry(), 2, &interrupt, &budget);
+    plan.map(drop).unwrap_err()
+}
+
+#[test]
+fn more_runs_than_fit_are_refused_with_the_axes_and_their_number_before_any_is_made() {
+    let bench = Bench::new();
+    let axes = |count: usize| {
+        let axis = |at| format!("\"a{at}\": Values(path: \"unit[0].l1.ways\", values: [1, 2])");
+        let axes: Vec<String> = (0..count).map(axis).collect();
+        format!("axes: {{ {} }},", axes.join(", "))
+    };
+    for (count, runs) in [
+        (30, "2147483648 runs"),
+        (64, "36893488147419103232 runs"),
+        (200, "more than 2^128 runs"),
+    ] {
+        let refused = refused_within(&bench, &axes(count), 64 << 30);
+        assert!(refused.is_over_budget());
+        let text = refused.to_string();
+        for part in [
+            "too many runs",
+            "`a0` (2 levels)",
+            "`a3`",
+            runs,
+            "test.ron:8:",
+            "--memory-limit",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+    let pairs = "perturb: (pairs: 10000, draws: { \"host.launch_latency_cycles\": [1, 2] }),";
+    let text = refused_within(&bench, pairs, 16 << 20).to_string();
+    assert!(
+        text.contains("10000 pairs") && text.contains("test.ron:8:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_charge_of_a_plan_covers_what_it_holds_and_ends_with_it() {
+    let bench = Bench::new();
+    let path =
+        bench.experiment("axes: { \"n\": Values(path: \"unit[0].l1.ways\", values: [1, 2]) },");
+    let budget = Budget::of(64 << 20);
+    let experiment = Experiment::read(&path, &Budget::unlimited()).unwrap();
+    let interrupt = AtomicBool::new(false);
+    let plan = Plan::of(&experiment, &standard_registry(), 2, &interrupt, &budget);
+    let plan = plan.unwrap().unwrap();
+    let kinds: BTreeSet<_> = plan
+        .statistics
+        .iter()
+        .map(|(_, kind)| Arc::as_ptr(kind))
+        .collect();
+    assert_eq!((plan.statistics.len(), kinds.len()), (4, 1));
+    assert!(budget.charged() > 4 * 4096, "{}", budget.charged());
+    drop(plan);
+    assert_eq!(budget.charged(), 0);
+}

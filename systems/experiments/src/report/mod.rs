@@ -79,26 +79,7 @@ pub fn write(
         figures.push(("claims.svg".to_owned(), forest.svg()));
     }
     figures.extend(study.energy.as_ref().and_then(tornado));
-    if !study.slots.is_empty() {
-        let stacks = Stacks {
-            title: "Issue-slot breakdown",
-            axis: "issue slots of all runs, %".to_owned(),
-            parts: study.slots[0]
-                .shares
-                .iter()
-                .map(|(part, _)| part.clone())
-                .collect(),
-            rows: study
-                .slots
-                .iter()
-                .map(|slots| {
-                    let shares = slots.shares.iter().map(|(_, share)| *share);
-                    (slots.point.clone(), shares.collect())
-                })
-                .collect(),
-        };
-        figures.push(("slots.svg".to_owned(), stacks.svg()));
-    }
+    figures.extend(slots(study));
     let html = page::page(study, series, provenance, published, &figures);
     let mut tables = vec![("scale.csv".to_owned(), tables::scale_csv(study))];
     if let Some(energy) = &study.energy {
@@ -112,6 +93,41 @@ pub fn write(
         figures,
         tables,
     }
+}
+
+/// Returns the figures of the issue slots: of each point, and of each workload at each point.
+fn slots(study: &Study) -> Vec<(String, String)> {
+    let Some(first) = study.slots.first() else {
+        return Vec::new();
+    };
+    let figure = |title, rows| {
+        let stacks = Stacks {
+            title,
+            axis: "issue slots while kernels ran, %".to_owned(),
+            parts: first.shares.iter().map(|(part, _)| part.clone()).collect(),
+            rows,
+        };
+        stacks.svg()
+    };
+    let of = |shares: &[(String, f64)]| shares.iter().map(|(_, share)| *share).collect();
+    let by_point = study.slots.iter();
+    let by_point = by_point.map(|slots| (slots.point.clone(), of(&slots.shares)));
+    let by_point = figure("Issue-slot breakdown", by_point.collect());
+    let mut figures = vec![("slots.svg".to_owned(), by_point)];
+    if study.workloads.len() > 1 {
+        let mut rows = Vec::new();
+        for workload in &study.workloads {
+            for slots in &study.slots {
+                let mut own = slots.workloads.iter();
+                if let Some((_, shares)) = own.find(|(name, _)| name == workload) {
+                    rows.push((format!("{workload}: {}", slots.point), of(shares)));
+                }
+            }
+        }
+        let by_workload = figure("Issue-slot breakdown of each workload", rows);
+        figures.push(("slots_by_workload.svg".to_owned(), by_workload));
+    }
+    figures
 }
 
 /// Returns the figure of the coefficients that affect the energy of the last variant most.

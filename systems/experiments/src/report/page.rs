@@ -1,10 +1,12 @@
 //! HTML page of the report.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use warpweave_params::printable_lines;
 
 use super::number::number;
 use super::published::{Beside, Published};
 use super::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
+use super::text::FAR;
 use super::{file_name, unit};
 use crate::judge::{
     BaselineRun, Bounds, Interval, JudgedClaim, StudiedEnergy, StudiedMetric, StudiedShares, Study,
@@ -74,13 +76,15 @@ pub(super) fn page(
                 @if let Some(slots) = figure("slots.svg") {
                     h2 { "Issue-slot breakdown" }
                     (slots)
+                    @if let Some(by_workload) = figure("slots_by_workload.svg") { (by_workload) }
                 }
                 (missing(study))
+                (earlier_verdicts(study))
                 (how_to_run_again(series, provenance))
             }
         }
     };
-    page.into_string()
+    printable_lines(&page.into_string()).into_owned()
 }
 
 fn what_was_compared(study: &Study) -> Markup {
@@ -204,6 +208,7 @@ fn a_claim(count: usize, claim: &JudgedClaim) -> Markup {
         td { (claim.resolution.map_or_else(String::new, number)) }
         td.text { @if let Some((name, outcome, effect)) = &claim.control {
             (name) ": " (outcome.name()) @if let Some(effect) = effect { ", " (in_words(*effect)) }
+            @if claim.control_is_far { strong.void { (FAR) } }
         } }
         td.text { @match &claim.expected {
             Some((expected, because)) => { (expected.name()) @if !because.is_empty() { ": " (because) } }
@@ -327,6 +332,20 @@ fn missing(study: &Study) -> Markup {
         div.wide { table {
             tr { th { "run" } th.text { "why" } }
             @for (run, why) in study.failed.iter().take(50) { tr { td { (run) } td.text { (why) } } }
+        } }
+    } }
+}
+
+fn earlier_verdicts(study: &Study) -> Markup {
+    html! { @if !study.earlier.is_empty() {
+        h2 { "Verdicts of earlier series" }
+        div.wide { table {
+            tr { th { "series" } th.text { "claim" } th.text { "verdict" } th { "effect" } th { "margin" } }
+            @for (series, claims) in &study.earlier { @for claim in claims { tr {
+                td { (series) } td.text { (claim.name) } td.text { (claim.verdict) }
+                td { (claim.median.map_or_else(String::new, number)) }
+                td { (claim.margin.map_or_else(String::new, number)) }
+            } } }
         } }
     } }
 }

@@ -198,3 +198,28 @@ fn names_that_the_experiment_does_not_have_are_refused_with_the_nearest() {
     let wrong = r#"Published(source: "", values: { "sped": { "E": { "meen": 1 } } })"#;
     insta::assert_snapshot!(published(wrong).unwrap_err());
 }
+
+#[test]
+fn no_name_steers_a_terminal_or_a_spreadsheet() {
+    let mut study = study();
+    study.summary = "s\u{1b}[31mred\u{9b}".to_owned();
+    study.workloads[0] = "=1+2\u{1b}[0m".to_owned();
+    study.points[0].name = "\u{1b}]0;title\u{7}".to_owned();
+    study.metrics[0].name = "@m\u{202e}\0".to_owned();
+    study.claims[0].name = "-c\u{1b}[2J".to_owned();
+    let note = vec![Series {
+        note: "why\u{1b}[2J".to_owned(),
+        ..series().remove(0)
+    }];
+    let provenance = vec![("command".to_owned(), "\u{1b}[2J".to_owned())];
+    let written = write(&study, &note, &provenance, None);
+    let mut texts = vec![written.html, super::text(&study)];
+    texts.extend(written.figures.into_iter().map(|(_, figure)| figure));
+    texts.extend(written.tables.into_iter().map(|(_, table)| table));
+    for text in texts {
+        let steers = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!text.contains(steers), "{text:?}");
+    }
+    let claims = crate::store::claims_csv(&study.claim_rows());
+    assert!(claims.contains("\n'-c\\u{1b}[2J,"), "{claims}");
+}

@@ -10,6 +10,10 @@ use crate::judge::{
     Bounds, Interval, JudgedClaim, StudiedEnergy, StudiedMetric, StudiedShares, Study,
 };
 
+/// Remark on a control that is not where a control should be.
+pub(super) const FAR: &str =
+    "; beyond the margin on the other side of the baseline, so it does more than switch off";
+
 /// Formats the resolution, means and verdicts as text.
 pub fn text(study: &Study) -> String {
     let mut text = String::new();
@@ -221,7 +225,8 @@ fn write_claim(out: &mut String, claim: &JudgedClaim) -> fmt::Result {
     }
     if let Some((name, verdict, effect)) = &claim.control {
         let effect = effect.map_or_else(String::new, |effect| format!(" at {:+.4}", effect.median));
-        words.push(format!("control `{name}`: {}{effect}", verdict.name()));
+        let far = if claim.control_is_far { FAR } else { "" };
+        words.push(format!("control `{name}`: {}{effect}{far}", verdict.name()));
     }
     if let Some((verdict, because)) = &claim.expected
         && *verdict != claim.verdict

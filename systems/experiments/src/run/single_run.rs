@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use warpweave_params::Diagnostics;
+use warpweave_systems::host_program::{EmulationError, ExecuteError};
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Machine, Scenario, Status};
+use warpweave_trace::TraceError;
 
 use super::traces::{Emulated, Traces};
 use super::{MachineError, Runner};
@@ -63,7 +65,12 @@ pub(super) fn emulated(
     }
     let executed = scenario.emulate().map_err(|error| {
         let text = error.to_string();
-        RunFailure::Failed(text.lines().next().unwrap_or_default().to_owned())
+        let text = text.lines().next().unwrap_or_default().to_owned();
+        if is_of_disk(&error) {
+            RunFailure::Machine(MachineError(text))
+        } else {
+            RunFailure::Failed(text)
+        }
     })?;
     traces.put(key, &executed)?;
     Ok(Emulated {
@@ -72,6 +79,15 @@ pub(super) fn emulated(
         checks: executed.checks,
         profile: Arc::default(),
     })
+}
+
+/// True if the host refused a write, for example to a full disk.
+fn is_of_disk(error: &ExecuteError) -> bool {
+    match error {
+        ExecuteError::Launch { source, .. } => matches!(**source, EmulationError::Disk(_)),
+        ExecuteError::Trace(error) => matches!(error, TraceError::Write(_)),
+        _ => false,
+    }
 }
 
 /// Simulates the run. Returns `None` after an interrupt.

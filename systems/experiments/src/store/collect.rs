@@ -47,7 +47,7 @@ impl Folder {
     }
 
     /// Rewrites the database, `runs.jsonl`, `metrics.csv` and `claims.csv`, each as a complete
-    /// file, and returns the runs.
+    /// file, and returns the runs. Verdicts of earlier series are kept.
     ///
     /// # Errors
     /// Returns an error if a disk operation fails.
@@ -63,6 +63,7 @@ impl Folder {
         let mut refused = None;
         let mut runs = Runs::new();
         let mut verdicts = Vec::new();
+        let earlier = self.verdicts()?;
         let path = self.path("experiment.sqlite");
         sqlite::write(&path, |base| {
             base.series(collection.series)?;
@@ -83,10 +84,17 @@ impl Folder {
                 add(&mut runs, plan, at, outcome, collection.trim);
             }
             verdicts = (collection.judge)(&runs);
-            verdicts
-                .iter()
-                .try_for_each(|claim| base.claim(number, claim))
+            let mut all = earlier.clone();
+            if !verdicts.is_empty() {
+                all.insert(number, verdicts.clone());
+            }
+            for (series, claims) in &all {
+                let mut claims = claims.iter();
+                claims.try_for_each(|claim| base.claim(*series, claim))?;
+            }
+            Ok(())
         })?;
+        self.keep_verdicts(number, &verdicts)?;
         refused.map_or(Ok(()), Err)?;
         lines.finish()?;
         Output::write(&self.path("metrics.csv"), metrics_csv.take().as_bytes())?;

@@ -7,6 +7,7 @@ mod collect;
 mod export;
 mod series;
 mod sqlite;
+mod verdicts;
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,10 @@ use warpweave_systems::report::Record;
 use crate::model::{Outcome, RunId};
 
 pub use self::collect::Collection;
+#[cfg(test)]
+pub(crate) use self::export::claims as claims_csv;
 pub use self::series::SeriesError;
+pub use self::verdicts::Verdicts;
 
 /// Returns the axis levels of a run as a JSON object.
 fn levels(id: &RunId) -> serde_json::Map<String, serde_json::Value> {

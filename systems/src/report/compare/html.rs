@@ -1,9 +1,11 @@
 //! HTML page of a comparison: self-contained, without scripts or network access.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use warpweave_params::printable_lines;
 
 use super::text::{change_of, letters, value};
 use super::{Cell, Comparison, Parameter, Row};
+use crate::report::paint::WEB_COLOURS;
 
 const STYLE: &str = "
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
@@ -13,6 +15,8 @@ table { border-collapse: collapse; width: 100%; }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #dfe5ec; }
 th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
 .bad, .down { color: #a11b1b; } .up { color: #0b5fa5; } .noise { color: #68747f; }
+.legend span { padding: 0 .6rem 0 .3rem; } td.bar { width: 70%; white-space: nowrap; font-size: 0; }
+td.bar span { display: inline-block; height: 1rem; }
 .range { display: block; font-size: .8rem; color: #68747f; }
 ";
 
@@ -36,6 +40,7 @@ impl Comparison {
                     }
                     (self.quantities("Totals", &self.totals))
                     (self.quantities("Kernels", &self.kernels))
+                    (self.slot_bars())
                     (self.parameters("Overrides that differ", &self.overrides))
                     @match &self.system {
                         Some(system) => (self.parameters("System as built", system)),
@@ -43,13 +48,16 @@ impl Comparison {
                     }
                     (self.quantities("Statistics by relative change", &self.statistics))
                     p { (self.equal) " statistics are equal." }
+                    @for part in &self.alone {
+                        (self.quantities(&format!("Not on every side: {}", part.place), &part.rows))
+                    }
                     @if self.has_repetitions() {
                         p { "Values are medians over the runs, with minimum and maximum below; a change is within noise if the ranges overlap." }
                     }
                 }
             }
         };
-        page.into_string()
+        printable_lines(&page.into_string()).into_owned()
     }
 
     fn sides_table(&self) -> Markup {
@@ -82,6 +90,41 @@ impl Comparison {
                     }
                     @for row in rows { (quantity(row)) }
                 }
+            }
+        }
+    }
+
+    /// Returns a bar of the issue slots for each side, of the run and of each measured kernel.
+    fn slot_bars(&self) -> Markup {
+        let outcomes = self.slot_outcomes();
+        html! {
+            @if !outcomes.is_empty() {
+                h2 { "Issue slots while kernels ran" }
+                p.legend {
+                    @for (outcome, colour) in outcomes.iter().zip(WEB_COLOURS.iter().cycle()) {
+                        span style=(format!("border-left: 1rem solid {colour}")) {
+                            (outcome.replace('_', " "))
+                        }
+                        " "
+                    }
+                }
+                table {
+                    @for place in self.slot_places() {
+                        @for (side, letter) in letters().enumerate().take(self.sides.len()) {
+                            tr {
+                                td { @if side == 0 { @if place.is_empty() { "all kernels" } @else { (place) } } }
+                                td { (letter) }
+                                td.bar {
+                                    @let shares = self.slot_shares(place, side);
+                                    @for (share, colour) in shares.iter().zip(WEB_COLOURS.iter().cycle()) {
+                                        span style=(format!("width: {share:.3}%; background: {colour}")) {}
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                (self.quantities("Shares of the issue slots", &self.slots))
             }
         }
     }

@@ -1,21 +1,24 @@
 //! Comparison of reports: differences in settings and in results.
 //!
-//! `values.rs` combines the values of a statistic, and `parameters.rs` finds the settings that
-//! differ. `text.rs`, `table.rs` and `html.rs` write the output.
+//! `values.rs` combines the values of a statistic, `slots.rs` the issue slots, and `parameters.rs`
+//! finds the settings that differ. `text.rs`, `table.rs` and `html.rs` write the output.
 
 mod html;
 mod parameters;
+mod slots;
 mod table;
 mod text;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use warpweave_params::{Diagnostics, Source};
 
 use self::parameters::{Parameters, differing};
+use self::slots::slot_rows;
 use self::values::statistics_of;
+use crate::address::any_index;
 use crate::report::Record;
 
 /// Maximum number of launches listed individually; beyond it they are summed per kernel.
@@ -38,13 +41,27 @@ pub struct Comparison {
     same_program: bool,
     totals: Vec<Row>,
     kernels: Vec<Row>,
+    /// Issue slots while kernels ran, in percent, of the run and of each measured kernel.
+    slots: Vec<Row>,
     overrides: Vec<Parameter>,
     /// Differing parameters; `None` if a side has no system.
     system: Option<Vec<Parameter>>,
     /// Differing statistics by relative change, largest first.
     statistics: Vec<Row>,
+    /// Parts of the machine that some sides do not have.
+    alone: Vec<AlonePart>,
     /// Number of statistics that are equal on every side.
     equal: usize,
+}
+
+/// Part of the machine that some sides do not have.
+struct AlonePart {
+    /// Pattern of its instances.
+    place: String,
+    /// For each side, whether it has the part.
+    has: Vec<bool>,
+    /// Statistics of the part.
+    rows: Vec<Row>,
 }
 
 struct SideHead {
@@ -180,7 +197,8 @@ impl Comparison {
         let overrides: Vec<_> = sides.iter().map(Parameters::of_overrides).collect();
         let all = rows(sides, statistics_of);
         let equal = all.iter().filter(|row| row.is_equal()).count();
-        let mut statistics: Vec<_> = all.into_iter().filter(|row| !row.is_equal()).collect();
+        let different = all.into_iter().filter(|row| !row.is_equal()).collect();
+        let (alone, mut statistics) = alone(different, sides);
         // Stable: equal changes stay in the order of their names.
         statistics.sort_by(|a, b| {
             let by_rank = b.rank().total_cmp(&a.rank());
@@ -194,9 +212,11 @@ impl Comparison {
             sides: sides.iter().map(SideHead::of).collect(),
             totals: rows(sides, totals_of),
             kernels: kernel_rows(sides),
+            slots: slot_rows(sides),
             overrides: differing(&overrides),
             system: system.transpose()?,
             statistics,
+            alone,
             equal,
         })
     }
@@ -213,6 +233,33 @@ impl SideHead {
             status: statuses.join(", "),
         }
     }
+}
+
+/// Takes the rows of parts that some sides do not have out of `rows`.
+fn alone(rows: Vec<Row>, sides: &[Side]) -> (Vec<AlonePart>, Vec<Row>) {
+    let patterns = |side: &Side| -> BTreeSet<String> {
+        let paths = side.runs.iter().flat_map(|run| run.stats.keys());
+        paths.map(|path| any_index(path)).collect()
+    };
+    let patterns: Vec<BTreeSet<String>> = sides.iter().map(patterns).collect();
+    let mut alone: Vec<AlonePart> = Vec::new();
+    let mut others = Vec::new();
+    for row in rows {
+        let has: Vec<bool> = patterns.iter().map(|of| of.contains(&row.place)).collect();
+        if has.iter().all(|has| *has) {
+            others.push(row);
+            continue;
+        }
+        match alone.iter_mut().find(|part| part.place == row.place) {
+            Some(part) => part.rows.push(row),
+            None => alone.push(AlonePart {
+                place: row.place.clone(),
+                has,
+                rows: vec![row],
+            }),
+        }
+    }
+    (alone, others)
 }
 
 /// Quantities of a run, each with place, name, unit and value.
@@ -260,6 +307,8 @@ fn totals_of(run: &Record) -> ComparedStatistic {
         ),
     ];
     totals.extend(run.occupancy.map(|x| total("occupancy", "", x)));
+    let in_kernels = run.kernel_time.as_ref().and_then(|time| time.occupancy);
+    totals.extend(in_kernels.map(|x| total("occupancy in kernels", "", x)));
     if let Some(energy) = &run.energy {
         totals.push(total("energy, uncalibrated", "J", energy.total_j));
         totals.push(total("EDP, uncalibrated", "Js", energy.edp_js));
@@ -267,21 +316,29 @@ fn totals_of(run: &Record) -> ComparedStatistic {
     totals
 }
 
+/// Returns the function that names a launch: by its kernel alone if any run has many launches.
+fn launch_names(sides: &[Side]) -> impl Fn(&str, u32) -> String + use<> {
+    let mut runs = sides.iter().flat_map(|side| &side.runs);
+    let one_by_one = runs.all(|run| run.kernels.len() <= LAUNCHES_SHOWN);
+    move |name, number| {
+        if one_by_one {
+            format!("{name} #{number}")
+        } else {
+            name.to_owned()
+        }
+    }
+}
+
 /// Returns rows with cycles and IPC of every launch, or of every kernel if a run has many launches.
 fn kernel_rows(sides: &[Side]) -> Vec<Row> {
-    let runs = || sides.iter().flat_map(|side| &side.runs);
-    let one_by_one = runs().all(|run| run.kernels.len() <= LAUNCHES_SHOWN);
+    let names = launch_names(sides);
     rows(sides, |run| {
         let mut found: Vec<(String, u64, u64)> = Vec::new();
         for kernel in &run.kernels {
             let Some(cycles) = kernel.run_cycles else {
                 continue;
             };
-            let name = if one_by_one {
-                format!("{} #{}", kernel.name, kernel.number)
-            } else {
-                kernel.name.clone()
-            };
+            let name = names(&kernel.name, kernel.number);
             let at = found.iter().position(|(known, ..)| *known == name);
             let at = at.unwrap_or_else(|| {
                 found.push((name, 0, 0));

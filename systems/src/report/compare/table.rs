@@ -5,7 +5,7 @@ use crate::report::csv_table::CsvTable;
 
 impl Comparison {
     /// Returns all differences as CSV, with a row for each quantity and side. Columns are `part`
-    /// (`total`, `kernel`, `override`, `system`, `statistic`), `place`, `name`, `unit`, `side`,
+    /// (`total`, `kernel`, `slots`, `statistic`, `alone`, `override`, `system`), `place`, `name`, `unit`, `side`,
     /// `value`, `least`, `most`, `runs`, `relative_change` and `within_noise`. Totals and kernels
     /// are always included.
     pub fn to_csv(&self) -> String {
@@ -25,11 +25,15 @@ impl Comparison {
         for (part, rows) in [
             ("total", &self.totals),
             ("kernel", &self.kernels),
+            ("slots", &self.slots),
             ("statistic", &self.statistics),
         ] {
             for row in rows {
                 self.quantity(&mut table, part, row);
             }
+        }
+        for row in self.alone.iter().flat_map(|part| &part.rows) {
+            self.quantity(&mut table, "alone", row);
         }
         let system = self.system.as_deref().unwrap_or_default();
         for (part, parameters) in [("override", &self.overrides[..]), ("system", system)] {

@@ -6,7 +6,7 @@ use warpweave_params::printable;
 
 use super::{Cell, Change, Comparison, Parameter, Row};
 use crate::digits::grouped;
-use crate::report::paint::{Colour, TextStyle, cut};
+use crate::report::paint::{Colour, TextStyle, WIDTH, columns, cut};
 
 /// Maximum number of statistics shown on the page.
 const STATISTICS: usize = 20;
@@ -16,6 +16,9 @@ const PARAMETERS: usize = 20;
 const LABELS: usize = 40;
 const VALUES: usize = 14;
 const CHANGES: usize = 10;
+/// Width in columns of a bar of issue slots, and of its label.
+const BAR: usize = 48;
+const BAR_LABELS: usize = 28;
 /// Suffix of a change that may be noise.
 const NOISE: &str = " ~";
 
@@ -69,6 +72,7 @@ impl Page {
         }
         self.table("", &comparison.totals, comparison)?;
         self.table("kernels", &comparison.kernels, comparison)?;
+        self.slot_bars(comparison)?;
         let overrides = "overrides that differ";
         self.parameters(overrides, &comparison.overrides, comparison)?;
         match &comparison.system {
@@ -86,6 +90,7 @@ impl Page {
             comparison.equal
         );
         self.table(&title, &statistics[..shown], comparison)?;
+        self.alone(comparison)?;
         if comparison.has_repetitions() {
             writeln!(
                 self.out,
@@ -93,6 +98,79 @@ impl Page {
             )?;
         }
         Ok(())
+    }
+
+    /// Writes the issue slots while kernels ran: bars of all kernels and of each measured one, and
+    /// the shares of all.
+    fn slot_bars(&mut self, comparison: &Comparison) -> fmt::Result {
+        if comparison.slots.is_empty() {
+            return Ok(());
+        }
+        let title = "issue slots while kernels ran, %";
+        writeln!(self.out, "\n{}", self.colour.paint(TextStyle::Title, title))?;
+        for place in comparison.slot_places() {
+            let place_name = if place.is_empty() {
+                "all kernels"
+            } else {
+                place
+            };
+            for (side, letter) in letters().enumerate().take(comparison.sides.len()) {
+                let shares = comparison.slot_shares(place, side);
+                let counts: Vec<u64> = shares.iter().map(|share| (share * 1e6) as u64).collect();
+                let pieces = columns(&counts, BAR).into_iter().enumerate();
+                let bar: String = pieces
+                    .map(|(outcome, width)| self.block(outcome, width))
+                    .collect();
+                let name = if side == 0 { place_name } else { "" };
+                let name = cut(&printable(name), BAR_LABELS - 1);
+                writeln!(self.out, "  {name:<BAR_LABELS$}{letter} {bar}")?;
+            }
+        }
+        let mut width = 0;
+        for (outcome, name) in comparison.slot_outcomes().into_iter().enumerate() {
+            let name = printable(name);
+            let own = name.chars().count() + 4;
+            if width + own > WIDTH {
+                writeln!(self.out)?;
+                width = 0;
+            }
+            width += own;
+            write!(self.out, "  {} {name}", self.block(outcome, 1))?;
+        }
+        writeln!(self.out)?;
+        let all = comparison.slots.iter().filter(|row| row.place.is_empty());
+        self.table("", &all.cloned().collect::<Vec<_>>(), comparison)
+    }
+
+    /// Returns a piece of a bar in the colour of an outcome.
+    fn block(&self, outcome: usize, width: usize) -> String {
+        let text = "█".repeat(width);
+        self.colour.paint(TextStyle::Part(outcome), &text)
+    }
+
+    /// Writes the parts that some sides do not have, with the number of their statistics.
+    fn alone(&mut self, comparison: &Comparison) -> fmt::Result {
+        if comparison.alone.is_empty() {
+            return Ok(());
+        }
+        let title = "parts that not every side has";
+        writeln!(self.out, "\n{}", self.colour.paint(TextStyle::Title, title))?;
+        for part in comparison.alone.iter().take(PARAMETERS) {
+            let sides = letters().zip(&part.has).filter(|(_, has)| **has);
+            let sides: Vec<String> = sides.map(|(letter, _)| letter).collect();
+            writeln!(
+                self.out,
+                "  {:<width$}only {}, {} statistics",
+                label(&part.place),
+                sides.join(", "),
+                part.rows.len(),
+                width = LABELS - 2
+            )?;
+        }
+        match comparison.alone.len().saturating_sub(PARAMETERS) {
+            0 => Ok(()),
+            more => writeln!(self.out, "  and {more} more"),
+        }
     }
 
     fn table(&mut self, title: &str, rows: &[Row], comparison: &Comparison) -> fmt::Result {

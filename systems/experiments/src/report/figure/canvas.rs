@@ -2,15 +2,19 @@
 
 use std::fmt::Write as _;
 
+use warpweave_params::printable;
+
 /// Height of the letters, in SVG units.
 pub(crate) const LETTERS: f64 = 12.0;
 
 /// Width of a letter, estimated for a wide sans-serif font.
 const LETTER_WIDTH: f64 = 0.62 * LETTERS;
 
-/// Colours that are distinguishable with all types of colour vision (Okabe and Ito, 2008).
-const COLOURS: [&str; 8] = [
+/// Colours of series. The first eight are distinguishable with all types of colour vision (Okabe
+/// and Ito, 2008). Only figures of issue slots, with a colour for each outcome, need the others.
+const COLOURS: [&str; 12] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999",
+    "#7f3c8d", "#80ba5a", "#8c564b", "#222222",
 ];
 
 /// Alignment of a text at its anchor point.
@@ -193,13 +197,12 @@ fn overlap(a: &Corners, b: &Corners) -> bool {
 /// Escapes text for use in XML.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in printable(text).chars() {
         match c {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            c if c.is_control() => safe.push(' '),
             c => safe.push(c),
         }
     }

@@ -18,11 +18,14 @@
 //! # Not modelled
 //! Processing of the messages themselves.
 
+use std::any::Any;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave::components::memory::{MemMaster, MemSlave};
+use warpweave::components::memory::{MemMaster, MemSlave, forward_functional};
 use warpweave::framework::{
-    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics,
+    Component, Context, Cycle, Environment, Facts, Functional, FunctionalError, Kind, Negotiate,
+    Next, Onward, PortId, Ports, SpecError, State, Statistics,
 };
 
 /// Parameters of the component, as set in descriptions.
@@ -91,6 +94,34 @@ impl Component for Throttle {
         }
         Next::Until(self.open_from)
     }
+
+    fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
+        Some(self)
+    }
+
+    fn functional(&mut self) -> Option<&mut dyn Functional> {
+        Some(self)
+    }
+}
+
+/// Lets the neighbours see each other: the lengths of their lines, for example, are compared
+/// through this component.
+impl Negotiate for Throttle {
+    fn passage(&self, port: PortId, _facts: &mut Facts) -> Option<u32> {
+        (port.member == MemMaster::REQUEST).then_some(0)
+    }
+}
+
+/// Forwards the accesses that warm caches up before a region.
+impl Functional for Throttle {
+    fn functional_access(
+        &mut self,
+        port: PortId,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), FunctionalError> {
+        forward_functional(port, message, Self::DOWN.member(MemMaster::REQUEST), onward)
+    }
 }
 
 impl Throttle {
@@ -111,8 +142,10 @@ impl Throttle {
 
 #[cfg(test)]
 mod tests {
-    use warpweave::components::memory::{Level, MemRequest, MemResponse};
+    use warpweave::components::checkers::surround_with_memory;
+    use warpweave::components::memory::{Level, MemRequest, MemResponse, RequestKind};
     use warpweave::framework::TestBench;
+    use warpweave::framework::verify::{Contract, Rig};
 
     use super::*;
 
@@ -140,6 +173,15 @@ mod tests {
         let statistics = bench.statistics("dut");
         assert_eq!(statistics.counter("requests"), Some(3));
         assert_eq!(statistics.counter("responses"), Some(1));
+    }
+
+    #[test]
+    fn it_keeps_every_promise_under_any_traffic() {
+        Contract::new(|rig: &mut Rig| {
+            rig.add("dut", build(3).unwrap());
+            surround_with_memory(rig, &RequestKind::ALL, &["dut.up"], &["dut.down"]);
+        })
+        .assert();
     }
 
     #[test]
