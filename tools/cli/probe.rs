@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use serde_json::json;
 use warpweave_files::Budget;
 use warpweave_framework::Registry;
+use warpweave_params::Diagnostic;
 use warpweave_probe::{Bench, Figure, ProbeError, probe as measure};
 use warpweave_systems::report::CsvTable;
+use warpweave_trace::TraceError;
 
 use crate::arguments::ReportFormat;
 use crate::memory;
@@ -20,13 +22,17 @@ pub(crate) struct Arguments {
     /// Override a value, `path=value`; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     sets: Vec<String>,
-    /// Largest footprint of loads; smaller if main memory supplies all data before.
+    /// Largest footprint of loads, at most 1 GiB. The figures end earlier once main memory supplies
+    /// all data.
     #[arg(long, value_name = "SIZE", default_value = "64 MiB", value_parser = memory::size())]
     largest: u64,
     /// Output format of the figures on standard output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
 }
+
+/// Maximum footprint, which already takes a simulation of minutes.
+const LARGEST: u64 = 1 << 30;
 
 /// Measures the machine and prints each figure; text as soon as the figure is known.
 pub(crate) fn probe(
@@ -35,6 +41,11 @@ pub(crate) fn probe(
     quiet: bool,
     budget: &Budget,
 ) -> CommandResult {
+    if arguments.largest > LARGEST {
+        return Err(Failure::InputText(
+            "--largest: a footprint has 1 GiB at most".to_owned(),
+        ));
+    }
     let bench = Bench::new(&arguments.system, &arguments.sets, registry, budget)?;
     if !bench.warnings().is_empty() && !quiet {
         diagnostics_to_stderr(bench.warnings());
@@ -111,6 +122,7 @@ impl From<ProbeError> for Failure {
     fn from(error: ProbeError) -> Self {
         match error {
             ProbeError::Machine(problems) => problems.into(),
+            ProbeError::Trace(TraceError::OverBudget(error)) => Diagnostic::from(error).into(),
             ProbeError::Run(reason) => Self::InputText(reason),
             error => Self::Machine(error.to_string()),
         }

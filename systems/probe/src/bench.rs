@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use thiserror::Error;
 use warpweave_components::roles;
-use warpweave_files::Budget;
+use warpweave_files::{Budget, Ledger};
 use warpweave_framework::{InstanceStatistics, Registry, Value};
 use warpweave_params::Diagnostics;
 use warpweave_systems::{KernelResult, Machine, Scenario, Simulated, Status};
@@ -46,6 +46,7 @@ impl From<Diagnostics> for ProbeError {
 pub struct Bench<'a> {
     scenario: Scenario,
     registry: &'a Registry,
+    budget: Budget,
     /// Number of compute units.
     units: u32,
 }
@@ -73,13 +74,14 @@ impl<'a> Bench<'a> {
         budget: &Budget,
     ) -> Result<Self, ProbeError> {
         let folder = tempfile::Builder::new().prefix("warpweave-").tempdir()?;
-        let nothing = program(vec![kernel(Grid::SINGLE, |_| [])?]);
+        let nothing = program(vec![kernel(&Ledger::new(budget), Grid::SINGLE, |_| [])?]);
         let path: PathBuf = folder.path().join("probe.trace");
         nothing.save(&path)?;
         let scenario = Scenario::of_trace(&path, system, sets, budget)?;
         let mut bench = Self {
             scenario,
             registry,
+            budget: budget.clone(),
             units: 0,
         };
         let machine = bench.machine(&nothing)?;
@@ -132,18 +134,23 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs the kernels of an amount of work, and those of twice the amount.
+    /// Runs the kernels of an amount of work, and those of twice the amount. They are charged to the
+    /// ledger that they are given.
     ///
     /// # Errors
     /// Returns an error if a run does not complete.
     pub(crate) fn pair(
         &self,
         amount: u64,
-        kernels: impl Fn(u64) -> Result<Vec<KernelTrace>, TraceError>,
+        kernels: impl Fn(&Ledger, u64) -> Result<Vec<KernelTrace>, TraceError>,
     ) -> Result<Pair, ProbeError> {
+        let run = |amount| {
+            let ledger = Ledger::new(&self.budget);
+            self.run(kernels(&ledger, amount)?)
+        };
         Ok(Pair {
-            less: self.run(kernels(amount)?)?,
-            more: self.run(kernels(2 * amount)?)?,
+            less: run(amount)?,
+            more: run(2 * amount)?,
         })
     }
 }

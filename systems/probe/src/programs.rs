@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use warpweave_files::Ledger;
 use warpweave_trace::{
     CacheOperator, Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter,
     LANES, Program, RegisterSet, Space, StreamWriter, TraceError,
@@ -185,11 +186,13 @@ impl Grid {
     }
 }
 
-/// Returns a kernel whose wavefronts, counted over the grid, execute `steps` and end.
+/// Returns a kernel whose wavefronts, counted over the grid, execute `steps` and end. Its streams are
+/// charged to `ledger`.
 ///
 /// # Errors
 /// Returns an error if the streams cannot be kept.
 pub(crate) fn kernel<S: IntoIterator<Item = Step>>(
+    ledger: &Ledger,
     grid: Grid,
     steps: impl Fn(u64) -> S,
 ) -> Result<KernelTrace, TraceError> {
@@ -199,7 +202,8 @@ pub(crate) fn kernel<S: IntoIterator<Item = Step>>(
     } = grid;
     let block = [LANES as u32 * wavefronts, 1, 1];
     let code = Arc::clone(&CODE);
-    let mut writer = KernelWriter::new(code, [work_groups, 1, 1], block, 0, Vec::new())?;
+    let writer = KernelWriter::new(code, [work_groups, 1, 1], block, 0, Vec::new())?;
+    let mut writer = writer.charged_to(ledger);
     for work_group in 0..work_groups {
         for wavefront in 0..wavefronts {
             let mut stream = StreamWriter::new();

@@ -28,7 +28,15 @@ pub struct Case {
 
 /// Command lines to start from, one argument per line. Commands that write only write into the
 /// folder.
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 17] = [
+    &[
+        "probe",
+        "system.ron",
+        "--largest",
+        "2 KiB",
+        "--format",
+        "json",
+    ],
     &["run", "plain.ron", "--quiet", "--set", "limits.cycles=2000"],
     &[
         "run",

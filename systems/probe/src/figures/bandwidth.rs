@@ -32,14 +32,14 @@ pub(super) fn reads(
     for footprint in footprints(largest_bytes.min(OF_A_UNIT)).skip(1).step_by(2) {
         let lines = footprint / LINE;
         let accesses = ACCESSES.max(lines / u64::from(grid.wavefronts));
-        let pair = bench.pair(accesses, |accesses| {
+        let pair = bench.pair(accesses, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 // Work-groups begin at different lines, and their wavefronts next to each other.
                 let (work_group, number) = (wavefront / 4, wavefront % 4);
                 let line = move |n| (37 * work_group + number + 4 * n) % lines;
                 (0..accesses).map(move |n| Step::Load(line(n) * LINE))
             };
-            Ok(vec![kernel(grid, stream)?])
+            Ok(vec![kernel(ledger, grid, stream)?])
         });
         let of = Of {
             quantity: "read bandwidth",
@@ -51,12 +51,12 @@ pub(super) fn reads(
     for footprint in footprints(largest_bytes).skip(1).step_by(2) {
         let lines = footprint / LINE;
         let accesses = ACCESSES.max(lines.div_ceil(grid.all()));
-        let pair = bench.pair(accesses, |accesses| {
+        let pair = bench.pair(accesses, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 let line = move |n| (wavefront + n * grid.stride()) % lines;
                 (0..accesses).map(move |n| Step::LoadPast(line(n) * LINE))
             };
-            Ok(vec![kernel(grid, stream)?])
+            Ok(vec![kernel(ledger, grid, stream)?])
         });
         let is_last = pair.as_ref().is_ok_and(is_main_memory);
         let of = Of {
@@ -87,12 +87,12 @@ pub(super) fn memory(bench: &Bench<'_>, see: &mut dyn FnMut(Figure)) -> Result<(
         ("write bandwidth", Step::Store),
     ];
     for (quantity, access) in kinds {
-        let pair = bench.pair(ACCESSES, |accesses| {
+        let pair = bench.pair(ACCESSES, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 let line = move |n| FRESH / LINE + n * grid.stride() + wavefront;
                 (0..accesses).map(move |n| access(line(n) * LINE))
             };
-            Ok(vec![kernel(grid, stream)?])
+            Ok(vec![kernel(ledger, grid, stream)?])
         });
         let of = Of {
             quantity,

@@ -1,5 +1,6 @@
 //! Latencies: chains of accesses of one wavefront.
 
+use warpweave_files::Ledger;
 use warpweave_trace::{KernelTrace, TraceError};
 
 use super::bandwidth::everywhere;
@@ -24,17 +25,17 @@ pub(super) fn loads(
     for footprint in footprints(largest_bytes) {
         let lines = footprint / LINE;
         let visited = lines.min(WALK);
-        let walk = |walks: u64| {
+        let walk = |ledger: &Ledger, walks: u64| {
             let visits = (0..walks * visited).map(move |n| Step::Chase(place(n % lines, lines)));
-            kernel(Grid::SINGLE, |_| visits.clone())
+            kernel(ledger, Grid::SINGLE, |_| visits.clone())
         };
-        let pair = bench.pair(1, |walks| {
+        let pair = bench.pair(1, |ledger, walks| {
             let before = if visited < lines {
-                sweep(bench, lines)?
+                sweep(bench, ledger, lines)?
             } else {
-                walk(1)?
+                walk(ledger, 1)?
             };
-            Ok(vec![before, walk(walks)?])
+            Ok(vec![before, walk(ledger, walks)?])
         });
         let is_last = pair.as_ref().is_ok_and(is_main_memory);
         let of = Of {
@@ -62,10 +63,10 @@ fn place(n: u64, lines: u64) -> u64 {
 }
 
 /// Returns a kernel by which all units load every line once.
-fn sweep(bench: &Bench<'_>, lines: u64) -> Result<KernelTrace, TraceError> {
+fn sweep(bench: &Bench<'_>, ledger: &Ledger, lines: u64) -> Result<KernelTrace, TraceError> {
     let grid = everywhere(bench);
     let stride = grid.stride();
-    kernel(grid, |wavefront| {
+    kernel(ledger, grid, |wavefront| {
         let mine = (wavefront..lines).step_by(stride as usize);
         mine.map(|line| Step::Load(line * LINE))
     })
@@ -80,9 +81,9 @@ pub(super) fn memory(bench: &Bench<'_>, see: &mut dyn FnMut(Figure)) -> Result<(
         ("untouched, 1 MiB apart", (1 << 20) + LINE),
     ];
     for (at, apart) in cases {
-        let pair = bench.pair(LOADS, |loads| {
+        let pair = bench.pair(LOADS, |ledger, loads| {
             let visits = (0..loads).map(|n| Step::Chase(FRESH + n * apart));
-            Ok(vec![kernel(Grid::SINGLE, |_| visits.clone())?])
+            Ok(vec![kernel(ledger, Grid::SINGLE, |_| visits.clone())?])
         });
         let of = Of {
             quantity: "load latency",
@@ -101,9 +102,9 @@ pub(super) fn local_memory(
 ) -> Result<(), ProbeError> {
     const LOADS: u64 = 64;
     for lanes in [1, 2, 4, 8, 16, 32] {
-        let pair = bench.pair(LOADS, |loads| {
+        let pair = bench.pair(LOADS, |ledger, loads| {
             let visits = (0..loads).map(|_| Step::Local(lanes));
-            Ok(vec![kernel(Grid::SINGLE, |_| visits.clone())?])
+            Ok(vec![kernel(ledger, Grid::SINGLE, |_| visits.clone())?])
         });
         let at = match lanes {
             1 => "without conflicts".to_owned(),
@@ -128,9 +129,9 @@ pub(super) fn atomics(bench: &Bench<'_>, see: &mut dyn FnMut(Figure)) -> Result<
         ("32 lanes, one line", 32, 4),
         ("32 lanes, a line each", 32, LINE),
     ] {
-        let pair = bench.pair(UPDATES, |updates| {
+        let pair = bench.pair(UPDATES, |ledger, updates| {
             let visits = (0..updates).map(|_| Step::Atomic(0, lanes, apart));
-            Ok(vec![kernel(Grid::SINGLE, |_| visits.clone())?])
+            Ok(vec![kernel(ledger, Grid::SINGLE, |_| visits.clone())?])
         });
         let of = Of {
             quantity: "atomic latency",
