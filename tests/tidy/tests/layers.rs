@@ -7,7 +7,7 @@ use std::path::Path;
 use warpweave_tidy::{Krate, Module, entries, product_code, root, source_folders};
 
 /// Top-level modules of each crate, from the bottom up: each may use those before it.
-const LAYERS: [(&str, &str); 22] = [
+const LAYERS: [(&str, &str); 23] = [
     (
         "framework/src",
         "sync time state observe evaluation channel component world engine checkpoint registry \
