@@ -230,7 +230,8 @@ impl Machine {
             wavefront_instructions: issued,
             thread_instructions: threads,
             occupancy: (slots > 0).then(|| held as f64 / slots as f64),
-            kernel_time: KernelTime::of(&kernels, last),
+            // Cycles are counted from 0.
+            kernel_time: KernelTime::of(&kernels, last + 1),
             kernels,
             region: self.region_result(),
             statistics,

@@ -72,7 +72,7 @@ impl Page {
         }
         self.table("", &comparison.totals, comparison)?;
         self.table("kernels", &comparison.kernels, comparison)?;
-        self.slot_bars(comparison)?;
+        self.slots(comparison)?;
         let overrides = "overrides that differ";
         self.parameters(overrides, &comparison.overrides, comparison)?;
         match &comparison.system {
@@ -100,13 +100,13 @@ impl Page {
         Ok(())
     }
 
-    /// Writes the issue slots while kernels ran: bars of all kernels and of each measured one, and
-    /// the shares of all.
-    fn slot_bars(&mut self, comparison: &Comparison) -> fmt::Result {
-        if comparison.slots.is_empty() {
-            return Ok(());
-        }
+    /// Writes the issue slots while kernels ran, of all kernels and of each measured one. With
+    /// colours there is a bar for each side as well.
+    fn slots(&mut self, comparison: &Comparison) -> fmt::Result {
         let title = "issue slots while kernels ran, %";
+        if self.colour == Colour::Off || comparison.slots.is_empty() {
+            return self.table(title, &comparison.slots, comparison);
+        }
         writeln!(self.out, "\n{}", self.colour.paint(TextStyle::Title, title))?;
         for place in comparison.slot_places() {
             let place_name = if place.is_empty() {
@@ -138,8 +138,7 @@ impl Page {
             write!(self.out, "  {} {name}", self.block(outcome, 1))?;
         }
         writeln!(self.out)?;
-        let all = comparison.slots.iter().filter(|row| row.place.is_empty());
-        self.table("", &all.cloned().collect::<Vec<_>>(), comparison)
+        self.table("", &comparison.slots, comparison)
     }
 
     /// Returns a piece of a bar in the colour of an outcome.
