@@ -92,7 +92,11 @@ impl Component for Throttle {
             self.requests += 1;
             self.open_from = ctx.cycle() + Cycle::from(self.spec.interval_cycles);
         }
-        Next::Until(self.open_from)
+        match self.up.request.peek(ctx) {
+            Some(_) => Next::Until(self.open_from),
+            None if blocked => Next::Credit,
+            None => Next::Message,
+        }
     }
 
     fn negotiation(&mut self) -> Option<&mut dyn Negotiate> {
