@@ -161,14 +161,17 @@ fn meeting_points(blocks: &[Block]) -> Vec<Option<usize>> {
             graph.add_edge(nodes[from], exit, ());
         }
     }
-    let mut tree = dominators::simple_fast(Reversed(&graph), exit);
-    while let Some(stuck) = (0..blocks.len())
-        .rev()
-        .find(|&b| !reaches(&tree, nodes[b], exit))
-    {
-        graph.add_edge(nodes[stuck], exit, ());
-        tree = dominators::simple_fast(Reversed(&graph), exit);
+    let mut reaches = vec![false; blocks.len()];
+    for block in (0..blocks.len()).filter(|&block| blocks[block].successors.is_empty()) {
+        mark_sources(&graph, nodes[block], &mut reaches);
     }
+    for stuck in (0..blocks.len()).rev() {
+        if !reaches[stuck] {
+            graph.add_edge(nodes[stuck], exit, ());
+            mark_sources(&graph, nodes[stuck], &mut reaches);
+        }
+    }
+    let tree = dominators::simple_fast(Reversed(&graph), exit);
     nodes
         .iter()
         .map(|&node| {
@@ -178,8 +181,59 @@ fn meeting_points(blocks: &[Block]) -> Vec<Option<usize>> {
         .collect()
 }
 
-fn reaches(tree: &Dominators<NodeIndex>, node: NodeIndex, exit: NodeIndex) -> bool {
-    node == exit || tree.immediate_dominator(node).is_some()
+/// Marks a node and all nodes from which it can be reached.
+fn mark_sources(graph: &DiGraph<(), ()>, node: NodeIndex, marked: &mut [bool]) {
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if !std::mem::replace(&mut marked[node.index()], true) {
+            open.extend(graph.neighbors_directed(node, petgraph::Direction::Incoming));
+        }
+    }
+}
+
+/// Positions of the nodes of a dominator tree in a walk around it: one node dominates another if it
+/// is entered before and left after it.
+struct DominatorWalk {
+    entered: Vec<usize>,
+    left: Vec<usize>,
+}
+
+impl DominatorWalk {
+    fn new(tree: &Dominators<NodeIndex>, nodes: &[NodeIndex]) -> Self {
+        let mut children = vec![Vec::new(); nodes.len()];
+        for (node, &index) in nodes.iter().enumerate() {
+            if let Some(above) = tree.immediate_dominator(index) {
+                children[above.index()].push(node);
+            }
+        }
+        let mut walk = Self {
+            entered: vec![0; nodes.len()],
+            left: vec![0; nodes.len()],
+        };
+        let mut time = 1;
+        walk.entered[tree.root().index()] = time;
+        let mut path = vec![(tree.root().index(), 0)];
+        while let Some((node, next)) = path.last_mut() {
+            time += 1;
+            if let Some(&child) = children[*node].get(*next) {
+                *next += 1;
+                walk.entered[child] = time;
+                path.push((child, 0));
+            } else {
+                walk.left[*node] = time;
+                path.pop();
+            }
+        }
+        walk
+    }
+
+    /// True if control passes `above` on every way to `node`; a node that is never reached has no
+    /// position.
+    fn dominates(&self, above: usize, node: usize) -> bool {
+        self.entered[above] > 0
+            && self.entered[above] <= self.entered[node]
+            && self.left[node] <= self.left[above]
+    }
 }
 
 /// Finds natural loops: a back edge leads to a block that dominates its source.
@@ -199,30 +253,27 @@ fn loop_heads(blocks: &[Block]) -> Vec<Option<usize>> {
         return heads;
     }
     let tree = dominators::simple_fast(&graph, nodes[0]);
+    let walk = DominatorWalk::new(&tree, &nodes);
+    // Last loop in which each block was found.
+    let mut found_in = vec![usize::MAX; blocks.len()];
     for head in 0..blocks.len() {
-        let tails: Vec<usize> = predecessors[head]
-            .iter()
-            .copied()
-            .filter(|&tail| {
-                tree.dominators(nodes[tail])
-                    .is_some_and(|mut above| above.any(|node| node == nodes[head]))
-            })
-            .collect();
-        if tails.is_empty() {
+        let tails = predecessors[head].iter().copied();
+        let mut open: Vec<usize> = tails.filter(|&tail| walk.dominates(head, tail)).collect();
+        if open.is_empty() {
             continue;
         }
-        let mut inside = vec![false; blocks.len()];
-        inside[head] = true;
-        let mut open = tails;
+        found_in[head] = head;
+        let mut members = vec![head];
         while let Some(block) = open.pop() {
-            if !std::mem::replace(&mut inside[block], true) {
+            if std::mem::replace(&mut found_in[block], head) != head {
+                members.push(block);
                 open.extend_from_slice(&predecessors[block]);
             }
         }
         // The smallest loop around a block is the innermost one.
-        let size = inside.iter().filter(|&&member| member).count();
-        for block in 0..blocks.len() {
-            if inside[block] && size < sizes[block] {
+        let size = members.len();
+        for block in members {
+            if size < sizes[block] {
                 sizes[block] = size;
                 heads[block] = Some(blocks[head].start);
             }

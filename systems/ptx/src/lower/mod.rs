@@ -66,9 +66,9 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
         }
     }
     let functions = unique_functions(tree, &mut names, &mut complaints);
-    let mut prepared = Vec::new();
+    let mut prepared = Vec::with_capacity(functions.len());
     // What is not supported, by function.
-    let mut unsupported = Vec::new();
+    let mut unsupported = Vec::with_capacity(functions.len());
     for function in &functions {
         let body = function.body.as_ref().map(|statements| {
             names::resolve(function, statements, &mut names)

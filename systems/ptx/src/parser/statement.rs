@@ -25,6 +25,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.next();
+        statements.shrink_to_fit();
         Ok(statements)
     }
 
@@ -164,6 +165,7 @@ impl<'a> Parser<'a> {
             return Err(self.expected(&place));
         }
         let end = self.next().span;
+        operands.shrink_to_fit();
         if operands.len() > 64 {
             return Err(SpannedError::new(opcode_span, "too many operands"));
         }

@@ -374,3 +374,29 @@ fn the_default_limits_are_those_documented() {
     );
     assert_eq!(found, (1 << 34, 1 << 25, 4 << 30));
 }
+
+#[test]
+fn modules_of_many_functions_kernels_and_loops_are_read() {
+    use std::fmt::Write as _;
+    // Work that grows with the square of the number would take minutes.
+    const MANY: usize = 40_000;
+    let mut text = String::from(".version 7.8\n.target sm_80\n.address_size 64\n");
+    for number in 0..MANY {
+        let _ = writeln!(text, ".func f{number}() {{ ret; }}");
+        let _ = writeln!(text, ".visible .entry k{number}() {{ ret; }}");
+    }
+    text += ".visible .entry loops() {\n.reg .pred %p;\n";
+    for number in 0..MANY {
+        let _ = writeln!(
+            text,
+            "L{number}: @%p bra L{number};\nM{number}: bra M{number};"
+        );
+    }
+    text += "ret; }\n.visible .entry calls() {\n";
+    for number in 0..MANY {
+        let _ = writeln!(text, "call f{number};");
+    }
+    text += "ret; }\n";
+    let module = Module::parse("many.ptx", &text).expect("the module is valid");
+    assert_eq!(module.kernels().len(), MANY + 2);
+}

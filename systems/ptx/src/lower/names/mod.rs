@@ -140,6 +140,14 @@ pub(crate) struct Body<'a> {
 }
 
 impl Body<'_> {
+    /// Gives back the memory that was reserved for further instructions.
+    pub(crate) fn shrink(&mut self) {
+        self.instructions.shrink_to_fit();
+        self.flows.shrink_to_fit();
+        self.effects.shrink_to_fit();
+        self.registers.shrink_to_fit();
+    }
+
     pub(crate) fn files(&self) -> Vec<File> {
         self.registers
             .iter()

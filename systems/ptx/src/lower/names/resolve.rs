@@ -575,6 +575,7 @@ impl<'a> Resolver<'_, 'a> {
         self.lay_out_frame();
         self.body.shared.sort_unstable();
         self.body.shared.dedup();
+        self.body.shrink();
         if self.complaints.is_empty() {
             Ok(self.body)
         } else {
