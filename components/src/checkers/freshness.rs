@@ -31,7 +31,7 @@ struct Port {
     name: String,
     open: BTreeMap<u32, Open>,
     /// Newest write by wavefront and line.
-    taken: BTreeMap<u64, u32>,
+    taken: BTreeMap<u128, u32>,
     /// Newest acknowledged write of each line.
     acknowledged: BTreeMap<u64, u32>,
     /// Invalidations begun; `ended` counts those completed.
@@ -43,7 +43,7 @@ struct Port {
 impl Port {
     fn request(&mut self, request: &MemRequest) {
         self.seen += 1;
-        let order = request.order().unwrap_or(request.line);
+        let order = request.order().unwrap_or(request.line.into());
         let taken = self.taken.entry(order).or_default();
         let bounds = [
             (*taken, "a write of the same wavefront"),

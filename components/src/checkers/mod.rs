@@ -48,10 +48,10 @@ impl Exchange for MemRequest {
     }
 
     /// Requests of one wavefront for one line are answered in order.
-    fn order(&self) -> Option<u64> {
-        let unit = u64::from(self.source.compute_unit);
-        let wavefront = unit << 16 | u64::from(self.source.wavefront_slot);
-        Some(self.line >> 5 << 32 | wavefront)
+    fn order(&self) -> Option<u128> {
+        let unit = u128::from(self.source.compute_unit);
+        let wavefront = unit << 16 | u128::from(self.source.wavefront_slot);
+        Some(u128::from(self.line) << 32 | wavefront)
     }
 
     fn is_answered_by(&mut self, answer: &MemResponse) -> bool {
@@ -84,7 +84,7 @@ impl Exchange for CacheCommand {
         0
     }
 
-    fn order(&self) -> Option<u64> {
+    fn order(&self) -> Option<u128> {
         Some(0)
     }
 }
@@ -100,7 +100,7 @@ impl Exchange for KernelLaunch {
         answer.kernel.into()
     }
 
-    fn order(&self) -> Option<u64> {
+    fn order(&self) -> Option<u128> {
         Some(self.stream.into())
     }
 }
@@ -362,6 +362,32 @@ mod tests {
             let message = run(Some(("memory.up.response", fault))).expect_err("seeded");
             assert!(message.contains(words), "{message}");
         }
+    }
+
+    #[test]
+    fn lines_anywhere_in_64_bits_have_an_order_of_their_own() {
+        let lines = [
+            0,
+            32,
+            1 << 37,
+            1 << 40,
+            1 << 63,
+            u64::MAX << 7,
+            (1 << 63) + 32,
+        ];
+        let mut orders: Vec<_> = lines
+            .iter()
+            .flat_map(|&line| {
+                [0, 1].map(|slot| {
+                    let mut request = MemRequest::read(1, line, 1);
+                    request.source.wavefront_slot = slot;
+                    request.order()
+                })
+            })
+            .collect();
+        orders.sort_unstable();
+        orders.dedup();
+        assert_eq!(orders.len(), 2 * lines.len());
     }
 
     #[test]

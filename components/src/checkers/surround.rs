@@ -109,8 +109,8 @@ impl Respond<MemRequest> for NumberedMemory {
     }
 
     /// Caches rely on this order, because several wavefronts wait for one fetch.
-    fn order(&self, request: &MemRequest) -> Option<u64> {
-        Some(request.line)
+    fn order(&self, request: &MemRequest) -> Option<u128> {
+        Some(request.line.into())
     }
 
     fn state(&mut self, state: &mut State<'_>) {

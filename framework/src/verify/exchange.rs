@@ -35,7 +35,7 @@ pub trait Exchange: Message + Clone + Debug {
     }
 
     /// Requests that return the same value here are answered in the order in which they were sent.
-    fn order(&self) -> Option<u64> {
+    fn order(&self) -> Option<u128> {
         None
     }
 
@@ -119,7 +119,7 @@ struct State<Q> {
     /// Keys of outstanding requests by number, oldest first.
     ages: BTreeMap<u64, u64>,
     /// Keys of outstanding requests per order, oldest first.
-    orders: BTreeMap<u64, VecDeque<u64>>,
+    orders: BTreeMap<u128, VecDeque<u64>>,
     seen: u64,
 }
 
@@ -196,7 +196,7 @@ impl<Q: Exchange> State<Q> {
         }
     }
 
-    fn in_order(&mut self, order: u64, key: u64, answer: &Q::Answer) -> Result<(), String> {
+    fn in_order(&mut self, order: u128, key: u64, answer: &Q::Answer) -> Result<(), String> {
         match self
             .leave_order(order, key)
             .filter(|first| *first != key)
@@ -212,7 +212,7 @@ impl<Q: Exchange> State<Q> {
 
     /// Removes a request from its order. Returns the key that was first before; `None` if this
     /// request was removed earlier.
-    fn leave_order(&mut self, order: u64, key: u64) -> Option<u64> {
+    fn leave_order(&mut self, order: u128, key: u64) -> Option<u64> {
         let queue = self.orders.get_mut(&order)?;
         let first = queue.front().copied();
         let before = queue.len();

@@ -22,7 +22,7 @@ pub trait Respond<Q: Exchange>: Send + 'static {
     fn answer(&mut self, cycle: Cycle, request: &Q) -> Q::Answer;
 
     /// Requests with the same value are answered in the order in which they arrived.
-    fn order(&self, request: &Q) -> Option<u64> {
+    fn order(&self, request: &Q) -> Option<u128> {
         request.order()
     }
 

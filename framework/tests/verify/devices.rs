@@ -229,8 +229,8 @@ impl Exchange for Ask {
         answer.id.into()
     }
 
-    fn order(&self) -> Option<u64> {
-        Some(self.number & 3)
+    fn order(&self) -> Option<u128> {
+        Some(u128::from(self.number & 3))
     }
 
     fn fits(&self, answer: &Reply) -> Result<(), String> {
