@@ -7,6 +7,7 @@ use serde::Deserialize;
 use warpweave_inputs::reference::References;
 use warpweave_inputs::{ElementType, GraphSource, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named};
+use warpweave_ptx::Module;
 
 use super::HostProgram;
 use super::builder::HostProgramBuilder;
@@ -216,8 +217,8 @@ fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, D
             None => problem.hint("paths in a workload are relative to the folder of its file"),
         }
     })?;
-    let tree = source.text().len() as u64 * PTX_EXPANSION;
-    let charged = files.ledger().charge(source.name(), tree);
+    let tables = Module::parse_bytes(source.text());
+    let charged = files.ledger().charge(source.name(), tables);
     charged.map_err(|error| name.blame(error))?;
     Ok(ModuleText {
         name: called,
@@ -226,9 +227,6 @@ fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, D
         place: name.place.clone(),
     })
 }
-
-/// Memory charged for PTX tokens and instructions, in bytes per byte of text.
-const PTX_EXPANSION: u64 = 48;
 
 /// True if a text starts like PTX after comments.
 fn is_ptx(text: &str) -> bool {
