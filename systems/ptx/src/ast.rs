@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostics::Span;
+use crate::diagnostics::{Span, SpannedError};
 use crate::types::{ScalarType, StateSpace};
 
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(crate) struct Tree<'a> {
     pub(crate) address_bits: u32,
     pub(crate) variables: Vec<Variable<'a>>,
     pub(crate) functions: Vec<Function<'a>>,
+    /// Second names of functions: the new one, its place, and the defined one (`.alias`).
+    pub(crate) aliases: Vec<(&'a str, Span, &'a str)>,
     /// Source files, keyed by the number used in `.loc`.
     pub(crate) files: BTreeMap<u64, &'a str>,
 }
@@ -32,6 +34,8 @@ pub(crate) struct Function<'a> {
     pub(crate) is_entry: bool,
     pub(crate) returns: Vec<Variable<'a>>,
     pub(crate) parameters: Vec<Variable<'a>>,
+    /// Unsupported features that the head asks for.
+    pub(crate) unsupported: Vec<SpannedError>,
     /// Statements of the body; `None` for a declaration.
     pub(crate) body: Option<Vec<Statement<'a>>>,
 }
@@ -53,6 +57,8 @@ pub(crate) struct Variable<'a> {
     /// Count of a range `<n>`, which declares `name0 .. name(n-1)`.
     pub(crate) range: Option<u64>,
     pub(crate) initialiser: Option<Initialiser<'a>>,
+    /// Reason for which no supported instruction can use an opaque object such as a surface.
+    pub(crate) unsupported: Option<&'static str>,
 }
 
 impl Variable<'_> {

@@ -8,7 +8,7 @@ use warpweave_trace::Code;
 use crate::diagnostics::Diagnostics;
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
-    IndirectCall, Jump, Parts, Scalar, Shuffle, Special, TextureRead, Vote,
+    IndirectCall, Jump, MatrixLoad, Parts, Scalar, Shuffle, Special, TextureRead, VectorMove, Vote,
 };
 use crate::site::{FunctionShape, SharedRange, Site};
 use crate::types::ScalarType;
@@ -134,10 +134,12 @@ pub(crate) struct Tables {
     pub(crate) specials: Vec<Special>,
     pub(crate) carries: Vec<Carry>,
     pub(crate) parts: Vec<Parts>,
+    pub(crate) vector_moves: Vec<VectorMove>,
     pub(crate) converts: Vec<Convert>,
     pub(crate) scalars: Vec<Scalar>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) atomics: Vec<Atomic>,
+    pub(crate) matrices: Vec<MatrixLoad>,
     pub(crate) textures: Vec<TextureRead>,
     pub(crate) shuffles: Vec<Shuffle>,
     pub(crate) votes: Vec<Vote>,
@@ -146,6 +148,8 @@ pub(crate) struct Tables {
     pub(crate) indirect_calls: Vec<IndirectCall>,
     pub(crate) jumps: Vec<Jump>,
     pub(crate) externals: Vec<ExternalSite>,
+    /// Names of the called functions that have no body, each with a similar name that is known.
+    pub(crate) missing: Vec<(String, Option<&'static str>)>,
     /// Places of the 32-bit constants.
     pub(crate) seen32: BTreeMap<Constant, u16>,
     /// Places of the 64-bit constants.

@@ -29,7 +29,7 @@
 //!
 //! # Not modelled
 //! The emulator has no texture cache (texture reads are loads from global memory), mipmaps,
-//! surfaces, matrix instructions or asynchronous copies. It also lacks special registers whose
+//! surfaces, matrix arithmetic or asynchronous copies. It also lacks special registers whose
 //! value depends on placement or time. Kernels that use unsupported features are refused, with name
 //! and line.
 //!

@@ -26,10 +26,11 @@ pub enum ScalarType {
     BF16X2,
     U16X2,
     S16X2,
+    F32X2,
     Pred,
 }
 
-const NAMES: [(&str, ScalarType); 22] = [
+const NAMES: [(&str, ScalarType); 23] = [
     ("b8", ScalarType::B8),
     ("b16", ScalarType::B16),
     ("b32", ScalarType::B32),
@@ -51,6 +52,7 @@ const NAMES: [(&str, ScalarType); 22] = [
     ("bf16x2", ScalarType::BF16X2),
     ("u16x2", ScalarType::U16X2),
     ("s16x2", ScalarType::S16X2),
+    ("f32x2", ScalarType::F32X2),
     ("pred", ScalarType::Pred),
 ];
 
@@ -81,7 +83,7 @@ impl ScalarType {
             | Self::BF16X2
             | Self::U16X2
             | Self::S16X2 => 32,
-            Self::B64 | Self::U64 | Self::S64 | Self::F64 => 64,
+            Self::B64 | Self::U64 | Self::S64 | Self::F64 | Self::F32X2 => 64,
             Self::B128 => 128,
             Self::Pred => 1,
         }
@@ -99,7 +101,7 @@ impl ScalarType {
 
     /// True if the type is a floating-point number or a pair of them.
     pub fn is_float(self) -> bool {
-        self.is_half() || matches!(self, Self::F32 | Self::F64)
+        self.is_half() || matches!(self, Self::F32 | Self::F64 | Self::F32X2)
     }
 
     /// True if the type is a 16-bit floating-point number or a pair of them.

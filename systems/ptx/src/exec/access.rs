@@ -4,10 +4,10 @@ use warpweave_trace::Space;
 
 use crate::address_space::DEVICE_BASE;
 use crate::exec::Machine;
-use crate::exec::atomic::execute;
+use crate::exec::atomic::{apply, execute, operands};
 use crate::exec::barrier::Shared;
-use crate::exec::error::Fault;
-use crate::exec::memory_path::{Part, Parts, parts};
+use crate::exec::error::{Fault, FaultKind};
+use crate::exec::memory_path::{Part, Parts, offset_in, parts, read_bytes, write_bytes};
 use crate::exec::observe::{AccessKind, Observer, PendingAccess};
 use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
@@ -146,6 +146,55 @@ impl<O: Observer> Machine<'_, O> {
         Ok(())
     }
 
+    /// Executes and records a load of matrices: each lane receives two numbers of every one.
+    #[inline(never)]
+    pub(super) fn load_matrix(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &Shared,
+        (pc, mask): (u32, u32),
+        number: u32,
+    ) -> Result<(), Fault> {
+        let matrices = &self.kernel.tables.matrices[number as usize];
+        let access = &self.kernel.tables.accesses[matrices.row as usize];
+        let rows = 8 * matrices.count;
+        let with_rows = (u64::from(u32::MAX) >> (32 - rows)) as u32;
+        let mut addresses = self.addresses(wavefront, &access.address);
+        let parts = parts(access.address.region, with_rows, &mut addresses)?;
+        let mut places = [0; 32];
+        for part in &parts {
+            for lane in lanes(part.mask) {
+                let address = addresses[lane];
+                if part.region != Region::Shared {
+                    return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
+                }
+                let size = shared.bytes.len() as u32;
+                places[lane] = offset_in(part.region, lane, address, 16, size)?;
+            }
+        }
+        let touch = (pc, AccessKind::Load, matrices.row);
+        self.reach(wavefront, shared, touch, (&parts, &addresses));
+        let half = |row: usize, column: usize| {
+            let at = places[row] + 2 * column;
+            u32::from(u16::from_le_bytes([shared.bytes[at], shared.bytes[at + 1]]))
+        };
+        for (matrix, &d) in matrices.registers[..matrices.count].iter().enumerate() {
+            let value = |lane: usize| {
+                let (across, along) = (lane / 4, 2 * (lane % 4));
+                let first = 8 * matrix;
+                if matrices.transposed {
+                    half(first + along + 1, across) << 16 | half(first + along, across)
+                } else {
+                    half(first + across, along + 1) << 16 | half(first + across, along)
+                }
+            };
+            let values = std::array::from_fn(value);
+            wavefront.registers.put32_unless_discarded(d, mask, &values);
+        }
+        record(wavefront, pc, &parts, &addresses);
+        Ok(())
+    }
+
     /// Records the lanes that point into an allocation; a prefetch of any other address has no
     /// effect.
     pub(super) fn prefetch(&mut self, wavefront: &mut Wavefront, pc: u32, mask: u32, number: u32) {
@@ -236,15 +285,78 @@ impl<O: Observer> Machine<'_, O> {
         );
         let constants = &self.data.constants;
         for part in &parts {
+            let kind = atomic.kind.in_region(part.region);
             for lane in lanes(part.mask) {
                 let address = addresses[lane];
                 let bytes =
                     self.memory
                         .atomic_bytes(shared, part.region, lane, address, atomic.bytes)?;
-                if execute(atomic, &mut wavefront.registers, constants, lane, bytes) {
+                if execute(
+                    atomic,
+                    kind,
+                    &mut wavefront.registers,
+                    constants,
+                    lane,
+                    bytes,
+                ) {
                     self.progress.take_effect();
                 }
             }
+        }
+        let effect = self.progress.last_effect;
+        wavefront.spin.touch((pc, mask), &addresses, effect);
+        record(wavefront, pc, &parts, &addresses);
+        Ok(())
+    }
+}
+
+impl<O: Observer> Machine<'_, O> {
+    /// Executes and records an atomic on a vector, element after element.
+    #[inline(never)]
+    pub(super) fn atomic_vector(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        (pc, mask): (u32, u32),
+        (first, count): (u32, u32),
+    ) -> Result<(), Fault> {
+        let atomics = &self.kernel.tables.atomics[first as usize..(first + count) as usize];
+        let mut addresses = self.addresses(wavefront, &atomics[0].address);
+        let parts = parts(atomics[0].address.region, mask, &mut addresses)?;
+        let bytes = atomics[0].bytes;
+        for part in &parts {
+            for lane in lanes(part.mask) {
+                let address = addresses[lane];
+                if !matches!(part.region, Region::Global | Region::Generic) {
+                    return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
+                }
+                self.memory.device_index(lane, address, bytes * count)?;
+            }
+        }
+        let mut old = [[0; 32]; 8];
+        for ((at, atomic), old) in (0..).zip(atomics).zip(&mut old) {
+            let addresses = addresses.map(|address| address.wrapping_add(u64::from(bytes) * at));
+            let touch = (pc, AccessKind::Atomic, first + at as u32);
+            self.reach(wavefront, shared, touch, (&parts, &addresses));
+            for lane in lanes(mask) {
+                let kind = atomic.kind.in_region(Region::Global);
+                let place = self.memory.device_index(lane, addresses[lane], bytes)?;
+                let place = &mut self.memory.device.data_mut()[place..place + bytes as usize];
+                let given = operands(&wavefront.registers, &self.data.constants, atomic, lane);
+                let before = read_bytes(place);
+                let after = apply(kind, false, before, given.0, given.1);
+                old[lane] = before as u32;
+                if before != after {
+                    write_bytes(place, after);
+                    self.progress.take_effect();
+                }
+            }
+        }
+        // A destination may be the source of another element.
+        for (atomic, old) in atomics.iter().zip(&old) {
+            wavefront
+                .registers
+                .put32_unless_discarded(atomic.d, mask, old);
         }
         let effect = self.progress.last_effect;
         wavefront.spin.touch((pc, mask), &addresses, effect);

@@ -4,12 +4,15 @@ use crate::exec::constants::Constants;
 use crate::exec::memory_path::{read_bytes, write_bytes};
 use crate::exec::registers::Registers;
 use crate::exec::soft;
-use crate::ops::{Atomic, AtomicKind, FloatFormat, FloatOp, FloatSpec, NO_REGISTER, Rounding, Src};
+use crate::ops::{
+    Atomic, AtomicKind, FloatFormat, FloatOp, FloatSpec, NO_REGISTER, Rounding, Src, flush,
+};
 
 /// Executes an atomic in one lane on its `bytes` of memory; true if they changed.
 #[inline(always)]
 pub(super) fn execute(
     atomic: &Atomic,
+    kind: AtomicKind,
     registers: &mut Registers,
     constants: &Constants,
     lane: usize,
@@ -31,7 +34,7 @@ pub(super) fn execute(
     let wide = atomic.bytes == 8;
     let (b, c) = operands(registers, constants, atomic, lane);
     let old = read_bytes(bytes);
-    let new = apply(atomic.kind, wide, old, b, c);
+    let new = apply(kind, wide, old, b, c);
     if new != old {
         write_bytes(bytes, new);
     }
@@ -76,6 +79,15 @@ pub(super) fn swapped(
     }
 }
 
+fn add_singles(a: u32, b: u32) -> u32 {
+    let sum = f32::from_bits(a) + f32::from_bits(b);
+    if sum.is_nan() {
+        0x7fff_ffff
+    } else {
+        sum.to_bits()
+    }
+}
+
 fn single_extreme(op: FloatOp, (abs, nan): (bool, bool), a: u64, b: u64) -> u64 {
     let spec = FloatSpec {
         nan,
@@ -95,13 +107,9 @@ pub(super) fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u
     };
     let new = match kind {
         AtomicKind::Add => old.wrapping_add(b),
-        AtomicKind::AddF32 => {
-            let sum = f32::from_bits(old as u32) + f32::from_bits(b as u32);
-            u64::from(if sum.is_nan() {
-                0x7fff_ffff
-            } else {
-                sum.to_bits()
-            })
+        AtomicKind::AddF32 => u64::from(add_singles(old as u32, b as u32)),
+        AtomicKind::AddF32Flushed => {
+            u64::from(flush(add_singles(flush(old as u32), flush(b as u32))))
         }
         AtomicKind::AddF64 => {
             let sum = f64::from_bits(old) + f64::from_bits(b);
@@ -111,16 +119,11 @@ pub(super) fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u
                 sum.to_bits()
             }
         }
-        // The upper half of a lone number is zero, and zero added to zero stays so.
-        AtomicKind::AddF16 | AtomicKind::AddBF16 => {
-            let format = if kind == AtomicKind::AddF16 {
-                FloatFormat::Half
-            } else {
-                FloatFormat::Brain
-            };
+        // The upper half of a lone number is zero and stays so.
+        AtomicKind::Half { op, format } => {
             let spec = FloatSpec {
                 pair: true,
-                ..FloatSpec::new(FloatOp::Add, format, Rounding::Nearest)
+                ..FloatSpec::new(op, format, Rounding::Nearest)
             };
             soft::evaluate(&spec, [old, b, 0])
         }

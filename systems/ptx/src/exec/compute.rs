@@ -4,7 +4,9 @@ use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDO
 use crate::exec::constants::Constants;
 use crate::exec::registers::{Registers, lanes};
 use crate::exec::wavefront::Wavefront;
-use crate::ops::{Carry, CarryKind, Compare32, Lanes32, Lanes64, Parts, Region, Src};
+use crate::ops::{
+    Carry, CarryKind, Compare32, Lanes32, Lanes64, NO_REGISTER, Parts, Region, Src, VectorMove,
+};
 
 /// Returns the largest value of any lane in `mask`.
 pub(super) fn most(
@@ -71,6 +73,30 @@ pub(super) fn unpack(registers: &mut Registers, constants: &Constants, parts: &P
     }
 }
 
+/// Moves the elements of a vector, of which none is written before all are read.
+pub(super) fn move_vector(
+    registers: &mut Registers,
+    constants: &Constants,
+    vector: &VectorMove,
+    mask: u32,
+) {
+    if vector.wide {
+        let read = |&(_, source): &(u16, Src)| *registers.get64(constants, source);
+        let values: Vec<Lanes64> = vector.elements.iter().map(read).collect();
+        for (&(d, _), value) in vector.elements.iter().zip(&values) {
+            if d != NO_REGISTER {
+                registers.put64(d, mask, value);
+            }
+        }
+        return;
+    }
+    let read = |&(_, source): &(u16, Src)| *registers.get32(constants, source);
+    let values: Vec<Lanes32> = vector.elements.iter().map(read).collect();
+    for (&(d, _), value) in vector.elements.iter().zip(&values) {
+        registers.put32_unless_discarded(d, mask, value);
+    }
+}
+
 fn add_with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool) {
     let bits = if carry.wide { 64 } else { 32 };
     let ones = u64::MAX >> (64 - bits);
@@ -90,11 +116,8 @@ fn add_with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool)
     };
     let total = match carry.kind {
         CarryKind::Add => u128::from(a) + u128::from(b) + u128::from(flag),
-        CarryKind::Sub => {
-            let (difference, borrow) = a.overflowing_sub(b);
-            let (difference, again) = difference.overflowing_sub(u64::from(flag));
-            return (difference & ones, borrow || again);
-        }
+        // Hardware adds the complement: the flag is set unless the difference borrows.
+        CarryKind::Sub => u128::from(a) + u128::from(!b & ones) + u128::from(flag || !carry.takes),
         CarryKind::MadLo => u128::from(product() as u64 & ones) + u128::from(c) + u128::from(flag),
         CarryKind::MadHi => {
             u128::from((product() >> bits) as u64 & ones) + u128::from(c) + u128::from(flag)

@@ -4,7 +4,8 @@
 //! the operation is known, and only what executes that operation remains.
 
 use crate::exec::compute::{
-    carry, halves, in_region, lanes_where, lop3, numbers, pack, select32, select64, unpack,
+    carry, halves, in_region, lanes_where, lop3, move_vector, numbers, pack, select32, select64,
+    unpack,
 };
 use crate::exec::constants::Constants;
 use crate::exec::convert::convert;
@@ -184,6 +185,22 @@ impl Datapath {
                 select64(bits, double(a), double(b), &mut self.double);
                 registers.swap64(d, mask, &mut self.double);
             }
+            Op::Lop3Test {
+                table,
+                logic,
+                d,
+                p,
+                a,
+                b,
+                c,
+                q,
+            } => {
+                lop3(table, [word(a), word(b), word(c)], &mut self.word);
+                let bits = lanes_where(&self.word, |value| value != 0);
+                let bits = logic.apply(bits, registers.predicate(q));
+                registers.put32_unless_discarded(d, mask, &self.word);
+                registers.put_predicate(p, mask, bits);
+            }
             Op::Predicate { logic, d, a, b } => {
                 let bits = logic.apply(registers.predicate(a), registers.predicate(b));
                 registers.put_predicate(d, mask, bits);
@@ -224,6 +241,10 @@ impl Datapath {
                         registers.put64(d, mask, &half);
                     }
                 }
+            }
+            Op::MoveVector(at) => {
+                let vector = &tables.vector_moves[at as usize];
+                move_vector(registers, &self.constants, vector, mask);
             }
             Op::Carry(at) => {
                 let spec = &tables.carries[at as usize];

@@ -152,6 +152,15 @@ pub enum EmulationError {
         /// File, line, function and expression, as reported by the program.
         said: String,
     },
+    /// The program called a function that the module declares and does not define.
+    #[error("{place}: the function `{name}` has no body in this module{}", .nearest.map_or(String::new(), |n| format!("\nhint: did you mean `{n}`?")))]
+    NoBody {
+        place: Box<Place>,
+        /// Name of the called function.
+        name: String,
+        /// Similar name of a runtime function, if there is one.
+        nearest: Option<&'static str>,
+    },
     /// The call depth of a thread exceeds the limit.
     #[error("{place}: more than {depth} nested calls; raise `call_depth` if this is intended")]
     CallDepth {
@@ -291,6 +300,12 @@ pub(super) enum FaultKind {
         index: u32,
         targets: usize,
     },
+    /// Call of a function that the module declares and does not define.
+    Missing {
+        name: String,
+        /// Similar name of a runtime function, if there is one.
+        nearest: Option<&'static str>,
+    },
     /// Launch of a kernel that needs unsupported features.
     LaunchRefused(Box<RefusedKernel>),
 }
@@ -320,6 +335,13 @@ impl Fault {
             FaultKind::Trap => return EmulationError::Trap { place },
             FaultKind::LaunchRefused(refused) => {
                 return EmulationError::LaunchRefused { place, refused };
+            }
+            FaultKind::Missing { name, nearest } => {
+                return EmulationError::NoBody {
+                    place,
+                    name,
+                    nearest,
+                };
             }
             FaultKind::Assertion { said } => return EmulationError::Assertion { place, said },
             FaultKind::CallDepth => {

@@ -153,6 +153,7 @@ impl<O: Observer> Machine<'_, O> {
             Op::Insert32 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
             Op::Insert64 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
             Op::Lop3 { .. } => self.data.compute(op, &mut wavefront.registers, mask),
+            Op::Lop3Test { .. } => self.data.compare(op, &mut wavefront.registers, mask),
             Op::Compare32 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
             Op::Compare64 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
             Op::Set32 { .. } => self.data.compare(op, &mut wavefront.registers, mask),
@@ -167,6 +168,7 @@ impl<O: Observer> Machine<'_, O> {
             Op::Part { .. } => self.data.convert(op, tables, wavefront, mask),
             Op::Carry(_) => self.data.convert(op, tables, wavefront, mask),
             Op::Pack(_) => self.data.convert(op, tables, wavefront, mask),
+            Op::MoveVector(_) => self.data.convert(op, tables, wavefront, mask),
             Op::Unpack(_) => self.data.convert(op, tables, wavefront, mask),
             Op::Convert(_) => self.data.convert(op, tables, wavefront, mask),
             Op::Scalar(_) => self.data.convert(op, tables, wavefront, mask),
@@ -207,6 +209,16 @@ impl<O: Observer> Machine<'_, O> {
                 self.atomic(wavefront, shared, turn.pc, mask, *at)?;
                 return Ok(Flow::Next);
             }
+            Op::AtomicVector { first, count } if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                self.atomic_vector(wavefront, shared, (turn.pc, mask), (*first, *count))?;
+                return Ok(Flow::Next);
+            }
+            Op::LoadMatrix(at) if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                self.load_matrix(wavefront, shared, (turn.pc, mask), *at)?;
+                return Ok(Flow::Next);
+            }
             Op::Texture(at) if mask != 0 => {
                 turn.put_back(wavefront, progress);
                 self.read_texture(wavefront, turn.pc, mask, *at)?;
@@ -234,6 +246,12 @@ impl<O: Observer> Machine<'_, O> {
                 self.external(wavefront, shared, (turn.pc, mask), *at)?;
                 return Ok(Flow::Next);
             }
+            Op::Missing(at) if mask != 0 => {
+                turn.put_back(wavefront, progress);
+                let (name, nearest) = tables.missing[*at as usize].clone();
+                let lane = mask.trailing_zeros() as usize;
+                return Err(Fault::at(lane, FaultKind::Missing { name, nearest }));
+            }
             Op::Return | Op::Exit if mask != 0 => {
                 turn.record(wavefront, progress, mask);
                 wavefront.leave(turn.kernel, mask, matches!(op, Op::Exit));
@@ -250,12 +268,15 @@ impl<O: Observer> Machine<'_, O> {
             | Op::Store(_)
             | Op::Prefetch(_)
             | Op::Atomic(_)
+            | Op::AtomicVector { .. }
+            | Op::LoadMatrix(_)
             | Op::Texture(_)
             | Op::TextureQuery { .. }
             | Op::Barrier(_)
             | Op::Call(_)
             | Op::CallIndirect(_)
             | Op::External(_)
+            | Op::Missing(_)
             | Op::Return
             | Op::Exit
             | Op::Trap => {}

@@ -1,7 +1,7 @@
 //! Instructions that are executed one lane at a time.
 
 use super::soft;
-use crate::ops::{PairOp, Scalar, ScalarKind};
+use crate::ops::{FloatFormat, FloatOp, PairOp, Rounding, Scalar, ScalarKind};
 
 /// Returns the result of an instruction in one lane.
 pub(super) fn scalar(spec: &Scalar, operands: [u64; 3]) -> u64 {
@@ -29,7 +29,77 @@ pub(super) fn scalar(spec: &Scalar, operands: [u64; 3]) -> u64 {
             let sum = high + i64::from(c as i32);
             u64::from(sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32)
         }
+        ScalarKind::VideoShift {
+            left,
+            wrap,
+            signed,
+            then,
+            signed_result,
+        } => {
+            let by = if wrap { b & 31 } else { b.min(32) };
+            let value = integer(a, signed);
+            let moved = if left { value << by } else { value >> by } as u64;
+            let [first, second] = [moved, c].map(|bits| integer(bits, signed_result));
+            let result = match then {
+                None => first,
+                Some(PairOp::Add) => first + second,
+                Some(PairOp::Min) => first.min(second),
+                Some(PairOp::Max) => first.max(second),
+            };
+            u64::from(result as u32)
+        }
+        ScalarKind::PackIntegers { bits, signed } => {
+            u64::from(pack_integers(a as i32, b as i32, c as u32, (bits, signed)))
+        }
+        ScalarKind::Mixed(float, format) => {
+            let wide = |bits| u64::from(soft::widen(format, bits).to_bits());
+            let second = if float.op == FloatOp::Fma { wide(b) } else { b };
+            soft::evaluate(&float, [wide(a), second, c])
+        }
+        ScalarKind::ToEighths {
+            format,
+            relu,
+            from_pair,
+        } => {
+            let [high, low] = if from_pair {
+                [a >> 16, a].map(|bits| soft::widen(FloatFormat::Half, bits & 0xffff))
+            } else {
+                [a, b].map(|bits| f32::from_bits(bits as u32))
+            };
+            let [high, low] = [high, low].map(|value| soft::to_eighth(format, value, relu));
+            high << 8 | low
+        }
+        ScalarKind::FromEighths { format, relu } => {
+            let half = |bits: u64| {
+                let value = f64::from(soft::from_eighth(format, bits & 0xff));
+                let half = FloatFormat::Half;
+                let bits = soft::narrow(half, value, Rounding::Nearest);
+                soft::restrict(half, bits, relu, false)
+            };
+            half(a >> 8) << 16 | half(a)
+        }
     }
+}
+
+/// Returns the low 32 bits as an integer.
+fn integer(bits: u64, signed: bool) -> i64 {
+    if signed {
+        i64::from(bits as i32)
+    } else {
+        i64::from(bits as u32)
+    }
+}
+
+/// Saturates two integers to `bits` each and puts them, the second lowest, below `rest`.
+fn pack_integers(a: i32, b: i32, rest: u32, (bits, signed): (u32, bool)) -> u32 {
+    let (least, greatest) = if signed {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
+    };
+    let part = |value: i32| value.clamp(least, greatest) as u32 & ((1 << bits) - 1);
+    let rest = rest.checked_shl(2 * bits).unwrap_or(0);
+    rest | part(a) << bits | part(b)
 }
 
 fn pair(op: PairOp, signed: bool, relu: bool, a: u64, b: u64) -> u64 {

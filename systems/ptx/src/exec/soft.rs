@@ -9,7 +9,8 @@ use std::cmp::Ordering;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
-use crate::ops::{FloatFormat, FloatOp, FloatSpec, Rounding};
+use crate::half::half_to_single;
+use crate::ops::{Eighth, FloatFormat, FloatOp, FloatSpec, Rounding};
 
 fn direction(rounding: Rounding) -> Round {
     match rounding {
@@ -31,9 +32,15 @@ fn canonical(format: FloatFormat) -> u64 {
 /// Returns the result of an instruction; both halves for a packed pair.
 pub(super) fn evaluate(spec: &FloatSpec, operands: [u64; 3]) -> u64 {
     if spec.pair {
-        let low = one(spec, operands.map(|bits| bits & 0xffff));
-        let high = one(spec, operands.map(|bits| bits >> 16 & 0xffff));
-        return high << 16 | low;
+        let width = if spec.format == FloatFormat::Single {
+            32
+        } else {
+            16
+        };
+        let ones = (1 << width) - 1;
+        let low = one(spec, operands.map(|bits| bits & ones));
+        let high = one(spec, operands.map(|bits| bits >> width & ones));
+        return high << width | low;
     }
     one(spec, operands)
 }
@@ -67,6 +74,55 @@ where
     }
     let result: F = value.convert_r(direction(rounding), &mut false).value;
     result.to_bits() as u64
+}
+
+/// Returns the exact value of a 16-bit number.
+pub(super) fn widen(format: FloatFormat, bits: u64) -> f32 {
+    match format {
+        FloatFormat::Half => half_to_single(bits as u16),
+        _ => f32::from_bits((bits as u32) << 16),
+    }
+}
+
+/// Rounds a number to an 8-bit format, whose greatest number stands for all that are greater.
+pub(super) fn to_eighth(format: Eighth, value: f32, relu: bool) -> u64 {
+    if value.is_nan() {
+        return 0x7f;
+    }
+    if relu && value.is_sign_negative() {
+        return 0;
+    }
+    let (exponent, fraction, greatest) = match format {
+        Eighth::E4M3 => (4, 3, 0x7e),
+        Eighth::E5M2 => (5, 2, 0x7b),
+    };
+    let sign = u64::from(value.is_sign_negative()) << 7;
+    let size = f64::from(value.abs());
+    // Exponent of the unit in the last place; the least one is that of subnormal numbers.
+    let least = 2 - (1 << (exponent - 1));
+    let unit = (f64::to_bits(size) >> 52) as i32 - 1023;
+    let unit = unit.max(least) - fraction;
+    let kept = (size * 2f64.powi(-unit)).round_ties_even();
+    let biased = f64::from(unit + fraction - least);
+    // A hidden bit, and a carry out of the fraction, count up the exponent.
+    let bits = kept + biased * 2f64.powi(fraction);
+    sign | (bits as u64).min(greatest)
+}
+
+/// Returns the exact value of a number of 8 bits.
+pub(super) fn from_eighth(format: Eighth, bits: u64) -> f32 {
+    match format {
+        Eighth::E5M2 => half_to_single((bits as u16) << 8),
+        Eighth::E4M3 if bits & 0x7f == 0x7f => f32::NAN,
+        Eighth::E4M3 => {
+            let (exponent, fraction) = (bits >> 3 & 15, bits & 7);
+            let size = match exponent {
+                0 => fraction as f32 * 2f32.powi(-9),
+                _ => (fraction | 8) as f32 * 2f32.powi(exponent as i32 - 10),
+            };
+            if bits & 0x80 == 0 { size } else { -size }
+        }
+    }
 }
 
 /// Rounds an integer to a floating-point format and returns its bits.
@@ -128,6 +184,14 @@ where
         FloatOp::Sqrt => square_root(a, round),
         FloatOp::Min => extreme(spec, a, b, Ordering::Less),
         FloatOp::Max => extreme(spec, a, b, Ordering::Greater),
+        FloatOp::MinOfThree => {
+            let least = extreme(spec, a, b, Ordering::Less);
+            extreme(spec, least, c, Ordering::Less)
+        }
+        FloatOp::MaxOfThree => {
+            let greatest = extreme(spec, a, b, Ordering::Greater);
+            extreme(spec, greatest, c, Ordering::Greater)
+        }
         FloatOp::Tanh => through_double(a, f64::tanh),
         FloatOp::Ex2 => through_double(a, f64::exp2),
     };
@@ -195,7 +259,7 @@ where
 /// Returns the minimum or maximum; -0 is smaller than +0, and a NaN loses unless `.NaN` is set.
 fn extreme<F: Float>(spec: &FloatSpec, a: F, b: F, wanted: Ordering) -> F {
     let negative = a.is_negative() != b.is_negative();
-    let [a, b] = if spec.xorsign {
+    let [a, b] = if spec.xorsign || spec.magnitudes {
         [a.abs(), b.abs()]
     } else {
         [a, b]

@@ -158,6 +158,10 @@ impl<O: Observer> Machine<'_, O> {
                 wavefront.spin.tries = true;
                 &tables.atomics[at as usize].address
             }
+            Op::AtomicVector { first, .. } => {
+                wavefront.spin.tries = true;
+                &tables.atomics[first as usize].address
+            }
             _ => return,
         };
         let mask = wavefront.active();

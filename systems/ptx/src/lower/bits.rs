@@ -2,7 +2,9 @@
 
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::Value;
-use crate::ops::{Binary32, Extract64, Insert32, Insert64, Narrow, Op, Ternary32, Unary32, lanes};
+use crate::ops::{
+    Binary32, Extract64, Insert32, Insert64, Logic, Narrow, Op, Ternary32, Unary32, lanes,
+};
 use crate::types::ScalarType;
 
 impl Encoder<'_, '_> {
@@ -111,20 +113,37 @@ impl Encoder<'_, '_> {
                 Ok(Op::Insert32 { f, d, a, b, c, e })
             }
             _ => {
-                form.count(5)?;
+                let logic = form.take_one(|name| match name {
+                    "and" => Some(Logic::And),
+                    "or" => Some(Logic::Or),
+                    _ => None,
+                });
+                form.count(if logic.is_some() { 6 } else { 5 })?;
                 let Value::Integer(table @ 0..=255) = operands[4].value else {
                     return Err(form.unsupported("the table must be a constant from 0 to 255"));
                 };
-                let d = self.destination(&operands[0], ty)?;
                 let (a, b) = (self.word(&operands[1], ty)?, self.word(&operands[2], ty)?);
                 let c = self.word(&operands[3], ty)?;
-                Ok(Op::Lop3 {
-                    table: table as u8,
-                    d,
-                    a,
-                    b,
-                    c,
-                })
+                let table = table as u8;
+                if let Some(logic) = logic {
+                    let Value::Pair(..) = operands[0].value else {
+                        return Err(form.unsupported("expected a destination `d|p`"));
+                    };
+                    let (d, p) = self.word_and_predicate(&operands[0])?;
+                    let q = self.predicate(&operands[5])?;
+                    return Ok(Op::Lop3Test {
+                        table,
+                        logic,
+                        d,
+                        p,
+                        a,
+                        b,
+                        c,
+                        q,
+                    });
+                }
+                let d = self.destination(&operands[0], ty)?;
+                Ok(Op::Lop3 { table, d, a, b, c })
             }
         }
     }

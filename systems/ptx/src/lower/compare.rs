@@ -5,9 +5,10 @@
 use crate::diagnostics::SpannedError;
 use crate::half::half_to_single;
 use crate::lower::encode::{Encoded, Encoder, Form};
-use crate::lower::float::flush;
 use crate::lower::names::Value;
-use crate::ops::{Compare32, Compare64, Logic, Op, Outcome, Pred, Src, Ternary32, compare, lanes};
+use crate::ops::{
+    Compare32, Compare64, Logic, Op, Outcome, Pred, Src, Ternary32, compare, flush, lanes,
+};
 use crate::types::ScalarType;
 
 const COMPARISONS: [&str; 18] = [

@@ -12,6 +12,15 @@ use crate::ops::{
 use crate::site::Symbol;
 use crate::types::ScalarType;
 
+/// Returns the operands of a list, with the elements of vectors in place of the vectors.
+pub(super) fn scalars(list: &[Operand]) -> Vec<Operand> {
+    let elements = list.iter().flat_map(|operand| match &operand.value {
+        Value::Vector(elements) => elements.as_slice(),
+        _ => std::slice::from_ref(operand),
+    });
+    elements.cloned().collect()
+}
+
 impl Encoder<'_, '_> {
     pub(crate) fn control(&mut self, form: &mut Form<'_>, index_of: usize) -> Encoded<Op> {
         match form.base {
@@ -116,6 +125,20 @@ impl Encoder<'_, '_> {
             }
             "nanosleep" => {
                 form.take("u32");
+                Ok(Op::Nothing)
+            }
+            // No launch waits for another one to end.
+            "griddepcontrol" => {
+                if !form.take("wait") && !form.take("launch_dependents") {
+                    return Err(form.unsupported("expected `.wait` or `.launch_dependents`"));
+                }
+                form.count(0)?;
+                Ok(Op::Nothing)
+            }
+            "pmevent" => {
+                form.take("mask");
+                form.count(1)?;
+                self.word(&form.operands[0], ScalarType::U32)?;
                 Ok(Op::Nothing)
             }
             "prefetch" => self.prefetch(form),
@@ -285,7 +308,7 @@ impl Encoder<'_, '_> {
             Some(Operand {
                 value: Value::List(list),
                 ..
-            }) => Some(list.clone()),
+            }) => Some(scalars(list)),
             _ => None,
         };
         let results = list(form.operands.first());

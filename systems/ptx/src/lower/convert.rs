@@ -4,8 +4,8 @@ use crate::address_space::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Operand, Value};
 use crate::ops::{
-    Constant, Convert, FloatFormat, FloatOp, FloatSpec, Logic, NO_REGISTER, Op, Parts, Region,
-    Rounding, ScalarKind, Src, Unary32, Widen, lanes,
+    Constant, Convert, Eighth, FloatFormat, FloatOp, FloatSpec, Logic, NO_REGISTER, Op, Parts,
+    Region, Rounding, ScalarKind, Src, Unary32, VectorMove, Widen, lanes,
 };
 use crate::site::Symbol;
 use crate::types::{ScalarType, StateSpace};
@@ -27,7 +27,24 @@ impl Encoder<'_, '_> {
         });
         let (flush, saturate) = (form.take("ftz"), form.take("sat"));
         let (relu, finite) = (form.take("relu"), form.take("satfinite"));
+        if form.take("pack") {
+            return self.pack_integers(form, saturate);
+        }
+        let eighth = form.take_one(|name| match name {
+            "e4m3x2" => Some(Eighth::E4M3),
+            "e5m2x2" => Some(Eighth::E5M2),
+            _ => None,
+        });
         Self::refuse_formats(form)?;
+        if let Some(format) = eighth {
+            let is_nearest = matches!(rounding, Some((Rounding::Nearest, false)));
+            return self.eighths(
+                form,
+                format,
+                is_nearest && !flush && !saturate,
+                (relu, finite),
+            );
+        }
         let (to, from) = (form.take_type()?, form.take_type()?);
         let is_half = matches!(to, ScalarType::F16 | ScalarType::BF16) || to.is_pair();
         if (relu || finite) && !is_half {
@@ -70,8 +87,8 @@ impl Encoder<'_, '_> {
     /// Rejects number formats that only tensor cores support.
     fn refuse_formats(form: &Form<'_>) -> Encoded<()> {
         let formats = [
-            "tf32", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2", "e4m3x4",
-            "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4",
+            "tf32", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2", "e4m3x4", "e5m2x4", "e2m1x4",
+            "e2m3x4", "e3m2x4",
         ];
         match formats.into_iter().find(|name| form.has(name)) {
             Some(name) => {
@@ -80,6 +97,71 @@ impl Encoder<'_, '_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Encodes `cvt.pack` of two integers, with the low bits of a third above them.
+    fn pack_integers(&mut self, form: &mut Form<'_>, saturate: bool) -> Encoded<Op> {
+        let to = form.take_one(|name| {
+            Some(match name {
+                "u2" => (2, false),
+                "s2" => (2, true),
+                "u4" => (4, false),
+                "s4" => (4, true),
+                "u8" => (8, false),
+                "s8" => (8, true),
+                "u16" => (16, false),
+                "s16" => (16, true),
+                _ => return None,
+            })
+        });
+        let Some((bits, signed)) = to.filter(|_| saturate && form.take("s32")) else {
+            return Err(form.unsupported("expected `.sat`, a packed type and `.s32`"));
+        };
+        if bits < 16 && !form.take("b32") {
+            return Err(
+                form.unsupported("parts of less than 16 bits require a third source, `.b32`")
+            );
+        }
+        form.count(if bits < 16 { 4 } else { 3 })?;
+        let word = ScalarType::B32;
+        let kind = ScalarKind::PackIntegers { bits, signed };
+        self.scalar(form, kind, (word, word))
+    }
+
+    /// Encodes conversions to and from pairs of 8-bit floating-point numbers.
+    fn eighths(
+        &mut self,
+        form: &mut Form<'_>,
+        format: Eighth,
+        is_nearest: bool,
+        (relu, finite): (bool, bool),
+    ) -> Encoded<Op> {
+        let other = form.take_type()?;
+        // The written order tells the direction: the result comes first.
+        let is_result = form.names_first(&["e4m3x2", "e5m2x2"], other);
+        if !is_nearest || finite != is_result {
+            return Err(form.unsupported(
+                "expected `.rn`, with `.satfinite` if the result has 8 bits and without otherwise",
+            ));
+        }
+        let pair = ScalarType::B16;
+        match other {
+            ScalarType::F32 if is_result => form.count(3)?,
+            ScalarType::F16X2 => form.count(2)?,
+            _ => return Err(form.unsupported("the other type must be .f16x2, or two .f32")),
+        }
+        let from_pair = other == ScalarType::F16X2;
+        let (kind, types) = if is_result {
+            let kind = ScalarKind::ToEighths {
+                format,
+                relu,
+                from_pair,
+            };
+            (kind, (pair, other))
+        } else {
+            (ScalarKind::FromEighths { format, relu }, (other, pair))
+        };
+        self.scalar(form, kind, types)
     }
 
     /// Encodes the conversion of two singles to a pair, the first in the upper half.
@@ -216,9 +298,34 @@ impl Encoder<'_, '_> {
         Ok(Op::IsSpace { region, d, a, wide })
     }
 
+    /// Encodes `mov` of a vector, element by element.
+    fn mov_vector(&mut self, form: &Form<'_>, ty: ScalarType, count: usize) -> Encoded<Op> {
+        let (Value::Vector(to), Value::Vector(from)) =
+            (&form.operands[0].value, &form.operands[1].value)
+        else {
+            return Err(form.unsupported("expected two vectors"));
+        };
+        if to.len() != count || from.len() != count || matches!(ty.bits(), 1 | 8 | 128) {
+            return Err(
+                form.unsupported("the number of registers does not match the vector length")
+            );
+        }
+        let mut elements = Vec::new();
+        for (d, a) in to.iter().zip(from) {
+            elements.push((self.optional_destination(d, ty)?, self.source(a, ty)?));
+        }
+        let wide = ty.bits() == 64;
+        self.tables.vector_moves.push(VectorMove { wide, elements });
+        Ok(Op::MoveVector(self.tables.vector_moves.len() as u32 - 1))
+    }
+
     pub(crate) fn mov(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let count = form.take_vector();
         let ty = form.take_type()?;
         form.count(2)?;
+        if let Some(count) = count {
+            return self.mov_vector(form, ty, count);
+        }
         let [d, a] = [&form.operands[0], &form.operands[1]];
         if ty == ScalarType::Pred {
             let (d, a) = (self.predicate_destination(d)?, self.predicate(a)?);

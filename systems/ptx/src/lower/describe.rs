@@ -44,6 +44,12 @@ pub(crate) fn instruction(
             let atomic = &encoder.tables.atomics[at as usize];
             described = described.accessing(atomic.address.region.space(), atomic.bytes as u8);
         }
+        Op::LoadMatrix(_) => described = described.accessing(Space::Shared, 16),
+        Op::AtomicVector { first, count } => {
+            let atomic = &encoder.tables.atomics[first as usize];
+            let bytes = atomic.bytes * count;
+            described = described.accessing(atomic.address.region.space(), bytes as u8);
+        }
         Op::Texture(_) => described = described.accessing(Space::Global, RECORDED_BYTES),
         Op::Branch { target, meet } => {
             described.target = Some(target);
@@ -179,7 +185,7 @@ fn hints(opcode: &str) -> Hints {
 
 fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
     let has = |modifier: &str| opcode.split('.').skip(1).any(|found| found == modifier);
-    let (single, double) = (has("f32"), has("f64"));
+    let (single, double) = (has("f32") || has("f32x2"), has("f64"));
     let pick = |integer, of_single, of_double| match (double, single) {
         (true, _) => of_double,
         (_, true) => of_single,
@@ -189,10 +195,10 @@ fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
         Op::Load(at) | Op::Store(at) if encoder.tables.accesses[at as usize].silent => {
             return Class::IntAdd;
         }
-        Op::Load(_) | Op::Texture(_) => return Class::Load,
+        Op::Load(_) | Op::LoadMatrix(_) | Op::Texture(_) => return Class::Load,
         Op::Prefetch(_) => return Class::Prefetch,
         Op::Store(_) => return Class::Store,
-        Op::Atomic(_) => return Class::Atomic,
+        Op::Atomic(_) | Op::AtomicVector { .. } => return Class::Atomic,
         Op::Exit | Op::Trap => return Class::Exit,
         Op::External(at) if encoder.tables.externals[at as usize].function.launches() => {
             return Class::Launch;

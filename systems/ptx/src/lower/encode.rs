@@ -52,9 +52,22 @@ pub(crate) fn slot(file: File, number: u16) -> u16 {
 
 impl Encoder<'_, '_> {
     /// Encodes the instruction at `index` of the function.
+    ///
+    /// A form with a word that its instruction does not have here is unsupported, whatever its
+    /// operands are.
     pub(crate) fn encode(&mut self, index: usize) -> Encoded<Decoded> {
         let function = self.function;
         let instruction = &function.body.instructions[index];
+        let word = opcodes::foreign_word(instruction.opcode);
+        match (self.encode_operands(instruction, index), word) {
+            (Err(complaint), Some(word)) if !complaint.is_unsupported => {
+                Err(Form::new(instruction).foreign(word))
+            }
+            (encoded, _) => encoded,
+        }
+    }
+
+    fn encode_operands(&mut self, instruction: &Resolved<'_>, index: usize) -> Encoded<Decoded> {
         let mut form = Form::new(instruction);
         let opcode = opcodes::entry(instruction.opcode);
         let op = match opcode.map_or(Group::Control, |opcode| opcode.group) {
@@ -66,6 +79,7 @@ impl Encoder<'_, '_> {
             Group::ConvertAddress => self.convert_address(&mut form),
             Group::Move => self.mov(&mut form),
             Group::Load => self.load(&mut form),
+            Group::LoadMatrix => self.load_matrix(&mut form),
             Group::Store => self.store(&mut form),
             Group::Atomic => self.atomic(&mut form),
             Group::TextureRead => self.texture_read(&mut form),
@@ -81,7 +95,7 @@ impl Encoder<'_, '_> {
         }?;
         form.finish()?;
         if let Some(word) = opcodes::foreign_word(instruction.opcode) {
-            return Err(form.unsupported(&format!("the modifier `.{word}` is not supported")));
+            return Err(form.foreign(word));
         }
         let guard = match instruction.guard {
             None => Pred(Pred::TRUE),
@@ -395,6 +409,26 @@ impl<'i> Form<'i> {
         Some(found)
     }
 
+    /// True if the opcode has one of `names` before the type `other`.
+    pub(crate) fn names_first(&self, names: &[&str], other: ScalarType) -> bool {
+        let mut words = self.opcode.split('.');
+        let first = words.find_map(|word| {
+            let is_other = ScalarType::from_name(word) == Some(other);
+            (is_other || names.contains(&word)).then_some(!is_other)
+        });
+        first.unwrap_or(false)
+    }
+
+    /// Consumes the length of a vector, if there is one.
+    pub(crate) fn take_vector(&mut self) -> Option<usize> {
+        self.take_one(|name| match name {
+            "v2" => Some(2),
+            "v4" => Some(4),
+            "v8" => Some(8),
+            _ => None,
+        })
+    }
+
     /// Consumes the next type modifier; fails if there is none.
     pub(crate) fn take_type(&mut self) -> Encoded<ScalarType> {
         self.take_one(ScalarType::from_name)
@@ -425,6 +459,11 @@ impl<'i> Form<'i> {
             self.span,
             format!("unsupported form `{}`: {why}", self.opcode),
         )
+    }
+
+    /// Returns the error for a word that the instruction does not accept.
+    fn foreign(&self, word: &str) -> SpannedError {
+        self.unsupported(&format!("the modifier `.{word}` is not supported"))
     }
 
     /// Fails if any modifier has not been consumed.

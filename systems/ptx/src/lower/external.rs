@@ -1,14 +1,14 @@
 //! Encoding of calls to device runtime functions.
 
-use crate::diagnostics::{Span, SpannedError};
+use crate::diagnostics::{Span, SpannedError, nearest_name};
 use crate::lower::encode::{Encoded, Encoder};
 use crate::lower::names::{Operand, Value};
 use crate::ops::{External, ExternalSite, Op, WAITING};
 use crate::site::Symbol;
 
 impl Encoder<'_, '_> {
-    /// Encodes a call of a runtime function, which has no body; arguments and results are `.param`
-    /// variables.
+    /// Encodes a call of a function that has no body. Arguments and results of runtime functions are
+    /// `.param` variables. Any other function must not be reached.
     pub(super) fn external(
         &mut self,
         name: &str,
@@ -20,13 +20,14 @@ impl Encoder<'_, '_> {
             let message = format!(
                 "`{name}` waits for kernels launched from the device, which is not supported on a device"
             );
-            return Err(SpannedError::new(span, message)
+            return Err(SpannedError::unsupported(span, message)
                 .hint("wait on the host, or move the rest into a separate kernel (CUDA 12 has no such function)"));
         }
         let Some(function) = External::named(name) else {
-            let message = format!("the function `{name}` has no body in this module");
             let known = External::NAMES.iter().map(|(name, _)| *name);
-            return Err(SpannedError::new(span, message).nearest(name, known));
+            let nearest = nearest_name(name, known);
+            self.tables.missing.push((name.to_owned(), nearest));
+            return Ok(Op::Missing(self.tables.missing.len() as u32 - 1));
         };
         let (wanted, returned) = function.shape();
         // A result may be thrown away.

@@ -8,7 +8,9 @@
 #![allow(clippy::float_cmp)] // Minimum and maximum compare exactly.
 
 use crate::lower::encode::{Encoded, Encoder, Form};
-use crate::ops::{Binary32, Binary64, Op, Ternary32, Ternary64, Unary32, Unary64, compare, lanes};
+use crate::ops::{
+    Binary32, Binary64, Op, Ternary32, Ternary64, Unary32, Unary64, compare, flush, lanes,
+};
 use crate::ops::{
     FloatFormat, FloatOp, FloatSpec, Logic, Outcome, Pred, Rounding, Scalar, ScalarKind, Src,
 };
@@ -18,7 +20,7 @@ const NAN32: u32 = 0x7fff_ffff;
 const NAN64: u64 = 0x7ff8_0000_0000_0000;
 
 #[inline(always)]
-fn bits32(value: f32) -> u32 {
+pub(super) fn bits32(value: f32) -> u32 {
     if value.is_nan() {
         NAN32
     } else {
@@ -35,16 +37,6 @@ fn bits64(value: f64) -> u64 {
     }
 }
 
-/// Implements `.ftz`: subnormal numbers become zero with the same sign.
-#[inline(always)]
-pub(crate) fn flush(bits: u32) -> u32 {
-    if bits & 0x7f80_0000 == 0 {
-        bits & 0x8000_0000
-    } else {
-        bits
-    }
-}
-
 /// Implements `.ftz` for doubles, which only approximate instructions have.
 fn flush64(bits: u64) -> u64 {
     if bits & 0x7ff0_0000_0000_0000 == 0 {
@@ -55,7 +47,7 @@ fn flush64(bits: u64) -> u64 {
 }
 
 #[inline(always)]
-fn f(bits: u32) -> f32 {
+pub(super) fn f(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
@@ -158,6 +150,18 @@ impl Encoder<'_, '_> {
             return self.test_property(form);
         }
         let ty = form.take_type()?;
+        if let Some(narrow) = form.take_one(ScalarType::from_name) {
+            if ftz {
+                return Err(form.unsupported("two types do not go with `.ftz`"));
+            }
+            return self.mixed(form, (ty, narrow), rounding, sat);
+        }
+        if matches!(form.base, "min" | "max") && form.operands.len() == 4 {
+            return self.extreme_of_three(form, ty, ftz, nan);
+        }
+        if ty == ScalarType::F32X2 && !sat {
+            return self.pair_of_singles(form, rounding, ftz);
+        }
         let none = || form.unsupported("the instruction does not support this type");
         let exact = matches!(format_of(ty), FloatFormat::Brain | FloatFormat::Double);
         let flushes = approximate || !exact;

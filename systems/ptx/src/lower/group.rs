@@ -44,7 +44,7 @@ impl Encoder<'_, '_> {
     }
 
     /// Returns the destinations of `d|p`, both optional.
-    fn word_and_predicate(&mut self, operand: &Operand) -> Encoded<(u16, u16)> {
+    pub(crate) fn word_and_predicate(&mut self, operand: &Operand) -> Encoded<(u16, u16)> {
         let word = ScalarType::B32;
         Ok(match &operand.value {
             Value::Pair(d, p) => (

@@ -1,9 +1,14 @@
 //! Encoding of loads, stores and atomics (PTX ISA, "Data Movement", "Parallel Synchronization").
 
+use warpweave_trace::Space;
+
 use crate::diagnostics::SpannedError;
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Base, Operand, Value};
-use crate::ops::{Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src};
+use crate::ops::{
+    Access, Address, Atomic, AtomicKind, Constant, FloatFormat, FloatOp, MatrixLoad, NO_REGISTER,
+    Op, Region, Src,
+};
 use crate::site::Symbol;
 use crate::types::{ScalarType, StateSpace};
 
@@ -36,6 +41,9 @@ const ORDERS: [&str; 6] = [
 ];
 /// Scope modifiers: threads to which the ordering applies.
 const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+
+/// Maximum bytes of one lane of an access.
+const BYTES_MAX: u32 = 32;
 
 impl Encoder<'_, '_> {
     pub(crate) fn load(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
@@ -77,6 +85,46 @@ impl Encoder<'_, '_> {
         access.short = bits == 16;
         self.tables.accesses.push(access.load());
         Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
+    }
+
+    /// Encodes `ldmatrix`, whose rows of 16 bytes are in local memory.
+    pub(crate) fn load_matrix(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let is_whole = form.take("sync") && form.take("aligned") && form.take("m8n8");
+        let count = form.take_one(|name| match name {
+            "x1" => Some(1),
+            "x2" => Some(2),
+            "x4" => Some(4),
+            _ => None,
+        });
+        let transposed = form.take("trans");
+        let space = form.take_one(StateSpace::from_name);
+        let (Some(count), true) = (count.filter(|_| is_whole), form.take("b16")) else {
+            return Err(
+                form.unsupported("expected `.sync.aligned.m8n8`, `.x1`, `.x2` or `.x4`, and .b16")
+            );
+        };
+        form.count(2)?;
+        let list = elements(&form.operands[0]);
+        if list.len() != count {
+            return Err(
+                form.unsupported("the number of registers does not match the number of matrices")
+            );
+        }
+        let mut registers = [NO_REGISTER; 4];
+        for (register, element) in registers.iter_mut().zip(list) {
+            *register = self.optional_destination(element, ScalarType::B32)?;
+        }
+        let address = self.address(&form.operands[1], space.unwrap_or(StateSpace::Generic))?;
+        let mut row = blank(address, 4, ScalarType::B32);
+        row.space = Space::Shared;
+        self.tables.accesses.push(row);
+        self.tables.matrices.push(MatrixLoad {
+            row: self.tables.accesses.len() as u32 - 1,
+            transposed,
+            count,
+            registers,
+        });
+        Ok(Op::LoadMatrix(self.tables.matrices.len() as u32 - 1))
     }
 
     /// Encodes `prefetch{.space}.level`; for private memory it has no effect.
@@ -266,7 +314,11 @@ impl Encoder<'_, '_> {
         let name = form
             .take_one(|name| names.into_iter().find(|&known| known == name))
             .ok_or_else(|| form.unsupported("missing or unknown atomic operation"))?;
+        let count = form.take_vector();
         let ty = form.take_type()?;
+        if let Some(count) = count {
+            return self.atomic_vector(form, (space, name), (count, ty));
+        }
         let kind = atomic_kind(name, ty)
             .ok_or_else(|| form.unsupported("the atomic operation does not support this type"))?;
         let swap = kind == AtomicKind::CompareSwap;
@@ -299,6 +351,85 @@ impl Encoder<'_, '_> {
     }
 }
 
+impl Encoder<'_, '_> {
+    /// Encodes an atomic on a vector: each element changes by itself.
+    fn atomic_vector(
+        &mut self,
+        form: &Form<'_>,
+        (space, name): (StateSpace, &str),
+        (count, ty): (usize, ScalarType),
+    ) -> Encoded<Op> {
+        let returns = form.base == "atom";
+        let kind = match (name, half_format(ty)) {
+            ("add", None) if ty == ScalarType::F32 => Some(AtomicKind::AddF32),
+            ("add", Some(format)) => Some(AtomicKind::Half {
+                op: FloatOp::Add,
+                format,
+            }),
+            ("min", Some(format)) => Some(AtomicKind::Half {
+                op: FloatOp::Min,
+                format,
+            }),
+            ("max", Some(format)) => Some(AtomicKind::Half {
+                op: FloatOp::Max,
+                format,
+            }),
+            _ => None,
+        };
+        let kind = kind.filter(|_| count as u32 * ty.bytes() <= 16);
+        let kind = kind.ok_or_else(|| {
+            form.unsupported("the atomic operation does not support vectors of this type")
+        })?;
+        if !matches!(space, StateSpace::Global | StateSpace::Generic) {
+            return Err(form.unsupported("atomics on vectors are supported in global memory only"));
+        }
+        form.count(usize::from(returns) + 2)?;
+        let (d, rest) = match (returns, form.operands) {
+            (true, [d, rest @ ..]) => (Some(elements(d)), rest),
+            (_, rest) => (None, rest),
+        };
+        let address = self.address(&rest[0], space)?;
+        let sources = elements(&rest[1]);
+        if sources.len() != count || d.is_some_and(|d| d.len() != count) {
+            return Err(
+                form.unsupported("the number of registers does not match the vector length")
+            );
+        }
+        let first = self.tables.atomics.len() as u32;
+        for (at, source) in sources.iter().enumerate() {
+            let b = self.source(source, ty)?;
+            let d = match d {
+                Some(d) => self.optional_destination(&d[at], ty)?,
+                None => NO_REGISTER,
+            };
+            self.tables.atomics.push(Atomic {
+                kind,
+                address: Address {
+                    offset: address
+                        .offset
+                        .wrapping_add(i64::from(ty.bytes()) * at as i64),
+                    ..address
+                },
+                bytes: ty.bytes(),
+                d,
+                b,
+                c: b,
+            });
+        }
+        let count = count as u32;
+        Ok(Op::AtomicVector { first, count })
+    }
+}
+
+/// Returns the format of a 16-bit number or of a pair of them.
+fn half_format(ty: ScalarType) -> Option<FloatFormat> {
+    match ty {
+        ScalarType::F16 | ScalarType::F16X2 => Some(FloatFormat::Half),
+        ScalarType::BF16 | ScalarType::BF16X2 => Some(FloatFormat::Brain),
+        _ => None,
+    }
+}
+
 fn wide_type(ty: ScalarType) -> ScalarType {
     if ty == ScalarType::F64 {
         ty
@@ -312,8 +443,10 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
         B16, B32, B64, B128, BF16, BF16X2, F16, F16X2, F32, F64, S32, S64, U16, U32, U64,
     };
     Some(match (name, ty) {
-        ("add", F16 | F16X2) => AtomicKind::AddF16,
-        ("add", BF16 | BF16X2) => AtomicKind::AddBF16,
+        ("add", F16 | F16X2 | BF16 | BF16X2) => AtomicKind::Half {
+            op: FloatOp::Add,
+            format: half_format(ty)?,
+        },
         ("add", F32) => AtomicKind::AddF32,
         ("add", F64) => AtomicKind::AddF64,
         ("add", U32 | S32 | U64 | S64) => AtomicKind::Add,
@@ -350,7 +483,8 @@ fn space(form: &mut Form<'_>) -> Encoded<StateSpace> {
     }
     let without_flush = form.take("noftz");
     let [order, scope, .., cache, _, _] = taken;
-    if without_flush && !form.has("add") {
+    let is_vector = ["v2", "v4", "v8"].into_iter().any(|word| form.has(word));
+    if without_flush && !form.has("add") && !is_vector {
         return Err(form.unsupported("`.noftz` goes with `.add` only"));
     }
     if let (Some(order), Some(cache)) = (order.filter(|order| *order != "weak"), cache) {
@@ -368,16 +502,15 @@ fn space(form: &mut Form<'_>) -> Encoded<StateSpace> {
 /// Returns state space, number of elements and element type.
 fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> {
     let space = space(form)?;
-    let count = form.take_one(|name| match name {
-        "v2" => Some(2),
-        "v4" => Some(4),
-        _ => None,
-    });
+    let count = form.take_vector().unwrap_or(1);
     let ty = form.take_type()?;
     if ty == ScalarType::Pred {
         return Err(form.unsupported("predicates cannot be loaded or stored"));
     }
-    Ok((space, count.unwrap_or(1), ty))
+    if ty.bytes() * count as u32 > BYTES_MAX {
+        return Err(form.unsupported("a lane accesses at most 32 bytes at once"));
+    }
+    Ok((space, count, ty))
 }
 
 fn elements(operand: &Operand) -> &[Operand] {
@@ -396,8 +529,8 @@ fn blank(address: Address, count: usize, ty: ScalarType) -> Access {
         count,
         wide: false,
         short: false,
-        registers: [NO_REGISTER; 4],
-        sources: [Src(0); 4],
+        registers: [NO_REGISTER; 8],
+        sources: [Src(0); 8],
         strong: false,
         silent: false,
         plain: false,

@@ -15,6 +15,7 @@ mod link;
 mod memory;
 pub(crate) mod names;
 mod opcodes;
+mod packed;
 pub(crate) mod site;
 mod special;
 mod texture;
@@ -80,7 +81,8 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
             Some(Err(found)) => (None, found),
         };
         prepared.push(body);
-        let (found, wrong) = found.into_iter().partition(|found| found.is_unsupported);
+        let found = function.unsupported.iter().cloned().chain(found);
+        let (found, wrong) = found.partition(|found| found.is_unsupported);
         unsupported.push(found);
         complaints.extend::<Vec<_>>(wrong);
     }
@@ -214,6 +216,15 @@ fn unique_functions<'t, 'a>(
                 let message = format!("function `{}` is defined twice", function.name);
                 complaints.push(SpannedError::new(function.span, message));
             }
+        }
+    }
+    for &(alias, span, meant) in &tree.aliases {
+        if let Some(&function) = names.functions.get(meant) {
+            names.functions.insert(alias, function);
+        } else {
+            let message = format!("unknown function `{meant}`");
+            let known = names.functions.keys().copied();
+            complaints.push(SpannedError::new(span, message).nearest(meant, known));
         }
     }
     functions

@@ -2,7 +2,8 @@
 
 use self::Group::{
     Arithmetic, Atomic, Carry, Compare, Control, Convert, ConvertAddress, CreatePolicy, Elect,
-    Integer, IsSpace, Load, Match, Move, Reduce, Shuffle, Store, TextureQuery, TextureRead, Vote,
+    Integer, IsSpace, Load, LoadMatrix, Match, Move, Reduce, Shuffle, Store, TextureQuery,
+    TextureRead, Vote,
 };
 use crate::diagnostics::{Span, SpannedError};
 
@@ -29,6 +30,7 @@ pub(crate) enum Group {
     ConvertAddress,
     Move,
     Load,
+    LoadMatrix,
     Store,
     Atomic,
     TextureRead,
@@ -59,7 +61,7 @@ const fn unlisted(name: &'static str, group: Group) -> Opcode {
 }
 
 /// All supported opcodes in alphabetical order.
-static OPCODES: [Opcode; 89] = [
+static OPCODES: [Opcode; 94] = [
     listed(
         "abs",
         Arithmetic,
@@ -70,7 +72,7 @@ static OPCODES: [Opcode; 89] = [
     listed(
         "add",
         Arithmetic,
-        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s16x2 s32 s64 u16 u16x2 u32 u64",
+        "bf16 bf16x2 f16 f16x2 f32 f32x2 f64 s16 s16x2 s32 s64 u16 u16x2 u32 u64",
         "cc ftz rm rn rp rz sat",
     ),
     listed("addc", Carry, "s32 s64 u32 u64", "cc"),
@@ -80,7 +82,7 @@ static OPCODES: [Opcode; 89] = [
         "atom",
         Atomic,
         "b128 b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
-        "L2::cache_hint acq_rel acquire add and cas cluster cta dec exch global gpu inc max min noftz or relaxed release shared shared::cta sys xor",
+        "L2::cache_hint acq_rel acquire add and cas cluster cta dec exch global gpu inc max min noftz or relaxed release shared shared::cta sys v2 v4 v8 xor",
     ),
     unlisted("bar", Control),
     unlisted("barrier", Control),
@@ -101,8 +103,8 @@ static OPCODES: [Opcode; 89] = [
     listed(
         "cvt",
         Convert,
-        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
-        "ftz relu rm rmi rn rni rp rpi rz rzi sat satfinite",
+        "b32 bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "e4m3x2 e5m2x2 ftz pack relu rm rmi rn rni rp rpi rz rzi s2 s4 sat satfinite u2 u4",
     ),
     unlisted("cvta", ConvertAddress),
     listed("discard", Control, "", "L2 global"),
@@ -126,16 +128,23 @@ static OPCODES: [Opcode; 89] = [
     listed(
         "fma",
         Arithmetic,
-        "bf16 bf16x2 f16 f16x2 f32 f64",
+        "bf16 bf16x2 f16 f16x2 f32 f32x2 f64",
         "ftz relu rm rn rp rz sat",
     ),
     listed("fns", Integer, "b32", ""),
+    unlisted("griddepcontrol", Control),
     unlisted("isspacep", IsSpace),
     listed(
         "ld",
         Load,
         "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
-        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::128B L2::256B L2::64B L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal acquire ca cg cluster const cs cta cv global gpu local lu mmio nc param param::entry param::func relaxed shared shared::cta sys v2 v4 volatile weak",
+        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::128B L2::256B L2::64B L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal acquire ca cg cluster const cs cta cv global gpu local lu mmio nc param param::entry param::func relaxed shared shared::cta sys v2 v4 v8 volatile weak",
+    ),
+    listed(
+        "ldmatrix",
+        LoadMatrix,
+        "b16",
+        "aligned m8n8 shared shared::cta sync trans x1 x2 x4",
     ),
     listed(
         "ldu",
@@ -144,7 +153,7 @@ static OPCODES: [Opcode; 89] = [
         "global v2 v4",
     ),
     listed("lg2", Arithmetic, "f32", "approx ftz"),
-    listed("lop3", Integer, "b32", ""),
+    listed("lop3", Integer, "b32", "and or"),
     listed(
         "mad",
         Arithmetic,
@@ -171,12 +180,12 @@ static OPCODES: [Opcode; 89] = [
         "mov",
         Move,
         "b128 b16 b32 b64 f32 f64 pred s16 s32 s64 u16 u32 u64",
-        "",
+        "v2 v4 v8",
     ),
     listed(
         "mul",
         Arithmetic,
-        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
+        "bf16 bf16x2 f16 f16x2 f32 f32x2 f64 s16 s32 s64 u16 u32 u64",
         "ftz hi lo rm rn rp rz sat wide",
     ),
     listed("mul24", Integer, "s32 u32", "hi lo"),
@@ -189,6 +198,7 @@ static OPCODES: [Opcode; 89] = [
     ),
     listed("not", Integer, "b16 b32 b64 pred", ""),
     listed("or", Integer, "b16 b32 b64 pred", ""),
+    unlisted("pmevent", Control),
     listed("popc", Integer, "b32 b64", ""),
     listed(
         "prefetch",
@@ -203,7 +213,7 @@ static OPCODES: [Opcode; 89] = [
         "red",
         Atomic,
         "b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
-        "L2::cache_hint add and cluster cta dec global gpu inc max min noftz or relaxed release shared shared::cta sys xor",
+        "L2::cache_hint add and cluster cta dec global gpu inc max min noftz or relaxed release shared shared::cta sys v2 v4 v8 xor",
     ),
     listed(
         "redux",
@@ -249,14 +259,14 @@ static OPCODES: [Opcode; 89] = [
         "st",
         Store,
         "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
-        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal cg cluster cs cta global gpu local mmio param param::func relaxed release shared shared::cta sys v2 v4 volatile wb weak wt",
+        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal cg cluster cs cta global gpu local mmio param param::func relaxed release shared shared::cta sys v2 v4 v8 volatile wb weak wt",
     ),
     unlisted("stackrestore", Control),
     unlisted("stacksave", Control),
     listed(
         "sub",
         Arithmetic,
-        "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
+        "bf16 bf16x2 f16 f16x2 f32 f32x2 f64 s16 s32 s64 u16 u32 u64",
         "cc ftz rm rn rp rz sat",
     ),
     listed("subc", Carry, "s32 s64 u32 u64", "cc"),
@@ -273,18 +283,19 @@ static OPCODES: [Opcode; 89] = [
     unlisted("trap", Control),
     unlisted("txq", TextureQuery),
     listed("vote", Vote, "b32 pred", "all any ballot sync uni"),
+    listed("vshl", Integer, "s32 u32", "add clamp max min wrap"),
+    listed("vshr", Integer, "s32 u32", "add clamp max min wrap"),
     listed("xor", Integer, "b16 b32 b64 pred", ""),
 ];
 
 /// PTX opcodes that are deliberately rejected, with the reason.
-const REFUSED: [(&str, &str); 43] = [
+const REFUSED: [(&str, &str); 41] = [
     ("suld", "surfaces are not supported"),
     ("sust", "surfaces are not supported"),
     ("sured", "surfaces are not supported"),
     ("suq", "surfaces are not supported"),
     ("mma", "matrix instructions are not supported"),
     ("wmma", "matrix instructions are not supported"),
-    ("ldmatrix", "matrix instructions are not supported"),
     ("stmatrix", "matrix instructions are not supported"),
     ("movmatrix", "matrix instructions are not supported"),
     ("wgmma", "warp-group instructions are not supported"),
@@ -297,11 +308,12 @@ const REFUSED: [(&str, &str); 43] = [
         "clusterlaunchcontrol",
         "clusters of work-groups are not supported",
     ),
-    (
-        "griddepcontrol",
-        "programmatic dependent launch is not supported",
-    ),
     ("cp", "asynchronous copies are not supported"),
+    ("tensormap", "asynchronous copies are not supported"),
+    (
+        "applypriority",
+        "priorities of cache lines are not supported",
+    ),
     ("mbarrier", "asynchronous barriers are not supported"),
     ("istypep", "type tests of opaque objects are not supported"),
     ("vadd", "video instructions are not supported"),
@@ -309,8 +321,6 @@ const REFUSED: [(&str, &str); 43] = [
     ("vabsdiff", "video instructions are not supported"),
     ("vmin", "video instructions are not supported"),
     ("vmax", "video instructions are not supported"),
-    ("vshl", "video instructions are not supported"),
-    ("vshr", "video instructions are not supported"),
     ("vmad", "video instructions are not supported"),
     ("vset", "video instructions are not supported"),
     ("vadd2", "video instructions are not supported"),
@@ -375,9 +385,8 @@ pub(crate) fn check(opcode: &str, span: Span) -> Result<(), SpannedError> {
 pub(crate) fn writes_first(opcode: &str) -> bool {
     match base(opcode) {
         "st" | "red" | "bra" | "brx" | "stackrestore" | "call" | "ret" | "exit" | "trap"
-        | "brkpt" | "membar" | "fence" | "nanosleep" | "prefetch" | "prefetchu" | "discard" => {
-            false
-        }
+        | "brkpt" | "pmevent" | "griddepcontrol" | "membar" | "fence" | "nanosleep"
+        | "prefetch" | "prefetchu" | "discard" => false,
         "bar" | "barrier" => opcode.contains(".red"),
         _ => true,
     }

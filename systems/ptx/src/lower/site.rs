@@ -1,6 +1,7 @@
 //! Checker's description of the instructions of a function.
 
 use crate::diagnostics::Source;
+use crate::lower::control::scalars;
 use crate::lower::encode::{NumberedFunction, slot};
 use crate::lower::names::{Base, Formal, FrameVariable, Operand, Value, file};
 use crate::lower::opcodes;
@@ -65,6 +66,7 @@ pub(crate) fn describe(
                 site.address = Origin::Register(register);
             }
             if let Value::List(list) = &operand.value {
+                let list = scalars(list);
                 let behind = resolved.operands[..at]
                     .iter()
                     .any(|before| matches!(before.value, Value::Function(_) | Value::Register(_)));
@@ -187,9 +189,9 @@ fn has(opcode: &str, modifier: &str) -> bool {
 
 fn rule(opcode: &str, op: Op) -> Rule {
     match op {
-        Op::Load(_) => return Rule::Load,
+        Op::Load(_) | Op::LoadMatrix(_) => return Rule::Load,
         Op::Store(_) => return Rule::Store,
-        Op::Atomic(_) => return Rule::Atomic,
+        Op::Atomic(_) | Op::AtomicVector { .. } => return Rule::Atomic,
         Op::Call(_) | Op::CallIndirect(_) => return Rule::Call,
         Op::Return | Op::Exit => return Rule::Return,
         _ => {}

@@ -42,6 +42,15 @@ pub(crate) struct Parts {
     pub(crate) wide: bool,
 }
 
+/// A `mov` of up to eight elements, all of which are read before the first is written.
+#[derive(Clone, Debug)]
+pub(crate) struct VectorMove {
+    /// True if the elements are 64 bits wide.
+    pub(crate) wide: bool,
+    /// Destination and source of each element.
+    pub(crate) elements: Vec<(u16, Src)>,
+}
+
 /// A conversion without a dedicated lane function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Convert {

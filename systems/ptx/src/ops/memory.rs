@@ -2,7 +2,7 @@
 
 use warpweave_trace::Space;
 
-use super::{NO_REGISTER, Src};
+use super::{FloatFormat, FloatOp, NO_REGISTER, Src};
 
 /// Memory region of an access, to the extent that the opcode gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct Address {
     pub(crate) in_frame: bool,
 }
 
-/// A load or store of up to four elements per lane.
+/// A load or store of up to eight elements per lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) address: Address,
@@ -57,8 +57,8 @@ pub(crate) struct Access {
     pub(crate) wide: bool,
     /// True if the registers are 16 bits wide.
     pub(crate) short: bool,
-    pub(crate) registers: [u16; 4],
-    pub(crate) sources: [Src; 4],
+    pub(crate) registers: [u16; 8],
+    pub(crate) sources: [Src; 8],
     /// True if the access synchronises: `.volatile`, `.relaxed`, `.acquire`, `.mmio`.
     pub(crate) strong: bool,
     /// True for function parameters, which hardware passes in registers. The trace records a step
@@ -99,15 +99,31 @@ impl Access {
     }
 }
 
+/// A load of up to four matrices of eight rows, whose addresses are in consecutive lanes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MatrixLoad {
+    /// Load of one row, by index in the table.
+    pub(crate) row: u32,
+    /// True if lanes receive columns instead of rows.
+    pub(crate) transposed: bool,
+    /// Number of matrices.
+    pub(crate) count: usize,
+    /// Destination of each matrix.
+    pub(crate) registers: [u16; 4],
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomicKind {
     Add,
     AddF32,
+    /// Adds singles in global memory, where subnormal operands and results become zero.
+    AddF32Flushed,
     AddF64,
-    /// Adds one half-precision number, or a pair of them.
-    AddF16,
-    /// Adds one number of type bf16, or a pair of them.
-    AddBF16,
+    /// Adds, or returns the minimum or maximum of, 16-bit numbers or pairs of them.
+    Half {
+        op: FloatOp,
+        format: FloatFormat,
+    },
     MinU,
     MinS,
     MaxU,
@@ -129,6 +145,17 @@ pub(crate) enum AtomicKind {
     CompareSwap,
     Increment,
     Decrement,
+}
+
+impl AtomicKind {
+    /// Returns the operation in a region, which the opcode of a generic atomic does not tell.
+    #[inline(always)]
+    pub(crate) fn in_region(self, region: Region) -> Self {
+        match (self, region) {
+            (Self::AddF32, Region::Global | Region::Generic) => Self::AddF32Flushed,
+            _ => self,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

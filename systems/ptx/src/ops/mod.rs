@@ -14,7 +14,7 @@ mod operands;
 mod scalar;
 mod texture;
 
-pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding};
+pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding, VectorMove};
 pub(crate) use self::call::{CallSite, IndirectCall, Jump, Transfer};
 pub(crate) use self::external::{External, ExternalSite, WAITING};
 pub(crate) use self::groups::{Barrier, BarrierKind, Shuffle, ShuffleMode, Vote, VoteMode};
@@ -23,9 +23,11 @@ pub(crate) use self::lanes::{
     Lanes64, Narrow, Shift64, ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide, Unary32,
     Unary64, Widen, compare, for_this_machine, lanes,
 };
-pub(crate) use self::memory::{Access, Address, Atomic, AtomicKind, Region};
+pub(crate) use self::memory::{Access, Address, Atomic, AtomicKind, MatrixLoad, Region};
 pub(crate) use self::operands::{Logic, NO_REGISTER, Outcome, Pred, Src};
-pub(crate) use self::scalar::{FloatFormat, FloatOp, FloatSpec, PairOp, Scalar, ScalarKind};
+pub(crate) use self::scalar::{
+    Eighth, FloatFormat, FloatOp, FloatSpec, PairOp, Scalar, ScalarKind, flush,
+};
 pub(crate) use self::texture::{TextureQuery, TextureRead};
 
 /// Operation of a decoded instruction, with its operands.
@@ -146,6 +148,17 @@ pub(crate) enum Op {
         b: Src,
         c: Src,
     },
+    /// Executes `lop3` with a predicate: `p` is `d != 0`, combined with `q`.
+    Lop3Test {
+        table: u8,
+        logic: Logic,
+        d: u16,
+        p: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+        q: Pred,
+    },
     Compare32 {
         f: Compare32,
         a: Src,
@@ -258,6 +271,8 @@ pub(crate) enum Op {
     Carry(u32),
     Pack(u32),
     Unpack(u32),
+    /// Executes `mov` of a vector, by index of its elements.
+    MoveVector(u32),
     Convert(u32),
     Scalar(u32),
     Load(u32),
@@ -265,7 +280,14 @@ pub(crate) enum Op {
     Prefetch(u32),
     Store(u32),
     Atomic(u32),
+    /// Executes atomics on consecutive elements, which are consecutive in the table.
+    AtomicVector {
+        first: u32,
+        count: u32,
+    },
     Texture(u32),
+    /// Executes `ldmatrix`, by index of the load.
+    LoadMatrix(u32),
     TextureQuery {
         query: TextureQuery,
         d: u16,
@@ -317,6 +339,8 @@ pub(crate) enum Op {
     CallIndirect(u32),
     /// Calls a function of the device runtime.
     External(u32),
+    /// Calls a function that the module declares and does not define, with the index of its name.
+    Missing(u32),
     Return,
     Exit,
     Trap,

@@ -37,6 +37,34 @@ pub(crate) enum ScalarKind {
     },
     /// Executes `mad.hi.sat.s32`: multiply-add of the high half, with saturation.
     MadHighSaturated,
+    /// Executes `vshl` or `vshr`, and then an operation with the third source.
+    VideoShift {
+        left: bool,
+        wrap: bool,
+        /// True if the shifted value is signed.
+        signed: bool,
+        then: Option<PairOp>,
+        /// True if the last operation is signed.
+        signed_result: bool,
+    },
+    /// Executes `cvt.pack`: two saturated integers of `bits` each, below the third source.
+    PackIntegers {
+        bits: u32,
+        signed: bool,
+    },
+    /// Executes arithmetic of singles whose factors, or first summand, are 16-bit numbers.
+    Mixed(FloatSpec, FloatFormat),
+    /// Executes `cvt` of two singles, or of a pair, to a pair of 8-bit numbers.
+    ToEighths {
+        format: Eighth,
+        relu: bool,
+        from_pair: bool,
+    },
+    /// Executes `cvt` of a pair of 8-bit numbers to a pair of half precision.
+    FromEighths {
+        format: Eighth,
+        relu: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +72,13 @@ pub(crate) enum PairOp {
     Add,
     Min,
     Max,
+}
+
+/// A floating-point format of 8 bits, named after its exponent and fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eighth {
+    E4M3,
+    E5M2,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +94,10 @@ pub(crate) enum FloatOp {
     Abs,
     Min,
     Max,
+    /// Minimum of three numbers.
+    MinOfThree,
+    /// Maximum of three numbers.
+    MaxOfThree,
     Tanh,
     Ex2,
 }
@@ -89,8 +128,20 @@ pub(crate) struct FloatSpec {
     pub(crate) xorsign: bool,
     /// True for `.satfinite`: infinite results become the largest finite number.
     pub(crate) finite: bool,
-    /// True if the operands are packed pairs of 16-bit numbers.
+    /// True for `.abs`: magnitudes are compared.
+    pub(crate) magnitudes: bool,
+    /// True if the operands are packed pairs.
     pub(crate) pair: bool,
+}
+
+/// Implements `.ftz`: a subnormal single becomes zero with the same sign.
+#[inline(always)]
+pub(crate) fn flush(bits: u32) -> u32 {
+    if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
 }
 
 impl FloatSpec {
@@ -106,6 +157,7 @@ impl FloatSpec {
             nan: false,
             xorsign: false,
             finite: false,
+            magnitudes: false,
             pair: false,
         }
     }

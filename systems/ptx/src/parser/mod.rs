@@ -3,6 +3,7 @@
 //! After an error, the parser skips to the end of the statement and continues, so one run reports
 //! several errors.
 
+mod constant;
 mod module;
 mod operand;
 mod statement;
@@ -26,6 +27,7 @@ pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<SpannedErro
         tokens,
         at: 0,
         depth: 0,
+        in_call: false,
         complaints: Vec::new(),
         files: BTreeMap::new(),
     };
@@ -46,6 +48,8 @@ struct Parser<'a> {
     at: usize,
     /// Nesting depth of the open blocks, operands and initializers.
     depth: usize,
+    /// True inside the operands of a call, where parentheses hold arguments.
+    in_call: bool,
     complaints: Vec<SpannedError>,
     /// Source files, keyed by their `.file` number.
     files: BTreeMap<u64, &'a str>,

@@ -102,10 +102,14 @@ impl<'a> Parser<'a> {
             "file" | "loc" => {
                 self.location()?;
             }
-            "section" => {
+            "section" => self.section(),
+            "alias" => {
                 self.next();
-                self.next();
-                self.skip_braces();
+                let (name, span) = self.word("a function name")?;
+                self.expect(',', "between the names")?;
+                let (meant, _) = self.word("a function name")?;
+                tree.aliases.push((name, span, meant));
+                self.expect(';', "after `.alias`")?;
             }
             "pragma" => self.pragma()?,
             _ => self.declaration(tree).map_err(|complaint| {
@@ -158,6 +162,30 @@ impl<'a> Parser<'a> {
             line: small(line),
             column: small(column),
         }))
+    }
+
+    /// Skips `.section name { ... }`, which holds debug data.
+    pub(super) fn section(&mut self) {
+        self.next();
+        self.next();
+        if self.is_punct('{') {
+            self.skip_braces();
+        }
+    }
+
+    /// Skips `(...)` after `.attribute`, with nested parentheses.
+    fn attribute(&mut self) -> Parsed<()> {
+        self.expect('(', "after `.attribute`")?;
+        let mut depth = 1;
+        while depth > 0 {
+            depth = match self.next().kind {
+                Kind::Punct('(') => depth + 1,
+                Kind::Punct(')') => depth - 1,
+                Kind::End => return Err(self.expected("`)` after the attribute")),
+                _ => depth,
+            };
+        }
+        Ok(())
     }
 
     pub(super) fn pragma(&mut self) -> Parsed<()> {
@@ -215,7 +243,13 @@ impl<'a> Parser<'a> {
         let is_entry = self.dot() == Some("entry");
         self.next();
         // `.func .noreturn (..)` and friends.
-        while self.eat_dot("noreturn") || self.eat_dot("attribute") {}
+        loop {
+            if self.eat_dot("attribute") {
+                self.attribute()?;
+            } else if !self.eat_dot("noreturn") {
+                break;
+            }
+        }
         let returns = if self.is_punct('(') {
             self.parameters()?
         } else {
@@ -227,7 +261,12 @@ impl<'a> Parser<'a> {
         } else {
             Vec::new()
         };
-        self.function_directives()?;
+        let opaque = parameters.iter().filter_map(|parameter| {
+            let message = format!("`{}`: {}", parameter.name, parameter.unsupported?);
+            Some(SpannedError::unsupported(parameter.span, message))
+        });
+        let mut unsupported: Vec<SpannedError> = opaque.collect();
+        self.function_directives(&mut unsupported)?;
         let body = if self.eat(';') {
             None
         } else if self.is_punct('{') {
@@ -244,20 +283,45 @@ impl<'a> Parser<'a> {
             is_entry,
             returns,
             parameters,
+            unsupported,
             body,
         })
     }
 
-    /// Skips tuning directives between head and body; they have no functional effect.
-    pub(super) fn function_directives(&mut self) -> Parsed<()> {
+    /// Skips tuning directives between head and body; they have no functional effect. Demands for
+    /// unsupported features are added to `unsupported`.
+    pub(super) fn function_directives(
+        &mut self,
+        unsupported: &mut Vec<SpannedError>,
+    ) -> Parsed<()> {
         while let Some(name) = self.dot() {
+            let span = self.peek().span;
             match name {
+                "reqnctapercluster" | "explicitcluster" => {
+                    self.next();
+                    let mut size = u64::from(name == "explicitcluster") + 1;
+                    while matches!(self.peek().kind, Kind::Integer(_)) {
+                        size = size.saturating_mul(self.integer("a number")?);
+                        self.eat(',');
+                    }
+                    if size != 1 {
+                        let message =
+                            format!("`.{name}`: clusters of work-groups are not supported");
+                        unsupported.push(SpannedError::unsupported(span, message));
+                    }
+                }
+                "attribute" => {
+                    self.next();
+                    self.attribute()?;
+                }
                 "maxnreg"
                 | "maxntid"
                 | "reqntid"
                 | "minnctapersm"
                 | "maxnctapersm"
                 | "noreturn"
+                | "maxclusterrank"
+                | "blocksareclusters"
                 | "abi_preserve"
                 | "abi_preserve_control"
                 | "unified" => {
@@ -329,7 +393,7 @@ impl<'a> Parser<'a> {
         let space = space.filter(|space| *space != StateSpace::Argument);
         let space = space.ok_or_else(|| self.expected("a state space such as `.reg`"))?;
         self.next();
-        let (mut align, mut vector, mut ty) = (None, 1, None);
+        let (mut align, mut vector, mut ty, mut unsupported) = (None, 1, None, None);
         while let Some(word) = self.dot() {
             let span = self.peek().span;
             self.next();
@@ -346,18 +410,18 @@ impl<'a> Parser<'a> {
                 "v2" => vector = 2,
                 "v4" => vector = 4,
                 "ptr" => self.pointer_attributes()?,
-                "attribute" => {
-                    self.expect('(', "after `.attribute`")?;
-                    while !self.eat(')') && self.peek().kind != Kind::End {
-                        self.next();
-                    }
-                }
+                "attribute" => self.attribute()?,
                 "texref" if space == StateSpace::Global => is_texture = true,
+                "texref" => {
+                    unsupported = Some("texture references are supported as variables only");
+                }
+                "samplerref" => unsupported = Some("separate samplers are not supported"),
+                "surfref" => unsupported = Some("surfaces are not supported"),
                 _ => ty = Some(variable_type(word, span)?),
             }
         }
         let ty = match ty {
-            _ if is_texture => ScalarType::B64,
+            _ if is_texture || unsupported.is_some() => ScalarType::B64,
             ty => ty.ok_or_else(|| self.expected("a type such as `.b32`"))?,
         };
         // Parameters of a prototype may go without a name.
@@ -377,6 +441,7 @@ impl<'a> Parser<'a> {
             extents: Vec::new(),
             range: None,
             initialiser: None,
+            unsupported,
         };
         self.variable_tail(&mut variable)?;
         if is_texture && !(variable.extents.is_empty() && variable.initialiser.is_none()) {
@@ -410,9 +475,10 @@ impl<'a> Parser<'a> {
             self.expect('>', "after the number of registers")?;
         }
         while self.eat('[') {
-            let extent = match self.peek().kind {
-                Kind::Integer(_) => Some(self.integer("an extent")?),
-                _ => None,
+            let extent = if self.is_punct(']') {
+                None
+            } else {
+                Some(self.expression()?)
             };
             variable.extents.push(extent);
             self.expect(']', "after the extent")?;
@@ -428,6 +494,11 @@ impl<'a> Parser<'a> {
             return Err(SpannedError::new(self.last_span(), message));
         }
         if self.eat('=') {
+            // The attributes of an opaque object.
+            if variable.unsupported.is_some() && self.is_punct('{') {
+                self.skip_braces();
+                return Ok(());
+            }
             variable.initialiser = Some(self.initialiser()?);
         }
         Ok(())
@@ -445,24 +516,18 @@ impl<'a> Parser<'a> {
             self.expect('}', "after the initialiser")?;
             return Ok(Initialiser::List(list));
         }
-        let negative = self.eat('-');
-        match self.peek().kind {
-            Kind::Integer(value) => {
-                self.next();
-                let value = if negative {
-                    value.wrapping_neg()
-                } else {
-                    value
-                };
-                Ok(Initialiser::Integer(value))
-            }
+        let negative = self.is_punct('-');
+        match self.peek_kind(usize::from(negative)) {
             Kind::Single(bits) => {
-                self.next();
+                self.at += usize::from(negative) + 1;
                 Ok(Initialiser::Single(bits ^ (u32::from(negative) << 31)))
             }
             Kind::Double(bits) => {
-                self.next();
+                self.at += usize::from(negative) + 1;
                 Ok(Initialiser::Double(bits ^ (u64::from(negative) << 63)))
+            }
+            Kind::Integer(_) | Kind::Punct('-' | '~' | '!' | '(') => {
+                Ok(Initialiser::Integer(self.expression()?))
             }
             Kind::Word => {
                 let (mut name, mut span) = self.word("a name")?;
@@ -477,23 +542,6 @@ impl<'a> Parser<'a> {
             _ => Err(self.expected("a number, a name or `{`")),
         }
     }
-
-    /// Parses an optional offset of the form `+ n` or `- n`.
-    pub(super) fn signed_offset(&mut self) -> Parsed<i64> {
-        let negative = if self.eat('+') {
-            self.eat('-')
-        } else if self.eat('-') {
-            true
-        } else {
-            return Ok(0);
-        };
-        let value = self.integer("an offset")? as i64;
-        Ok(if negative {
-            value.wrapping_neg()
-        } else {
-            value
-        })
-    }
 }
 
 fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
@@ -501,9 +549,6 @@ fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
         return Ok(ty);
     }
     let what = match word {
-        "texref" => "texture references must be module variables in global memory",
-        "samplerref" => "separate samplers are not supported",
-        "surfref" => "surfaces are not supported",
         "e4m3" | "e5m2" | "tf32" => "this type is not supported",
         _ => "unknown type",
     };

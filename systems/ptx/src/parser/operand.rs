@@ -35,6 +35,7 @@ impl<'a> Parser<'a> {
             Kind::Integer(_) | Kind::Single(_) | Kind::Double(_) | Kind::Punct('-' | '~') => {
                 self.constant()?
             }
+            Kind::Punct('(') if !self.in_call => OperandKind::Integer(self.expression()?),
             Kind::Punct('!') => {
                 self.next();
                 OperandKind::Not(self.name()?)
@@ -68,15 +69,11 @@ impl<'a> Parser<'a> {
         Ok(list)
     }
 
-    /// Parses a name, with the component of a special register (`%tid.x`) if it follows directly.
+    /// Parses a name, with the element or part (`%tid.x`, `v.y`, `r.h0`) that follows directly.
     fn name(&mut self) -> Parsed<&'a str> {
         let (name, span) = self.word("a name")?;
         let next = self.peek();
-        if name.starts_with('%')
-            && next.kind == Kind::Dot
-            && next.span.start == span.end
-            && matches!(self.slice(next.span), ".x" | ".y" | ".z" | ".w")
-        {
+        if next.kind == Kind::Dot && next.span.start == span.end {
             self.next();
             return Ok(self.slice(span.to(next.span)));
         }
@@ -84,37 +81,24 @@ impl<'a> Parser<'a> {
     }
 
     fn constant(&mut self) -> Parsed<OperandKind<'a>> {
-        let negative = self.eat('-');
-        let inverted = !negative && self.eat('~');
-        let kind = self.peek().kind;
-        Ok(match kind {
-            Kind::Integer(value) => {
-                self.next();
-                OperandKind::Integer(match (negative, inverted) {
-                    (true, _) => value.wrapping_neg(),
-                    (_, true) => !value,
-                    _ => value,
-                })
-            }
-            Kind::Single(bits) if !inverted => {
-                self.next();
+        let negative = self.is_punct('-');
+        Ok(match self.peek_kind(usize::from(negative)) {
+            Kind::Single(bits) => {
+                self.at += usize::from(negative) + 1;
                 OperandKind::Single(bits ^ (u32::from(negative) << 31))
             }
-            Kind::Double(bits) if !inverted => {
-                self.next();
+            Kind::Double(bits) => {
+                self.at += usize::from(negative) + 1;
                 OperandKind::Double(bits ^ (u64::from(negative) << 63))
             }
-            _ => return Err(self.expected("a number")),
+            _ => OperandKind::Integer(self.expression()?),
         })
     }
 
     fn address(&mut self) -> Parsed<OperandKind<'a>> {
         self.expect('[', "before the address")?;
         let (base, offset) = match self.peek().kind {
-            Kind::Integer(value) => {
-                self.next();
-                (None, value as i64)
-            }
+            Kind::Integer(_) | Kind::Punct('(') => (None, self.expression()? as i64),
             Kind::Word => (Some(self.name()?), self.signed_offset()?),
             _ => return Err(self.expected("a register, a variable or a number")),
         };

@@ -69,6 +69,10 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             "pragma" => self.pragma(),
+            "section" => {
+                self.section();
+                Ok(())
+            }
             "branchtargets" | "callprototype" | "calltargets" => {
                 Err(self.expected("a label and `:` before this directive"))
             }
@@ -106,7 +110,7 @@ impl<'a> Parser<'a> {
         if self.is_punct('(') {
             lists[1] = self.parameters()?;
         }
-        self.function_directives()?;
+        self.function_directives(&mut Vec::new())?;
         self.expect(';', "after the prototype")?;
         let [returns, parameters] = lists;
         Ok(Statement::Prototype {
@@ -151,6 +155,7 @@ impl<'a> Parser<'a> {
             opcode_span = opcode_span.to(self.next().span);
         }
         let opcode = self.slice(opcode_span);
+        self.in_call = opcode.split('.').next() == Some("call");
         let mut operands = Vec::new();
         if !self.is_punct(';') {
             loop {

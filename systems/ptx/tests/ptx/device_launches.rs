@@ -362,7 +362,11 @@ fn a_kernel_that_waits_for_its_children_is_refused_with_its_line() {
         "{said}"
     );
     let unknown = text.replace("cudaDeviceSynchronize", "cudaGetLastErr");
-    let said = errors(&unknown);
+    let said = run(&unknown, 1, 0, &EmulationOptions::default());
+    let said = said
+        .map(|_| ())
+        .expect_err("the call is reached")
+        .to_string();
     assert!(
         said.contains("`cudaGetLastErr` has no body") && said.contains("cudaGetLastError"),
         "{said}"

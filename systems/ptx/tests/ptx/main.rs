@@ -11,6 +11,7 @@ mod conformance;
 mod control;
 mod device_launches;
 mod float;
+mod forms;
 mod halves;
 mod harness;
 mod indirect;

@@ -517,7 +517,8 @@ fn forms_that_are_not_there_are_refused_by_name() {
     }
     let said = errors(&format!("{HEADER}.global .texref many[4];"));
     assert!(said.contains("neither an array nor initialized"), "{said}");
-    let said = errors(&format!("{HEADER}.global .samplerref s;"));
+    let user = kernel("mov.u64 %rd1, s;");
+    let said = errors(&format!("{HEADER}.global .samplerref s;\n{user}"));
     assert!(
         said.contains("separate samplers are not supported"),
         "{said}"

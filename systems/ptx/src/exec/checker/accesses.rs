@@ -93,7 +93,8 @@ impl LaneAccess<'_> {
                     return new;
                 }
                 let (b, c) = operands(registers, reach.constants, atomic, self.lane);
-                let value = apply(atomic.kind, width == 8, read_bytes(&old[..width]), b, c);
+                let kind = atomic.kind.in_region(self.region);
+                let value = apply(kind, width == 8, read_bytes(&old[..width]), b, c);
                 write_bytes(&mut new[..width], value);
             }
         }

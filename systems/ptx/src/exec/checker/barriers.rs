@@ -55,6 +55,7 @@ impl ProgramChecker {
             Op::Exit => true,
             Op::Store(_)
             | Op::Atomic(_)
+            | Op::AtomicVector { .. }
             | Op::Barrier(_)
             | Op::Call(_)
             | Op::CallIndirect(_)

@@ -33,6 +33,8 @@ pub(super) fn deciding(step: &Step<'_>, site: &Site) -> Deciding {
         | Op::RestoreStack { .. }
         | Op::Texture(_)
         | Op::TextureQuery { .. }
+        | Op::AtomicVector { .. }
+        | Op::LoadMatrix(_)
         | Op::External(_) => Deciding::All,
         Op::Nothing if site.rule == Rule::WavefrontBarrier => Deciding::All,
         Op::Vote(at) => match tables.votes[at as usize].members {
@@ -92,7 +94,12 @@ impl ProgramChecker {
         }
         let tables = &step.kernel.tables;
         match *op {
-            Op::Load(_) | Op::Store(_) | Op::Atomic(_) => Vec::new(),
+            Op::Load(_)
+            | Op::Store(_)
+            | Op::Atomic(_)
+            | Op::AtomicVector { .. }
+            | Op::LoadMatrix(_) => Vec::new(),
+            Op::MoveVector(_) => self.flow_moved(step, site),
             Op::Select32 { p, .. } | Op::Select64 { p, .. } => self.flow_selected(step, site, p),
             Op::Pack(at) => {
                 let bits = tables.parts[at as usize].bits;
@@ -163,6 +170,18 @@ impl ProgramChecker {
                 }
             }
             found.extend(all.filter(|all| all.bits != 0).map(|all| (0, lane, all)));
+        }
+        found
+    }
+
+    /// Passes each source on to the result at its place.
+    fn flow_moved(&mut self, step: &Step<'_>, site: &Site) -> Vec<UnsetResult> {
+        let mut found = Vec::new();
+        for lane in lanes(step.mask) {
+            for (at, &source) in site.sources.iter().enumerate() {
+                let unset = self.unset_source(step, source, lane);
+                found.extend(unset.map(|unset| (at, lane, unset)));
+            }
         }
         found
     }

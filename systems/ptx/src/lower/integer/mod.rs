@@ -24,6 +24,7 @@ impl Encoder<'_, '_> {
                 self.integer_pair(form)
             }
             "mad" if form.has("hi") && form.has("sat") => self.integer_scalar(form),
+            "vshl" | "vshr" => self.video_shift(form),
             "shl" | "shr" => self.shift(form),
             "and" | "or" | "xor" | "not" if form.has("pred") => self.predicate_logic(form),
             "abs" | "neg" | "not" | "cnot" | "brev" => self.integer_unary(form),
@@ -154,6 +155,33 @@ impl Encoder<'_, '_> {
             }
         };
         self.scalar(form, kind, (word, word))
+    }
+
+    /// Encodes `vshl` and `vshr` of whole registers.
+    fn video_shift(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let wrap = form.take("wrap");
+        if !wrap && !form.take("clamp") {
+            return Err(form.unsupported("expected `.clamp` or `.wrap`"));
+        }
+        let then = form.take_one(|name| match name {
+            "add" => Some(PairOp::Add),
+            "min" => Some(PairOp::Min),
+            "max" => Some(PairOp::Max),
+            _ => None,
+        });
+        let (to, from, amount) = (form.take_type()?, form.take_type()?, form.take_type()?);
+        if to.bits() != 32 || from.bits() != 32 || amount != ScalarType::U32 {
+            return Err(form.unsupported("the types must be .u32 or .s32, and .u32 at last"));
+        }
+        form.count(if then.is_some() { 4 } else { 3 })?;
+        let kind = ScalarKind::VideoShift {
+            left: form.base == "vshl",
+            wrap,
+            signed: from.is_signed(),
+            then,
+            signed_result: to.is_signed(),
+        };
+        self.scalar(form, kind, (to, from))
     }
 
     fn shift(&mut self, form: &mut Form<'_>) -> Encoded<Op> {

@@ -1,9 +1,10 @@
 //! Name resolution: meaning of names, and functions whose operands refer to registers, labels and
 //! variables by index.
 //!
-//! This file has the names and the resolved form of a function; `resolve.rs` builds it from the
-//! syntax tree. Encoding (`../encode.rs` and its neighbours) starts from here.
+//! This file has the names and the resolved form of a function; `resolve.rs` and `operand.rs` build
+//! it from the syntax tree. Encoding (`../encode.rs` and its neighbours) starts from here.
 
+mod operand;
 mod resolve;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,9 @@ use crate::site::Symbol;
 use crate::types::{ScalarType, StateSpace};
 
 pub(crate) use self::resolve::resolve;
+
+/// Letters of the elements of a vector register, in order.
+const ELEMENTS: [[&str; 2]; 4] = [["x", "r"], ["y", "g"], ["z", "b"], ["w", "a"]];
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value {

@@ -3,27 +3,37 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Base, Body, Formal, FrameVariable, ModuleNames, Operand, Prototype, Register, Resolved, Symbol,
-    Value, align_up, argument_offsets,
+    Base, Body, ELEMENTS, Formal, FrameVariable, ModuleNames, Operand, Prototype, Register,
+    Resolved, Symbol, Value, align_up, argument_offsets,
 };
 use crate::alloc::Effects;
-use crate::ast::{self, Location, OperandKind, Statement, Variable};
+use crate::ast::{self, Location, Statement, Variable};
 use crate::cfg::Flow;
 use crate::diagnostics::{Span, SpannedError};
 use crate::lower::opcodes;
-use crate::lower::special;
 use crate::types::{ScalarType, StateSpace};
 
 #[derive(Default)]
-struct Scope<'a> {
-    names: BTreeMap<&'a str, Binding>,
-    /// Register ranges such as `.reg .b32 %r<n>`: prefix, first register and count.
-    ranges: Vec<(&'a str, u32, u64)>,
+pub(super) struct Scope<'a> {
+    pub(super) names: BTreeMap<&'a str, Binding>,
+    pub(super) ranges: Vec<Range<'a>>,
+}
+
+/// Registers declared by `.reg .b32 %r<n>`.
+#[derive(Clone, Copy)]
+pub(super) struct Range<'a> {
+    pub(super) prefix: &'a str,
+    pub(super) first: u32,
+    pub(super) count: u64,
+    /// Registers of each name; more than one for vectors.
+    pub(super) vector: u32,
 }
 
 #[derive(Clone, Copy)]
-enum Binding {
+pub(super) enum Binding {
     Register(u32),
+    /// A vector register: the first of its elements, and their number.
+    Vector(u32, u32),
     Label(usize),
     Symbol(Symbol),
     Prototype(usize),
@@ -43,21 +53,24 @@ pub(crate) fn resolve<'a>(
         label_places: Vec::new(),
         complaints: Vec::new(),
         location: None,
+        sums: Vec::new(),
     };
     resolver.formals(function);
     resolver.scope(statements);
     resolver.finish(function)
 }
 
-struct Resolver<'m, 'a> {
-    module: &'m mut ModuleNames<'a>,
-    body: Body<'a>,
-    scopes: Vec<Scope<'a>>,
+pub(super) struct Resolver<'m, 'a> {
+    pub(super) module: &'m mut ModuleNames<'a>,
+    pub(super) body: Body<'a>,
+    pub(super) scopes: Vec<Scope<'a>>,
     /// Index of the instruction that follows each label.
-    label_places: Vec<usize>,
-    complaints: Vec<SpannedError>,
+    pub(super) label_places: Vec<usize>,
+    pub(super) complaints: Vec<SpannedError>,
     /// Source location from the last `.loc` directive.
-    location: Option<Location>,
+    pub(super) location: Option<Location>,
+    /// Sums of a register and an offset that the current instruction uses, with their results.
+    pub(super) sums: Vec<(u32, Operand, i64)>,
 }
 
 impl<'a> Resolver<'_, 'a> {
@@ -77,27 +90,32 @@ impl<'a> Resolver<'_, 'a> {
             return;
         }
         for parameter in &function.returns {
-            let formal = self.formal(parameter);
-            self.body.returns.push(formal);
+            let formals = self.formal(parameter);
+            self.body.returns.extend(formals);
         }
         for parameter in &function.parameters {
-            let formal = self.formal(parameter);
-            self.body.parameters.push(formal);
+            let formals = self.formal(parameter);
+            self.body.parameters.extend(formals);
         }
     }
 
-    fn formal(&mut self, parameter: &Variable<'a>) -> Formal {
-        if parameter.space == StateSpace::Register {
-            let register = self.register(parameter.ty);
-            let name = parameter.name.to_owned();
-            self.body.register_names.push((register, name, false));
-            self.bind(parameter.name, Binding::Register(register), parameter.span);
-            return Formal::Register(register);
+    /// Declares a parameter; a vector in registers is one parameter for each element.
+    fn formal(&mut self, parameter: &Variable<'a>) -> Vec<Formal> {
+        if parameter.space != StateSpace::Register {
+            return vec![Formal::Memory(self.frame_variable(parameter))];
         }
-        Formal::Memory(self.frame_variable(parameter))
+        let first = self.body.registers.len() as u32;
+        let registers = first..first + parameter.vector;
+        for _ in registers.clone() {
+            self.register(parameter.ty);
+        }
+        self.name_registers(parameter, first, 1);
+        let binding = binding(first, parameter.vector);
+        self.bind(parameter.name, binding, parameter.span);
+        registers.map(Formal::Register).collect()
     }
 
-    fn register(&mut self, ty: ScalarType) -> u32 {
+    pub(super) fn register(&mut self, ty: ScalarType) -> u32 {
         self.body.registers.push(Register { ty });
         self.body.registers.len() as u32 - 1
     }
@@ -157,10 +175,14 @@ impl<'a> Resolver<'_, 'a> {
                 }
                 Statement::Instruction(instruction) => match self.instruction(instruction) {
                     Ok(resolved) => {
+                        self.add_sums(&resolved);
                         self.effects(&resolved);
                         self.body.instructions.push(resolved);
                     }
-                    Err(complaint) => self.complaints.push(complaint),
+                    Err(complaint) => {
+                        self.sums.clear();
+                        self.complaints.push(complaint);
+                    }
                 },
             }
         }
@@ -233,23 +255,23 @@ impl<'a> Resolver<'_, 'a> {
     fn variable(&mut self, variable: &Variable<'a>) {
         match variable.space {
             StateSpace::Register => {
-                if variable.vector != 1 || !variable.extents.is_empty() {
-                    let message = "vector registers are not supported; use scalars";
+                if !variable.extents.is_empty() {
+                    let message = "registers have no addresses and thus no arrays";
                     self.complaints
                         .push(SpannedError::new(variable.span, message));
                     return;
                 }
+                let vector = variable.vector;
                 let count = variable.range.unwrap_or(1);
-                if count > 1 << 20 {
+                if count.saturating_mul(vector.into()) > 1 << 20 {
                     let message = "more than a million registers";
                     self.complaints
                         .push(SpannedError::new(variable.span, message));
                     return;
                 }
                 let first = self.body.registers.len() as u32;
-                let name = (first, variable.name.to_owned(), variable.range.is_some());
-                self.body.register_names.push(name);
-                for _ in 0..count {
+                self.name_registers(variable, first, count);
+                for _ in 0..count * u64::from(vector) {
                     self.register(variable.ty);
                 }
                 if variable.range.is_some() {
@@ -257,9 +279,15 @@ impl<'a> Resolver<'_, 'a> {
                         .scopes
                         .last_mut()
                         .expect("a function has at least one scope");
-                    scope.ranges.push((variable.name, first, count));
+                    scope.ranges.push(Range {
+                        prefix: variable.name,
+                        first,
+                        count,
+                        vector,
+                    });
                 } else {
-                    self.bind(variable.name, Binding::Register(first), variable.span);
+                    let binding = binding(first, vector);
+                    self.bind(variable.name, binding, variable.span);
                 }
             }
             StateSpace::Local | StateSpace::Param => {
@@ -275,148 +303,23 @@ impl<'a> Resolver<'_, 'a> {
         }
     }
 
-    fn lookup(&self, name: &str) -> Option<Binding> {
-        for scope in self.scopes.iter().rev() {
-            if let Some(&binding) = scope.names.get(name) {
-                return Some(binding);
-            }
-            for &(prefix, first, count) in &scope.ranges {
-                let Some(digits) = name.strip_prefix(prefix) else {
-                    continue;
-                };
-                if digits.len() > 1 && digits.starts_with('0') {
-                    continue;
-                }
-                if let Ok(number) = digits.parse::<u64>()
-                    && number < count
-                {
-                    return Some(Binding::Register(first + number as u32));
-                }
+    /// Tells the checker the names of registers from `first` on.
+    fn name_registers(&mut self, variable: &Variable<'a>, first: u32, count: u64) {
+        let names = &mut self.body.register_names;
+        if variable.vector == 1 {
+            names.push((first, variable.name.to_owned(), variable.range.is_some()));
+            return;
+        }
+        for at in 0..count as u32 {
+            let number = match variable.range {
+                Some(_) => at.to_string(),
+                None => String::new(),
+            };
+            for (element, [letter, _]) in (0..variable.vector).zip(ELEMENTS) {
+                let name = format!("{}{number}.{letter}", variable.name);
+                names.push((first + at * variable.vector + element, name, false));
             }
         }
-        None
-    }
-
-    fn unknown(&self, name: &str, span: Span) -> SpannedError {
-        let what = if name.starts_with('%') {
-            "register"
-        } else {
-            "name"
-        };
-        let mut names: Vec<String> = Vec::new();
-        for scope in self.scopes.iter().rev() {
-            names.extend(scope.names.keys().map(|&known| known.to_owned()));
-            for &(prefix, _, count) in &scope.ranges {
-                let last = count.saturating_sub(1);
-                if name.starts_with(prefix) {
-                    let hint = format!("`{prefix}<{count}>` declares {prefix}0 to {prefix}{last}");
-                    return SpannedError::new(span, format!("unknown {what} `{name}`")).hint(hint);
-                }
-                names.push(format!("{prefix}{last}"));
-            }
-        }
-        names.extend(self.module.symbols.keys().map(|&known| known.to_owned()));
-        names.extend(self.module.functions.keys().map(|&known| known.to_owned()));
-        SpannedError::new(span, format!("unknown {what} `{name}`"))
-            .nearest(name, names.iter().map(String::as_str))
-    }
-
-    fn name(&mut self, name: &str, span: Span) -> Result<Value, SpannedError> {
-        if name == "_" {
-            return Ok(Value::Nowhere);
-        }
-        if let Some(binding) = self.lookup(name) {
-            return Ok(match binding {
-                Binding::Register(register) => Value::Register(register),
-                Binding::Label(label) => Value::Label(label),
-                Binding::Symbol(symbol) => Value::Symbol(symbol, 0),
-                Binding::Prototype(prototype) => Value::Prototype(prototype),
-                Binding::Targets(targets) => Value::Targets(targets),
-            });
-        }
-        if name == "WARP_SZ" {
-            return Ok(Value::Integer(32));
-        }
-        if let Some(found) = special::find(name) {
-            return found
-                .map(Value::Special)
-                .map_err(|why| SpannedError::unsupported(span, why));
-        }
-        if let Some(&symbol) = self.module.symbols.get(name) {
-            if let Symbol::Shared(number) = symbol {
-                self.body.shared.push(number);
-            }
-            return Ok(Value::Symbol(symbol, 0));
-        }
-        match self.module.functions.get(name) {
-            Some(&function) => Ok(Value::Function(function)),
-            None => Err(self.unknown(name, span)),
-        }
-    }
-
-    fn operand(&mut self, operand: &ast::Operand<'a>) -> Result<Operand, SpannedError> {
-        let span = operand.span;
-        let value = match &operand.kind {
-            OperandKind::Name(name) => self.name(name, span)?,
-            OperandKind::Offset(name, offset) => match self.name(name, span)? {
-                Value::Symbol(symbol, _) => Value::Symbol(symbol, *offset),
-                _ => {
-                    return Err(SpannedError::new(
-                        span,
-                        "only a variable can have an offset here",
-                    ));
-                }
-            },
-            OperandKind::Integer(value) => Value::Integer(*value),
-            OperandKind::Single(bits) => Value::Single(*bits),
-            OperandKind::Double(bits) => Value::Double(*bits),
-            OperandKind::Not(name) => match self.name(name, span)? {
-                Value::Register(register) => Value::Not(register),
-                _ => return Err(SpannedError::new(span, "`!` requires a predicate register")),
-            },
-            OperandKind::Address {
-                base,
-                offset,
-                coordinates,
-            } => {
-                let base = match base {
-                    None => Base::Absolute,
-                    Some(name) => match self.name(name, span)? {
-                        Value::Register(register) => Base::Register(register),
-                        Value::Symbol(symbol, _) => Base::Symbol(symbol),
-                        _ => {
-                            let message = "an address must start with a register or a variable";
-                            return Err(SpannedError::new(span, message));
-                        }
-                    },
-                };
-                match &coordinates[..] {
-                    [] => Value::Address(base, *offset),
-                    [coordinates] if *offset == 0 => {
-                        Value::Texture(base, Box::new(self.operand(coordinates)?))
-                    }
-                    [_] => {
-                        let message = "a texture cannot have an offset";
-                        return Err(SpannedError::new(span, message));
-                    }
-                    _ => {
-                        let message = "separate samplers are not supported";
-                        return Err(SpannedError::new(span, message));
-                    }
-                }
-            }
-            OperandKind::Vector(list) => Value::Vector(self.operands(list)?),
-            OperandKind::List(list) => Value::List(self.operands(list)?),
-            OperandKind::Pair(first, second) => Value::Pair(
-                Box::new(self.operand(first)?),
-                Box::new(self.operand(second)?),
-            ),
-        };
-        Ok(Operand { span, value })
-    }
-
-    fn operands(&mut self, list: &[ast::Operand<'a>]) -> Result<Vec<Operand>, SpannedError> {
-        list.iter().map(|operand| self.operand(operand)).collect()
     }
 
     fn instruction(
@@ -451,7 +354,7 @@ impl<'a> Resolver<'_, 'a> {
     }
 
     /// Computes the registers read and written, and the control flow.
-    fn effects(&mut self, resolved: &Resolved<'a>) {
+    pub(super) fn effects(&mut self, resolved: &Resolved<'a>) {
         let mut effects = Effects {
             guarded: resolved.guard.is_some(),
             ..Effects::default()
@@ -598,7 +501,14 @@ impl<'a> Resolver<'_, 'a> {
     }
 }
 
-fn collect(value: &Value, written: bool, effects: &mut Effects) {
+pub(super) fn binding(first: u32, vector: u32) -> Binding {
+    match vector {
+        1 => Binding::Register(first),
+        count => Binding::Vector(first, count),
+    }
+}
+
+pub(super) fn collect(value: &Value, written: bool, effects: &mut Effects) {
     match value {
         Value::Register(register) if written => effects.writes.push(*register),
         Value::Register(register)

@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Unsigned,
     Signed,
     Float(Format),
-    /// A pair of 16-bit floating-point numbers.
+    /// A pair of floating-point numbers.
     Floats(Format),
     Integers {
         signed: bool,
@@ -57,6 +57,7 @@ impl Type {
             "bf16" => (16, Kind::Float(BRAIN)),
             "f32" => (32, Kind::Float(SINGLE)),
             "f64" => (64, Kind::Float(DOUBLE)),
+            "f32x2" => (64, Kind::Floats(SINGLE)),
             "f16x2" => (32, Kind::Floats(HALF)),
             "bf16x2" => (32, Kind::Floats(BRAIN)),
             "u16x2" => (32, Kind::Integers { signed: false }),
@@ -167,13 +168,18 @@ impl Type {
                 ]
             }
             Kind::Floats(format) => {
+                let half = self.bits / 2;
                 let of = Self {
-                    bits: 16,
+                    bits: half,
                     kind: Kind::Float(format),
                 };
                 let edges = of.edges();
                 let turned = edges.iter().cycle().skip(5);
-                edges.iter().zip(turned).map(|(a, b)| a << 16 | b).collect()
+                edges
+                    .iter()
+                    .zip(turned)
+                    .map(|(a, b)| a << half | b)
+                    .collect()
             }
             Kind::Integers { .. } => vec![
                 0,

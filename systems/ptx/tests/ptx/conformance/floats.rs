@@ -15,6 +15,7 @@ const EXACT: &str = "
     {rcp,sqrt}.{rn,rz,rm,rp,approx}{,.ftz}.f32 {rcp,sqrt}.{rn,rz,rm,rp}.f64 rcp.approx.ftz.f64
     {neg,abs}{,.ftz}.{f32,f16,f16x2} {neg,abs}.{f64,bf16,bf16x2}
     {min,max}{,.ftz}{,.NaN}{,.xorsign.abs}.{f32,f16,f16x2} {min,max}{,.NaN}{,.xorsign.abs}.{bf16,bf16x2}
+    {add,sub,mul}{,.rn,.rz,.rm,.rp}{,.ftz}.f32x2 fma.{rn,rz,rm,rp}{,.ftz}.f32x2
     {min,max}.f64 copysign.{f32,f64}
 ";
 
@@ -71,10 +72,10 @@ fn one(form: &str, format: Format, operands: [u64; 3]) -> u64 {
 }
 
 /// Returns minimum or maximum; -0 is less than +0, and a number wins over NaN unless `.NaN` is set.
-fn extreme(form: &str, format: Format, wanted: Ordering, a: u64, b: u64) -> u64 {
+pub(super) fn extreme(form: &str, format: Format, wanted: Ordering, a: u64, b: u64) -> u64 {
     let sign = format.sign();
     let xorsign = has(form, "xorsign");
-    let [x, y] = if xorsign {
+    let [x, y] = if has(form, "abs") {
         [a & (sign - 1), b & (sign - 1)]
     } else {
         [a, b]
@@ -113,8 +114,9 @@ pub(super) fn each(ty: Type, row: Row, f: impl Fn([u64; 3]) -> u64) -> u64 {
     if !ty.is_pair() {
         return f([a, b, c]);
     }
-    let half = |at: u32| f([a, b, c].map(|bits| bits >> at & 0xffff));
-    half(16) << 16 | half(0)
+    let width = ty.bits / 2;
+    let half = |at: u32| f([a, b, c].map(|bits| bits >> at & ((1 << width) - 1)));
+    half(width) << width | half(0)
 }
 
 fn testp(cases: &mut Vec<Case>) {
@@ -135,6 +137,56 @@ fn testp(cases: &mut Vec<Case>) {
             })
         };
         cases.push(Case::lane(&form, PREDICATE, &[ty], model));
+    }
+}
+
+/// Adds cases of the minimum and maximum of three numbers.
+fn of_three(cases: &mut Vec<Case>) {
+    for form in all_forms("{min,max}{,.ftz}{,.NaN}{,.abs}.f32") {
+        let ty = types(&form)[0];
+        let format = ty.format();
+        let name = form.clone();
+        let model = move |row: Row| {
+            let [a, b, c, _] = row;
+            let two = one(&name, format, [a, b, 0]);
+            let three = one(&name, format, [two, c, 0]);
+            // A result that is a number does not end with a NaN of an operand.
+            if has(&name, "NaN") && format.is_nan(two) {
+                format.nan()
+            } else {
+                three
+            }
+        };
+        cases.push(Case::lane(&form, ty, &[ty; 3], model));
+    }
+}
+
+/// Adds cases of arithmetic of singles with 16-bit numbers.
+fn mixed(cases: &mut Vec<Case>) {
+    let patterns = "
+        {add,sub}{,.rn,.rz,.rm,.rp}{,.sat}.f32.{f16,bf16} fma.{rn,rz,rm,rp}{,.sat}.f32.{f16,bf16}
+    ";
+    for form in all_forms(patterns) {
+        let [ty, narrow] = types(&form)[..] else {
+            panic!("{form}")
+        };
+        let factors = if form.starts_with("fma") { 2 } else { 1 };
+        let sources: Vec<Type> = (0..=factors)
+            .map(|at| if at < factors { narrow } else { ty })
+            .collect();
+        let name = form.clone();
+        let format = ty.format();
+        let model = move |row: Row| {
+            let operands = std::array::from_fn(|at| {
+                if at < factors {
+                    format.round(Mode::Nearest, narrow.format().read(row[at]))
+                } else {
+                    row[at]
+                }
+            });
+            one(&name, format, operands)
+        };
+        cases.push(Case::lane(&form, ty, &sources, model));
     }
 }
 
@@ -288,6 +340,8 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(case);
     }
     testp(&mut cases);
+    of_three(&mut cases);
+    mixed(&mut cases);
     debug_assert!(
         cases
             .iter()

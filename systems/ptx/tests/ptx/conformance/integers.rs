@@ -281,7 +281,9 @@ fn carries(cases: &mut Vec<Case>) {
             };
             let value = match opcode {
                 "add" | "addc" => a + b + carry,
-                "sub" | "subc" => a - b - carry,
+                // The sum with the complement, and one more unless a carry comes in.
+                "sub" => a + unsigned.limits().1 - b + 1,
+                "subc" => a + unsigned.limits().1 - b + carry,
                 _ => {
                     let product = ty.read(row[0]).wrapping_mul(ty.read(row[1]));
                     let part = if has(&name, "hi") {

@@ -1,8 +1,16 @@
 //! Models of loads, stores and atomics of every type, space and vector length (PTX ISA, "Data
 //! Movement", "atom", "red").
 
+use std::cmp::Ordering;
+
 use super::cases::{Case, DOUBLE_WORD, Kind, Model, Row, Type, all_forms, has, types};
-use super::exact::{Format, Mode};
+use super::exact::{Format, Mode, SINGLE};
+
+/// The type of singles.
+pub(super) const F32: Type = Type {
+    bits: 32,
+    kind: Kind::Float(SINGLE),
+};
 
 /// Variables used by these kernels: memory for 16 work-groups in each space.
 pub(super) const VARIABLES: &str = "
@@ -15,7 +23,7 @@ pub(super) const VARIABLES: &str = "
 ";
 
 /// Spaces, with the code that puts the address of a lane's 32 bytes into `%a10`.
-const SPACES: [(&str, &str); 6] = [
+pub(super) const SPACES: [(&str, &str); 6] = [
     (
         ".global",
         " mov.u64 %a10, far; mad.wide.u32 %a10, %w14, 32, %a10;",
@@ -355,10 +363,13 @@ fn atomic_quads(cases: &mut Vec<Case>) {
 }
 
 /// Returns the new value of a cell after an atomic.
-fn updated(operation: &str, ty: Type, old: u64, b: u64, c: u64) -> u64 {
+///
+/// Singles are added without subnormal numbers where `flushes` is set.
+pub(super) fn updated(operation: &str, ty: Type, [old, b, c]: [u64; 3], flushes: bool) -> u64 {
     let (x, y) = (ty.read(old), ty.read(b));
     let sum = |format: Format, a: u64, b: u64| {
-        let sum = format.add(Mode::Nearest, a, b);
+        let flush = |bits| if flushes { format.flush(bits) } else { bits };
+        let sum = flush(format.add(Mode::Nearest, flush(a), flush(b)));
         if format.is_nan(sum) {
             format.nan()
         } else {
@@ -368,6 +379,16 @@ fn updated(operation: &str, ty: Type, old: u64, b: u64, c: u64) -> u64 {
     match (operation, ty.kind) {
         ("add", Kind::Float(_) | Kind::Floats(_)) => {
             super::floats::each(ty, [old, b, 0, 0], |[a, b, _]| sum(ty.format(), a, b))
+        }
+        ("min", Kind::Float(_) | Kind::Floats(_)) => {
+            super::floats::each(ty, [old, b, 0, 0], |[a, b, _]| {
+                super::floats::extreme("min", ty.format(), Ordering::Less, a, b)
+            })
+        }
+        ("max", Kind::Float(_) | Kind::Floats(_)) => {
+            super::floats::each(ty, [old, b, 0, 0], |[a, b, _]| {
+                super::floats::extreme("max", ty.format(), Ordering::Greater, a, b)
+            })
         }
         ("add", _) => ty.write(x + y),
         ("min", _) => ty.write(x.min(y)),
@@ -435,13 +456,15 @@ fn atomics(cases: &mut Vec<Case>) {
                 let form = form_of(opcode, space, &tail);
                 let returns = opcode == "atom";
                 let operation = operation.clone();
+                // Only global memory drops subnormal singles.
+                let flushes = ty == F32 && !address.contains("near");
                 let model = move |rows: &[Row; 32]| {
                     let mut cells: [u64; 4] = std::array::from_fn(|cell| rows[cell][0]);
                     let mut results = [[0; 4]; 32];
                     for (lane, row) in rows.iter().enumerate() {
                         let cell = &mut cells[lane % 4];
                         results[lane][0] = if returns { *cell } else { 0 };
-                        *cell = updated(&operation, ty, *cell, row[1], row[2]);
+                        *cell = updated(&operation, ty, [*cell, row[1], row[2]], flushes);
                     }
                     for (lane, result) in results.iter_mut().enumerate() {
                         result[1] = cells[lane % 4];

@@ -13,7 +13,9 @@ mod floats;
 mod integers;
 mod lanes;
 mod memory;
+mod packed;
 mod page;
+mod vectors;
 
 use self::cases::Case;
 
@@ -62,6 +64,16 @@ fn memory_keeps_what_is_stored_and_atomics_change_it_one_after_the_other() {
 }
 
 #[test]
+fn numbers_of_few_bits_are_packed_and_unpacked() {
+    hold(&packed::cases(), "");
+}
+
+#[test]
+fn vectors_move_and_change_element_by_element() {
+    hold(&vectors::cases(), memory::VARIABLES);
+}
+
+#[test]
 fn functions_take_and_give_back_values_of_every_type() {
     hold(&calls::cases(), &calls::functions());
 }
@@ -76,6 +88,8 @@ fn nothing_that_the_emulator_takes_is_without_a_model() {
         lanes::cases(),
         memory::cases(),
         calls::cases(),
+        packed::cases(),
+        vectors::cases(),
     ] {
         cases.extend(part);
     }

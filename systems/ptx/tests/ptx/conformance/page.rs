@@ -9,7 +9,7 @@ use warpweave_ptx::{ScalarType, opcodes};
 use super::cases::{Case, Model};
 
 /// Opcodes that compute no value from operands, with the tests that cover them.
-const ELSEWHERE: [(&str, &str); 18] = [
+const ELSEWHERE: [(&str, &str); 20] = [
     ("alloca", "indirect"),
     ("bar", "lanes"),
     ("barrier", "lanes"),
@@ -18,7 +18,9 @@ const ELSEWHERE: [(&str, &str); 18] = [
     ("brx", "indirect"),
     ("cvta", "conformance/memory"),
     ("exit", "control"),
+    ("griddepcontrol", "forms"),
     ("isspacep", "memory"),
+    ("pmevent", "forms"),
     ("ret", "control"),
     ("stackrestore", "indirect"),
     ("stacksave", "indirect"),
