@@ -6,7 +6,7 @@ use warpweave_params::{Diagnostic, Placed, out_of_range};
 /// Limits on the size of a system and the length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum core cycles of a run; no limit if absent.
+    /// Maximum core cycles of a run, from its start and with all copies; no limit if absent.
     pub cycles: Option<u64>,
     /// Core cycles without any progress, at least 1, after which the run counts as stuck; see
     /// [`RunLimits::silence`](warpweave_framework::RunLimits::silence).

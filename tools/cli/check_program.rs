@@ -1,8 +1,10 @@
 //! `warpweave run --check-program`: checks the emulated program for errors.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use warpweave_files::Budget;
+use warpweave_systems::host_program::EmulationProgress;
 
 use crate::arguments::{ReportFormat, RunArguments};
 use crate::outcome::{CommandResult, Failure, diagnostics_to_stderr, to_stdout};
@@ -21,8 +23,9 @@ pub(crate) fn check_program(
     }
     let scenario = arguments.load(budget)?;
     let bar = Bar::new(quiet);
-    bar.phase("checking the program");
-    let examined = scenario.examine()?;
+    let progress = Arc::new(EmulationProgress::default());
+    bar.emulating(&progress);
+    let examined = scenario.examine(&progress)?;
     bar.finish();
     for warnings in [scenario.warnings(), &examined.unneeded] {
         if !warnings.is_empty() && !quiet {

@@ -155,6 +155,12 @@ fn emulating(progress: &EmulationProgress, seconds: f64) -> Picture {
     if all == 0 {
         return ("emulating the program".to_owned(), None);
     }
+    let from_device = progress.from_device();
+    if from_device > 0 {
+        let launch = progress.launches();
+        let words = format!("emulating launch {launch}, {from_device} kernels from the device");
+        return (words, None);
+    }
     let words = format!(
         "emulating launch {}, work-groups {done}/{all}{}",
         progress.launches(),

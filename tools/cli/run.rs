@@ -342,7 +342,7 @@ fn why_not_done(report: &Report) -> String {
     let ended = match &report.status {
         Status::Done | Status::Interrupted | Status::Mismatch => None,
         Status::Limit => Some(
-            "error: the limit of simulated cycles was reached\nhint: raise it with `--set limits.cycles=...`"
+            "error: the limit of simulated cycles was reached; it counts every core cycle, also of copies before the first launch and after the last completion\nhint: raise it with `--set limits.cycles=...`"
                 .to_owned(),
         ),
         Status::Deadlock(detail) | Status::Failed(detail) => Some(format!("error: {detail}")),

@@ -27,6 +27,9 @@ pub(super) struct Families {
     /// Number of kernels launched by each kernel of the program.
     #[state(skip)]
     children: Vec<u32>,
+    /// Kernels in the tail-launch stream of each kernel that has one, in their order.
+    #[state(skip)]
+    tails: BTreeMap<u32, Vec<u32>>,
     #[state(rename = "families")]
     members: BTreeMap<u32, Member>,
     /// Kernel whose family each blocked stream waits for.
@@ -46,9 +49,17 @@ impl Families {
         for parent in parents.iter().flatten() {
             children[*parent as usize] += 1;
         }
+        let mut tails: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (number, kernel) in (0..).zip(kernels) {
+            let launcher = kernel.parent.filter(warpweave_trace::Parent::is_tail);
+            if let Some(parent) = launcher {
+                tails.entry(parent.kernel).or_default().push(number);
+            }
+        }
         Self {
             parents,
             children,
+            tails,
             ..Self::default()
         }
     }
@@ -66,6 +77,25 @@ impl Families {
 
     fn parent(&self, kernel: u32) -> Option<u32> {
         self.parents.get(kernel as usize).copied().flatten()
+    }
+
+    /// True if the kernel must wait for its parent: it is in the tail-launch stream, and the parent
+    /// still runs, or another kernel of the parent goes first.
+    pub(super) fn waits_for_parent(&self, kernel: u32) -> bool {
+        let parent = self.parent(kernel);
+        let Some((parent, tails)) = parent.and_then(|it| self.tails.get_key_value(&it)) else {
+            return false;
+        };
+        if tails.binary_search(&kernel).is_err() {
+            return false;
+        }
+        let Some(member) = self.members.get(parent) else {
+            return true;
+        };
+        // The stream comes last, so what is left of the family is the rest of the stream.
+        let left = member.left as usize;
+        let next = tails.len().checked_sub(left).map(|done| tails[done]);
+        !member.ended || next != Some(kernel)
     }
 
     /// Returns the kernels that become complete when the work-groups of this one are done: the

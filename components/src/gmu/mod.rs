@@ -51,6 +51,11 @@
 //! stream return to the front of the pool until the family is complete (LASER, section 3.3).
 //! Completions of device-side kernels are also sent to the host, each before that of its parent.
 //!
+//! A kernel in the tail-launch stream of its parent waits in the pool. It waits until the parent's
+//! work-groups are done, and every other kernel that the parent launched is complete. Those of one
+//! stream follow each other by kernel number, each with all its descendants. They take no room of
+//! the pool while they wait: those that they wait for may need it.
+//!
 //! ```text
 //!   queues.rs            what moves where: launches, pool, queues
 //!   families.rs          who waits for whom: kernels and those they launched
@@ -244,7 +249,12 @@ impl Inspect for Gmu {
             let places = queue.kernels.iter().enumerate();
             places.map(|(place, &key)| (key, (place > 0).then_some("an earlier kernel")))
         });
-        let pooled = self.pool.iter().map(|&key| (key, Some("a work queue")));
+        let pooled = self.pool.iter().map(|&key| {
+            let kernel = self.kernels[key].launch.kernel;
+            let waits = self.families.waits_for_parent(kernel);
+            let behind = if waits { "its parent" } else { "a work queue" };
+            (key, Some(behind))
+        });
         for (key, behind) in queued.chain(pooled) {
             let InFlight { launch, sent, .. } = &self.kernels[key];
             contents

@@ -34,8 +34,9 @@ impl Gmu {
                 // Nothing has changed since it found no place.
                 return;
             }
-            let queued = self.admit(ctx, launch);
-            if !queued && self.pool.len() >= self.spec.pending_kernels as usize {
+            let waits = self.families.waits_for_parent(launch.kernel);
+            let queued = !waits && self.admit(ctx, launch);
+            if !queued && !waits && self.pool_is_full() {
                 if !self.launches.is_stalled(door) {
                     self.launches.stall(cycle, door);
                 }
@@ -55,11 +56,28 @@ impl Gmu {
         }
     }
 
+    /// True if the pool has no room. Kernels that wait for their parents take none: the runtime
+    /// keeps them in memory.
+    fn pool_is_full(&self) -> bool {
+        let pending = self.spec.pending_kernels as usize;
+        if self.pool.len() < pending {
+            return false;
+        }
+        let takes_room = |key: &&Id| {
+            let kernel = self.kernels[**key].launch.kernel;
+            !self.families.waits_for_parent(kernel)
+        };
+        self.pool.iter().filter(takes_room).count() >= pending
+    }
+
     /// Puts a launch into a queue if one is available. Returns false otherwise.
     fn admit(&mut self, ctx: &mut Context<'_>, launch: KernelLaunch) -> bool {
         let pool = self.pool.iter();
-        let mut pool = pool.map(|&key| self.kernels[key].launch.stream);
-        if pool.any(|stream| stream == launch.stream) {
+        let mut pool = pool.map(|&key| self.kernels[key].launch);
+        let goes_first = |waiting: KernelLaunch| {
+            waiting.stream == launch.stream && !self.families.waits_for_parent(waiting.kernel)
+        };
+        if pool.any(goes_first) {
             // Those of its stream in the pool go first.
             return false;
         }
@@ -182,7 +200,10 @@ impl Gmu {
             launch,
             arrived: cycle,
         });
-        let first_of_stream = |waiting: &PendingKernel| streams.insert(waiting.launch.stream);
+        let first_of_stream = |waiting: &PendingKernel| {
+            !self.families.waits_for_parent(waiting.launch.kernel)
+                && streams.insert(waiting.launch.stream)
+        };
         pool.chain(door).filter(first_of_stream).collect()
     }
 
@@ -190,8 +211,11 @@ impl Gmu {
     fn follow_streams(&mut self, cycle: Cycle) {
         let mut place = 0;
         while let Some(&key) = self.pool.get(place) {
-            let queue = self.queue_of(self.kernels[key].launch.stream);
-            if let Some(queue) = queue.filter(|&queue| self.has_room(queue)) {
+            let launch = self.kernels[key].launch;
+            let queue = self.queue_of(launch.stream).filter(|&queue| {
+                self.has_room(queue) && !self.families.waits_for_parent(launch.kernel)
+            });
+            if let Some(queue) = queue {
                 self.enqueue(cycle, queue, key);
                 self.pool.remove(place);
                 self.occupancy.pooled.sub(cycle, 1);

@@ -87,6 +87,9 @@ pub struct Machine {
     /// Work-group needs of each kernel of the program.
     #[state(skip)]
     needs: Vec<WorkGroupNeeds>,
+    /// Cooperative kernels of the program, ascending.
+    #[state(skip)]
+    cooperative: Vec<u32>,
     #[state(skip)]
     limits: UnitLimits,
     #[state(array)]
@@ -131,9 +134,12 @@ impl Machine {
     /// Creates a machine whose units must still be [equipped](Self::equip).
     pub(super) fn new(site: PlacementSite, program: Arc<Program>) -> Self {
         let needs = program.kernels.iter();
+        let cooperative = (0..).zip(&program.kernels);
+        let cooperative = cooperative.filter(|(_, kernel)| kernel.is_cooperative());
         Self {
             site,
             needs: needs.map(|kernel| WorkGroupNeeds::of(kernel)).collect(),
+            cooperative: cooperative.map(|(number, _)| number).collect(),
             program,
             limits: NOTHING,
             units: Vec::new(),
@@ -225,6 +231,28 @@ impl Machine {
         &self.kernels
     }
 
+    /// True if a kernel may begin. A cooperative one waits until there is room for all its
+    /// work-groups, and no kernel begins before these are placed.
+    pub(super) fn may_begin(&self, kernel: u32) -> bool {
+        if self.cooperative.is_empty() {
+            return true;
+        }
+        let is_cooperative = |kernel| self.cooperative.binary_search(&kernel).is_ok();
+        let mut unplaced = self.kernels.values().filter(|running| running.unplaced > 0);
+        if !is_cooperative(kernel) {
+            return !unplaced.any(|running| is_cooperative(running.ready.kernel));
+        }
+        let needed = self.program.kernels[kernel as usize].work_groups();
+        let needs = &self.needs[kernel as usize];
+        let room = self.units.iter().map(|unit| unit.room(&self.limits, needs));
+        let never = self
+            .limits
+            .occupancy(needs)
+            .work_groups
+            .saturating_mul(self.site.units());
+        never < needed || unplaced.next().is_none() && room.sum::<u32>() >= needed
+    }
+
     /// Adds a kernel that becomes ready in cycle `now`.
     ///
     /// # Errors
@@ -241,6 +269,14 @@ impl Machine {
             return Err(self.never_fits(number, &needs));
         }
         let work_groups = trace.work_groups();
+        let (each, units) = (per_unit.work_groups, self.site.units());
+        if trace.is_cooperative() && work_groups > each.saturating_mul(units) {
+            return Err(format!(
+                "kernel {number} (`{}`) is a cooperative launch of {work_groups} work-groups, which must all be resident at once; {units} compute units hold {each} each, {} in all",
+                trace.code.name,
+                each.saturating_mul(units)
+            ));
+        }
         Ok(self.kernels.insert(Running {
             ready,
             since: now,

@@ -17,6 +17,9 @@
 //! kernels. The kernel is done when all have replied. With `FamilyEnd` this applies to the kernel
 //! that ends last in the family of one host launch.
 //!
+//! A kernel of a cooperative launch begins when all its work-groups fit at once. Later kernels wait
+//! until they are placed. If they never fit, the run fails with the numbers.
+//!
 //! Each unit publishes its resources over its connection; the description may state them too.
 //!
 //! ```text
@@ -384,6 +387,10 @@ impl WorkGroupScheduler {
 
     fn accept_kernels(&mut self, ctx: &mut Context<'_>) {
         while self.machine.kernels().len() < self.spec.kernel_slots as usize {
+            let waiting = self.gmu.ready.peek(ctx);
+            if !waiting.is_some_and(|ready| self.machine.may_begin(ready.kernel)) {
+                return;
+            }
             let Some(ready) = self.gmu.ready.pop(ctx) else {
                 return;
             };

@@ -83,7 +83,24 @@ pub struct Parent {
     /// Lane that launched the kernel, 0 to 31.
     pub lane: u8,
     /// Stream the kernel was launched into. Device streams and host streams have different numbers.
+    /// From [`TAIL_STREAMS`] on it is the tail-launch stream of the parent kernel.
     pub stream: u32,
+}
+
+/// Number of the first tail-launch stream. Each kernel has one: this number plus its own.
+pub const TAIL_STREAMS: u32 = 3 << 30;
+
+impl Parent {
+    /// Returns the number of a kernel's tail-launch stream. Kernels launched into it run one after
+    /// the other once the kernel and all else that it launched are complete.
+    pub fn tail_stream(kernel: u32) -> u32 {
+        TAIL_STREAMS.saturating_add(kernel)
+    }
+
+    /// True if the kernel was launched into the tail-launch stream of its parent.
+    pub fn is_tail(&self) -> bool {
+        self.stream >= TAIL_STREAMS
+    }
 }
 
 /// Named value attached to a kernel launch, for policies that know the name.
@@ -95,7 +112,34 @@ pub struct Attribute {
     pub value: u64,
 }
 
+impl Attribute {
+    /// Name of the attribute of a cooperative launch: all its work-groups are resident at once.
+    pub const COOPERATIVE: &'static str = "cooperative";
+    /// Name of the attribute that states the registers per thread, instead of those of the code.
+    pub const REGISTERS: &'static str = "registers_per_thread";
+
+    /// Creates an attribute with a name and a value.
+    pub fn new(name: &str, value: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+        }
+    }
+}
+
 impl KernelTrace {
+    /// Returns the value of the launch's attribute with this name.
+    pub fn attribute(&self, name: &str) -> Option<u64> {
+        let mut attributes = self.attributes.iter();
+        let found = attributes.find(|attribute| attribute.name == name)?;
+        Some(found.value)
+    }
+
+    /// True if all work-groups must be resident at once, because they wait for each other.
+    pub fn is_cooperative(&self) -> bool {
+        self.attribute(Attribute::COOPERATIVE).is_some()
+    }
+
     /// Returns the number of work-groups. They are numbered linearly, with x varying fastest.
     #[inline]
     pub fn work_groups(&self) -> u32 {
@@ -125,9 +169,12 @@ impl KernelTrace {
         u64::from(self.code.static_local_bytes) + u64::from(self.dynamic_local_bytes)
     }
 
-    /// Returns the number of 32-bit registers per thread.
+    /// Returns the number of 32-bit registers per thread that the machine allocates: as stated for
+    /// the launch, or else those of the code.
     pub fn registers_per_thread(&self) -> u32 {
-        self.code.registers_per_thread
+        let stated = self.attribute(Attribute::REGISTERS);
+        let stated = stated.map(|registers| u32::try_from(registers).unwrap_or(u32::MAX));
+        stated.unwrap_or(self.code.registers_per_thread)
     }
 
     /// Returns a cursor positioned before the first record of a wavefront.

@@ -132,6 +132,12 @@ pub(crate) fn check_parent(
             parent.work_group, parent.wavefront, parent.kernel
         ));
     }
+    if parent.is_tail() && parent.stream != Parent::tail_stream(parent.kernel) {
+        return problem(format!(
+            "is in stream {}, which is the tail-launch stream of another kernel than its parent {}",
+            parent.stream, parent.kernel
+        ));
+    }
     if usize::from(parent.lane) >= crate::LANES {
         return problem(format!("has its parent in lane {}", parent.lane));
     }
@@ -194,6 +200,21 @@ mod tests {
             [0, 1, 1, 1, 2, 1]
         );
         assert_eq!(graph.widths(), [1, 4, 1]);
+    }
+
+    #[test]
+    fn a_tail_launch_is_in_the_stream_of_its_parent() {
+        let shape = |_| Some((3, 2));
+        let tail = |stream| Parent {
+            stream,
+            ..parent(1, 0, 0, 0)
+        };
+        assert_eq!(check_parent(2, tail(Parent::tail_stream(1)), shape), Ok(()));
+        let said = check_parent(2, tail(Parent::tail_stream(0)), shape).unwrap_err();
+        assert_eq!(
+            said,
+            "kernel 2 is in stream 3221225472, which is the tail-launch stream of another kernel than its parent 1"
+        );
     }
 
     #[test]

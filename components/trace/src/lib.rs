@@ -77,7 +77,7 @@ pub use counts::WavefrontCounts;
 pub use cursor::Cursor;
 pub use error::TraceError;
 pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
-pub use kernel::{Attribute, KernelTrace, Parent};
+pub use kernel::{Attribute, KernelTrace, Parent, TAIL_STREAMS};
 pub use launches::{Child, LaunchGraph};
 pub use list::Places;
 pub use program::{

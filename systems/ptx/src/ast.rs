@@ -36,8 +36,18 @@ pub(crate) struct Function<'a> {
     pub(crate) parameters: Vec<Variable<'a>>,
     /// Unsupported features that the head asks for.
     pub(crate) unsupported: Vec<SpannedError>,
+    pub(crate) directives: FunctionDirectives,
     /// Statements of the body; `None` for a declaration.
     pub(crate) body: Option<Vec<Statement<'a>>>,
+}
+
+/// Directives between head and body that limit launches, each with its position.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FunctionDirectives {
+    /// `.reqntid`: threads of a work-group along x, y and z.
+    pub(crate) required_threads: Option<(Span, [u32; 3])>,
+    /// `.maxntid`: extents whose product is the most threads of a work-group.
+    pub(crate) most_threads: Option<(Span, [u32; 3])>,
 }
 
 #[derive(Clone, Debug)]

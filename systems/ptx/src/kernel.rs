@@ -6,6 +6,7 @@ use std::sync::Arc;
 use warpweave_trace::Code;
 
 use crate::diagnostics::Diagnostics;
+use crate::launch_limits::{DeclaredLimits, ShapeProblem};
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
     IndirectCall, Jump, MatrixLoad, Parts, Scalar, Shuffle, Special, TextureRead, VectorMove, Vote,
@@ -53,6 +54,8 @@ pub struct Kernel {
     /// Address of the kernel when used as data.
     pub(crate) address: u64,
     pub(crate) parameters: Vec<Parameter>,
+    /// Shapes of work-groups that the kernel declares.
+    pub(crate) limits: DeclaredLimits,
     pub(crate) code: Arc<Code>,
     pub(crate) ops: Vec<Decoded>,
     pub(crate) tables: Tables,
@@ -82,6 +85,14 @@ impl Kernel {
     /// Returns the static instruction table referenced by traces of this kernel.
     pub fn code(&self) -> &Arc<Code> {
         &self.code
+    }
+
+    /// Checks the shape of a work-group against what the kernel declares.
+    ///
+    /// # Errors
+    /// Returns the directive that the shape breaks.
+    pub fn check_declared(&self, block: [u32; 3]) -> Result<(), ShapeProblem> {
+        self.limits.check(block)
     }
 
     /// Returns the size of the argument block in bytes.

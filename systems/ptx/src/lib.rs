@@ -70,6 +70,7 @@ mod diagnostics;
 mod exec;
 mod half;
 mod kernel;
+mod launch_limits;
 mod lexer;
 mod lower;
 mod memory;
@@ -84,10 +85,13 @@ pub use address_space::DEVICE_BASE;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
     AccessSite, EmulationError, EmulationOptions, Family, Finding, FindingKind, KernelArgument,
-    LaunchConfig, LaunchWatch, Numbers, Order, Place, Printed, ProgramChecker, SourcePlace,
-    Verdict, Wait, foresee, launch, launch_family,
+    LaunchConfig, LaunchCounts, LaunchWatch, Numbers, Order, Place, Printed, ProgramChecker,
+    SourcePlace, Verdict, Wait, foresee, launch, launch_family,
 };
 pub use kernel::{Kernel, Parameter, RefusedKernel};
+pub use launch_limits::{
+    BLOCK_MAX, DeclaredThreads, GRID_MAX, ShapeProblem, THREADS_MAX, WORK_GROUPS_MAX, check_shape,
+};
 pub use lower::{Opcode, opcodes};
 pub use memory::{Allocation, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Module, NoKernel, UnknownKernel};

@@ -120,6 +120,7 @@ impl EmulationSpec {
             call_depth: self.call_depth,
             stream_bytes: self.stream_bytes,
             heap_bytes: self.heap_bytes,
+            is_cooperative: false,
         }
     }
 

@@ -66,9 +66,20 @@ impl HostProgram {
     /// Returns an error if the description asks for something impossible. A failed launch is
     /// reported in the result.
     pub fn examine(&self, emulation: &EmulationSpec) -> Result<Examined, ExecuteError> {
-        let progress = EmulationProgress::default();
-        let mut host = Host::new(self, emulation, &progress);
-        host.checker = Some(ProgramChecker::new());
+        self.examine_watched(emulation, &EmulationProgress::default())
+    }
+
+    /// Like [`HostProgram::examine`], and also updates `progress`.
+    ///
+    /// # Errors
+    /// Fails like [`HostProgram::examine`].
+    pub fn examine_watched(
+        &self,
+        emulation: &EmulationSpec,
+        progress: &EmulationProgress,
+    ) -> Result<Examined, ExecuteError> {
+        let mut host = Host::new(self, emulation, progress)?;
+        host.checker = Some(ProgramChecker::new().counting(progress.counts()));
         let (stopped, checks) = match host.run() {
             Ok(()) => {
                 let expectations = self.expectations.iter();

@@ -37,13 +37,13 @@ impl Scenario {
         logged(|| self.work.execute(&self.emulation, progress))
     }
 
-    /// Runs the program functionally and checks the behaviour of its kernels.
+    /// Runs the program functionally, checks the behaviour of its kernels, and updates `progress`.
     ///
     /// # Errors
     /// Fails if the description asks for something impossible, or for a trace, which contains no
     /// values.
-    pub fn examine(&self) -> Result<Examined, ExecuteError> {
-        self.work.examine(&self.emulation)
+    pub fn examine(&self, progress: &EmulationProgress) -> Result<Examined, ExecuteError> {
+        self.work.examine(&self.emulation, progress)
     }
 
     /// Returns the program that is emulated; `None` for a trace.

@@ -200,9 +200,13 @@ impl Work {
         }
     }
 
-    pub(crate) fn examine(&self, emulation: &EmulationSpec) -> Result<Examined, ExecuteError> {
+    pub(crate) fn examine(
+        &self,
+        emulation: &EmulationSpec,
+        progress: &EmulationProgress,
+    ) -> Result<Examined, ExecuteError> {
         match self {
-            Self::Workload(program) => program.examine(emulation),
+            Self::Workload(program) => program.examine_watched(emulation, progress),
             Self::Trace(recording) => Err(recording.refuse("checked")),
         }
     }

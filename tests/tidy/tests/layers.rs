@@ -44,7 +44,7 @@ const LAYERS: [(&str, &str); 23] = [
     ),
     (
         "systems/ptx/src",
-        "address_space half diagnostics types ast cfg alloc ops site kernel texture lexer \
+        "address_space half diagnostics types ast cfg alloc ops site launch_limits kernel texture lexer \
          parser lower module memory exec",
     ),
     (

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use warpweave_trace::Parent;
+
 use super::*;
 use crate::work_group_scheduler::tests::family;
 
@@ -140,4 +142,89 @@ fn a_launch_that_finds_the_pool_full_waits_and_says_so() {
     let statistics = b.inner.bench.statistics("gmu");
     assert_eq!(statistics.counter("kernels_accepted"), Some(3));
     assert!(statistics.counter("device_launch_stall_cycles").unwrap() > 20);
+}
+
+#[test]
+fn a_tail_launch_waits_for_its_parent_and_all_that_it_launched() {
+    // Kernel 0 launches 1, which launches 2, and 3 and 4 into its tail-launch stream. Kernel 5
+    // follows in the host's stream. The pool has room for one kernel.
+    let tail = Parent::tail_stream(0);
+    let by = [
+        None,
+        Some((0, 0, 0, 50)),
+        Some((1, 0, 0, 51)),
+        Some((0, 0, 1, tail)),
+        Some((0, 1, 0, tail)),
+        None,
+    ];
+    let mut b = both(4, 1, &by);
+    b.inner.launch_at(5, 0, 7);
+    b.inner.launch_at(6, 5, 7);
+    b.inner.ready_at(8, 0);
+    // The later one arrives first, and before the work that both wait for.
+    b.child_at(12, 4, tail);
+    b.child_at(13, 3, tail);
+    b.child_at(14, 1, 50);
+    b.inner.ready_at(17, 1);
+    b.child_at(21, 2, 51);
+    b.inner.ready_at(24, 2);
+    b.inner.done_at(30, 0);
+    b.inner.done_at(35, 1);
+    b.inner.done_at(40, 2);
+    b.host_hears_at(40, 2);
+    b.host_hears_at(41, 1);
+    b.inner.ready_at(43, 3);
+    b.inner.done_at(50, 3);
+    b.host_hears_at(50, 3);
+    b.inner.ready_at(53, 4);
+    b.inner.done_at(60, 4);
+    b.host_hears_at(60, 4);
+    b.host_hears_at(61, 0);
+    b.inner.ready_at(63, 5);
+}
+
+#[test]
+fn a_tail_launch_that_arrives_when_all_is_done_runs_at_once() {
+    let tail = Parent::tail_stream(0);
+    let by = [None, Some((0, 0, 0, tail)), Some((0, 0, 1, tail))];
+    let mut b = both(1, 8, &by);
+    b.inner.launch_at(5, 0, 0);
+    b.inner.ready_at(8, 0);
+    b.child_at(12, 2, tail);
+    b.inner.done_at(20, 0);
+    // The second of the stream still waits for the first.
+    b.child_at(30, 1, tail);
+    b.inner.ready_at(33, 1);
+    b.inner.done_at(40, 1);
+    b.host_hears_at(40, 1);
+    b.inner.ready_at(43, 2);
+    b.inner.done_at(50, 2);
+    b.host_hears_at(50, 2);
+    b.host_hears_at(51, 0);
+}
+
+#[test]
+fn the_tail_of_a_tail_comes_before_the_next_of_the_stream() {
+    // 0 tail-launches 1 and 3; 1 tail-launches 2.
+    let tail = Parent::tail_stream;
+    let by = [
+        None,
+        Some((0, 0, 0, tail(0))),
+        Some((1, 0, 0, tail(1))),
+        Some((0, 1, 0, tail(0))),
+    ];
+    let mut b = both(4, 8, &by);
+    b.inner.launch_at(5, 0, 0);
+    b.inner.ready_at(8, 0);
+    b.child_at(10, 1, tail(0));
+    b.child_at(10, 3, tail(0));
+    b.inner.done_at(20, 0);
+    b.inner.ready_at(23, 1);
+    b.child_at(24, 2, tail(1));
+    b.inner.done_at(30, 1);
+    b.inner.ready_at(33, 2);
+    b.inner.done_at(40, 2);
+    b.host_hears_at(40, 2);
+    b.host_hears_at(41, 1);
+    b.inner.ready_at(43, 3);
 }

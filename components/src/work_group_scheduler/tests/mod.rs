@@ -1,9 +1,10 @@
 //! Tests of the scheduler: its [`policies`] alone, those that use [`children`], and the scheduler
 //! between [`scripted`] neighbors. Further the [`facts`] it receives, [`several_kernels`] at once,
-//! and queues in memory ([`queue_memory`]). The whole [`launch_path`] runs with host driver and
-//! GMU, and with a [`fake_unit`] in place of each compute unit.
+//! [`cooperative`] launches, and queues in memory ([`queue_memory`]). The whole [`launch_path`]
+//! runs with host driver and GMU, and with a [`fake_unit`] in place of each compute unit.
 
 mod children;
+mod cooperative;
 mod facts;
 mod fake_unit;
 mod launch_path;

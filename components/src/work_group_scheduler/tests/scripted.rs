@@ -17,7 +17,7 @@ pub(super) fn scripted(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) ->
     scripted_program(spec, program(kernels, Vec::new()))
 }
 
-fn scripted_program(spec: WorkGroupSchedulerSpec, program: Program) -> Scripted {
+pub(super) fn scripted_program(spec: WorkGroupSchedulerSpec, program: Program) -> Scripted {
     let mut environment = Environment::new("dut", 0);
     environment.provide(Arc::new(program));
     let units = spec.clusters * spec.units_per_cluster;

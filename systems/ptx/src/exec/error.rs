@@ -4,8 +4,10 @@ use std::fmt;
 
 use warpweave_files::OverBudget;
 
+use crate::address_space::LOCAL_WINDOW;
 use crate::exec::EmulationOptions;
 use crate::kernel::RefusedKernel;
+use crate::launch_limits::WORK_GROUPS_MAX;
 use crate::memory::DeviceMemory;
 use crate::module::NoKernel;
 use crate::ops::Region;
@@ -58,7 +60,7 @@ pub enum Wait {
 }
 
 /// Advice on grid-wide barriers for the error message.
-const GRID_BARRIER: &str = "such a grid-wide barrier passes only if all work-groups are resident, which no system guarantees; end the kernel there and launch another";
+const GRID_BARRIER: &str = "such a grid-wide barrier passes only if all work-groups are resident; launch the kernel with `cooperative: true`, or end it there and launch another";
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,6 +162,15 @@ pub enum EmulationError {
         name: String,
         /// Similar name of a runtime function, if there is one.
         nearest: Option<&'static str>,
+    },
+    /// Kernels launched more kernels than the limit allows.
+    #[error(
+        "{place}: the program has launched {kernels} kernels, which is the limit; a kernel may launch itself without end"
+    )]
+    Launches {
+        place: Box<Place>,
+        /// Maximum number of kernels of a program.
+        kernels: u32,
     },
     /// The call depth of a thread exceeds the limit.
     #[error("{place}: more than {depth} nested calls; raise `call_depth` if this is intended")]
@@ -291,6 +302,10 @@ pub(super) enum FaultKind {
     StackFull {
         bytes: u64,
     },
+    /// Call whose frame exceeds the private memory that a thread can address.
+    FrameTooLarge {
+        bytes: u64,
+    },
     /// Indirect call through a register that holds no function of the prototype.
     CallTarget {
         address: u64,
@@ -306,6 +321,20 @@ pub(super) enum FaultKind {
         /// Similar name of a runtime function, if there is one.
         nearest: Option<&'static str>,
     },
+    /// Launch from the device of more work-groups than are emulated.
+    TooManyWorkGroups {
+        work_groups: u64,
+    },
+    /// Launch into a stream that only graphs have.
+    GraphStream {
+        name: &'static str,
+    },
+    /// Launch from the device beyond the limit of kernels.
+    TooManyLaunches {
+        kernels: u32,
+    },
+    /// Memory that the launch needs exceeds the budget.
+    OverBudget(OverBudget),
     /// Launch of a kernel that needs unsupported features.
     LaunchRefused(Box<RefusedKernel>),
 }
@@ -344,6 +373,16 @@ impl Fault {
                 };
             }
             FaultKind::Assertion { said } => return EmulationError::Assertion { place, said },
+            FaultKind::OverBudget(error) => {
+                let what = format!(
+                    "{} ({}:{}, kernel `{}`)",
+                    error.what, place.file, place.line, place.kernel
+                );
+                return EmulationError::OverBudget(OverBudget { what, ..error });
+            }
+            FaultKind::TooManyLaunches { kernels } => {
+                return EmulationError::Launches { place, kernels };
+            }
             FaultKind::CallDepth => {
                 return EmulationError::CallDepth {
                     place,
@@ -405,6 +444,13 @@ impl Fault {
                 bytes,
                 format!("`alloca` of {bytes} bytes exceeds the remaining private memory"),
             ),
+            FaultKind::FrameTooLarge { bytes } => (
+                bytes,
+                format!(
+                    "with this call a thread needs {bytes} bytes of private memory; at most {} can be addressed",
+                    LOCAL_WINDOW.end - LOCAL_WINDOW.start
+                ),
+            ),
             FaultKind::CallTarget { address } => (
                 address,
                 format!(
@@ -414,6 +460,16 @@ impl Fault {
             FaultKind::BranchIndex { index, targets } => (
                 u64::from(index),
                 format!("a branch to target {index}, but there are {targets} targets"),
+            ),
+            FaultKind::TooManyWorkGroups { work_groups } => (
+                work_groups,
+                format!(
+                    "a launch of {work_groups} work-groups; at most {WORK_GROUPS_MAX} are emulated"
+                ),
+            ),
+            FaultKind::GraphStream { name } => (
+                0,
+                format!("a launch into stream `{name}`, but launches of graphs are not supported"),
             ),
             FaultKind::ReadOnly { address } => (
                 address,

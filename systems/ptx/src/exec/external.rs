@@ -3,16 +3,17 @@
 use warpweave_trace::Parent;
 
 use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::exec::Machine;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::family::{ArgumentBuffer, DEPTH_MAX, Pending};
+use crate::exec::family::{ArgumentBuffer, DEPTH_MAX, KERNEL_BYTES, KERNELS_MAX, Pending};
 use crate::exec::memory_path::{MemoryPath, offset_in};
 use crate::exec::observe::Observer;
 use crate::exec::print::{Arguments, format};
 use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
-use crate::exec::{Machine, THREADS_MAX};
 use crate::kernel::Kernel;
+use crate::launch_limits::{WORK_GROUPS_MAX, check_shape, product};
 use crate::ops::{External, ExternalSite, Region};
 
 /// CUDA runtime error codes that are returned to programs.
@@ -20,12 +21,16 @@ mod code {
     pub(super) const SUCCESS: u32 = 0;
     /// CUDA runtime error code `cudaErrorInvalidValue`.
     pub(super) const INVALID_VALUE: u32 = 1;
+    /// CUDA runtime error code `cudaErrorMemoryAllocation`.
+    pub(super) const MEMORY_ALLOCATION: u32 = 2;
     /// CUDA runtime error code `cudaErrorInvalidConfiguration`.
     pub(super) const INVALID_CONFIGURATION: u32 = 9;
     /// CUDA runtime error code `cudaErrorLaunchMaxDepthExceeded`.
     pub(super) const DEPTH_EXCEEDED: u32 = 65;
     /// CUDA runtime error code `cudaErrorInvalidDeviceFunction`.
     pub(super) const INVALID_FUNCTION: u32 = 98;
+    /// CUDA runtime error code `cudaErrorInvalidResourceHandle`.
+    pub(super) const INVALID_HANDLE: u32 = 400;
 }
 
 /// Runtime call made by a single lane.
@@ -78,7 +83,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         for lane in lanes(mask) {
             let call = Call { site, lane, frame };
             let value = match site.function {
-                External::Launch | External::LaunchV2 => {
+                function if function.launches() => {
                     let error = self.launch_from(wavefront, &call, record)?;
                     launched |= u32::from(error == code::SUCCESS) << lane;
                     self.remember(wavefront, lane, error);
@@ -124,7 +129,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         Ok(match call.site.function {
             External::ParameterBuffer => {
                 let bytes = call.double(wavefront, 1);
-                self.argument_buffer(ArgumentBuffer { bytes, shape: None })
+                self.argument_buffer(lane, ArgumentBuffer { bytes, shape: None })?
             }
             External::ParameterBufferV2 => {
                 let function = call.double(wavefront, 0);
@@ -135,10 +140,14 @@ impl<'l, O: Observer> Machine<'l, O> {
                 let bytes = u64::from(kernel.argument_bytes());
                 let (grid, block) = (call.axes(wavefront, 1), call.axes(wavefront, 2));
                 let shape = Some((function, grid, block, call.word(wavefront, 3)));
-                self.argument_buffer(ArgumentBuffer { bytes, shape })
+                self.argument_buffer(lane, ArgumentBuffer { bytes, shape })?
             }
             External::StreamCreate => {
-                let (to, stream) = (call.double(wavefront, 0), self.runtime.new_stream());
+                let to = call.double(wavefront, 0);
+                let Some(stream) = self.runtime.new_stream() else {
+                    self.remember(wavefront, lane, code::MEMORY_ALLOCATION);
+                    return Ok(code::MEMORY_ALLOCATION.into());
+                };
                 self.write_generic(wavefront, shared, lane, to, u64::from(stream))?;
                 0
             }
@@ -182,6 +191,8 @@ impl<'l, O: Observer> Machine<'l, O> {
             External::Malloc => {
                 let bytes = call.double(wavefront, 0);
                 let address = self.runtime.heap.take(self.memory.device, bytes);
+                let address =
+                    address.map_err(|error| Fault::at(lane, FaultKind::OverBudget(error)))?;
                 if address != 0 {
                     self.observer.handed_out(address, bytes);
                 }
@@ -194,7 +205,11 @@ impl<'l, O: Observer> Machine<'l, O> {
                 }
                 0
             }
-            External::StreamDestroy | External::Launch | External::LaunchV2 => 0,
+            External::StreamDestroy
+            | External::Launch
+            | External::LaunchV2
+            | External::LaunchPerThread
+            | External::LaunchV2PerThread => 0,
         })
     }
 
@@ -215,16 +230,19 @@ impl<'l, O: Observer> Machine<'l, O> {
     }
 
     /// Allocates memory for arguments; an empty buffer takes one byte.
-    fn argument_buffer(&mut self, buffer: ArgumentBuffer) -> u64 {
+    fn argument_buffer(&mut self, lane: usize, buffer: ArgumentBuffer) -> Result<u64, Fault> {
         let bytes = buffer.bytes.clamp(1, ARGUMENTS_MAX);
         let spare = self.runtime.spare_buffers.get_mut(&bytes);
-        let address = spare
-            .and_then(Vec::pop)
-            .unwrap_or_else(|| self.memory.device.allocate("arguments of launches", bytes));
+        let address = match spare.and_then(Vec::pop) {
+            Some(spare) => spare,
+            None => (self.memory.device)
+                .allocate_charged("arguments of launches", bytes)
+                .map_err(|error| Fault::at(lane, FaultKind::OverBudget(error)))?,
+        };
         self.observer.handed_out(address, bytes);
         let buffer = ArgumentBuffer { bytes, ..buffer };
         self.runtime.buffers.insert(address, buffer);
-        address
+        Ok(address)
     }
 
     /// Returns the kernel at this address, if there is one; faults if it needs unsupported
@@ -246,7 +264,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         call: &Call<'_>,
         record: u32,
     ) -> Result<u32, Fault> {
-        let is_old = call.site.function == External::Launch;
+        let is_old = call.site.function.takes_shape();
         let (buffer, stream) = if is_old {
             (call.double(wavefront, 1), call.double(wavefront, 5))
         } else {
@@ -270,16 +288,17 @@ impl<'l, O: Observer> Machine<'l, O> {
         let Some(kernel) = self.launchable(function, call.lane)? else {
             return Ok(code::INVALID_FUNCTION);
         };
-        let product = |axes: [u32; 3]| {
-            let axes = axes.iter().map(|&axis| u64::from(axis));
-            axes.fold(1, u64::saturating_mul)
-        };
         let local = u64::from(kernel.code().static_local_bytes) + u64::from(dynamic_local_bytes);
-        let possible = (1..=THREADS_MAX).contains(&product(block))
-            && (1..=GRID_MAX).contains(&product(grid))
+        let possible = check_shape(grid, block).is_ok()
+            && kernel.check_declared(block).is_ok()
             && local <= SHARED_WINDOW.end - SHARED_WINDOW.start;
         if !possible {
             return Ok(code::INVALID_CONFIGURATION);
+        }
+        let work_groups = product(grid);
+        if work_groups > WORK_GROUPS_MAX {
+            let kind = FaultKind::TooManyWorkGroups { work_groups };
+            return Err(Fault::at(call.lane, kind));
         }
         let bytes = u64::from(kernel.argument_bytes());
         if bytes > taken.bytes {
@@ -292,10 +311,22 @@ impl<'l, O: Observer> Machine<'l, O> {
             Ok(arguments) => arguments.to_vec(),
             Err(_) => return Ok(code::INVALID_VALUE),
         };
-        let stream = match stream {
-            0 => self.default_stream(wavefront.group),
-            named => named as u32,
+        let is_per_thread = call.site.function.is_per_thread();
+        let Some(stream) = self.stream(wavefront, call.lane, stream, is_per_thread)? else {
+            return Ok(code::INVALID_HANDLE);
         };
+        if self.runtime.kernels >= KERNELS_MAX {
+            let kind = FaultKind::TooManyLaunches {
+                kernels: KERNELS_MAX,
+            };
+            return Err(Fault::at(call.lane, kind));
+        }
+        self.memory
+            .device
+            .ledger()
+            .charge("kernels launched from the device", KERNEL_BYTES)
+            .map_err(|error| Fault::at(call.lane, FaultKind::OverBudget(error)))?;
+        self.runtime.kernels += 1;
         self.runtime.pending.push(Pending {
             function,
             grid,
@@ -312,16 +343,6 @@ impl<'l, O: Observer> Machine<'l, O> {
             },
         });
         Ok(code::SUCCESS)
-    }
-
-    /// Returns the stream for launches of a work-group that name no stream.
-    fn default_stream(&mut self, group: u32) -> u32 {
-        if let Some(&stream) = self.runtime.default_streams.get(&group) {
-            return stream;
-        }
-        let stream = self.runtime.new_stream();
-        self.runtime.default_streams.insert(group, stream);
-        stream
     }
 
     /// Writes eight bytes at a generic address.
@@ -361,11 +382,9 @@ impl<'l, O: Observer> Machine<'l, O> {
 
 /// Maximum size of the arguments in bytes (CUDA C++ Programming Guide, "Function Parameters").
 const ARGUMENTS_MAX: u64 = 32_764;
-/// Maximum number of work-groups in a launch; same as for host launches.
-const GRID_MAX: u64 = 1 << 24;
 
 /// Returns the work-group and linear index of a thread.
-fn thread(wavefront: &Wavefront, lane: usize) -> (u32, u32) {
+pub(super) fn thread(wavefront: &Wavefront, lane: usize) -> (u32, u32) {
     (wavefront.group, wavefront.index * 32 + lane as u32)
 }
 

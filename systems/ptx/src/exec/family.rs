@@ -1,9 +1,10 @@
 //! Emulation of a host launch and all of its child kernels.
 //!
 //! A kernel is emulated to its end before the kernels it launched. These follow in launch order,
-//! each with all its descendants before the next. Launch order is the order of emulation of
-//! work-groups and wavefronts, then of records, then of lanes. A device stream runs kernels in
-//! sequence with all their descendants, so the streams of the program allow this order.
+//! each with all its descendants before the next, and those of its tail-launch stream come last.
+//! Launch order is the order of emulation of work-groups and wavefronts, then of records, then of
+//! lanes. A device stream runs kernels in sequence with all their descendants, so the streams of
+//! the program allow this order.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,16 @@ use crate::exec::print::Printed;
 /// Maximum nesting depth of device launches below the host launch (CUDA C++ Programming Guide,
 /// "Nesting Depth").
 pub(super) const DEPTH_MAX: u32 = 24;
+
+/// Number of the first stream that is created on the device; the host never assigns one so high.
+pub(super) const DEVICE_STREAMS: u32 = 1 << 31;
+
+/// Maximum number of kernels of a program that launches from the device; the same as that of host
+/// commands. More is a runaway recursion.
+pub(super) const KERNELS_MAX: u32 = 1 << 22;
+
+/// Memory charged for a launched kernel apart from its records, in bytes. Source: own choice.
+pub(super) const KERNEL_BYTES: u64 = 1 << 10;
 
 /// Result of a launch: kernel traces and output.
 #[derive(Debug)]
@@ -42,7 +53,7 @@ impl Default for Numbers {
     fn default() -> Self {
         Self {
             kernel: 0,
-            stream: 1 << 31,
+            stream: DEVICE_STREAMS,
         }
     }
 }
@@ -75,12 +86,14 @@ pub(super) struct Runtime {
     /// Number of the running kernel, and its nesting depth.
     pub(super) kernel: u32,
     pub(super) depth: u32,
-    /// Default stream of each work-group of the running kernel.
-    pub(super) default_streams: BTreeMap<u32, u32>,
+    /// Implicit streams of the running kernel: of each work-group, and of each thread.
+    pub(super) default_streams: BTreeMap<(u32, Option<u32>), u32>,
     /// Number of launch records so far, by work-group and wavefront.
     pub(super) records: BTreeMap<(u32, u32), u32>,
     /// Last runtime error of each thread that has one, by work-group and thread.
     pub(super) errors: BTreeMap<(u32, u32), u32>,
+    /// Number of kernels of the program so far, with those launched but not emulated yet.
+    pub(super) kernels: u32,
     /// Child kernels launched by the running kernel, in order.
     pub(super) pending: Vec<Pending>,
     /// Allocated argument buffers, by address.
@@ -101,6 +114,7 @@ impl Runtime {
             default_streams: BTreeMap::new(),
             records: BTreeMap::new(),
             errors: BTreeMap::new(),
+            kernels: numbers.kernel.saturating_add(1),
             pending: Vec::new(),
             buffers: BTreeMap::new(),
             spare_buffers: BTreeMap::new(),
@@ -118,9 +132,11 @@ impl Runtime {
         self.errors.clear();
     }
 
-    pub(super) fn new_stream(&mut self) -> u32 {
-        let stream = self.next_stream;
-        self.next_stream = stream.wrapping_add(1);
-        stream
+    /// Takes the kernels that the last one launched, in order of emulation: those of its
+    /// tail-launch stream follow all others.
+    pub(super) fn take_launched(&mut self) -> impl DoubleEndedIterator<Item = Pending> {
+        let launched = std::mem::take(&mut self.pending).into_iter();
+        let (tail, others): (Vec<_>, Vec<_>) = launched.partition(|it| it.parent.is_tail());
+        others.into_iter().chain(tail)
     }
 }

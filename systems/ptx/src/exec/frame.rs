@@ -32,10 +32,9 @@ impl Wavefront {
                 wide,
             } if mask != 0 => {
                 let bytes = most(&self.registers, constants, bytes, wide, mask);
-                let start = self.allocate(bytes, align).ok_or_else(|| {
-                    let lane = mask.trailing_zeros() as usize;
-                    Fault::at(lane, FaultKind::StackFull { bytes })
-                })?;
+                let start = self.allocate(bytes, align);
+                let start =
+                    start.map_err(|kind| Fault::at(mask.trailing_zeros() as usize, kind))?;
                 self.put_address(d, mask, start, wide);
             }
             Op::RestoreStack { a, wide } if mask != 0 => {
@@ -49,21 +48,23 @@ impl Wavefront {
     }
 
     /// Allocates private memory for every lane until the end of the innermost call, and returns its
-    /// start. Returns `None` if a thread does not have that much.
-    fn allocate(&mut self, bytes: u64, align: u32) -> Option<u32> {
-        let call = self
-            .activations
-            .last_mut()
-            .expect("the frame of the kernel is always open");
-        let start = call.private_end.checked_next_multiple_of(align)?;
-        let end = u64::from(start).checked_add(bytes)?;
-        let end = end.checked_next_multiple_of(16)?;
-        if end > PRIVATE_MAX {
-            return None;
-        }
-        call.private_end = end as u32;
-        self.private.resize(call.private_end);
-        Some(start)
+    /// start. Fails if a thread does not have that much, or beyond the memory budget.
+    fn allocate(&mut self, bytes: u64, align: u32) -> Result<u32, FaultKind> {
+        let full = FaultKind::StackFull { bytes };
+        let Some(start) = self.stack_top().checked_next_multiple_of(align) else {
+            return Err(full);
+        };
+        let end = u64::from(start)
+            .checked_add(bytes)
+            .and_then(|end| end.checked_next_multiple_of(16))
+            .filter(|end| *end <= PRIVATE_MAX)
+            .ok_or(full)? as u32;
+        self.cover(end, 0).map_err(FaultKind::OverBudget)?;
+        let call = self.activations.last_mut();
+        let call = call.expect("the frame of the kernel is always open");
+        call.private_end = end;
+        self.private.resize(end);
+        Ok(start)
     }
 
     /// Returns the end of the innermost call's private memory.

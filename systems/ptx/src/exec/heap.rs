@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use warpweave_files::OverBudget;
+
 use crate::memory::DeviceMemory;
 
 /// Device heap: allocated blocks and free lists.
@@ -27,15 +29,24 @@ impl Heap {
     }
 
     /// Allocates a block of `bytes` bytes without clearing it; returns 0 if the heap is full.
-    pub(super) fn take(&mut self, memory: &mut DeviceMemory, bytes: u64) -> u64 {
+    ///
+    /// # Errors
+    /// Returns an error if the device memory would exceed the memory budget.
+    pub(super) fn take(
+        &mut self,
+        memory: &mut DeviceMemory,
+        bytes: u64,
+    ) -> Result<u64, OverBudget> {
         if bytes == 0 || bytes > self.limit - self.taken {
-            return 0;
+            return Ok(0);
         }
-        let spare = self.spare.get_mut(&bytes).and_then(Vec::pop);
-        let address = spare.unwrap_or_else(|| memory.allocate("malloc", bytes));
+        let address = match self.spare.get_mut(&bytes).and_then(Vec::pop) {
+            Some(spare) => spare,
+            None => memory.allocate_charged("malloc", bytes)?,
+        };
         self.taken += bytes;
         self.blocks.insert(address, bytes);
-        address
+        Ok(address)
     }
 
     /// Frees a block; returns false if no block starts at the address.
@@ -56,14 +67,18 @@ mod tests {
     #[test]
     fn a_block_is_taken_once_and_given_back_once() {
         let (mut heap, mut memory) = (Heap::new(100), DeviceMemory::new());
-        let a = heap.take(&mut memory, 60);
+        let a = heap.take(&mut memory, 60).expect("no limit");
         assert_ne!(a, 0);
-        assert_eq!(heap.take(&mut memory, 41), 0, "the heap is full");
-        let b = heap.take(&mut memory, 40);
+        assert_eq!(
+            heap.take(&mut memory, 41).expect("no limit"),
+            0,
+            "the heap is full"
+        );
+        let b = heap.take(&mut memory, 40).expect("no limit");
         assert!(b != 0 && b != a);
         assert!(heap.give_back(a));
         assert!(!heap.give_back(a), "twice");
         assert!(heap.give_back(0), "nothing");
-        assert_eq!(heap.take(&mut memory, 60), a);
+        assert_eq!(heap.take(&mut memory, 60).expect("no limit"), a);
     }
 }

@@ -18,7 +18,9 @@ mod full_wavefront;
 mod gather;
 mod heap;
 mod memory_path;
+mod nested;
 mod observe;
+mod preparation;
 mod print;
 mod registers;
 mod run;
@@ -28,22 +30,25 @@ mod schedule;
 mod soft;
 mod spin;
 mod stack;
+mod streams;
 mod texture;
 mod watch;
 mod wavefront;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use warpweave_trace::{Ahead, KernelTrace, KernelWriter, Parent};
+use warpweave_files::Budget;
+use warpweave_trace::{Ahead, Attribute, KernelTrace, KernelWriter, Parent};
 
-use crate::address_space::SHARED_WINDOW;
 use crate::exec::constants::Constants;
 use crate::exec::datapath::Datapath;
 use crate::exec::family::{Pending, Runtime};
 use crate::exec::memory_path::MemoryPath;
 use crate::exec::observe::{Observer, Start, Unobserved};
-use crate::exec::registers::{Register, SpareRegisters};
+use crate::exec::preparation::{
+    WORKSPACE_BYTES, arguments, check_shape, resident_bytes, workspace,
+};
+use crate::exec::registers::SpareRegisters;
 use crate::exec::schedule::{Records, schedule};
 use crate::exec::watch::WatchedWord;
 use crate::exec::wavefront::Wavefront;
@@ -56,11 +61,8 @@ pub use crate::exec::checker::{
 };
 pub use crate::exec::error::{EmulationError, Place, Wait};
 pub use crate::exec::family::{Family, Numbers};
+pub use crate::exec::observe::LaunchCounts;
 pub use crate::exec::print::Printed;
-
-/// Maximum number of threads in a work-group (CUDA C++ Programming Guide, compute capability 2.0
-/// and up).
-const THREADS_MAX: u64 = 1024;
 
 /// Shape and arguments of a kernel launch.
 #[derive(Clone, Copy, Debug)]
@@ -165,6 +167,9 @@ pub struct EmulationOptions {
     pub stream_bytes: u64,
     /// Size in bytes of the device heap for kernel allocations.
     pub heap_bytes: u64,
+    /// True for a cooperative launch: all its work-groups are in flight, so they may wait for each
+    /// other. Kernels launched from the device are not cooperative.
+    pub is_cooperative: bool,
 }
 
 impl Default for EmulationOptions {
@@ -180,6 +185,18 @@ impl Default for EmulationOptions {
             stream_bytes: 4 << 30,
             // The runtime's default.
             heap_bytes: 8 << 20,
+            is_cooperative: false,
+        }
+    }
+}
+
+impl EmulationOptions {
+    /// Returns the maximum number of work-groups in flight, of a launch of `work_groups`.
+    fn resident(&self, work_groups: u64) -> u64 {
+        if self.is_cooperative {
+            work_groups
+        } else {
+            self.resident_work_groups.into()
         }
     }
 }
@@ -213,8 +230,8 @@ pub fn launch(
 /// Observers of a launch while it is being emulated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchWatch<'w> {
-    /// Counter incremented for every work-group that has ended.
-    pub ended: Option<&'w AtomicU64>,
+    /// Counts that are updated during the launch.
+    pub counts: Option<&'w LaunchCounts>,
     /// Trace from [`foresee`] whose streams may already be in simulation; only for kernels that
     /// launch no child kernels.
     pub foreseen: Option<&'w KernelTrace>,
@@ -255,8 +272,8 @@ pub fn launch_family(
     numbers: &mut Numbers,
     watch: LaunchWatch<'_>,
 ) -> Result<Family, EmulationError> {
-    let LaunchWatch { ended, foreseen } = watch;
-    let mut observer = Unobserved { ended, foreseen };
+    let LaunchWatch { counts, foreseen } = watch;
+    let mut observer = Unobserved { counts, foreseen };
     family(
         module,
         kernel,
@@ -297,14 +314,16 @@ fn family(
         });
         runtime.kernel_begins(number, depth);
         let (trace, steps) = emulate(module, &grid, memory, &left, &mut runtime, observer)?;
+        left.is_cooperative = false;
         left.step_limit = left.step_limit.saturating_sub(steps);
         left.stream_bytes = left.stream_bytes.saturating_sub(trace.stream_bytes());
         kernels.push(trace);
         graph.push(depth);
-        pending.extend(runtime.pending.drain(..).rev());
+        pending.extend(runtime.take_launched().rev());
         let Some(next) = pending.pop() else {
             break;
         };
+        observer.child_starts();
         let child = module.kernel_at(next.function);
         let child = child.expect("the kernel existed when it was launched");
         arguments = pieces(child, &next.arguments, memory);
@@ -380,6 +399,9 @@ fn emulate(
         arguments.clone(),
     )?
     .charged_to(memory.ledger());
+    if options.is_cooperative {
+        writer = writer.saying(Attribute::new(Attribute::COOPERATIVE, 1));
+    }
     if let Some(parent) = parent {
         writer = writer.launched_by(parent);
     } else if let Some(foreseen) = observer.foreseen() {
@@ -390,12 +412,16 @@ fn emulate(
         &format!("emulating kernel `{}`", kernel.name()),
         resident_bytes(kernel, &config, options),
     )?;
+    let workspace = workspace(kernel, options, memory)?;
     observer.launch_starts(&Start {
         module,
         kernel,
         config: &config,
         memory,
     });
+    if workspace != 0 {
+        observer.runtime_filled(workspace, WORKSPACE_BYTES);
+    }
     let addresses = memory.variables(module);
     let constants = Constants::new(kernel, addresses);
     let mut machine = Machine {
@@ -410,6 +436,8 @@ fn emulate(
         progress: Progress::default(),
         watches: Vec::new(),
         spare: SpareRegisters::new(),
+        budget,
+        workspace,
         records: Records::new(charge),
     };
     let trace = schedule(&mut machine, writer)?;
@@ -417,86 +445,6 @@ fn emulate(
     machine.observer.launch_ends();
     Ok((trace, steps))
 }
-
-fn arguments(kernel: &Kernel, given: &[KernelArgument]) -> Result<Vec<u8>, EmulationError> {
-    let parameters = kernel.parameters();
-    if given.len() != parameters.len() {
-        return Err(EmulationError::ArgumentCount {
-            kernel: kernel.name().to_owned(),
-            wanted: parameters.len(),
-            found: given.len(),
-        });
-    }
-    let mut block = vec![0; kernel.argument_bytes() as usize];
-    for (index, (parameter, argument)) in parameters.iter().zip(given).enumerate() {
-        let bytes = argument.bytes(parameter.bytes);
-        if bytes.len() != parameter.bytes as usize {
-            return Err(EmulationError::ArgumentSize {
-                kernel: kernel.name().to_owned(),
-                index,
-                parameter: parameter.name.clone(),
-                ty: parameter.ty,
-                wanted: parameter.bytes,
-                found: bytes.len(),
-            });
-        }
-        let start = parameter.offset as usize;
-        block[start..start + bytes.len()].copy_from_slice(&bytes);
-    }
-    Ok(block)
-}
-
-fn check_shape(
-    kernel: &Kernel,
-    config: &LaunchConfig<'_>,
-    options: &EmulationOptions,
-) -> Result<(), EmulationError> {
-    let refuse = |problem: String| {
-        Err(EmulationError::Launch {
-            kernel: kernel.name().to_owned(),
-            problem,
-        })
-    };
-    let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
-    if threads == 0 || threads > THREADS_MAX {
-        return refuse(format!(
-            "a work-group of {threads} threads; expected 1 to {THREADS_MAX}"
-        ));
-    }
-    let shared =
-        u64::from(kernel.code().static_local_bytes) + u64::from(config.dynamic_local_bytes);
-    if shared > SHARED_WINDOW.end - SHARED_WINDOW.start {
-        return refuse(format!(
-            "{shared} bytes of local memory for a work-group are more than any hardware has"
-        ));
-    }
-    if options.resident_work_groups == 0 || options.quantum == 0 {
-        return refuse("`resident_work_groups` and `quantum` must be at least 1".to_owned());
-    }
-    Ok(())
-}
-
-/// Returns the bytes needed by the resident work-groups and by the list of all work-groups.
-fn resident_bytes(kernel: &Kernel, config: &LaunchConfig<'_>, options: &EmulationOptions) -> u64 {
-    let product = |axes: [u32; 3]| {
-        let axes = axes.iter().map(|axis| u64::from(*axis));
-        axes.fold(1, u64::saturating_mul)
-    };
-    let frame = kernel.frames[0];
-    let registers =
-        frame.words * size_of::<Register<u32>>() + frame.doubles * size_of::<Register<u64>>();
-    let wavefront = registers as u64 + u64::from(frame.bytes) * 32 + WAVEFRONT_BYTES;
-    let shared = kernel.code().static_local_bytes;
-    let shared = u64::from(shared) + u64::from(config.dynamic_local_bytes);
-    let group = (wavefront * product(config.block).div_ceil(32)).saturating_add(shared);
-    let groups = product(config.grid);
-    let resident = groups.min(options.resident_work_groups.into());
-    let list = groups.saturating_mul(size_of::<u32>() as u64);
-    group.saturating_mul(resident).saturating_add(list)
-}
-
-/// Bytes of a wavefront apart from its registers and private memory.
-const WAVEFRONT_BYTES: u64 = 1 << 10;
 
 /// State of a launch in progress: memory, limits and records.
 struct Machine<'l, O> {
@@ -513,6 +461,10 @@ struct Machine<'l, O> {
     /// Memory words on which wavefronts spin.
     watches: Vec<WatchedWord>,
     spare: SpareRegisters,
+    /// Budget that nested calls are charged to.
+    budget: Budget,
+    /// Address of the workspace of grid-wide barriers; 0 without one.
+    workspace: u64,
     records: Records,
 }
 

@@ -71,6 +71,8 @@ pub(super) trait Observer {
     fn foreseen(&self) -> Option<&KernelTrace> {
         None
     }
+    /// Called when a kernel launched from the device is about to begin.
+    fn child_starts(&mut self) {}
     /// Called at the start of a launch, once memory holds the module's variables.
     fn launch_starts(&mut self, _start: &Start<'_>) {}
     /// Called when all work-groups of a launch have ended.
@@ -96,6 +98,8 @@ pub(super) trait Observer {
     /// Called when the runtime allocates memory: first address and number of bytes. Any previous
     /// owner has released it.
     fn handed_out(&mut self, _address: u64, _bytes: u64) {}
+    /// Called when the runtime has filled device memory: first address and number of bytes.
+    fn runtime_filled(&mut self, _address: u64, _bytes: u64) {}
     /// Called when lanes of a wavefront arrive at a barrier; `waits` is false if they continue
     /// immediately.
     fn arrive(&mut self, _wavefront: &Wavefront, _arrival: Arrival) {}
@@ -123,10 +127,29 @@ pub(super) struct Arrival {
     pub(super) waits: bool,
 }
 
-/// Observer that ignores instructions. It only updates an optional count of ended work-groups and
-/// supports simulation during emulation.
+/// Counts of a running launch, which another thread may read.
+#[derive(Debug, Default)]
+pub struct LaunchCounts {
+    /// Work-groups that have ended, of all kernels of the launch.
+    pub ended: AtomicU64,
+    /// Kernels launched from the device that have begun.
+    pub from_device: AtomicU64,
+}
+
+impl LaunchCounts {
+    pub(super) fn child_starts(&self) {
+        self.from_device.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn group_ends(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Observer that ignores instructions. It only updates optional counts and supports simulation
+/// during emulation.
 pub(super) struct Unobserved<'c> {
-    pub(super) ended: Option<&'c AtomicU64>,
+    pub(super) counts: Option<&'c LaunchCounts>,
     pub(super) foreseen: Option<&'c KernelTrace>,
 }
 
@@ -138,8 +161,14 @@ impl Observer for Unobserved<'_> {
     }
 
     fn group_ends(&mut self, _group: u32) {
-        if let Some(ended) = self.ended {
-            ended.fetch_add(1, Ordering::Relaxed);
+        if let Some(counts) = self.counts {
+            counts.group_ends();
+        }
+    }
+
+    fn child_starts(&mut self) {
+        if let Some(counts) = self.counts {
+            counts.child_starts();
         }
     }
 }

@@ -243,6 +243,11 @@ pub(super) struct Registers {
     pub(super) predicate: usize,
 }
 
+/// Returns the size in bytes of 32-bit and 64-bit registers of a wavefront.
+pub(super) fn register_bytes(words: usize, doubles: usize) -> u64 {
+    (words * size_of::<Register<u32>>() + doubles * size_of::<Register<u64>>()) as u64
+}
+
 impl Registers {
     /// Creates an empty register file without any frame.
     fn new(blend: Blend) -> Self {
@@ -275,6 +280,11 @@ impl Registers {
         self.specials.clear();
         self.specials.extend(specials);
         (self.word, self.double, self.predicate) = (0, 0, 0);
+    }
+
+    /// Returns the size of the general registers in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        register_bytes(self.words.len(), self.doubles.len())
     }
 
     #[inline(always)]

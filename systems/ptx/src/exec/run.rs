@@ -375,6 +375,7 @@ impl<O: Observer> Machine<'_, O> {
                 kind: FaultKind::CallDepth,
             });
         }
+        wavefront.cover_call(self.kernel, site as usize, mask)?;
         wavefront.call(self.kernel, &self.data.constants, site as usize, mask);
         self.observe_call(wavefront);
         Ok(Flow::Path)

@@ -61,7 +61,17 @@ fn start<O: Observer>(machine: &mut Machine<'_, O>, number: u32, order: u32) -> 
         .into_iter()
         .map(|index| {
             let registers = machine.spare.take();
-            Wavefront::new(kernel, config, registers, (number, index), O::WATCHES)
+            let (place, budget) = ((number, index), machine.budget.clone());
+            let workspace = machine.workspace;
+            Wavefront::new(
+                kernel,
+                config,
+                registers,
+                place,
+                budget,
+                workspace,
+                O::WATCHES,
+            )
         })
         .collect();
     for wavefront in &wavefronts {
@@ -84,8 +94,9 @@ pub(super) fn schedule(
     let total: u32 = machine.config.grid.iter().product();
     let mut waiting = sequence(total, machine.options.order, 0).into_iter();
     let mut resident: Vec<Group> = Vec::new();
+    let most = machine.options.resident(total.into());
     loop {
-        while resident.len() < machine.options.resident_work_groups as usize {
+        while (resident.len() as u64) < most {
             let order = total - waiting.len() as u32;
             let Some(number) = waiting.next() else { break };
             resident.push(start(machine, number, order));

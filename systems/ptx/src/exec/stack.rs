@@ -4,9 +4,10 @@
 //! pushes one path per side. A path that reaches its reconvergence point is dropped, since its
 //! lanes are also in the path below. Each call opens its own section of the stack.
 
+use crate::address_space::LOCAL_WINDOW;
 use crate::exec::constants::Constants;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::registers::{Register, lanes};
+use crate::exec::registers::{Register, lanes, register_bytes};
 use crate::exec::wavefront::Wavefront;
 use crate::kernel::Kernel;
 use crate::ops::{CallSite, NO_PC, NO_REGISTER, Transfer};
@@ -199,6 +200,23 @@ impl Wavefront {
                 _ => return,
             }
         }
+    }
+
+    /// Charges the frame of a call before it is opened.
+    pub(super) fn cover_call(
+        &mut self,
+        kernel: &Kernel,
+        number: usize,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        let frame = kernel.frames[kernel.tables.calls[number].callee];
+        let lane = mask.trailing_zeros() as usize;
+        let bytes = u64::from(self.stack_top()) + u64::from(frame.bytes);
+        if bytes > LOCAL_WINDOW.end - LOCAL_WINDOW.start {
+            return Err(Fault::at(lane, FaultKind::FrameTooLarge { bytes }));
+        }
+        let covered = self.cover(bytes as u32, register_bytes(frame.words, frame.doubles));
+        covered.map_err(|error| Fault::at(lane, FaultKind::OverBudget(error)))
     }
 
     /// Opens a call; the caller's path advances past the call instruction.

@@ -182,6 +182,10 @@ impl<O: Observer> Machine<'_, O> {
 
     /// Watches the words for which a wavefront of `group` spins, after the spin was detected.
     pub(super) fn keep_in_view(&mut self, group: u32, order: u32, wavefront: &Wavefront) {
+        if self.options.is_cooperative {
+            // It may wait for any other.
+            return;
+        }
         if wavefront.spin.found.is_none() || self.watches.iter().any(|watch| watch.order == order) {
             return;
         }

@@ -1,8 +1,10 @@
 //! State of one wavefront: registers as lane vectors, private memory, stack of paths.
 
+use warpweave_files::{Budget, OverBudget};
 use warpweave_trace::StreamWriter;
 
 use crate::exec::LaunchConfig;
+use crate::exec::nested::NestedMemory;
 use crate::exec::registers::Registers;
 use crate::exec::spin::Spin;
 use crate::exec::stack::{Activation, Path};
@@ -23,6 +25,7 @@ pub(super) struct Wavefront {
     pub(super) index: u32,
     pub(super) registers: Registers,
     pub(super) private: Private,
+    pub(super) nested: NestedMemory,
     pub(super) activations: Vec<Activation>,
     pub(super) paths: Vec<Path>,
     /// Carry flags, one bit per lane.
@@ -44,6 +47,8 @@ impl Wavefront {
         config: &LaunchConfig<'_>,
         mut registers: Registers,
         place: (u32, u32),
+        budget: Budget,
+        workspace: u64,
         keeps_ended: bool,
     ) -> Self {
         let (group, index) = place;
@@ -57,8 +62,9 @@ impl Wavefront {
             (1 << lanes) - 1
         };
         let specials = kernel.tables.specials.iter();
-        let specials = specials.map(|&which| special(kernel, config, place, which));
+        let specials = specials.map(|&which| special(kernel, config, place, workspace, which));
         registers.renew(frame, specials);
+        let covered = registers.bytes() + private_bytes_of_wavefront(private_bytes);
         let activation = Activation {
             function: 0,
             site: 0,
@@ -79,6 +85,7 @@ impl Wavefront {
                 words: vec![0; private_bytes as usize / 4 * 32],
                 bytes: private_bytes,
             },
+            nested: NestedMemory::new(budget, covered),
             activations: vec![activation],
             paths: vec![Path {
                 pc: frame.entry,
@@ -92,6 +99,14 @@ impl Wavefront {
             spin: Spin::default(),
             barrier_result: None,
         }
+    }
+
+    /// Charges the memory of the wavefront before its private memory ends at `private_end` and it
+    /// has `registers` more bytes of registers.
+    pub(super) fn cover(&mut self, private_end: u32, registers: u64) -> Result<(), OverBudget> {
+        let registers = self.registers.bytes() + registers;
+        let private = private_bytes_of_wavefront(private_end);
+        self.nested.cover(registers + private)
     }
 
     /// Returns the index of the next instruction.
@@ -109,6 +124,11 @@ impl Wavefront {
             .last()
             .map_or(0, |activation| activation.private)
     }
+}
+
+/// Returns the private memory of 32 threads with `bytes` bytes each.
+fn private_bytes_of_wavefront(bytes: u32) -> u64 {
+    u64::from(bytes.next_multiple_of(4)) * 32
 }
 
 /// Private memory of 32 threads. It is interleaved word by word as in hardware, so that it can grow
@@ -161,6 +181,7 @@ fn special(
     kernel: &Kernel,
     config: &LaunchConfig<'_>,
     (group, index): (u32, u32),
+    workspace: u64,
     special: Special,
 ) -> Lanes32 {
     let [x, y, _] = config.block;
@@ -181,6 +202,7 @@ fn special(
             Special::MaskGe => !(bit - 1),
             Special::MaskGt => !(bit | (bit - 1)),
             Special::DynamicSharedBytes => config.dynamic_local_bytes,
+            Special::GridWorkspace { first_bit } => (workspace >> first_bit) as u32,
             Special::TotalSharedBytes => {
                 config.dynamic_local_bytes + kernel.code().static_local_bytes
             }

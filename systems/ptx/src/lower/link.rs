@@ -9,9 +9,10 @@ use warpweave_trace::Code;
 use crate::address_space::function_address;
 use crate::alloc::{PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::Function;
-use crate::diagnostics::{Diagnostics, Source, SpannedError};
+use crate::diagnostics::{Diagnostics, Source, Span, SpannedError};
 use crate::kernel::Tables;
 use crate::kernel::{Frame, Kernel, Parameter, RefusedKernel};
+use crate::launch_limits::{DeclaredLimits, DeclaredThreads};
 use crate::lower::describe::{self, FunctionBase};
 use crate::lower::encode::{Encoder, NumberedFunction};
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
@@ -283,6 +284,7 @@ impl Linker<'_, '_> {
             file: self.source.file.to_owned(),
             address: function_address(root),
             parameters,
+            limits: self.limits(function),
             code: Arc::new(code),
             ops,
             tables,
@@ -292,6 +294,19 @@ impl Linker<'_, '_> {
             functions: shapes,
             shared: self.shared_ranges(&shared_offsets),
         })
+    }
+
+    /// Returns the limits that a kernel declares, with their lines.
+    fn limits(&self, function: &Function<'_>) -> DeclaredLimits {
+        let declared = |found: Option<(Span, [u32; 3])>| {
+            let (span, axes) = found?;
+            let line = self.source.line(span.start);
+            Some(DeclaredThreads { axes, line })
+        };
+        DeclaredLimits {
+            required: declared(function.directives.required_threads),
+            most: declared(function.directives.most_threads),
+        }
     }
 
     fn shared_ranges(&self, offsets: &BTreeMap<usize, u32>) -> Vec<SharedRange> {

@@ -59,6 +59,16 @@ pub(crate) fn components(name: &str) -> Option<[Found; 4]> {
 /// Looks up a special register by name. Returns it, or the reason for its rejection, or `None` if
 /// it is not a special register.
 pub(crate) fn find(name: &str) -> Option<Result<Found, String>> {
+    // Compilers take the workspace of grid-wide barriers from these two.
+    match name {
+        "%envreg1" => {
+            return Some(Ok(Found::Register(Special::GridWorkspace {
+                first_bit: 32,
+            })));
+        }
+        "%envreg2" => return Some(Ok(Found::Register(Special::GridWorkspace { first_bit: 0 }))),
+        _ => {}
+    }
     if PLACED.contains(&name) || name.starts_with("%pm") || name.starts_with("%envreg") {
         return Some(Err(format!(
             "`{name}` depends on placement or time, which are unknown in emulation"

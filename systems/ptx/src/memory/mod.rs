@@ -5,7 +5,7 @@ mod textures;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use warpweave_files::Ledger;
+use warpweave_files::{Ledger, OverBudget};
 
 use self::textures::Textures;
 use crate::address_space::DEVICE_BASE;
@@ -98,6 +98,17 @@ impl DeviceMemory {
             bytes,
         });
         base
+    }
+
+    /// Allocates like [`DeviceMemory::allocate`] and charges the memory to the ledger first.
+    ///
+    /// # Errors
+    /// Returns an error, and allocates nothing, if the memory budget would be exceeded.
+    pub(crate) fn allocate_charged(&mut self, name: &str, bytes: u64) -> Result<u64, OverBudget> {
+        let what = format!("device memory of `{name}`");
+        let wanted = allocation_bytes(bytes) + size_of::<Allocation>() as u64;
+        self.ledger.charge(&what, wanted)?;
+        Ok(self.allocate(name, bytes))
     }
 
     /// Returns all allocations in ascending order of address. Variables of a module appear when the

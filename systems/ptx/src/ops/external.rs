@@ -35,6 +35,10 @@ externals! {
     Launch = "cudaLaunchDevice" | "__cudaCDP2LaunchDevice", (8, 8, 12, 12, 4, 8) -> (4);
     /// Launches a kernel with the shape given earlier: arguments, stream.
     LaunchV2 = "cudaLaunchDeviceV2" | "__cudaCDP2LaunchDeviceV2", (8, 8) -> (4);
+    /// Launches like [`Self::Launch`]; the null stream is that of the thread.
+    LaunchPerThread = "cudaLaunchDevice_ptsz" | "__cudaCDP2LaunchDevice_ptsz", (8, 8, 12, 12, 4, 8) -> (4);
+    /// Launches like [`Self::LaunchV2`]; the null stream is that of the thread.
+    LaunchV2PerThread = "cudaLaunchDeviceV2_ptsz" | "__cudaCDP2LaunchDeviceV2_ptsz", (8, 8) -> (4);
     /// Creates a stream: address for its handle, flags.
     StreamCreate = "cudaStreamCreateWithFlags" | "__cudaCDP2StreamCreateWithFlags", (8, 4) -> (4);
     /// Destroys a stream that is no longer needed.
@@ -65,7 +69,17 @@ impl External {
 
     /// True if a call of the function launches kernels.
     pub(crate) fn launches(self) -> bool {
-        matches!(self, Self::Launch | Self::LaunchV2)
+        self.takes_shape() || matches!(self, Self::LaunchV2 | Self::LaunchV2PerThread)
+    }
+
+    /// True if a launching function takes the shape of the launch itself.
+    pub(crate) fn takes_shape(self) -> bool {
+        matches!(self, Self::Launch | Self::LaunchPerThread)
+    }
+
+    /// True if the null stream of a launching function is that of the thread.
+    pub(crate) fn is_per_thread(self) -> bool {
+        matches!(self, Self::LaunchPerThread | Self::LaunchV2PerThread)
     }
 }
 

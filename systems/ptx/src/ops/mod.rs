@@ -373,6 +373,11 @@ pub(crate) enum Special {
     MaskGt,
     DynamicSharedBytes,
     TotalSharedBytes,
+    /// Bits of the address of the workspace of a cooperative launch, from this one on; 0 in other
+    /// launches.
+    GridWorkspace {
+        first_bit: u32,
+    },
 }
 
 /// A constant of the kernel; launch-dependent constants are filled in at launch.

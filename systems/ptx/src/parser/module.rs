@@ -1,7 +1,7 @@
 //! Parser for module level: directives, functions, variables and their initializers.
 
 use super::{Parsed, Parser};
-use crate::ast::{Function, Initialiser, Linkage, Location, Tree, Variable};
+use crate::ast::{Function, FunctionDirectives, Initialiser, Linkage, Location, Tree, Variable};
 use crate::diagnostics::{Span, SpannedError};
 use crate::lexer::Kind;
 use crate::types::{ScalarType, StateSpace};
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
             Some(SpannedError::unsupported(parameter.span, message))
         });
         let mut unsupported: Vec<SpannedError> = opaque.collect();
-        self.function_directives(&mut unsupported)?;
+        let directives = self.function_directives(&mut unsupported)?;
         let body = if self.eat(';') {
             None
         } else if self.is_punct('{') {
@@ -284,16 +284,18 @@ impl<'a> Parser<'a> {
             returns,
             parameters,
             unsupported,
+            directives,
             body,
         })
     }
 
-    /// Skips tuning directives between head and body; they have no functional effect. Demands for
-    /// unsupported features are added to `unsupported`.
+    /// Reads the directives between head and body. Those on tuning alone have no functional effect.
+    /// Demands for unsupported features are added to `unsupported`.
     pub(super) fn function_directives(
         &mut self,
         unsupported: &mut Vec<SpannedError>,
-    ) -> Parsed<()> {
+    ) -> Parsed<FunctionDirectives> {
+        let mut directives = FunctionDirectives::default();
         while let Some(name) = self.dot() {
             let span = self.peek().span;
             match name {
@@ -314,9 +316,9 @@ impl<'a> Parser<'a> {
                     self.next();
                     self.attribute()?;
                 }
+                "maxntid" => directives.most_threads = Some((span, self.extents()?)),
+                "reqntid" => directives.required_threads = Some((span, self.extents()?)),
                 "maxnreg"
-                | "maxntid"
-                | "reqntid"
                 | "minnctapersm"
                 | "maxnctapersm"
                 | "noreturn"
@@ -335,10 +337,24 @@ impl<'a> Parser<'a> {
                 "file" | "loc" => {
                     self.location()?;
                 }
-                _ => return Ok(()),
+                _ => return Ok(directives),
             }
         }
-        Ok(())
+        Ok(directives)
+    }
+
+    /// Reads one to three extents after a directive; missing ones are one.
+    fn extents(&mut self) -> Parsed<[u32; 3]> {
+        self.next();
+        let mut extents = [1; 3];
+        for (index, extent) in extents.iter_mut().enumerate() {
+            if index > 0 && !self.eat(',') {
+                break;
+            }
+            let threads = self.integer("a number of threads")?;
+            *extent = u32::try_from(threads).unwrap_or(u32::MAX);
+        }
+        Ok(extents)
     }
 
     pub(super) fn parameters(&mut self) -> Parsed<Vec<Variable<'a>>> {

@@ -11,7 +11,7 @@ use warpweave_trace::{Class, Lanes, LaunchGraph};
 use crate::harness::{errors, module};
 
 /// Returns declarations as compilers emit them, with the prefix of a runtime generation.
-fn declarations(prefix: &str) -> String {
+pub(crate) fn declarations(prefix: &str) -> String {
     format!(
         ".extern .func (.param .b64 r) {prefix}GetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12],
             .param .align 4 .b8 b[12], .param .b32 s);
@@ -36,7 +36,13 @@ fn axes(name: &str, x: &str) -> String {
 
 /// Launches `function` in stream `stream` with `blocks` work-groups of `threads` threads. The
 /// arguments are `%rd10` (8 bytes) and `%r10` (4 bytes); the error is returned in `%r20`.
-fn launch_of(prefix: &str, function: &str, blocks: &str, threads: &str, stream: &str) -> String {
+pub(crate) fn launch_of(
+    prefix: &str,
+    function: &str,
+    blocks: &str,
+    threads: &str,
+    stream: &str,
+) -> String {
     format!(
         "{{ .param .b64 fn; .param .align 4 .b8 gd[12]; .param .align 4 .b8 bl[12]; .param .b32 sh; .param .b64 buf;
         mov.u64 %rd20, {function};
@@ -57,7 +63,7 @@ fn launch_of(prefix: &str, function: &str, blocks: &str, threads: &str, stream: 
 const REGISTERS: &str = ".reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .pred %p<8>; .reg .f64 %fd<4>;
     ld.param.u64 %rd10, [out]; ld.param.u32 %r9, [left]; mov.u32 %r0, %tid.x;";
 
-fn entry(name: &str, body: &str) -> String {
+pub(crate) fn entry(name: &str, body: &str) -> String {
     format!(
         ".visible .entry {name}(.param .u64 out, .param .u32 left) {{ {REGISTERS}\n{body}\nret; }}\n"
     )
@@ -75,7 +81,7 @@ fn config(threads: u32, args: &[KernelArgument]) -> LaunchConfig<'_> {
 }
 
 /// Returns the family of `k(out, left)` and the words of `out`; also runs with an observer.
-fn run(
+pub(crate) fn run(
     text: &str,
     threads: u32,
     left: u32,
@@ -310,13 +316,31 @@ fn memory_does_not_depend_on_the_order_of_emulation() {
 
 #[test]
 fn impossible_launches_give_the_errors_of_the_runtime() {
+    let axis = |launch: String, name: &str, offset: u32, value: u32| {
+        launch.replace(
+            &format!("st.param.b32 [{name}+{offset}], 1;"),
+            &format!("st.param.b32 [{name}+{offset}], {value};"),
+        )
+    };
+    let plain = || launch_of("cuda", "k", "1", "1", "0");
+    let child = |threads: &str| launch_of("cuda", "limited", "1", threads, "0");
     for (launch, code) in [
         (launch_of("cuda", "k", "1", "1025", "0"), 9),
         (launch_of("cuda", "k", "0", "32", "0"), 9),
+        (launch_of("cuda", "k", "2147483648", "1", "0"), 9),
+        (axis(plain(), "gd", 4, 65_536), 9),
+        (axis(plain(), "gd", 8, 65_536), 9),
+        (axis(plain(), "gd", 8, 0), 9),
+        (axis(plain(), "bl", 8, 65), 9),
+        (axis(plain(), "bl", 4, 1025), 9),
+        (child("65"), 9),
+        (child("64").replace("limited", "exact"), 9),
     ] {
         let text = format!(
-            "{}{}",
+            "{}{}{}{}",
             declarations("cuda"),
+            entry("limited", "").replace("{ .reg", ".maxntid 8, 8, 1 { .reg"),
+            entry("exact", "").replace("{ .reg", ".reqntid 8, 8, 1 { .reg"),
             entry(
                 "k",
                 &format!("mov.u32 %r10, 0; {launch} st.global.u32 [%rd10], %r20;")
@@ -329,6 +353,18 @@ fn impossible_launches_give_the_errors_of_the_runtime() {
             (1, 1, code)
         );
     }
+}
+
+#[test]
+fn more_work_groups_than_are_emulated_are_a_fault_and_no_error_of_the_program() {
+    let launch = launch_of("cuda", "k", "16777217", "1", "0");
+    let text = format!("{}{}", declarations("cuda"), entry("k", &launch));
+    let error = run(&text, 1, 0, &EmulationOptions::default()).unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("a launch of 16777217 work-groups; at most 16777216 are emulated"),
+        "{said}"
+    );
 }
 
 #[test]

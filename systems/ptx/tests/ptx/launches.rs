@@ -15,6 +15,7 @@ const OPTIONS: EmulationOptions = EmulationOptions {
     call_depth: 8,
     stream_bytes: 1 << 24,
     heap_bytes: 8 << 20,
+    is_cooperative: false,
 };
 
 fn launch_with(module: &Module, name: &str, args: &[KernelArgument]) -> String {
@@ -59,7 +60,7 @@ fn impossible_shapes_are_refused() {
     };
     assert_eq!(
         error.to_string(),
-        "kernel `k`: a work-group of 2048 threads; expected 1 to 1024"
+        "kernel `k`: a work-group of 2048 threads along x; expected 1 to 1024"
     );
 }
 
@@ -229,6 +230,55 @@ fn a_barrier_of_the_whole_grid_is_refused_however_many_groups_are_resident() {
         let text = error.to_string();
         assert!(text.contains("such a grid-wide barrier"), "{text}");
     }
+}
+
+#[test]
+fn a_barrier_of_the_whole_grid_passes_in_a_cooperative_launch() {
+    let text = kernel(GRID_BARRIER).replace("%rd0+4", "%rd1+4");
+    for (groups, resident) in [(2, 1), (60, 60), (61, 60), (8, 4)] {
+        let options = EmulationOptions {
+            resident_work_groups: resident,
+            is_cooperative: true,
+            ..EmulationOptions::default()
+        };
+        let launched = try_launch(&text, groups, 64, &options);
+        launched.unwrap_or_else(|error| panic!("{groups} groups, {resident} resident: {error}"));
+    }
+}
+
+/// The barrier as compilers write it: in the workspace, a word whose top bit flips when all
+/// work-groups have arrived.
+const COMPILED_GRID_BARRIER: &str = "
+    ld.param.u64 %rd1, [out]; mov.u32 %r4, %nctaid.x; mov.u32 %r5, %ctaid.x;
+    mov.u32 %r1, %envreg2; mov.u32 %r2, %envreg1; mov.b64 %rd2, {%r1, %r2};
+    setp.eq.u64 %p1, %rd2, 0; @%p1 trap;
+    atom.global.add.u32 %r3, [%rd1], 1;
+    bar.sync 0;
+    setp.ne.u32 %p2, %r0, 0; @%p2 bra behind;
+    sub.u32 %r6, 0x80000001, %r4; setp.eq.u32 %p1, %r5, 0; selp.u32 %r6, %r6, 1, %p1;
+    fence.acq_rel.gpu;
+    atom.add.gpu.u32 %r7, [%rd2+4], %r6;
+wait: ld.acquire.gpu.u32 %r8, [%rd2+4]; xor.b32 %r8, %r8, %r7; setp.ge.s32 %p1, %r8, 0; @%p1 bra wait;
+behind: bar.sync 0; ld.global.u32 %r9, [%rd1];
+    mul.wide.u32 %rd3, %r5, 4; add.u64 %rd3, %rd1, %rd3; st.global.u32 [%rd3+4], %r9;";
+
+#[test]
+fn the_grid_barrier_of_compilers_finds_its_workspace_in_a_cooperative_launch() {
+    let text = kernel(COMPILED_GRID_BARRIER);
+    let cooperative = EmulationOptions {
+        is_cooperative: true,
+        ..EmulationOptions::default()
+    };
+    let got = try_launch(&text, 7, 32, &cooperative).unwrap_or_else(|error| panic!("{error}"));
+    let seen: Vec<u32> = (0..8).map(|word| got.u32(word)).collect();
+    assert_eq!(seen, [7 * 32; 8]);
+    let Err(error) = try_launch(&text, 7, 32, &EmulationOptions::default()) else {
+        panic!("it has no workspace")
+    };
+    assert!(
+        matches!(error, warpweave_ptx::EmulationError::Trap { .. }),
+        "{error}"
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod checker;
 mod conformance;
 mod control;
 mod device_launches;
+mod device_streams;
 mod float;
 mod forms;
 mod halves;

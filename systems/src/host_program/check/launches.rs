@@ -6,7 +6,7 @@ use warpweave_ptx::{NoKernel, Parameter, RefusedKernel, ScalarType};
 use super::Checker;
 use crate::host_program::description::{Argument, Launch};
 use crate::host_program::execute::{
-    checked_offset, fields, kernel_argument, scalar, shape, size_and_alignment,
+    check_declared, checked_offset, fields, kernel_argument, scalar, shape, size_and_alignment,
 };
 use crate::host_program::modules::{ProgramModule, SymbolKind, in_module};
 use crate::host_program::structures;
@@ -18,8 +18,13 @@ impl Checker<'_> {
             .iter()
             .chain(&launch.block)
             .chain([&launch.dynamic_local_bytes, &launch.stream])
+            .chain(&launch.registers_per_thread)
             .collect();
-        self.now_or_later(&shape_values, |env| shape(launch, env));
+        let mut block = None;
+        self.now_or_later(&shape_values, |env| {
+            block = Some(shape(launch, env)?.block);
+            Ok(())
+        });
         for argument in &launch.arguments {
             self.argument(&argument.value);
         }
@@ -32,6 +37,11 @@ impl Checker<'_> {
             Err(NoKernel::Refused(refused)) => return self.refused(launch, module, refused),
             Err(NoKernel::Unknown(_)) => unreachable!("a module that has it was found"),
         };
+        if let Some(block) = block {
+            let file = module.module().file();
+            self.problems
+                .take(check_declared(launch, kernel, file, block));
+        }
         let parameters = kernel.parameters();
         if parameters.len() != launch.arguments.len() {
             let types: Vec<String> = parameters.iter().map(|p| p.ty.to_string()).collect();

@@ -142,6 +142,14 @@ pub struct Launch {
     /// Stream of the launch; launches of one stream run in order.
     #[serde(default = "zero")]
     pub stream: Value,
+    /// True for a cooperative launch: its work-groups are resident all at once, so they may wait
+    /// for each other.
+    #[serde(default)]
+    pub cooperative: bool,
+    /// Registers per thread that the machine allocates, 1 to 255; absent: those of the kernel's
+    /// code.
+    #[serde(default)]
+    pub registers_per_thread: Option<Value>,
     /// Arguments, one for each parameter of the kernel.
     pub arguments: Vec<Placed<Argument>>,
 }
@@ -174,6 +182,8 @@ impl Launch {
             block: Vec::new(),
             dynamic_local_bytes: zero(),
             stream: zero(),
+            cooperative: false,
+            registers_per_thread: None,
             arguments: Vec::new(),
         }
     }
@@ -205,6 +215,18 @@ impl Launch {
     /// Sets the stream; launches of one stream run in order.
     pub fn stream(mut self, stream: impl Into<Value>) -> Self {
         self.stream = stream.into();
+        self
+    }
+
+    /// Makes the launch cooperative: its work-groups are resident all at once.
+    pub fn cooperative(mut self) -> Self {
+        self.cooperative = true;
+        self
+    }
+
+    /// Sets the registers per thread that the machine allocates.
+    pub fn registers_per_thread(mut self, registers: impl Into<Value>) -> Self {
+        self.registers_per_thread = Some(registers.into());
         self
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use warpweave_files::Ledger;
 use warpweave_inputs::{Name, words_of_bytes};
 use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{DeviceMemory, EmulationOptions, Numbers, Printed, ProgramChecker};
@@ -21,9 +22,15 @@ use crate::host_program::{EmulationSpec, HostProgram};
 /// Maximum number of commands and loop iterations of a program; more is a runaway loop.
 const STEPS_MAX: u64 = 1 << 22;
 
+/// Number of copies of a buffer that exist during execution. One is on the device; those on the
+/// host are its initial contents, the copied data and the compared data.
+const BUFFER_COPIES: u64 = 4;
+
 /// Host with its emulated device, during execution.
 pub(in crate::host_program) struct Host<'p, 'l> {
     pub(super) program: &'p HostProgram,
+    /// Charge for the copies of all buffers, released with the host.
+    _buffers: Ledger,
     pub(super) options: EmulationOptions,
     pub(super) memory: DeviceMemory,
     /// Parameters and counters of the enclosing loops.
@@ -60,17 +67,26 @@ pub(in crate::host_program) struct Host<'p, 'l> {
 }
 
 impl<'p, 'l> Host<'p, 'l> {
+    /// Allocates the buffers on an emulated device, after charging all their copies.
     pub(in crate::host_program) fn new(
         program: &'p HostProgram,
         emulation: &EmulationSpec,
         progress: &'p EmulationProgress,
-    ) -> Self {
+    ) -> Result<Self, Diagnostic> {
+        let charged = Ledger::new(&program.reading.ledger().budget());
+        for buffer in &program.buffers {
+            let what = format!("buffer `{}`", buffer.name.value);
+            let bytes = buffer.bytes().saturating_mul(BUFFER_COPIES);
+            let paid = charged.charge(&what, bytes);
+            paid.map_err(|error| buffer.name.blame(error))?;
+        }
         let memory = DeviceMemory::beginning_at(emulation.allocation_offset_bytes.get());
         let mut memory = memory.charged_to(program.reading.ledger());
         let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
         let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
-        Self {
+        Ok(Self {
             program,
+            _buffers: charged,
             options: emulation.options(),
             memory,
             env: program.env.clone(),
@@ -91,7 +107,7 @@ impl<'p, 'l> Host<'p, 'l> {
             has_variables: false,
             running: false,
             steps: 0,
-        }
+        })
     }
 
     /// Sets the listener for device actions and reports the buffers to it first.

@@ -2,59 +2,87 @@
 
 use warpweave_inputs::{ElementType, Name, Value};
 use warpweave_params::{Diagnostic, Env, Placed};
-use warpweave_ptx::{KernelArgument, ScalarType};
+use warpweave_ptx::{
+    BLOCK_MAX, GRID_MAX, Kernel, KernelArgument, ScalarType, THREADS_MAX, WORK_GROUPS_MAX,
+};
 
 use crate::host_program::description::{Argument, Launch};
 
-/// Maximum number of work-groups in a launch.
-const WORK_GROUPS_MAX: u64 = 1 << 24;
-/// Maximum threads per work-group, along each axis and in total.
-const THREADS_MAX: i128 = 1024;
+/// Most registers of a thread (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
+const REGISTERS_MAX: u32 = 255;
 
-/// Shape and stream of a launch.
+/// Shape, stream and registers of a launch.
 pub(in crate::host_program) struct Shape {
     pub(super) grid: [u32; 3],
-    pub(super) block: [u32; 3],
+    pub(in crate::host_program) block: [u32; 3],
     pub(super) dynamic_local_bytes: u32,
     pub(super) stream: u32,
+    /// Registers per thread, if the launch states them.
+    pub(super) registers_per_thread: Option<u32>,
 }
 
 /// Evaluates the shape of a launch and checks it against hardware limits.
 pub(in crate::host_program) fn shape(launch: &Launch, env: &Env) -> Result<Shape, Diagnostic> {
-    let axes = |values: &[Value], what: &str, most: i128| -> Result<[u32; 3], Diagnostic> {
+    let axes = |values: &[Value], what: &str, most: [u32; 3]| -> Result<[u32; 3], Diagnostic> {
         let mut axes = [1; 3];
         if values.len() > 3 {
             let message = format!("{what} has {} axes, at most 3 are allowed", values.len());
             return Err(launch.kernel.error(message));
         }
-        for ((axis, value), letter) in axes.iter_mut().zip(values).zip(["x", "y", "z"]) {
-            *axis = value.integer(env, &format!("{what} along {letter}"), 1..=most)? as u32;
+        let letters = ["x", "y", "z"];
+        for (((axis, value), letter), most) in axes.iter_mut().zip(values).zip(letters).zip(most) {
+            let range = 1..=most.into();
+            *axis = value.integer(env, &format!("{what} along {letter}"), range)? as u32;
         }
         Ok(axes)
     };
-    let grid = axes(&launch.grid, "the grid", u32::MAX.into())?;
+    let grid = axes(&launch.grid, "the grid", GRID_MAX)?;
     let groups = grid
         .iter()
         .try_fold(1_u64, |product, &axis| product.checked_mul(axis.into()));
     if groups.is_none_or(|groups| groups > WORK_GROUPS_MAX) {
-        let message = format!("a grid of {grid:?} has more than {WORK_GROUPS_MAX} work-groups");
+        let message = format!(
+            "a grid of {grid:?} has more than {WORK_GROUPS_MAX} work-groups, which is the most that is emulated"
+        );
         return Err(at_first(&launch.grid, message).hint("give each work-group more work"));
     }
-    let block = axes(&launch.block, "the block", THREADS_MAX)?;
+    let block = axes(&launch.block, "the block", BLOCK_MAX)?;
     let threads: u64 = block.iter().map(|&axis| u64::from(axis)).product();
-    if i128::from(threads) > THREADS_MAX {
+    if threads > THREADS_MAX {
         let message = format!(
-            "a block of {block:?} has {threads} threads, at most {THREADS_MAX} are allowed"
+            "a block of {block:?} has {threads} threads; a GPU allows at most {THREADS_MAX}"
         );
-        return Err(at_first(&launch.block, format!("{message} are possible")));
+        return Err(at_first(&launch.block, message));
     }
     let count = |value: &Value, what| value.integer(env, what, 0..=u32::MAX.into());
+    let registers = |value: &Value| {
+        let what = "the number of registers per thread";
+        value.integer(env, what, 1..=REGISTERS_MAX.into())
+    };
+    let registers = launch.registers_per_thread.as_ref().map(registers);
     Ok(Shape {
         grid,
         block,
         dynamic_local_bytes: count(&launch.dynamic_local_bytes, "the local memory in bytes")?
             as u32,
         stream: count(&launch.stream, "the stream")? as u32,
+        registers_per_thread: registers.transpose()?.map(|registers| registers as u32),
+    })
+}
+
+/// Checks the block of a launch against what its kernel declares in `file`.
+pub(in crate::host_program) fn check_declared(
+    launch: &Launch,
+    kernel: &Kernel,
+    file: &str,
+    block: [u32; 3],
+) -> Result<(), Diagnostic> {
+    kernel.check_declared(block).map_err(|problem| {
+        let line = problem.directive.map_or(0, |directive| directive.line);
+        let message = format!("kernel `{}`: {}", kernel.name(), problem.message);
+        let hint = format!("the directive is at {file}:{line}");
+        at_first(&launch.block, message).hint(hint)
     })
 }
 

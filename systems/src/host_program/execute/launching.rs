@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Placed};
-use warpweave_ptx::{LaunchConfig, LaunchWatch, foresee, launch_family};
-use warpweave_trace::HostCommand;
+use warpweave_ptx::{EmulationOptions, LaunchConfig, LaunchWatch, foresee, launch_family};
+use warpweave_trace::{Attribute, HostCommand};
 
 use super::foresight::Foresight;
 use super::host::Host;
@@ -25,6 +25,7 @@ impl Host<'_, '_> {
             block,
             dynamic_local_bytes,
             stream,
+            registers_per_thread,
         } = shape(launch, &self.env)?;
         let modules = &self.program.modules;
         let module_number = modules::find(
@@ -57,22 +58,27 @@ impl Host<'_, '_> {
             self.launched(number, stream);
             return Ok(());
         }
-        let (memory, options) = (&mut self.memory, &self.options);
+        let options = EmulationOptions {
+            is_cooperative: launch.cooperative,
+            ..self.options
+        };
+        let (memory, options) = (&mut self.memory, &options);
         let numbers = &mut self.numbers;
         let number = numbers.kernel;
         self.launches += 1;
+        let groups = grid.iter().map(|axis| u64::from(*axis)).product();
+        let counts = self.progress.launch_begins(groups);
         let result = match &mut self.checker {
             None => {
-                let groups = grid.iter().map(|axis| u64::from(*axis)).product();
                 let watch = LaunchWatch {
-                    ended: Some(self.progress.launch_begins(groups)),
+                    counts: Some(counts),
                     foreseen: self.foresight.launch(number),
                 };
                 launch_family(module, kernel, config, memory, options, numbers, watch)
             }
             Some(checker) => checker.launch(module, kernel, config, memory, options, numbers),
         };
-        let family = result.map_err(|source| {
+        let mut family = result.map_err(|source| {
             let number = self.launches - 1;
             let said = source.to_string();
             let (problem, hint) = match said.split_once("\nhint: ") {
@@ -97,6 +103,11 @@ impl Host<'_, '_> {
                 dynamic_local_bytes,
                 arguments,
             });
+        }
+        if let (Some(registers), Some(kernel)) = (registers_per_thread, family.kernels.first_mut())
+        {
+            let stated = Attribute::new(Attribute::REGISTERS, registers.into());
+            kernel.attributes.push(stated);
         }
         for kernel in family.kernels.into_iter().map(Arc::new) {
             self.foresight.ended(&kernel);

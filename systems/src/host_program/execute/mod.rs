@@ -17,7 +17,6 @@ mod transfers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpweave_files::Ledger;
 use warpweave_params::Diagnostic;
 use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
@@ -27,8 +26,8 @@ use self::foresight::Foresight;
 pub(crate) use self::foresight::StaticLaunches;
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
-    checked_offset, checked_variable_offset, fields, kernel_argument, scalar, shape,
-    size_and_alignment, size_of_fields,
+    check_declared, checked_offset, checked_variable_offset, fields, kernel_argument, scalar,
+    shape, size_and_alignment, size_of_fields,
 };
 pub(super) use self::parts::{checked_index, checked_part};
 pub use self::progress::EmulationProgress;
@@ -86,10 +85,6 @@ pub enum ExecuteError {
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
-
-/// Number of copies of a buffer that exist during execution. One is on the device; those on the
-/// host are its initial contents, the copied data and the compared data.
-const BUFFER_COPIES: u64 = 4;
 
 impl ExecuteError {
     /// True if the only problem is an exceeded memory budget.
@@ -161,13 +156,7 @@ impl HostProgram {
         listener: Option<Listener<'_>>,
         foresight: Foresight<'_>,
     ) -> Result<Executed, ExecuteError> {
-        let while_it_runs = Ledger::new(&self.reading.ledger().budget());
-        for buffer in &self.buffers {
-            let what = format!("buffer `{}`", buffer.name.value);
-            let charged = while_it_runs.charge(&what, buffer.bytes() * BUFFER_COPIES);
-            charged.map_err(|error| buffer.name.blame(error))?;
-        }
-        let mut host = Host::new(self, emulation, progress);
+        let mut host = Host::new(self, emulation, progress)?;
         host.listen(listener);
         host.foresight = foresight;
         host.run()?;

@@ -32,7 +32,7 @@ impl HostProgram {
         let ahead = Ahead::of(window);
         let progress = EmulationProgress::default();
         let ledger = Ledger::new(&self.reading.ledger().budget());
-        let mut host = Host::new(self, emulation, &progress);
+        let mut host = Host::new(self, emulation, &progress).ok()?;
         host.memory = host.memory.charged_to(&ledger);
         host.foresight = Foresight::All(Arc::clone(&ahead));
         host.run().ok()?;
@@ -48,10 +48,12 @@ impl HostProgram {
     }
 }
 
-/// True if device memory contents decide which commands run.
+/// True if device memory contents decide which commands run, or a launch states attributes, which
+/// its trace receives after the emulation.
 fn depends_on_values(commands: &[Placed<Command>]) -> bool {
     commands.iter().any(|command| match &command.value {
         Command::Read { .. } | Command::RepeatUntilZero { .. } => true,
+        Command::Launch(launch) => launch.cooperative || launch.registers_per_thread.is_some(),
         Command::Repeat { body, .. } => depends_on_values(body),
         _ => false,
     })

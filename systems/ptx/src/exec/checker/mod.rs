@@ -27,6 +27,7 @@ mod trial;
 mod unset;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use warpweave_files::{Charge, OverBudget};
 
@@ -39,7 +40,7 @@ use self::shadow::{MemoryShadow, PrivateShadow, Registers};
 use self::unset::Origins;
 use crate::address_space::DEVICE_BASE;
 use crate::exec::error::EmulationError;
-use crate::exec::observe::{Arrival, Frames, Observer, PendingAccess, Start, Step};
+use crate::exec::observe::{Arrival, Frames, LaunchCounts, Observer, PendingAccess, Start, Step};
 use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
 use crate::exec::{EmulationOptions, Family, LaunchConfig, Numbers, family};
@@ -66,6 +67,7 @@ pub struct ProgramChecker {
     launch: Launch,
     /// Set when a launch needed more memory than the budget has.
     over: Option<OverBudget>,
+    counts: Option<Arc<LaunchCounts>>,
 }
 
 /// Shadow state of the launch in progress.
@@ -218,6 +220,12 @@ impl ProgramChecker {
             Some(over) => Err(over.into()),
             None => result,
         }
+    }
+
+    /// Updates these counts during the launches.
+    pub fn counting(mut self, counts: &Arc<LaunchCounts>) -> Self {
+        self.counts = Some(Arc::clone(counts));
+        self
     }
 
     /// Returns all findings in the order of their first occurrence.
@@ -433,6 +441,10 @@ impl Observer for ProgramChecker {
         }
     }
 
+    fn runtime_filled(&mut self, address: u64, bytes: u64) {
+        self.host_wrote(address, bytes);
+    }
+
     fn runtime_wrote(
         &mut self,
         wavefront: &Wavefront,
@@ -467,7 +479,16 @@ impl Observer for ProgramChecker {
         self.released(group, barriers);
     }
 
+    fn child_starts(&mut self) {
+        if let Some(counts) = &self.counts {
+            counts.child_starts();
+        }
+    }
+
     fn group_ends(&mut self, group: u32) {
+        if let Some(counts) = &self.counts {
+            counts.group_ends();
+        }
         let launch = &mut self.launch;
         if let Some(group) = launch.groups.remove(&group) {
             launch.history.bytes -= group.words.bytes() + group.global_words.bytes();

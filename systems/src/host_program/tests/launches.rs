@@ -1,0 +1,186 @@
+//! Limits and attributes of launches.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use warpweave_files::{Budget, Ledger};
+use warpweave_inputs::reference::standard_references;
+use warpweave_params::{Files, Source, parse};
+use warpweave_trace::{Attribute, Class};
+
+use crate::host_program::{EmulationSpec, Executed, HostProgram};
+
+/// Executes a workload of this module, buffers and commands; messages call its folder `folder`.
+fn execute(module: &str, buffers: &str, commands: &str) -> Result<Executed, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let head = ".version 7.0 .target sm_70 .address_size 64\n";
+    std::fs::write(folder.path().join("k.ptx"), format!("{head}{module}")).unwrap();
+    let text = format!(
+        "Workload(module: \"k.ptx\", buffers: {{ {buffers} }}, commands: [\n    {commands}\n])"
+    );
+    let node = parse(&Source::new("w.ron", text)).unwrap();
+    let files = Files::of(folder.path());
+    let references = standard_references();
+    let program = HostProgram::from_node(&node, &files, None, &BTreeMap::new(), &references);
+    let executed = match program {
+        Err(problems) => Err(problems.to_string()),
+        Ok(program) => {
+            let executed = program.execute(&EmulationSpec::default());
+            executed.map_err(|error| error.to_string())
+        }
+    };
+    executed.map_err(|said| said.replace(&folder.path().display().to_string(), "folder"))
+}
+
+fn launch(kernel: &str, fields: &str) -> String {
+    format!("Launch(kernel: \"{kernel}\", {fields}, arguments: [])")
+}
+
+#[test]
+fn a_launch_beyond_maxntid_is_refused_with_its_line() {
+    let run = |declared: &str, commands: &str| {
+        let module = format!(".visible .entry k()\n{declared}\n{{ ret; }}\n");
+        execute(&module, "", commands)
+    };
+    let of = |block: &str| launch("k", &format!("grid: 1, block: {block}"));
+    run(".maxntid 16, 16, 1", &of("[256]")).unwrap();
+    run(".reqntid 8, 2", &of("[8, 2]")).unwrap();
+    assert_snapshot!(run(".maxntid 16, 16, 1", &of("[16, 17]")).unwrap_err(), @r#"
+    error: kernel `k`: a work-group of 272 threads, but the kernel declares `.maxntid 16, 16, 1`, at most 256 threads
+     --> w.ron:2:42
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: [16, 17], arguments: [])
+      |                                          ^^
+      = hint: the directive is at folder/k.ptx:3
+    "#);
+    assert_snapshot!(run(".maxnreg 32\n.reqntid 8, 1, 1", &of("4")).unwrap_err(), @r#"
+    error: kernel `k`: a work-group of 4, 1, 1 threads, but the kernel declares `.reqntid 8, 1, 1`, which is the only shape it may be launched with
+     --> w.ron:2:41
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 4, arguments: [])
+      |                                         ^
+      = hint: the directive is at folder/k.ptx:4
+    "#);
+    assert_snapshot!(run(".reqntid 16", &of("[8, 2]")).unwrap_err(), @r#"
+    error: kernel `k`: a work-group of 8, 2, 1 threads, but the kernel declares `.reqntid 16, 1, 1`, which is the only shape it may be launched with
+     --> w.ron:2:42
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: [8, 2], arguments: [])
+      |                                          ^
+      = hint: the directive is at folder/k.ptx:3
+    "#);
+    // The block is known only in the second round.
+    let grows = of("\"=8 + i\"");
+    let repeat = format!("Repeat(times: 2, counter: \"i\", body: [{grows}])");
+    assert_snapshot!(run(".maxntid 8", &repeat).unwrap_err(), @r#"
+    error: launch 1 failed: kernel `k`: a work-group of 9 threads, but the kernel declares `.maxntid 8, 1, 1`, at most 8 threads (folder/k.ptx:3)
+     --> w.ron:2:43
+      |
+    2 |     Repeat(times: 2, counter: "i", body: [Launch(kernel: "k", grid: 1, block: "=8 + i", arguments: [])])
+      |                                           ^^^^^^
+    "#);
+}
+
+#[test]
+fn grids_and_blocks_beyond_the_axes_of_a_gpu_are_refused() {
+    let said: Vec<String> = [
+        "grid: [2147483648], block: 1",
+        "grid: [1, 65536], block: 1",
+        "grid: [1, 1, 65536], block: 1",
+        "grid: 1, block: [1, 1, 65]",
+        "grid: 1, block: 1025",
+        "grid: 1, block: [32, 0]",
+    ]
+    .map(|shape| {
+        let said = execute(".visible .entry k() { ret; }", "", &launch("k", shape));
+        let said = said.unwrap_err();
+        said.lines().next().unwrap_or_default().to_owned()
+    })
+    .to_vec();
+    assert_snapshot!(said.join("\n"), @"
+    error: the grid along x is 2147483648, expected 1 to 2147483647
+    error: the grid along y is 65536, expected 1 to 65535
+    error: the grid along z is 65536, expected 1 to 65535
+    error: the block along z is 65, expected 1 to 64
+    error: the block along x is 1025, expected 1 to 1024
+    error: the block along y is 0, expected 1 to 1024
+    ");
+}
+
+/// Each thread counts itself and waits until those of all four work-groups have.
+const GRID_BARRIER: &str = "
+.global .u32 count;
+.visible .entry k() {
+    .reg .b32 %r<4>; .reg .pred %p1;
+    red.global.add.u32 [count], 1;
+wait:
+    ld.volatile.global.u32 %r1, [count];
+    setp.lt.u32 %p1, %r1, 128;
+    @%p1 bra wait;
+    ret;
+}
+";
+
+#[test]
+fn a_grid_wide_barrier_passes_in_a_cooperative_launch_only() {
+    let plain = launch("k", "grid: 4, block: 32");
+    let said = execute(GRID_BARRIER, "", &plain).unwrap_err();
+    assert!(
+        said.contains("such a grid-wide barrier passes only if all work-groups are resident; launch the kernel with `cooperative: true`"),
+        "{said}"
+    );
+    let cooperative = launch("k", "grid: 4, block: 32, cooperative: true");
+    let executed = execute(GRID_BARRIER, "", &cooperative).unwrap();
+    assert!(executed.program.kernels[0].is_cooperative());
+}
+
+#[test]
+fn the_registers_of_a_launch_can_be_stated() {
+    let module = ".visible .entry k() { ret; }";
+    let of = |fields: &str| {
+        execute(
+            module,
+            "",
+            &launch("k", &format!("grid: 1, block: 1{fields}")),
+        )
+    };
+    let registers = |executed: Executed| executed.program.kernels[0].registers_per_thread();
+    assert_eq!(registers(of("").unwrap()), 0);
+    let stated = of(", registers_per_thread: 40").unwrap();
+    let kernel = &stated.program.kernels[0];
+    assert_eq!(kernel.attribute(Attribute::REGISTERS), Some(40));
+    assert_eq!(kernel.code.registers_per_thread, 0);
+    assert_eq!(kernel.code.instructions[0].class, Class::Exit);
+    assert_eq!(registers(stated), 40);
+    assert_snapshot!(of(", registers_per_thread: 256").unwrap_err(), @r#"
+    error: the number of registers per thread is 256, expected 1 to 255
+     --> w.ron:2:66
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, registers_per_thread: 256, arguments: [])
+      |                                                                  ^^^
+    "#);
+}
+
+#[test]
+fn buffers_are_charged_before_they_are_allocated() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ".version 7.0 .target sm_70 .address_size 64 .visible .entry k() { ret; }";
+    std::fs::write(folder.path().join("k.ptx"), text).unwrap();
+    let text = "Workload(module: \"k.ptx\", buffers: { \"small\": Zero(element: U32, length: 1), \"large\": Zero(element: U32, length: 1000000000) }, commands: [Launch(kernel: \"k\", grid: 1, block: 1, arguments: [])])";
+    let node = parse(&Source::new("w.ron", text)).unwrap();
+    let ledger = Ledger::new(&Budget::of(100 << 20));
+    let files = Files::of(folder.path()).charged_to(&ledger);
+    let references = standard_references();
+    let program =
+        HostProgram::from_node(&node, &files, None, &BTreeMap::new(), &references).unwrap();
+    let spec = EmulationSpec::default();
+    let said = program.execute(&spec).unwrap_err();
+    assert!(said.is_over_budget(), "{said}");
+    assert!(
+        said.to_string().contains("buffer `large` needs 14.9 GiB"),
+        "{said}"
+    );
+    // The same holds where launches are determined beforehand, and where kernels are checked.
+    assert!(program.foresee(&spec, 1 << 20).is_none());
+    assert!(program.examine(&spec).unwrap_err().is_over_budget());
+}
