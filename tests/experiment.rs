@@ -328,7 +328,7 @@ fn an_experiment_of_more_runs_than_memory_holds_is_refused_before_they_are_made(
         "ways.ron",
         "--check",
         "--memory-limit",
-        "1GiB",
+        "1 GiB",
     ];
     let refused = bench.warpweave(&arguments);
     assert_eq!(refused.code, 3, "{}", refused.err);

@@ -21,14 +21,14 @@ fn bench(arguments: &[&str]) -> Output {
 /// True if valgrind counts instructions here. Its absence is a failure only in CI.
 fn has_valgrind() -> bool {
     let counts_nothing = |program: &OsStr| {
-        let counted = Command::new(program)
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "true"])
-            .output();
-        match counted {
-            Ok(output) if output.status.success() => None,
-            Ok(output) => Some(format!("callgrind ends with {}", output.status)),
-            Err(error) => Some(error.to_string()),
-        }
+        let counted = || {
+            let output = Command::new(program)
+                .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "true"])
+                .output()
+                .ok()?;
+            (!output.status.success()).then(|| format!("callgrind ends with {}", output.status))
+        };
+        optional_tool::tells_no_version(program).or_else(counted)
     };
     let names = [OsString::from("valgrind")];
     optional_tool::find(names, counts_nothing, "apt-get install valgrind").is_some()
