@@ -218,7 +218,7 @@ fn the_memory_of_nested_calls_is_charged_before_it_is_taken() {
 
 #[test]
 fn the_device_heap_is_charged_before_it_is_taken() {
-    let body = "mov.u64 %rd1, 1000000;
+    let body = "mov.u64 %rd1, 5000000;
         { .param .b64 n; .param .b64 r; st.param.b64 [n], %rd1; call.uni (r), malloc, (n); }";
     let text = format!("{}{}", declarations("cuda"), entry("k", body))
         .replace(", .param .u32 left)", ")")
