@@ -7,8 +7,10 @@ use crate::ops::{External, ExternalSite, Op, WAITING};
 use crate::site::Symbol;
 
 impl Encoder<'_, '_> {
-    /// Encodes a call of a function that has no body. Arguments and results of runtime functions are
-    /// `.param` variables. Any other function must not be reached.
+    /// Encodes a call of a function that has no body.
+    ///
+    /// Arguments and results of runtime functions are `.param` variables. A launch ends at the call
+    /// of any other function.
     pub(super) fn external(
         &mut self,
         name: &str,

@@ -1,5 +1,6 @@
-//! Encoding of arithmetic of singles in other shapes: two in one register, three at once, and
-//! together with 16-bit numbers (PTX ISA, "Floating Point Instructions", "Mixed Precision").
+//! Encoding of singles in other shapes: two in one register, three at once, and beside halves.
+//!
+//! Sources: PTX ISA, "Floating Point Instructions", "Mixed Precision".
 
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::float::{bits32, f, format_of};

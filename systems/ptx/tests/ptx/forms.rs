@@ -1,5 +1,5 @@
-//! Tests of forms that few programs use: what they give, and that one which is not supported
-//! refuses the kernels that reach it and no other.
+//! Tests of forms that few programs use. One that is not supported refuses only the kernels that
+//! reach it.
 
 use warpweave_ptx::{
     DeviceMemory, EmulationError, EmulationOptions, Kernel, KernelArgument, LaunchConfig, Module,

@@ -46,7 +46,7 @@ fn eighth(format: &str, code: u64) -> f64 {
     }
 }
 
-/// Returns the nearest number of 8 bits, the even one of two; the greatest is as far as it goes.
+/// Returns the nearest number of 8 bits, the even one of two; none is above the greatest.
 fn nearest(format: &str, value: f64, relu: bool) -> u64 {
     if value.is_nan() {
         return 0x7f;
