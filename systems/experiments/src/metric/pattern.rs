@@ -95,14 +95,14 @@ impl Pattern {
         let names: Vec<(String, String)> = known.iter().filter_map(split).collect();
         let (path, statistic) = self.text.rsplit_once('.').unwrap_or((&self.text, ""));
         let has = |part: &str, wanted: &WildMatch| wanted.matches(part) || part == path;
-        let path = match names.iter().find(|(known, _)| has(known, &self.path)) {
-            Some((known, _)) => known,
-            None => {
-                // A part with this statistic is meant rather than another.
-                let with = names.iter().filter(|(_, known)| self.is_called(known));
-                let with = nearest(path, with.map(|(known, _)| known.as_str()));
-                with.or_else(|| nearest(path, names.iter().map(|(known, _)| known.as_str())))?
-            }
+        let existing = names.iter().find(|(known, _)| has(known, &self.path));
+        let path = if let Some((known, _)) = existing {
+            known
+        } else {
+            // A part with this statistic is meant rather than another.
+            let with = names.iter().filter(|(_, known)| self.is_called(known));
+            let with = nearest(path, with.map(|(known, _)| known.as_str()));
+            with.or_else(|| nearest(path, names.iter().map(|(known, _)| known.as_str())))?
         };
         let of_path = || names.iter().filter(|(known, _)| known == path);
         if of_path().any(|(_, known)| self.is_called(known)) {
