@@ -103,13 +103,23 @@ fn block<R: BufRead>(
             format!("block {}: {problem} of {x},{y},{z}", value.text),
         )
     })?;
+    let mut any = false;
     loop {
         let Some(line) = lines.next_filled()? else {
-            return Err(lines.ended("`warp = w` or `#END_TB`").into());
+            // A tracer that was stopped leaves out the last mark.
+            return if any {
+                Ok(())
+            } else {
+                Err(lines.ended("`warp = w` or `#END_TB`").into())
+            };
         };
         if line.text == "#END_TB" {
             return Ok(());
         }
+        if !any && line.text.starts_with("cluster ") {
+            continue;
+        }
+        any = true;
         let value = line.value_of("warp");
         let value = value.ok_or_else(|| line.refuse_whole("expected `warp = w` or `#END_TB`"))?;
         let warps = header.warps();

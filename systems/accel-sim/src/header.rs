@@ -25,7 +25,8 @@ pub(crate) struct Header {
     pub(crate) local_bytes: u32,
     pub(crate) registers: u32,
     pub(crate) architecture: Architecture,
-    pub(crate) stream: u32,
+    /// Number or 64-bit handle of the stream.
+    pub(crate) stream: u64,
     /// Base generic address of the local memory of the work-group; 0 if unknown.
     pub(crate) shared_window: u64,
     /// Base generic address of private memory; 0 if unknown.
@@ -34,6 +35,8 @@ pub(crate) struct Header {
     pub(crate) with_place: bool,
     /// True if each instruction line begins with a source line number.
     pub(crate) with_line: bool,
+    /// True if instruction lines end with values of registers, which are not used.
+    pub(crate) with_values: bool,
 }
 
 /// Header keys; the mandatory keys come first.
@@ -91,6 +94,7 @@ impl Header {
             private_window: 0,
             with_place: false,
             with_line: false,
+            with_values: false,
         };
         let mut seen = [false; KEYS.len()];
         loop {
@@ -160,7 +164,7 @@ impl Header {
                     line.blame(value, format!("one of {}", known.join(", ")))
                 })?;
             }
-            "cuda stream id" => self.stream = line.number(value, "a stream number")?,
+            "cuda stream id" => self.stream = line.number(value, "a stream number or handle")?,
             "shmem base_addr" => {
                 self.shared_window = line.hexadecimal(value, "a hexadecimal address")?;
             }
@@ -170,10 +174,11 @@ impl Header {
             "nvbit version" => {}
             "accelsim tracer version" => {
                 let version: u32 = line.number(value, "the tracer version")?;
-                if !(1..=5).contains(&version) {
-                    return Err(line.blame(value, "a tracer version from 1 to 5"));
+                if !(1..=6).contains(&version) {
+                    return Err(line.blame(value, "a tracer version from 1 to 6"));
                 }
                 self.with_place = version < 3;
+                self.with_values = version > 5;
             }
             "enable lineinfo" => {
                 self.with_line = match value.text {

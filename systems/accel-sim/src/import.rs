@@ -24,28 +24,28 @@ pub struct Imported {
     pub unmodelled: Vec<Unmodelled>,
 }
 
-/// Instructions that are counted but not fully modelled.
+/// Instructions, or commands of a list, that are counted but not fully modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmodelled {
-    /// First part of the opcode, before any dot.
-    pub opcode: String,
+    /// First part of the opcode, before any dot, or name of the command.
+    pub name: String,
     /// Description of the behavior that is not modelled.
     pub what: &'static str,
-    /// Number of warp instructions with this opcode.
-    pub instructions: u64,
+    /// Number of warp instructions with this opcode, or of these commands.
+    pub count: u64,
+    /// Unit of the count.
+    pub unit: &'static str,
 }
 
 impl fmt::Display for Unmodelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            opcode,
+            name,
             what,
-            instructions,
+            count,
+            unit,
         } = self;
-        write!(
-            f,
-            "{opcode}: {instructions} warp instructions; not modelled: {what}"
-        )
+        write!(f, "{name}: {count} {unit}; not modelled: {what}")
     }
 }
 
@@ -61,8 +61,9 @@ pub fn is_accel_sim(path: &Path) -> bool {
     let Ok(Some(line)) = lines.next_filled() else {
         return false;
     };
-    ["-", "Memcpy", "kernel"]
-        .iter()
+    let commands = list::COMMANDS.iter().map(|command| command.name);
+    commands
+        .chain(["-", "kernel"])
         .any(|start| line.text.starts_with(start))
 }
 
@@ -87,7 +88,7 @@ pub fn import(
     let mut functions = Functions::new();
     let kernels = entries.iter().filter_map(|entry| match entry {
         Entry::Kernel(path) => Some(path),
-        Entry::Copy { .. } => None,
+        _ => None,
     });
     let surveyed = kernels.map(|path| {
         let mut survey = KernelScan::new(quirks, path.clone(), &mut functions, &ledger);
@@ -103,6 +104,8 @@ pub fn import(
             *unmodelled.entry((opcode.to_owned(), what)).or_default() += instructions;
         }
     }
+    let numbers = stream_numbers(surveyed.iter().map(|kernel| kernel.header.stream));
+    let mut commands_left_out: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
     let mut surveyed = surveyed.into_iter();
     let mut commands = Vec::new();
     for entry in &entries {
@@ -112,6 +115,11 @@ pub fn import(
                 base,
                 bytes,
             } => commands.push(list::copy(&allocations, *to_device, *base, *bytes)),
+            Entry::Allocation { .. } => {}
+            Entry::Unmodelled(command) => {
+                let key = (command.name, command.lacks());
+                *commands_left_out.entry(key).or_default() += 1;
+            }
             Entry::Kernel(path) => {
                 let surveyed = surveyed.next().expect("every kernel was surveyed");
                 let header = &surveyed.header;
@@ -122,7 +130,7 @@ pub fn import(
                 let mut streams = Streams::new(&surveyed, function, kernel);
                 read(path, quirks, &mut streams)?;
                 let kernel = streams.finish()?;
-                let stream = header.stream;
+                let stream = numbers[&header.stream];
                 commands.push(HostCommand::Launch { kernel, stream });
             }
         }
@@ -140,16 +148,50 @@ pub fn import(
             ..FrontEnd::default()
         },
     })?;
-    let unmodelled = unmodelled.into_iter();
-    let unmodelled = unmodelled.map(|((opcode, what), instructions)| Unmodelled {
-        opcode,
+    let instructions = unmodelled.into_iter();
+    let instructions = instructions.map(|((name, what), count)| Unmodelled {
+        name,
         what,
-        instructions,
+        count,
+        unit: "warp instructions",
+    });
+    let commands = commands_left_out.into_iter();
+    let commands = commands.map(|((name, what), count)| Unmodelled {
+        name: name.to_owned(),
+        what,
+        count,
+        unit: "commands of the list",
     });
     Ok(Imported {
         hash,
-        unmodelled: unmodelled.collect(),
+        unmodelled: instructions.chain(commands).collect(),
     })
+}
+
+/// Returns a stream number for each handle: small handles are numbers, larger ones get the least
+/// numbers from 1 on that no kernel has, in order of appearance.
+fn stream_numbers(handles: impl Iterator<Item = u64>) -> BTreeMap<u64, u32> {
+    let mut numbers = BTreeMap::new();
+    let mut large = Vec::new();
+    for handle in handles {
+        match u32::try_from(handle) {
+            Ok(number) => {
+                numbers.insert(handle, number);
+            }
+            Err(_) => large.push(handle),
+        }
+    }
+    let mut next = 1;
+    for handle in large {
+        while numbers.contains_key(&u64::from(next)) {
+            next += 1;
+        }
+        if let std::collections::btree_map::Entry::Vacant(vacant) = numbers.entry(handle) {
+            vacant.insert(next);
+            next += 1;
+        }
+    }
+    numbers
 }
 
 /// Returns the input files for the kernel list or kernel trace at `path`.
@@ -187,5 +229,18 @@ fn read(path: &Path, quirks: Quirks, sink: &mut dyn Sink) -> Result<(), AccelSim
         indexed::walk(path, quirks, sink)
     } else {
         walk(&mut Lines::of(open_text(path)?, path), quirks, sink)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_of_64_bits_get_numbers_that_no_kernel_has() {
+        let large = 140_669_595_547_776;
+        let numbers = stream_numbers([large, 1, 0, large + 8, large, 94_321].into_iter());
+        let expected = [(0, 0), (1, 1), (94_321, 94_321), (large, 2), (large + 8, 3)];
+        assert_eq!(numbers, BTreeMap::from(expected));
     }
 }

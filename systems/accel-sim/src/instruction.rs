@@ -44,7 +44,9 @@ impl Registers {
         &self.numbers[..self.count]
     }
 
-    fn read(fields: &mut Fields<'_>, what: &str) -> Result<Self, Diagnostic> {
+    /// Reads a count and that many registers. Uniform registers and predicates are skipped if the
+    /// format has them.
+    fn read(fields: &mut Fields<'_>, what: &str, with_classes: bool) -> Result<Self, Diagnostic> {
         // Put together only if they are shown.
         let expected =
             format_args!("the number of {what} registers that follow, 0 to {REGISTERS_MAX}");
@@ -57,6 +59,9 @@ impl Registers {
         let expected = format_args!("a {what} register, `R0` to `R255`");
         for _ in 0..count {
             let field = fields.next(expected)?;
+            if with_classes && is_uniform_or_predicate(field.text) {
+                continue;
+            }
             let number = field.text.strip_prefix('R').and_then(|n| n.parse().ok());
             let number: u8 = number.ok_or_else(|| fields.line.blame(field, expected))?;
             if number != ZERO {
@@ -66,6 +71,14 @@ impl Registers {
         }
         Ok(registers)
     }
+}
+
+/// True for `UR4`, `P0` and `UP1`, for example.
+fn is_uniform_or_predicate(register: &str) -> bool {
+    let number = ["UR", "UP", "P"]
+        .iter()
+        .find_map(|class| register.strip_prefix(class));
+    number.is_some_and(|number| number.parse::<u8>().is_ok())
 }
 
 /// Work-group and warp to which an instruction belongs.
@@ -114,11 +127,18 @@ impl<'a> Instruction<'a> {
             return Err(line.blame(mask, &expected));
         }
         let constant_from = mask.start + mask.text.len();
-        let destinations = Registers::read(&mut fields, "destination")?;
+        let destinations = Registers::read(&mut fields, "destination", header.with_values)?;
         let opcode = fields.next("an opcode")?;
-        let sources = Registers::read(&mut fields, "source")?;
+        let sources = Registers::read(&mut fields, "source", header.with_values)?;
+        if header.with_values && opcode.text.contains("GMMA") {
+            fields.number::<u8>("whether a group of matrix operations is committed, 0 or 1")?;
+        }
         let width = fields.next(WIDTH)?;
-        let bytes: u32 = line.number(width, WIDTH)?;
+        let mut bytes: u32 = line.number(width, WIDTH)?;
+        if header.with_values && is_bulk(opcode.text) {
+            // Bulk copies list transfers, not accesses of lanes.
+            bytes = 0;
+        }
         if bytes != 0 && !(bytes.is_power_of_two() && bytes <= WIDTH_MAX) {
             return Err(line.blame(width, WIDTH));
         }
@@ -126,11 +146,13 @@ impl<'a> Instruction<'a> {
         if bytes != 0 {
             read_addresses(&mut fields, active, addresses)?;
         }
-        // Older tracers write none.
-        if let Some(immediate) = fields.take() {
-            line.number::<i64>(immediate, "an immediate, a decimal number")?;
+        if !header.with_values {
+            // Older tracers write none.
+            if let Some(immediate) = fields.take() {
+                line.number::<i64>(immediate, "an immediate, a decimal number")?;
+            }
+            fields.end()?;
         }
-        fields.end()?;
         Ok(Self {
             source_line,
             pc,
@@ -143,6 +165,16 @@ impl<'a> Instruction<'a> {
             constant,
         })
     }
+}
+
+/// Opcodes whose lines list the transfers of a copy.
+const BULK_COPIES: [&str; 7] = [
+    "UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UBLKCP", "UBLKPF", "UBLKRED",
+];
+
+fn is_bulk(opcode: &str) -> bool {
+    let base = opcode.split('.').next().unwrap_or_default();
+    BULK_COPIES.contains(&base)
 }
 
 const MASK: &str = "the active lanes as 8 hexadecimal digits";

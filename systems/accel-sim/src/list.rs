@@ -8,7 +8,7 @@ use warpweave_trace::{Allocation, HostCommand};
 use crate::packed::open_text;
 use crate::text::{Field, Line, Lines};
 
-/// A line of a kernel list: copy or launch.
+/// A line of a kernel list: copy, allocation, launch, or a command that is not modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     Copy {
@@ -16,8 +16,68 @@ pub(crate) enum Entry {
         base: u64,
         bytes: u64,
     },
+    Allocation {
+        base: u64,
+        bytes: u64,
+    },
     Kernel(PathBuf),
+    Unmodelled(&'static Command),
 }
+
+/// A command of a kernel list, by name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    effect: Effect,
+}
+
+/// Effect of a command on import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    CopyToDevice,
+    CopyToHost,
+    Allocate,
+    /// Nothing is simulated; the text says what is missing.
+    None(&'static str),
+}
+
+impl Command {
+    /// Describes what the command does that is not modelled.
+    pub(crate) fn lacks(&self) -> &'static str {
+        match self.effect {
+            Effect::None(lacks) => lacks,
+            _ => "",
+        }
+    }
+}
+
+const INSIDE: &str = "copies and fills within the device";
+const FREED: &str = "the end of an allocation";
+
+/// Known commands of a kernel list. The names of allocations are those of the driver's and of the
+/// runtime's functions.
+pub(crate) static COMMANDS: [Command; 15] = {
+    const fn command(name: &'static str, effect: Effect) -> Command {
+        Command { name, effect }
+    }
+    [
+        command("MemcpyHtoD", Effect::CopyToDevice),
+        command("MemcpyDtoH", Effect::CopyToHost),
+        command("MemcpyDtoD", Effect::None(INSIDE)),
+        command("Memset", Effect::None(INSIDE)),
+        command("cudaMemset", Effect::None(INSIDE)),
+        command("cuMemset", Effect::None(INSIDE)),
+        command("Malloc", Effect::Allocate),
+        command("MemAlloc", Effect::Allocate),
+        command("cudaMalloc", Effect::Allocate),
+        command("cudaMallocManaged", Effect::Allocate),
+        command("cuMemAlloc", Effect::Allocate),
+        command("Free", Effect::None(FREED)),
+        command("MemFree", Effect::None(FREED)),
+        command("cudaFree", Effect::None(FREED)),
+        command("cuMemFree", Effect::None(FREED)),
+    ]
+};
 
 /// Reads the kernel list at `path` and returns its entries.
 pub(crate) fn read(path: &Path) -> Result<Vec<Entry>, Diagnostic> {
@@ -52,18 +112,18 @@ fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
         }
         return Ok(Entry::Kernel(path));
     }
-    let (command, _) = line.text.split_once(',').unwrap_or((line.text, ""));
-    let to_device = match command {
-        "MemcpyHtoD" => true,
-        "MemcpyDtoH" => false,
-        _ => {
-            let valid = ["MemcpyHtoD", "MemcpyDtoH", "kernel-1.traceg"];
-            let message = format!("unknown command `{command}` in a kernel list");
-            return Err(line
-                .refuse(0, command.len(), message)
-                .hint(name_hint(command, "commands", valid)));
-        }
+    let (name, _) = line.text.split_once([',', ' ']).unwrap_or((line.text, ""));
+    let Some(command) = COMMANDS.iter().find(|known| known.name == name) else {
+        let valid = COMMANDS.iter().map(|command| command.name);
+        let valid = valid.chain(["kernel-1.traceg"]);
+        let message = format!("unknown command `{name}` in a kernel list");
+        return Err(line
+            .refuse(0, name.len(), message)
+            .hint(name_hint(name, "commands", valid)));
     };
+    if matches!(command.effect, Effect::None(_)) {
+        return Ok(Entry::Unmodelled(command));
+    }
     let mut start = 0;
     let fields: Vec<Field<'_>> = line
         .text
@@ -80,24 +140,30 @@ fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
         ));
     };
     let base = line.hexadecimal(base, "a hexadecimal address")?;
-    let count: u64 = line.number(bytes, "the number of bytes to copy")?;
+    let count: u64 = line.number(bytes, "the number of bytes")?;
     if base.checked_add(count).is_none() {
         return Err(line.blame(bytes, "a byte count that stays within the address space"));
     }
-    Ok(Entry::Copy {
-        to_device,
-        base,
-        bytes: count,
+    let bytes = count;
+    Ok(match command.effect {
+        Effect::Allocate => Entry::Allocation { base, bytes },
+        effect => Entry::Copy {
+            to_device: effect == Effect::CopyToDevice,
+            base,
+            bytes,
+        },
     })
 }
 
-/// Returns allocations that cover all copies, sorted by address; overlapping copies share one
-/// allocation.
+/// Returns allocations that cover all copies and those of the list, sorted by address; what overlaps
+/// shares one.
 pub(crate) fn allocations(entries: &[Entry]) -> Vec<Allocation> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     let copies = entries.iter().filter_map(|entry| match entry {
-        Entry::Copy { base, bytes, .. } => Some((*base, base + bytes)),
-        Entry::Kernel(_) => None,
+        Entry::Copy { base, bytes, .. } | Entry::Allocation { base, bytes } => {
+            Some((*base, base + bytes))
+        }
+        Entry::Kernel(_) | Entry::Unmodelled(_) => None,
     });
     let mut copies: Vec<_> = copies.collect();
     copies.sort_unstable();

@@ -17,15 +17,19 @@ pub enum Architecture {
     Volta,
     /// Turing, with traces of binary version 75.
     Turing,
-    /// Ampere, with traces of binary versions 80 and 86.
+    /// Ampere, with traces of binary versions 80, 86 and 87.
     Ampere,
+    /// Ada, with traces of binary version 89.
+    Ada,
     /// Hopper, with traces of binary version 90.
     Hopper,
+    /// Blackwell, with traces of binary versions 100, 101, 103, 110, 120 and 121.
+    Blackwell,
 }
 
 impl Architecture {
     /// Supported binary versions of traces, with the architecture of each.
-    pub const VERSIONS: [(u32, Self); 8] = [
+    pub const VERSIONS: [(u32, Self); 16] = [
         (35, Self::Kepler),
         (60, Self::Pascal),
         (61, Self::Pascal),
@@ -33,7 +37,15 @@ impl Architecture {
         (75, Self::Turing),
         (80, Self::Ampere),
         (86, Self::Ampere),
+        (87, Self::Ampere),
+        (89, Self::Ada),
         (90, Self::Hopper),
+        (100, Self::Blackwell),
+        (101, Self::Blackwell),
+        (103, Self::Blackwell),
+        (110, Self::Blackwell),
+        (120, Self::Blackwell),
+        (121, Self::Blackwell),
     ];
 
     /// Returns the architecture of a binary version.
@@ -73,7 +85,7 @@ struct Row {
     names: &'static str,
 }
 
-use Architecture::{Ampere, Hopper, Kepler, Pascal, Turing, Volta};
+use Architecture::{Ada, Ampere, Blackwell, Hopper, Kepler, Pascal, Turing, Volta};
 
 const fn plain(since: Architecture, until: Architecture, class: Class, names: &'static str) -> Row {
     let reach = AccessSpace::Nothing;
@@ -81,7 +93,7 @@ const fn plain(since: Architecture, until: Architecture, class: Class, names: &'
 }
 
 const fn memory(since: Architecture, class: Class, reach: AccessSpace, names: &'static str) -> Row {
-    row(since, Hopper, class, reach, "", names)
+    row(since, Blackwell, class, reach, "", names)
 }
 
 const fn row(
@@ -116,14 +128,14 @@ const ROWS: &[Row] = &[
     // Integers.
     plain(
         Kepler,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         "IADD IMNMX ISCADD ISET ISETP ISAD ICMP SHF SHL SHR FLO POPC LEA LOP LOP3 \
          LOP32I IADD32I ISCADD32I BFE BFI MOV MOV32I SEL PRMT PSET PSETP CSET CSETP P2R R2P S2R B2R R2B NOP",
     ),
     row(
         Kepler,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         AccessSpace::Other,
         CONTROL,
@@ -131,53 +143,71 @@ const ROWS: &[Row] = &[
     ),
     plain(
         Pascal,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         "IADD3 CS2R VABSDIFF VADD VMNMX VSET VSHL VSHR LEPC GETLMEMBASE SETLMEMBASE",
     ),
     plain(
         Volta,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         "BMSK BREV IABS SGXT PLOP3 VABSDIFF4 QSPC CSMTEST PMTRIG SETCTAID BMOV MATCH",
     ),
     plain(
         Turing,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         "R2UR S2UR UBMSK UBREV UCLEA UFLO UIADD3 UISETP ULDC ULEA ULOP ULOP3 ULOP32I UMOV UP2UR UPLOP3 \
          UPOPC UPRMT UPSETP UR2UP USEL USGXT USHF USHL USHR UIABS UIMNMX MOVM",
     ),
     plain(
         Hopper,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         "VIADD VIADDMNMX VIMNMX VIMNMX3 VHMNMX ELECT UIADD64 USETMAXREG",
     ),
     plain(
+        Blackwell,
+        Blackwell,
+        Class::IntAdd,
+        "CS2UR LDCU UGETNEXTWORKID UI2I UI2IP ULEPC UVIADD UVIMNMX UVIMNMX3 UVIRTCOUNT UMEMSETS",
+    ),
+    plain(
         Kepler,
-        Hopper,
+        Blackwell,
         Class::IntMul,
         "IMAD IMADSP IMUL IMUL32I IMAD32I",
     ),
     plain(Pascal, Pascal, Class::IntMul, "XMAD VMAD"),
-    plain(Volta, Hopper, Class::IntMul, "IDP IDP4A"),
-    plain(Turing, Hopper, Class::IntMul, "UIMAD"),
+    plain(Volta, Blackwell, Class::IntMul, "IDP IDP4A"),
+    plain(Turing, Blackwell, Class::IntMul, "UIMAD"),
     // Single precision.
     plain(
         Kepler,
-        Hopper,
+        Blackwell,
         Class::FpAdd,
         "FADD FADD32I FCMP FMNMX FSET FSETP FSWZ FSWZADD FCHK FSEL",
     ),
-    plain(Kepler, Hopper, Class::FpMul, "FFMA FFMA32I FMUL FMUL32I"),
+    plain(Kepler, Blackwell, Class::FpMul, "FFMA FFMA32I FMUL FMUL32I"),
+    plain(
+        Hopper,
+        Blackwell,
+        Class::FpAdd,
+        "FMNMX3 FADD2 FHADD UFADD UFMNMX UFSEL UFSET UFSETP",
+    ),
+    plain(
+        Hopper,
+        Blackwell,
+        Class::FpMul,
+        "FFMA2 FMUL2 FHFMA UFFMA UFMUL",
+    ),
     // Double precision.
-    plain(Kepler, Hopper, Class::DpAdd, "DADD DMNMX DSET DSETP"),
-    plain(Kepler, Hopper, Class::DpMul, "DFMA DMUL"),
+    plain(Kepler, Blackwell, Class::DpAdd, "DADD DMNMX DSET DSETP"),
+    plain(Kepler, Blackwell, Class::DpMul, "DFMA DMUL"),
     // Half precision.
     row(
         Pascal,
-        Hopper,
+        Blackwell,
         Class::FpAdd,
         AccessSpace::Nothing,
         HALF,
@@ -185,7 +215,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Ampere,
-        Hopper,
+        Blackwell,
         Class::FpAdd,
         AccessSpace::Nothing,
         HALF,
@@ -193,26 +223,33 @@ const ROWS: &[Row] = &[
     ),
     row(
         Pascal,
-        Hopper,
+        Blackwell,
         Class::FpMul,
         AccessSpace::Nothing,
         HALF,
         "HFMA2 HFMA2_32I HFMA2_32 HMUL2 HMUL2_32I HMUL2_32",
     ),
     // Functions, conversions, exchanges.
-    plain(Kepler, Hopper, Class::Special, "MUFU RRO"),
-    plain(Kepler, Hopper, Class::Convert, "F2F F2I I2F I2I"),
-    plain(Volta, Hopper, Class::Convert, "FRND I2IP"),
-    plain(Ampere, Hopper, Class::Convert, "F2FP I2FP F2IP UF2FP"),
-    plain(Kepler, Hopper, Class::Shuffle, "SHFL"),
-    plain(Ampere, Hopper, Class::Shuffle, "REDUX"),
-    plain(Kepler, Hopper, Class::Vote, "VOTE"),
-    plain(Volta, Hopper, Class::Vote, "VOTE_VTG"),
-    plain(Turing, Hopper, Class::Vote, "VOTEU"),
+    plain(Kepler, Blackwell, Class::Special, "MUFU RRO"),
+    plain(Kepler, Blackwell, Class::Convert, "F2F F2I I2F I2I"),
+    plain(Volta, Blackwell, Class::Convert, "FRND I2IP"),
+    plain(Ampere, Blackwell, Class::Convert, "F2FP I2FP F2IP UF2FP"),
+    plain(
+        Blackwell,
+        Blackwell,
+        Class::Convert,
+        "UF2F UF2I UF2IP UFRND UI2F UI2FP",
+    ),
+    plain(Kepler, Blackwell, Class::Shuffle, "SHFL"),
+    plain(Blackwell, Blackwell, Class::Shuffle, "CREDUX"),
+    plain(Ampere, Blackwell, Class::Shuffle, "REDUX"),
+    plain(Kepler, Blackwell, Class::Vote, "VOTE"),
+    plain(Volta, Blackwell, Class::Vote, "VOTE_VTG"),
+    plain(Turing, Blackwell, Class::Vote, "VOTEU"),
     // Matrices.
     row(
         Volta,
-        Hopper,
+        Blackwell,
         Class::FpMul,
         AccessSpace::Nothing,
         TENSOR,
@@ -220,7 +257,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Volta,
-        Hopper,
+        Blackwell,
         Class::IntMul,
         AccessSpace::Nothing,
         TENSOR,
@@ -228,7 +265,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Turing,
-        Hopper,
+        Blackwell,
         Class::IntMul,
         AccessSpace::Nothing,
         TENSOR,
@@ -236,7 +273,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Ampere,
-        Hopper,
+        Blackwell,
         Class::DpMul,
         AccessSpace::Nothing,
         TENSOR,
@@ -244,7 +281,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Ampere,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         AccessSpace::Nothing,
         TENSOR,
@@ -252,7 +289,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Hopper,
-        Hopper,
+        Blackwell,
         Class::FpMul,
         AccessSpace::Nothing,
         TENSOR,
@@ -260,7 +297,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Hopper,
-        Hopper,
+        Blackwell,
         Class::IntMul,
         AccessSpace::Nothing,
         TENSOR,
@@ -268,16 +305,48 @@ const ROWS: &[Row] = &[
     ),
     row(
         Hopper,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         AccessSpace::Nothing,
         TENSOR,
         "WARPGROUP WARPGROUPSET",
     ),
+    row(
+        Ada,
+        Blackwell,
+        Class::FpMul,
+        AccessSpace::Nothing,
+        TENSOR,
+        "QMMA",
+    ),
+    row(
+        Blackwell,
+        Blackwell,
+        Class::FpMul,
+        AccessSpace::Nothing,
+        TENSOR,
+        "OMMA UTCHMMA UTCOMMA UTCQMMA",
+    ),
+    row(
+        Blackwell,
+        Blackwell,
+        Class::IntMul,
+        AccessSpace::Nothing,
+        TENSOR,
+        "UTCIMMA",
+    ),
+    row(
+        Blackwell,
+        Blackwell,
+        Class::IntAdd,
+        AccessSpace::Other,
+        TENSOR,
+        "LDT LDTM STT STTM UTCATOMSWS UTCBAR UTCCP UTCLDSWS UTCSHIFT UTCSTSWS",
+    ),
     // Control.
     plain(
         Kepler,
-        Hopper,
+        Blackwell,
         Class::Branch,
         "BRA BRX JMP JMX CALL RET BPT",
     ),
@@ -289,23 +358,24 @@ const ROWS: &[Row] = &[
     ),
     plain(
         Volta,
-        Hopper,
+        Blackwell,
         Class::Branch,
         "BREAK BSSY BSYNC NANOSLEEP RPCMOV WARPSYNC YIELD RTT",
     ),
-    plain(Turing, Hopper, Class::Branch, "BRXU JMXU"),
+    plain(Turing, Blackwell, Class::Branch, "BRXU JMXU"),
     plain(
         Hopper,
-        Hopper,
+        Blackwell,
         Class::Branch,
         "ACQBULK ENDCOLLECTIVE PREEXIT UCGABAR_ARV UCGABAR_WAIT CGAERRBAR",
     ),
-    plain(Kepler, Hopper, Class::Exit, "EXIT KIL"),
-    plain(Volta, Hopper, Class::Exit, "KILL"),
-    plain(Kepler, Hopper, Class::Barrier, "BAR"),
-    plain(Kepler, Hopper, Class::Fence, "MEMBAR"),
-    plain(Volta, Hopper, Class::Fence, "ERRBAR"),
-    plain(Hopper, Hopper, Class::Fence, "FENCE"),
+    plain(Blackwell, Blackwell, Class::Branch, "ACQSHMINIT"),
+    plain(Kepler, Blackwell, Class::Exit, "EXIT KIL"),
+    plain(Volta, Blackwell, Class::Exit, "KILL"),
+    plain(Kepler, Blackwell, Class::Barrier, "BAR"),
+    plain(Kepler, Blackwell, Class::Fence, "MEMBAR"),
+    plain(Volta, Blackwell, Class::Fence, "ERRBAR"),
+    plain(Hopper, Blackwell, Class::Fence, "FENCE"),
     // Memory.
     memory(
         Kepler,
@@ -326,6 +396,12 @@ const ROWS: &[Row] = &[
         AccessSpace::In(Space::Global),
         "ATOMG",
     ),
+    memory(
+        Hopper,
+        Class::Atomic,
+        AccessSpace::In(Space::Global),
+        "REDG",
+    ),
     memory(Kepler, Class::Load, AccessSpace::In(Space::Shared), "LDS"),
     memory(Turing, Class::Load, AccessSpace::In(Space::Shared), "LDSM"),
     memory(Kepler, Class::Store, AccessSpace::In(Space::Shared), "STS"),
@@ -343,7 +419,7 @@ const ROWS: &[Row] = &[
     memory(Kepler, Class::Store, AccessSpace::Generic, "ST"),
     row(
         Ampere,
-        Hopper,
+        Blackwell,
         Class::Load,
         AccessSpace::In(Space::Global),
         "its write to local memory",
@@ -351,7 +427,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Kepler,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         AccessSpace::Nothing,
         WAITS,
@@ -359,7 +435,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Ampere,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         AccessSpace::Nothing,
         WAITS,
@@ -367,7 +443,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Hopper,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         AccessSpace::Other,
         WAITS,
@@ -375,7 +451,7 @@ const ROWS: &[Row] = &[
     ),
     row(
         Kepler,
-        Hopper,
+        Blackwell,
         Class::Special,
         AccessSpace::Other,
         TEXTURE,
@@ -383,11 +459,11 @@ const ROWS: &[Row] = &[
     ),
     row(
         Hopper,
-        Hopper,
+        Blackwell,
         Class::IntAdd,
         AccessSpace::Other,
         BULK,
-        "UBLKCP UBLKPF UBLKRED UTMALDG UTMASTG UTMAREDG UTMAPF UTMALST UTMACCTL UTMACMDFLUSH LDGMC REDAS STAS",
+        "UREDGR USTGR UBLKCP UBLKPF UBLKRED UTMALDG UTMASTG UTMAREDG UTMAPF UTMALST UTMACCTL UTMACMDFLUSH LDGMC REDAS STAS",
     ),
 ];
 
@@ -453,7 +529,7 @@ mod tests {
         let elsewhere = look_up(Architecture::Pascal, "HMMA.884").expect_err("Pascal has none");
         assert_eq!(
             elsewhere,
-            "Pascal has no HMMA; it exists in Volta, Turing, Ampere, Hopper"
+            "Pascal has no HMMA; it exists in Volta, Turing, Ampere, Ada, Hopper, Blackwell"
         );
         let nowhere = look_up(Architecture::Volta, "FFMAA").expect_err("no such opcode");
         assert!(nowhere.starts_with("did you mean `FFMA`?"), "{nowhere}");

@@ -8,8 +8,12 @@ use warpweave_params::{Diagnostic, Source};
 
 use crate::error::unreadable;
 
-/// Maximum line length in bytes. Instructions have at most 32 addresses.
-const LINE_BYTES_MAX: u64 = 16 << 10;
+/// Maximum line length in bytes. Instructions have at most 32 addresses and 16 registers with a value
+/// for each lane, bulk copies a few thousand addresses.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Marks a text as UTF-8; skipped at its start.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Reads a text line by line, with line numbers.
 pub(crate) struct Lines<R> {
@@ -50,6 +54,9 @@ impl<R: BufRead> Lines<R> {
             let message = format!("{} (after line {})", problem.message, self.number);
             Diagnostic { message, ..problem }
         })?;
+        if self.number == 0 && self.bytes.starts_with(BYTE_ORDER_MARK) {
+            self.bytes.drain(..BYTE_ORDER_MARK.len());
+        }
         self.number += usize::from(read > 0);
         Ok(read > 0)
     }
@@ -66,7 +73,7 @@ impl<R: BufRead> Lines<R> {
             line.refuse(start.len(), text.len(), message)
         };
         if self.bytes.len() as u64 > LINE_BYTES_MAX {
-            return Err(refuse("", &self.bytes[..80], "a line of more than 16 KiB"));
+            return Err(refuse("", &self.bytes[..80], "a line of more than 64 KiB"));
         }
         match std::str::from_utf8(&self.bytes) {
             Ok(text) => Ok(Line {

@@ -4,6 +4,7 @@
 mod export;
 mod functions;
 mod indexed;
+mod newer;
 mod options;
 mod random;
 mod refusals;

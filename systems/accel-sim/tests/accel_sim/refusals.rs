@@ -41,7 +41,7 @@ fn a_malformed_header_is_refused_field_by_field() {
             "-shmem base_addr = 0x00007f2000000000",
             "-shmem base_addr = 0x7g",
         ),
-        refusal("tracer version = 5", "tracer version = 6"),
+        refusal("tracer version = 5", "tracer version = 7"),
         refusal("enable lineinfo = 0", "enable lineinfo = yes"),
         refusal("#traces format", "traces format"),
         refusal("-kernel name = modes", "-kernel name ="),
@@ -90,6 +90,7 @@ fn a_malformed_list_or_file_is_refused() {
     let said = [
         refused("list.g", b"MemcpyHtoA,0x10,4\n"),
         refused("list.g", b"MemcpyHtoD,0x10\n"),
+        refused("list.g", b"cudaMalloc,0x10,four\n"),
         refused("list.g", b"MemcpyHtoD,0xzz,4\n"),
         refused("list.g", b"MemcpyHtoD,0x10,four\n"),
         refused("list.g", b"MemcpyHtoD,0x10,18446744073709551615\n"),
@@ -97,7 +98,7 @@ fn a_malformed_list_or_file_is_refused() {
         refused("list.g", b"\n\nkernel-1.traceg\n"),
         refused("list.g", b"MemcpyHtoD,0x10,4\n\xff\xfe\n"),
         refused("list.g", b""),
-        refused("list.g", &vec![b'k'; 20_000]),
+        refused("list.g", &vec![b'k'; 70_000]),
         refused("kernel.traceg", &whole[..whole.len() / 2]),
         refused("kernel.traceg", &whole[..4]),
     ];
