@@ -12,6 +12,9 @@ use crate::{Ledger, OverBudget, size};
 /// Maximum expansion factor of a compressed file, where that is more than [`UNPACKED_LEAST`].
 pub const UNPACKED_TIMES_MAX: u64 = 1_000;
 
+/// Mark at the start of some UTF-8 texts.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Unpacked size in bytes that is allowed for any compressed data, because repetitive data compress
 /// to almost nothing.
 pub const UNPACKED_LEAST: u64 = 1 << 20;
@@ -77,16 +80,22 @@ impl Input {
         Ok(bytes)
     }
 
-    /// Reads the whole file as text, charging it to `ledger` beforehand.
+    /// Reads the whole file as text, charging it to `ledger` beforehand. A byte order mark at its
+    /// start is skipped.
     ///
     /// # Errors
     /// Same as [`Input::read`], and an error if it is not UTF-8.
     pub fn read_text(self, ledger: &Ledger) -> Result<String, ReadError> {
-        String::from_utf8(self.read(ledger)?).map_err(|error| {
+        let text = String::from_utf8(self.read(ledger)?);
+        let mut text = text.map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let problem = format!("it is not text: byte {at} is not UTF-8");
-            io::Error::new(io::ErrorKind::InvalidData, problem).into()
-        })
+            io::Error::new(io::ErrorKind::InvalidData, problem)
+        })?;
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len_utf8());
+        }
+        Ok(text)
     }
 }
 
@@ -207,6 +216,15 @@ mod tests {
 
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().expect("a temporary folder")
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_text() {
+        let folder = folder();
+        let path = folder.path().join("a.ron");
+        fs::write(&path, "\u{feff}text").expect("written");
+        let input = Input::open(&path).expect("opened");
+        assert_eq!(input.read_text(&Ledger::default()).expect("read"), "text");
     }
 
     #[test]

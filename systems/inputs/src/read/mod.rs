@@ -99,6 +99,9 @@ pub fn parse_graph(
     parse(&reading, input, u64::MAX, format, values)
 }
 
+/// Marks a text as UTF-8; skipped at the start of graphs and tables.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Bytes that a message may quote before a file is known to be a graph.
 const STRANGER_QUOTED: u64 = 80;
 
@@ -120,8 +123,9 @@ fn parse(
     values: EntryValues,
 ) -> Result<Csr, InputError> {
     let name = reading.name;
-    let mut magic = Vec::with_capacity(2);
-    if let Err(reason) = input.by_ref().take(2).read_to_end(&mut magic) {
+    let mut magic = Vec::with_capacity(BYTE_ORDER_MARK.len());
+    let most = BYTE_ORDER_MARK.len() as u64;
+    if let Err(reason) = input.by_ref().take(most).read_to_end(&mut magic) {
         let place = Place {
             file: name.to_string(),
             line: 1,
@@ -129,7 +133,10 @@ fn parse(
         };
         return Err(InputError::Read { place, reason });
     }
-    let zipped = magic == [0x1f, 0x8b];
+    let zipped = magic.starts_with(&[0x1f, 0x8b]);
+    if magic == BYTE_ORDER_MARK {
+        magic.clear();
+    }
     let whole = BufReader::new(Cursor::new(magic).chain(input));
     if zipped {
         let unzipped = Unpacked::of(MultiGzDecoder::new(whole), stored);

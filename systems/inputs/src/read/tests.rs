@@ -23,6 +23,20 @@ fn edges(text: &str) -> Result<Csr, InputError> {
     parse_graph("g.txt", text.as_bytes(), GraphFormat::EdgeList, KEEP)
 }
 
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_graph() {
+    let text = "0 1\n1 0\n";
+    assert_eq!(
+        edges(&format!("\u{feff}{text}")).unwrap(),
+        edges(text).unwrap()
+    );
+    let text = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n";
+    assert_eq!(
+        market(&format!("\u{feff}{text}")).unwrap(),
+        market(text).unwrap()
+    );
+}
+
 fn message(result: Result<Csr, InputError>) -> String {
     result.expect_err("the text is wrong").to_string()
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_files::{Input, Ledger, ReadError};
 use warpweave_params::Files;
 
+use super::BYTE_ORDER_MARK;
 use crate::arrays::MAX_ELEMENTS;
 use crate::element::{ElementType, words_of_bytes};
 use crate::error::InputError;
@@ -166,7 +167,8 @@ pub fn read_array(
                 Some(end) if end.eq_ignore_ascii_case("tsv") => b'\t',
                 _ => b',',
             };
-            table::read(&asked, &Text::new(&asked, &data), how, separator)
+            let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&data);
+            table::read(&asked, &Text::new(&asked, data), how, separator)
         }
         FileFormat::Pnm => picture::read(&asked, &data),
         FileFormat::Fasta => fasta::read(&asked, &data),

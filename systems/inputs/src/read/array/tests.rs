@@ -39,6 +39,20 @@ fn npy(descr: &str, order: &str, shape: &str, values: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_table() {
+    let marked = "\u{feff}a,b\n1,2\n".as_bytes();
+    let how = FileReading {
+        column: Some(ColumnChoice::Name("a".to_owned())),
+        ..FileReading::default()
+    };
+    assert_eq!(read_as("t.csv", marked, U8, &how).unwrap(), [1]);
+    assert_eq!(
+        read("t.csv", "\u{feff}3,4\n".as_bytes(), U8).unwrap(),
+        [3, 4]
+    );
+}
+
+#[test]
 fn cells_are_trimmed_and_quoted_ones_may_hold_separators() {
     assert_eq!(
         read("t.csv", b" 1 ,\"2\"\r\n3,4\r\n", U8).unwrap(),
