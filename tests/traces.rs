@@ -236,6 +236,17 @@ fn a_trace_of_accel_sim_runs_like_what_is_imported_from_it_and_leaves_nothing() 
 }
 
 #[test]
+fn a_folder_for_temporary_files_that_is_not_there_is_a_failure_of_the_host() {
+    let bench = Bench::new();
+    let name = foreign("kernelslist.g");
+    let mut command = bench.command(&["run", "--trace", &name, "--system", "systems/tiny.ron"]);
+    command.env("TMPDIR", bench.path("nowhere"));
+    let ended = Ended::of(&command.output().unwrap());
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    assert!(ended.err.contains("TMPDIR"), "{}", ended.err);
+}
+
+#[test]
 fn an_exported_program_takes_the_time_that_it_took_but_for_what_is_listed() {
     let bench = Bench::new();
     let root = scenarios().display().to_string();

@@ -125,7 +125,7 @@ impl Failure {
         let (text, code) = match self {
             Self::Input(diagnostics) => {
                 diagnostics_to_stderr(&diagnostics);
-                let code = if diagnostics.is_over_budget() { 3 } else { 2 };
+                let code = if diagnostics.is_of_host() { 3 } else { 2 };
                 return ExitCode::from(code);
             }
             Self::InputText(text) | Self::Program(text) => (error_line(&text), 2),

@@ -73,14 +73,15 @@ impl Recording {
         let made = made.map_err(|error| {
             let message =
                 format!("cannot create a temporary file for data derived from this trace: {error}");
-            named.error(message)
+            of_host(named, message)
         })?;
         let made = made.into_temp_path();
         let imported = import(path, &made, Quirks::default(), ledger);
         let imported = imported.map_err(|error| match error {
             AccelSimError::Input(problem) => *problem,
+            AccelSimError::Trace(error @ TraceError::Write(_)) => of_host(named, error.to_string()),
             AccelSimError::Trace(error) => refused(named, error),
-            error => named.error(error.to_string()),
+            error => of_host(named, error.to_string()),
         })?;
         let file = TraceFile::open_within(&made, ledger).map_err(|error| refused(named, error))?;
         let mut warnings = Diagnostics::new();
@@ -130,6 +131,15 @@ impl Recording {
         Diagnostic::error(message)
             .hint("use the scenario of the workload from which it was recorded")
             .into()
+    }
+}
+
+/// Returns an error of the host, which concerns the named trace.
+fn of_host(named: &Placed<PathBuf>, message: String) -> Diagnostic {
+    let hint = "the folder for temporary files is that of `TMPDIR`";
+    Diagnostic {
+        of_host: true,
+        ..named.error(message).hint(hint)
     }
 }
 

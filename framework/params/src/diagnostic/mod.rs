@@ -94,6 +94,8 @@ pub struct Diagnostic {
     pub related: Vec<Related>,
     /// True if the only problem is that the memory budget would be exceeded.
     pub over_budget: bool,
+    /// True if disk, memory or another resource of the host failed, not the user's input.
+    pub of_host: bool,
 }
 
 impl Diagnostic {
@@ -108,6 +110,7 @@ impl Diagnostic {
             hint: None,
             related: Vec::new(),
             over_budget: false,
+            of_host: false,
         }
     }
 
@@ -276,10 +279,10 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// True if there is an error and all errors are due to the memory budget.
-    pub fn is_over_budget(&self) -> bool {
+    /// True if there is an error and all errors are due to the memory budget or to the host.
+    pub fn is_of_host(&self) -> bool {
         let errors = || self.list.iter().filter(|d| d.severity == Severity::Error);
-        errors().next().is_some() && errors().all(|error| error.over_budget)
+        errors().next().is_some() && errors().all(|error| error.over_budget || error.of_host)
     }
 
     /// Returns `Ok(value)` unless an error was recorded.
