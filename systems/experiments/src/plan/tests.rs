@@ -225,7 +225,7 @@ fn more_runs_than_fit_are_refused_with_the_axes_and_their_number_before_any_is_m
         (200, "more than 2^128 runs"),
     ] {
         let refused = refused_within(&bench, &axes(count), 64 << 30);
-        assert!(refused.is_over_budget());
+        assert!(refused.is_of_host());
         let text = refused.to_string();
         for part in [
             "too many runs",
