@@ -101,7 +101,7 @@ enum Command {
     /// Convert option files to system files.
     #[command(subcommand)]
     System(system::SystemCommand),
-    /// Measure a machine: latency and bandwidth of each level, rates of launches and instructions.
+    /// Measure a machine: latencies, bandwidths and rates.
     ///
     /// Small programs run on the machine of a system file. Differences between runs give each
     /// figure, so that launch and cold caches cancel.
