@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_leaves_whole_files_and_no_manifest() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/quickstart.ron");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/quickstart.ron");
         let scenario = Scenario::load(
             &path,
             &["limits.cycles=1000", "measure.every_cycles=600"].map(str::to_owned),

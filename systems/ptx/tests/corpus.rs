@@ -109,7 +109,7 @@ fn end(module: &Module, kernel: &str, parameters: &[Parameter]) -> &'static str 
         Err(EmulationError::Spin { .. }) => "waits for ever in a loop",
         Err(EmulationError::Deadlock { .. }) => "stuck at a barrier",
         Err(EmulationError::UndefinedVariable { .. }) => "variable of another module",
-        Err(EmulationError::Launch { .. }) => "launches others",
+        Err(EmulationError::Launch { .. }) => "shape refused",
         Err(_) => "other",
     }
 }
