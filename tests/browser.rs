@@ -17,8 +17,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// Window sizes to test: a wide and a narrow one.
 const WINDOWS: [&str; 2] = ["1400,900", "520,900"];
 
-/// Returns the reason why a browser cannot be used: it does not start, or cannot lay out and check a
-/// page.
+/// Returns the reason why a browser cannot be used: it does not start, or cannot lay out and check
+/// a page.
 fn unfit(browser: &OsStr) -> Option<String> {
     let empty = format!(
         "<!DOCTYPE html><html><head><meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"><title>e</title></head><body>e</body></html>"

@@ -20,12 +20,12 @@
 //! The clock of the component is CK. A request names words of a line. Every access (`burst_bytes` ×
 //! `devices`) it touches is one burst, or with `column_pairs` half of one. With `column_pairs`, a
 //! column command also serves the oldest waiting access of its kind and row in the other half (even
-//! or odd columns). As many accesses per cycle enter the queues as the data buses of all channels
-//! can carry: `w` = channels / max(tCCD_S, BL), rounded up, with `column_pairs` twice as many.
-//! After a write only writes follow in a cycle. Ports are served round-robin among those whose
-//! oldest request can enter. The front end follows the convention of the reference
-//! data. A request **accepted in cycle c** causes its first command **in cycle c + 1** at the
-//! earliest. A slot freed by a command of cycle c can be taken in cycle c.
+//! or odd columns). In a cycle `w` accesses enter the queues, as many as the data buses of all
+//! channels can carry. `w` is channels / max(tCCD_S, BL), rounded up, or with `column_pairs` that
+//! of twice the channels. After a write only writes follow in a cycle. Ports are served round-robin
+//! among those whose oldest request can enter. The front end follows the convention of the
+//! reference data. A request **accepted in cycle c** causes its first command **in cycle c + 1** at
+//! the earliest. A slot freed by a command of cycle c can be taken in cycle c.
 //!
 //! Idle latency: on an idle channel, a read of one access readable in cycle `c` has its response
 //! sent in cycle `c + R`. BL = `burst_cycles` and L = `latency_cycles`:
@@ -36,14 +36,14 @@
 //! | closed | 1 + tRCDRD + tCL + BL + L |
 //! | another row open | 1 + tRP + tRCDRD + tCL + BL + L |
 //!
-//! `k` accesses of one read in one row of one channel add (k - 1) × max(tCCD, BL). Here tCCD is tCCD_L if the
-//! mapping keeps them in one bank group and tCCD_S if it rotates groups (and tCCD ≥ 1). The
-//! response leaves when the last beat of the last access has arrived. A read answered from a
-//! waiting write takes R = 1 + L.
+//! `k` accesses of one read in one row of one channel add (k - 1) × max(tCCD, BL). Here tCCD is
+//! tCCD_L if the mapping keeps them in one bank group and tCCD_S if it rotates groups (and tCCD ≥
+//! 1). The response leaves when the last beat of the last access has arrived. A read answered from
+//! a waiting write takes R = 1 + L.
 //!
-//! Writes are posted: the acknowledgement is sent in the cycle after the last of the `k` accesses
-//! entered the write queue, R = k / w, rounded up. Copy-backs are not acknowledged. From then on the write is
-//! ordered: a later read of the access is answered from the queue.
+//! Writes are posted. The acknowledgement is sent in the cycle after the last of the `k` accesses
+//! entered the write queue: R = k / w, rounded up. Copy-backs are not acknowledged. From then on
+//! the write is ordered: a later read of the access is answered from the queue.
 //!
 //! Order per source and line is kept. A read's response never overtakes that of an older read of
 //! the same source, port and line. A write from any source stays in its port while reads of its

@@ -123,8 +123,8 @@ impl GddrSpec {
         self.burst_bytes * self.devices
     }
 
-    /// Returns the number of accesses that enter the queues in a cycle: as many as the data buses of
-    /// all channels can carry, rounded up.
+    /// Returns the number of accesses that enter the queues in a cycle: as many as the data buses
+    /// of all channels can carry, rounded up.
     pub(super) fn accesses_per_cycle(&self) -> u32 {
         let of_a_burst = 1 + u32::from(self.column_pairs);
         (self.channels * of_a_burst).div_ceil(self.timing.columns_apart())

@@ -198,8 +198,8 @@ impl Timing {
         }
     }
 
-    /// Checks that refreshes of all banks, one after the other, leave each bank and the first of
-    /// the next round enough time, and that none is late by more than the rule allows.
+    /// Checks that a round of refreshes over all banks leaves each bank time for requests. Also
+    /// checks that no refresh is later than the rule allows.
     fn check_round(
         &self,
         field: &str,

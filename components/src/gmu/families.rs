@@ -79,8 +79,8 @@ impl Families {
         self.parents.get(kernel as usize).copied().flatten()
     }
 
-    /// True if the kernel must wait for its parent: it is in the tail-launch stream, and the parent
-    /// still runs, or another kernel of the parent goes first.
+    /// True if the kernel must wait for its parent. Such a kernel is in the tail-launch stream, and
+    /// the parent still runs, or another kernel of the parent goes first.
     pub(super) fn waits_for_parent(&self, kernel: u32) -> bool {
         let parent = self.parent(kernel);
         let Some((parent, tails)) = parent.and_then(|it| self.tails.get_key_value(&it)) else {

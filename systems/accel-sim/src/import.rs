@@ -168,7 +168,7 @@ pub fn import(
     })
 }
 
-/// Returns a stream number for each handle: small handles are numbers, larger ones get the least
+/// Returns a stream number for each handle. Small handles are numbers. Larger ones get the least
 /// numbers from 1 on that no kernel has, in order of appearance.
 fn stream_numbers(handles: impl Iterator<Item = u64>) -> BTreeMap<u64, u32> {
     let mut numbers = BTreeMap::new();

@@ -155,8 +155,8 @@ fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
     })
 }
 
-/// Returns allocations that cover all copies and those of the list, sorted by address; what overlaps
-/// shares one.
+/// Returns allocations that cover all copies and those of the list, sorted by address; what
+/// overlaps shares one.
 pub(crate) fn allocations(entries: &[Entry]) -> Vec<Allocation> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     let copies = entries.iter().filter_map(|entry| match entry {

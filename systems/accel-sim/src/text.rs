@@ -8,8 +8,8 @@ use warpweave_params::{Diagnostic, Source};
 
 use crate::error::unreadable;
 
-/// Maximum line length in bytes. Instructions have at most 32 addresses and 16 registers with a value
-/// for each lane, bulk copies a few thousand addresses.
+/// Maximum line length in bytes. Instructions have at most 32 addresses and 16 registers with a
+/// value for each lane, bulk copies a few thousand addresses.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Marks a text as UTF-8; skipped at its start.

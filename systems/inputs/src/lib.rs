@@ -35,6 +35,7 @@ mod element;
 mod error;
 mod generate;
 mod hash;
+mod mark;
 mod random;
 mod read;
 pub mod reference;

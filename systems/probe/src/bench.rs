@@ -62,8 +62,8 @@ pub(crate) struct Run {
 }
 
 impl<'a> Bench<'a> {
-    /// Reads the system file at `system`, with the overrides `sets` (`path=value`). Memory is charged
-    /// to `budget`.
+    /// Reads the system file at `system`, with the overrides `sets` (`path=value`). Memory is
+    /// charged to `budget`.
     ///
     /// # Errors
     /// Returns an error if the system has mistakes or a temporary file cannot be made.
@@ -134,8 +134,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs the kernels of an amount of work, and those of twice the amount. They are charged to the
-    /// ledger that they are given.
+    /// Runs the kernels of an amount of work, and those of twice the amount. They are charged to
+    /// the ledger that they are given.
     ///
     /// # Errors
     /// Returns an error if a run does not complete.

@@ -1,7 +1,7 @@
 //! Measurement of a machine: latencies, bandwidths and rates, by small programs that run on it.
 //!
-//! Each figure is the difference between two runs that differ in the amount of work only, so that
-//! launch, cold caches and the end of a kernel cancel. Programs are traces written for the purpose;
+//! Each figure is the difference between two runs that differ in the amount of work only. Launch,
+//! cold caches and the end of a kernel cancel. Programs are traces written for the purpose;
 //! no kernel is emulated.
 //!
 //! ```text

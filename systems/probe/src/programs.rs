@@ -36,7 +36,8 @@ pub(crate) const ARITHMETIC: [Class; 13] = [
 pub(crate) enum Step {
     /// Loads a word in one lane, chained.
     Chase(u64),
-    /// Updates a word of device memory in this many lanes, chained; lanes are this many bytes apart.
+    /// Updates a word of device memory in this many lanes, chained; lanes are this many bytes
+    /// apart.
     Atomic(u64, usize, u64),
     /// Loads words of local memory in all lanes, this many banks apart, chained.
     Local(u64),
@@ -186,8 +187,8 @@ impl Grid {
     }
 }
 
-/// Returns a kernel whose wavefronts, counted over the grid, execute `steps` and end. Its streams are
-/// charged to `ledger`.
+/// Returns a kernel whose wavefronts, counted over the grid, execute `steps` and end. Its streams
+/// are charged to `ledger`.
 ///
 /// # Errors
 /// Returns an error if the streams cannot be kept.

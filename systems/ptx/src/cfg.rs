@@ -191,7 +191,7 @@ fn mark_sources(graph: &DiGraph<(), ()>, node: NodeIndex, marked: &mut [bool]) {
     }
 }
 
-/// Positions of the nodes of a dominator tree in a walk around it: one node dominates another if it
+/// Positions of the nodes of a dominator tree in a walk around it. One node dominates another if it
 /// is entered before and left after it.
 struct DominatorWalk {
     entered: Vec<usize>,

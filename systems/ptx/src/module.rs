@@ -54,9 +54,9 @@ impl Module {
         }
     }
 
-    /// Returns an upper estimate in bytes of the memory that [`Module::parse`] takes for a text. The
-    /// figures are measured: statements, operands, labels, functions and kernels have entries in
-    /// tables.
+    /// Returns an upper estimate in bytes of the memory that [`Module::parse`] takes for a text.
+    /// The figures are measured: statements, operands, labels, functions and kernels have entries
+    /// in tables.
     pub fn parse_bytes(text: &str) -> u64 {
         let (mut bytes, mut opened) = (0, false);
         for byte in text.bytes() {

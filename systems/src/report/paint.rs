@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 /// Width of a page in columns.
 pub(super) const WIDTH: usize = 80;
 
-/// Number of colours that are told apart: one for each outcome of an issue slot.
+/// Number of distinct colours, one for each outcome of an issue slot.
 const REASONS: usize = 12;
 
 /// Colours of the outcomes of issue slots in pages that are opened in a browser.

@@ -7,7 +7,7 @@ use warpweave_systems::standard_registry;
 use super::tables::runs;
 
 /// Units of amounts, which can be added.
-const AMOUNTS: [&str; 30] = [
+const AMOUNTS: [&str; 31] = [
     "MSHR cycles",
     "MSHRs",
     "accesses",
@@ -34,6 +34,7 @@ const AMOUNTS: [&str; 30] = [
     "requests",
     "responses",
     "rules",
+    "sectors",
     "slots",
     "units",
     "wavefronts",

@@ -1,7 +1,7 @@
 //! Fuzz driver that tries mutated inputs and keeps those that break a promise.
 //!
-//! Run `cargo run --release -p warpweave-fuzz -- library-targets --count 10000` against the libraries,
-//! `cargo run --release -p warpweave-fuzz -- through --count 1000` through the program.
+//! Run `cargo run --release -p warpweave-fuzz -- library-targets --count 10000` against the
+//! libraries, `cargo run --release -p warpweave-fuzz -- through --count 1000` through the program.
 #![expect(clippy::print_stdout, reason = "its table goes to standard output")]
 
 use std::fs;

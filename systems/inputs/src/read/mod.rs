@@ -15,6 +15,7 @@ use warpweave_params::Files;
 
 use crate::csr::Csr;
 use crate::error::{InputError, Place};
+use crate::mark::BYTE_ORDER_MARK;
 pub(crate) use array::npy_name;
 pub use array::{ColumnChoice, FileArray, FileFormat, FileReading, read_array};
 use lines::Lines;
@@ -98,9 +99,6 @@ pub fn parse_graph(
     };
     parse(&reading, input, u64::MAX, format, values)
 }
-
-/// Marks a text as UTF-8; skipped at the start of graphs and tables.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Bytes that a message may quote before a file is known to be a graph.
 const STRANGER_QUOTED: u64 = 80;

@@ -21,8 +21,8 @@ pub(super) fn everywhere(bench: &Bench<'_>) -> Grid {
     }
 }
 
-/// Measures loads by footprint: of small ones, each of whose lines every work-group loads, and past
-/// the first level of any, whose lines all wavefronts share out.
+/// Measures loads by footprint. Every work-group loads all lines of a small one. Past the first
+/// level, of footprints of any size, all wavefronts share the lines out.
 pub(super) fn reads(
     bench: &Bench<'_>,
     largest_bytes: u64,

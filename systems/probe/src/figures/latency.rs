@@ -14,9 +14,9 @@ const WALK: u64 = 4096;
 /// Addresses of measurements whose lines no other has touched.
 const FRESH: u64 = 1 << 36;
 
-/// Measures loads by footprint, in an order without pattern, once the lines were brought in. A small
-/// footprint is walked twice as often in the longer run; of a large one, whose lines other
-/// wavefronts bring in, twice as many lines are visited.
+/// Measures loads by footprint, in an order without pattern, once the lines were brought in. In the
+/// longer run, a small footprint is walked twice as often. Other wavefronts bring in the lines of a
+/// large one, of which twice as many are visited.
 pub(super) fn loads(
     bench: &Bench<'_>,
     largest_bytes: u64,

@@ -65,8 +65,8 @@ fn shuffle(wavefront: &mut Wavefront, constants: &Constants, shuffle: &Shuffle, 
     wavefront.registers.put_predicate(shuffle.p, mask, inside);
 }
 
-/// Returns the lane from which a shuffle takes the value for lane `at`, and true if it is inside the
-/// segment.
+/// Returns the lane from which a shuffle takes the value for lane `at`, and true if it is inside
+/// the segment.
 #[inline(always)]
 pub(super) fn taken_lane(mode: ShuffleMode, at: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 0x1f, c & 0x1f, c >> 8 & 0x1f);

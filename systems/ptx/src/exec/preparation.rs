@@ -13,7 +13,7 @@ use crate::ops::Special;
 pub(super) const WORKSPACE_BYTES: u64 = 64;
 
 /// Returns the address of the zeroed workspace in which the grid-wide barriers of compiled code
-/// count; 0 if the launch is not cooperative, or its kernel does not ask for it.
+/// count. Returns 0 if the launch is not cooperative, or its kernel does not ask for it.
 pub(super) fn workspace(
     kernel: &Kernel,
     options: &EmulationOptions,

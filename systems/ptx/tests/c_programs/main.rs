@@ -56,8 +56,8 @@ fn compile(clang: &OsStr, level: &str, more: &[&str], text: &str) -> Result<Vec<
     Err(String::from_utf8_lossy(&ended.stderr).into_owned())
 }
 
-/// Kernel with everything that older compilers do not translate: the attribute, and `sqrt` and `fma`
-/// as instructions.
+/// Kernel with everything that older compilers do not translate: the attribute, and `sqrt` and
+/// `fma` as instructions.
 const PROBE: &str = "\
 __attribute__((nvptx_kernel)) void kernel(double *out, float *single) {
   out[0] = __builtin_fma(out[1], out[2], __builtin_sqrt(out[3]));

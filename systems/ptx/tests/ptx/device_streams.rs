@@ -228,7 +228,7 @@ fn the_device_heap_is_charged_before_it_is_taken() {
         ..EmulationOptions::default()
     };
     within(u64::MAX, &text, &options).unwrap();
-    let said = within(24 << 20, &text, &options).unwrap_err();
+    let said = within(26 << 20, &text, &options).unwrap_err();
     assert!(matches!(said, EmulationError::OverBudget(_)), "{said}");
     assert!(said.to_string().contains("`malloc`"), "{said}");
 }

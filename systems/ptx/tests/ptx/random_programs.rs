@@ -304,8 +304,8 @@ impl Value {
     }
 }
 
-/// Returns, per statement, the number of uninitialised registers and bytes of all threads that it is
-/// the first to use, and that reach global memory.
+/// Returns, per statement, the number of uninitialised registers and bytes of all threads that it
+/// is the first to use, and that reach global memory.
 fn unwritten(program: &[Statement], threads: u32) -> BTreeMap<usize, u64> {
     let mut found = BTreeMap::new();
     for thread in 0..threads {

@@ -5,9 +5,9 @@ use crate::report::csv_table::CsvTable;
 
 impl Comparison {
     /// Returns all differences as CSV, with a row for each quantity and side. Columns are `part`
-    /// (`total`, `kernel`, `slots`, `statistic`, `alone`, `override`, `system`), `place`, `name`, `unit`, `side`,
-    /// `value`, `least`, `most`, `runs`, `relative_change` and `within_noise`. Totals and kernels
-    /// are always included.
+    /// (`total`, `kernel`, `slots`, `statistic`, `alone`, `override`, `system`), `place`, `name`,
+    /// `unit`, `side`, `value`, `least`, `most`, `runs`, `relative_change` and `within_noise`.
+    /// Totals and kernels are always included.
     pub fn to_csv(&self) -> String {
         let mut table = CsvTable::new(&[
             "part",

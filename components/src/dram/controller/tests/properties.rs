@@ -124,8 +124,8 @@ prop_compose! {
     }
 }
 
-/// Returns the timing and mode, with a longer interval or fewer postponed refreshes if a description
-/// of this number of banks would be refused.
+/// Returns the timing and mode, with a longer interval or fewer postponed refreshes if a
+/// description of this number of banks would be refused.
 fn accepted(mut timing: Timing, refresh: Refresh, banks: u32) -> (Timing, Refresh) {
     let Refresh::PerBank { postponed_max } = refresh else {
         return (timing, refresh);

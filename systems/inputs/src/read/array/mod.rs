@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use warpweave_files::{Input, Ledger, ReadError};
 use warpweave_params::Files;
 
-use super::BYTE_ORDER_MARK;
 use crate::arrays::MAX_ELEMENTS;
 use crate::element::{ElementType, words_of_bytes};
 use crate::error::InputError;
+use crate::mark::BYTE_ORDER_MARK;
 pub(crate) use npy::name as npy_name;
 use text::Text;
 

@@ -8,7 +8,7 @@
 //! results.
 //!
 //! # What is no finding
-//! A value that was never written is no finding until something depends on it (`unset.rs`): it is
+//! A value that was never written is no finding until something depends on it (`unset.rs`). It is
 //! followed through registers, lanes and memory (`flow.rs`), bit by bit (`trial.rs`). Threads that
 //! have ended count as arrived at a barrier. Two strong accesses (atomics, `.volatile`, `.relaxed`
 //! and stronger) do not race, according to the PTX memory consistency model. Races between kernels

@@ -220,7 +220,7 @@ fn padding_that_a_wide_access_copies_is_no_mistake() {
         // A halo that is read but not chosen.
         ".local .align 4 .b8 mine[8]; st.local.u32 [mine], 2; setp.lt.u32 %p1, %r0, 99;
          ld.local.u32 %r1, [mine+4]; selp.u32 %r2, %r0, %r1, %p1; st.global.u32 [%rd0], %r2;",
-        // A bit field in a word that nobody wrote as a whole.
+        // A bit field in a word that was never written as a whole.
         ".local .align 4 .b8 mine[4]; ld.local.u32 %r1, [mine]; and.b32 %r1, %r1, -8;
          or.b32 %r1, %r1, 5; st.local.u32 [mine], %r1; ld.local.u32 %r2, [mine];
          and.b32 %r2, %r2, 7; st.global.u32 [%rd0], %r2;",
