@@ -1,5 +1,6 @@
 //! Evidence of each kernel on the page: issue slots, limit, hit rates and the busiest resource.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use warpweave_framework::{Combination, InstanceStatistics};
@@ -88,9 +89,11 @@ impl Page {
 }
 
 /// Adds up the increases of several launches, which name the same statistics in the same order.
-fn merged(launches: &[&[InstanceStatistics]]) -> Vec<InstanceStatistics> {
-    let Some((first, others)) = launches.split_first() else {
-        return Vec::new();
+fn merged<'a>(launches: &[&'a [InstanceStatistics]]) -> Cow<'a, [InstanceStatistics]> {
+    let (first, others) = match launches {
+        [] => return Cow::Owned(Vec::new()),
+        [one] => return Cow::Borrowed(one),
+        [first, others @ ..] => (first, others),
     };
     let mut sum = first.to_vec();
     for other in others {
@@ -100,7 +103,7 @@ fn merged(launches: &[&[InstanceStatistics]]) -> Vec<InstanceStatistics> {
             }
         }
     }
-    sum
+    Cow::Owned(sum)
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ pub(super) fn unpack(registers: &mut Registers, constants: &Constants, parts: &P
 }
 
 /// Moves the elements of a vector, of which none is written before all are read.
+#[inline(never)]
 pub(super) fn move_vector(
     registers: &mut Registers,
     constants: &Constants,

@@ -185,22 +185,7 @@ impl Datapath {
                 select64(bits, double(a), double(b), &mut self.double);
                 registers.swap64(d, mask, &mut self.double);
             }
-            Op::Lop3Test {
-                table,
-                logic,
-                d,
-                p,
-                a,
-                b,
-                c,
-                q,
-            } => {
-                lop3(table, [word(a), word(b), word(c)], &mut self.word);
-                let bits = lanes_where(&self.word, |value| value != 0);
-                let bits = logic.apply(bits, registers.predicate(q));
-                registers.put32_unless_discarded(d, mask, &self.word);
-                registers.put_predicate(p, mask, bits);
-            }
+            Op::Lop3Test { .. } => self.lop3_test(op, registers, mask),
             Op::Predicate { logic, d, a, b } => {
                 let bits = logic.apply(registers.predicate(a), registers.predicate(b));
                 registers.put_predicate(d, mask, bits);
@@ -215,6 +200,30 @@ impl Datapath {
             }
             _ => unreachable!("of another class"),
         }
+    }
+
+    /// Executes a `lop3` with a predicate, out of line because it is seldom.
+    #[inline(never)]
+    fn lop3_test(&mut self, op: &Op, registers: &mut Registers, mask: u32) {
+        let Op::Lop3Test {
+            table,
+            logic,
+            d,
+            p,
+            a,
+            b,
+            c,
+            q,
+        } = *op
+        else {
+            unreachable!("the caller names the operation");
+        };
+        let word = |source| registers.get32(&self.constants, source);
+        lop3(table, [word(a), word(b), word(c)], &mut self.word);
+        let bits = lanes_where(&self.word, |value| value != 0);
+        let bits = logic.apply(bits, registers.predicate(q));
+        registers.put32_unless_discarded(d, mask, &self.word);
+        registers.put_predicate(p, mask, bits);
     }
 
     /// Executes arithmetic lane by lane, conversions and packing.

@@ -209,14 +209,9 @@ impl<O: Observer> Machine<'_, O> {
                 self.atomic(wavefront, shared, turn.pc, mask, *at)?;
                 return Ok(Flow::Next);
             }
-            Op::AtomicVector { first, count } if mask != 0 => {
+            Op::AtomicVector { .. } | Op::LoadMatrix(_) | Op::Missing(_) if mask != 0 => {
                 turn.put_back(wavefront, progress);
-                self.atomic_vector(wavefront, shared, (turn.pc, mask), (*first, *count))?;
-                return Ok(Flow::Next);
-            }
-            Op::LoadMatrix(at) if mask != 0 => {
-                turn.put_back(wavefront, progress);
-                self.load_matrix(wavefront, shared, (turn.pc, mask), *at)?;
+                self.run_seldom(op, wavefront, shared, (turn.pc, mask))?;
                 return Ok(Flow::Next);
             }
             Op::Texture(at) if mask != 0 => {
@@ -245,12 +240,6 @@ impl<O: Observer> Machine<'_, O> {
                 turn.put_back(wavefront, progress);
                 self.external(wavefront, shared, (turn.pc, mask), *at)?;
                 return Ok(Flow::Next);
-            }
-            Op::Missing(at) if mask != 0 => {
-                turn.put_back(wavefront, progress);
-                let (name, nearest) = tables.missing[*at as usize].clone();
-                let lane = mask.trailing_zeros() as usize;
-                return Err(Fault::at(lane, FaultKind::Missing { name, nearest }));
             }
             Op::Return | Op::Exit if mask != 0 => {
                 turn.record(wavefront, progress, mask);
@@ -282,6 +271,30 @@ impl<O: Observer> Machine<'_, O> {
             | Op::Trap => {}
         }
         Ok(Flow::Step)
+    }
+
+    /// Executes operations of seldom forms, out of line so that the loop stays small. The state of
+    /// the loop is put back before: a reference to it would keep it in memory.
+    #[inline(never)]
+    fn run_seldom(
+        &mut self,
+        op: &Op,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        place: (u32, u32),
+    ) -> Result<(), Fault> {
+        match *op {
+            Op::AtomicVector { first, count } => {
+                self.atomic_vector(wavefront, shared, place, (first, count))
+            }
+            Op::LoadMatrix(at) => self.load_matrix(wavefront, shared, place, at),
+            Op::Missing(at) => {
+                let (name, nearest) = self.kernel.tables.missing[at as usize].clone();
+                let lane = place.1.trailing_zeros() as usize;
+                Err(Fault::at(lane, FaultKind::Missing { name, nearest }))
+            }
+            _ => unreachable!("the caller names the operations"),
+        }
     }
 
     #[inline(always)]

@@ -58,13 +58,13 @@ impl Encoder<'_, '_> {
     pub(crate) fn encode(&mut self, index: usize) -> Encoded<Decoded> {
         let function = self.function;
         let instruction = &function.body.instructions[index];
-        let word = opcodes::foreign_word(instruction.opcode);
-        match (self.encode_operands(instruction, index), word) {
-            (Err(complaint), Some(word)) if !complaint.is_unsupported => {
-                Err(Form::new(instruction).foreign(word))
-            }
-            (encoded, _) => encoded,
-        }
+        self.encode_operands(instruction, index)
+            .map_err(
+                |complaint| match opcodes::foreign_word(instruction.opcode) {
+                    Some(word) if !complaint.is_unsupported => Form::new(instruction).foreign(word),
+                    _ => complaint,
+                },
+            )
     }
 
     fn encode_operands(&mut self, instruction: &Resolved<'_>, index: usize) -> Encoded<Decoded> {
