@@ -113,10 +113,14 @@ class Package(unittest.TestCase):
 
     @unittest.skipIf(os.name == "nt", "signals are those of Unix")
     def test_an_interrupt_ends_the_program_and_then_python(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        # A run that keeps its files emulates first, and an interrupt then ends it at once.
+        scenario, out = str(SCENARIOS / "quickstart.ron"), f"{folder.name}/out"
         endless = {"workload.steps": 100_000}
         script = (
             "import warpweave; print('ready', flush=True); "
-            f"warpweave.run({str(SCENARIOS / 'quickstart.ron')!r}, {endless})"
+            f"warpweave.run({scenario!r}, {endless}, out={out!r})"
         )
         with subprocess.Popen(
             [sys.executable, "-c", script],
