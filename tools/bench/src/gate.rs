@@ -256,10 +256,10 @@ mod tests {
             instructions: 1000.0,
             tolerance_percent: 100.0,
         });
-        assert!(judge(&rows, &[100.0, 102.9]).1);
-        let (text, holds) = judge(&rows, &[100.0, 103.5]);
+        assert!(judge(&rows, &[100.0, 111.9]).1);
+        let (text, holds) = judge(&rows, &[100.0, 112.5]);
         assert!(!holds);
-        assert!(text.contains("+3.5 % of +3 %"), "{text}");
+        assert!(text.contains("+12.5 % of +12 %"), "{text}");
     }
 
     #[test]
