@@ -172,7 +172,9 @@ impl Job<'_> {
         // The report first: no file that cannot be written may lose it. Then every file, whether or
         // not those before it, or standard output, could be written.
         let told = match arguments.format {
-            ReportFormat::Text if arguments.full => to_stdout(&report.to_full_text()),
+            ReportFormat::Text if arguments.full => {
+                to_stdout(&(report.to_full_text() + &report.kernel_page()))
+            }
             ReportFormat::Text if !arguments.stats.is_empty() => {
                 to_stdout(&report.selected(&arguments.stats))
             }

@@ -49,7 +49,7 @@ impl Report {
 
 pub(super) struct Page {
     pub(super) out: String,
-    colour: Colour,
+    pub(super) colour: Colour,
 }
 
 impl Page {
@@ -69,7 +69,6 @@ impl Page {
         };
         let shared = evidence::utilisations(statistics, part);
         self.utilisations(shared.as_deref())?;
-        self.by_kernel(&report.simulated)?;
         self.limit(&slots, shared.as_deref().unwrap_or_default())?;
         let mut more = "\nmore: --full, --stats PATTERN, --format json or csv".to_owned();
         if report.simulated.measured.kernels.is_none() && report.simulated.kernels.len() > 1 {
