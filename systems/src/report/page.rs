@@ -71,7 +71,7 @@ impl Page {
         self.utilisations(shared.as_deref())?;
         self.limit(&slots, shared.as_deref().unwrap_or_default())?;
         let mut more = "\nmore: --full, --stats PATTERN, --format json or csv".to_owned();
-        if report.simulated.measured.kernels.is_none() && report.simulated.kernels.len() > 1 {
+        if !report.simulated.measured.by_kernel() && report.simulated.kernels.len() > 1 {
             more.push_str(", --set measure.kernels=true");
         }
         writeln!(self.out, "{}", self.quiet(&more))

@@ -45,6 +45,12 @@ impl LazyMeasured {
             made: OnceLock::new(),
         }))
     }
+
+    /// Returns whether statistics by kernel were requested, without computing them.
+    pub fn by_kernel(&self) -> bool {
+        let from = self.0.from.as_ref();
+        from.is_some_and(|from| from.ends.measure.kernels)
+    }
 }
 
 impl Deref for LazyMeasured {
