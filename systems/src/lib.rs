@@ -29,4 +29,4 @@ pub use run::{
     Simulated, StateLog, Status, Threads, empty_environment,
 };
 pub use scenario::{AppliedOverride, Identity, Measure, Outside, Region, Scenario, Variation};
-pub use taps::{StartLogError, TapSpec};
+pub use taps::{RequestsAt, RequestsByKernel, StartLogError, TapSpec};

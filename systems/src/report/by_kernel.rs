@@ -1,9 +1,10 @@
 //! Evidence of each kernel on the page: issue slots, limit, hit rates and the busiest resource.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use warpweave_framework::{Combination, InstanceStatistics};
+use warpweave_framework::{Combination, InstanceStatistics, Value};
 use warpweave_params::printable;
 
 use super::Report;
@@ -13,7 +14,9 @@ use super::limit::limit;
 use super::page::{KERNELS, LABELS, Page};
 use super::paint::{Colour, WIDTH, cut};
 use super::rows::{KernelRow, kernel_rows};
+use crate::digits::grouped;
 use crate::run::Simulated;
+use crate::taps::RequestsByKernel;
 
 /// Maximum number of hit rates shown for a kernel.
 const RATES: usize = 4;
@@ -55,9 +58,11 @@ impl Page {
                 .filter_map(|number| measured.get(number));
             let launches: Vec<&[InstanceStatistics]> = launches.map(Vec::as_slice).collect();
             self.kernel_evidence(row, &merged(&launches))?;
+            self.own_requests(row, &simulated.requests_by_kernel)?;
         }
         if !simulated.measured.overlaps.is_empty() {
-            let words = "kernels that ran side by side have the sums of all of them";
+            let words = "while kernels ran side by side, each has the slots and rates of all of \
+                         them; its requests are its own";
             writeln!(self.out, "  {words}")?;
         }
         Ok(())
@@ -99,6 +104,41 @@ impl Page {
             "    {}",
             cut(&printable(&words.join(", ")), WIDTH - 4)
         )
+    }
+}
+
+impl Page {
+    /// Writes the requests with which the launches of a row entered the memory system.
+    fn own_requests(&mut self, row: &KernelRow, requests: &RequestsByKernel) -> fmt::Result {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        let launches = row.launches.iter().filter_map(|n| requests.get(n));
+        for ports in launches.flatten().filter(|ports| ports.first) {
+            for statistic in &ports.statistics.values {
+                if let Value::Counter(count) = statistic.value {
+                    *sums.entry(&*statistic.name).or_default() += count;
+                }
+            }
+        }
+        if sums.is_empty() {
+            return Ok(());
+        }
+        let of = |name: &str| sums.get(name).copied().unwrap_or(0);
+        let mut words = format!("own: {} reads", grouped(of("reads")));
+        let levels = sums.iter().filter_map(|(name, count)| {
+            let level = name.strip_prefix("supplied_")?;
+            Some((level, *count))
+        });
+        let supplied: u64 = levels.clone().map(|(_, count)| count).sum();
+        for (level, count) in levels {
+            let share = quotient(count, supplied) * 100.0;
+            write!(words, ", {level} {share:.1}%")?;
+        }
+        for name in ["writes", "atomics"] {
+            if of(name) > 0 {
+                write!(words, ", {} {name}", grouped(of(name)))?;
+            }
+        }
+        writeln!(self.out, "    {}", cut(&printable(&words), WIDTH - 4))
     }
 }
 

@@ -9,8 +9,9 @@ use super::evidence::Slots;
 use super::{Host, Report, SCHEMA_VERSION};
 use crate::energy::EnergyReport;
 use crate::host_program::CheckResult;
-use crate::run::{Interval, KernelResult, Measured, Part, RegionResult, Simulated};
+use crate::run::{Interval, KernelResult, Part, RegionResult, Simulated};
 use crate::scenario::AppliedOverride;
+use crate::taps::RequestsAt;
 
 impl Report {
     /// Returns the report as indented JSON. Everything outside `host` is the same for equal runs.
@@ -46,7 +47,7 @@ impl Report {
             kernels: simulated
                 .kernels
                 .iter()
-                .map(|kernel| Kernel::of(kernel, &simulated.measured))
+                .map(|kernel| Kernel::of(kernel, simulated))
                 .collect(),
             region: simulated.region.as_ref().map(RegionObject::of),
             outside_kernels: simulated.measured.outside_kernels.as_deref().map(Instances),
@@ -173,14 +174,15 @@ struct Kernel<'a> {
     part: Option<Part>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Instances<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<Requests<'a>>,
 }
 
 impl<'a> Kernel<'a> {
-    fn of(kernel: &'a KernelResult, measured: &'a Measured) -> Self {
-        let stats = measured
-            .kernels
-            .as_ref()
-            .and_then(|k| k.get(&kernel.number));
+    fn of(kernel: &'a KernelResult, simulated: &'a Simulated) -> Self {
+        let measured = simulated.measured.kernels.as_ref();
+        let stats = measured.and_then(|k| k.get(&kernel.number));
+        let requests = simulated.requests_by_kernel.get(&kernel.number);
         Self {
             number: kernel.number,
             name: &kernel.name,
@@ -196,7 +198,18 @@ impl<'a> Kernel<'a> {
             ipc: kernel.ipc(),
             part: kernel.part,
             stats: stats.map(|stats| Instances(stats)),
+            requests: requests.map(|requests| Requests(requests)),
         }
+    }
+}
+
+/// Map of port pattern to name to value and unit.
+struct Requests<'a>(&'a [RequestsAt]);
+
+impl Serialize for Requests<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ports = self.0.iter().map(|ports| &ports.statistics);
+        serializer.collect_map(ports.map(|ports| (&ports.path, Named(&ports.values))))
     }
 }
 

@@ -138,6 +138,7 @@ mod tests {
             statistics: Arc::default(),
             region: None,
             measured: LazyMeasured::default(),
+            requests_by_kernel: crate::taps::RequestsByKernel::new(),
             activity: Vec::new(),
             core_clock: "core".to_owned(),
             messages: 0,

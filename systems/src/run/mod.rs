@@ -235,6 +235,10 @@ impl Machine {
         machine.taps = Taps::attach(&scenario.taps, simulation, period, &machine.program)?;
         if scenario.measure.kernels {
             machine.kernel_times.pause_at_kernels();
+            let counted = &machine.ledger;
+            machine
+                .taps
+                .count_by_kernel(simulation, &machine.program, counted);
         }
         if scenario.checks {
             machine.check_protocols();
@@ -382,7 +386,9 @@ impl Machine {
                 silence: Some(ticks(self.limits.silent_cycles)),
                 interrupt: Some(Arc::clone(interrupt)),
             });
-            self.taps.hear();
+            if let Err(error) = self.taps.hear() {
+                return Some(Status::Failed(error.to_string()));
+            }
             self.look();
             if let Err(error) = self.replay_when_due() {
                 return Some(Status::Failed(error));

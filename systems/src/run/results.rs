@@ -9,6 +9,7 @@ use super::Machine;
 use super::measure::LazyMeasured;
 use super::region::{Part, RegionResult};
 use crate::energy::EnergyReport;
+use crate::taps::RequestsByKernel;
 
 /// Final status of a run, with its details.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,6 +173,8 @@ pub struct Simulated {
     pub statistics: Arc<[InstanceStatistics]>,
     /// Measurements beyond the totals, computed on first use.
     pub measured: LazyMeasured,
+    /// Memory requests of each kernel; empty unless kernels are measured and may run side by side.
+    pub requests_by_kernel: RequestsByKernel,
     /// Activity of each instance: path, kind, and cycles by reason in the order of [`Reason::ALL`].
     pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
     /// Name of the core clock, whose cycles are reported.
@@ -236,6 +239,7 @@ impl Machine {
             region: self.region_result(),
             statistics,
             measured,
+            requests_by_kernel: self.taps.requests_by_kernel(last, simulation.now()),
             activity,
             core_clock: self.system.core_clock.clone(),
             messages: simulation.messages(),

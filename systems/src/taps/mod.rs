@@ -8,9 +8,10 @@
 //!
 //! Observed events are merged before an analysis gets them, so threads and run slices do not
 //! matter. `ports.rs` finds ports and attaches listeners, and `log.rs` writes the events. Each
-//! analysis has its own file.
+//! analysis has its own file. `kernel_requests.rs` counts the requests of each kernel at all ports.
 
 mod accesses;
+mod kernel_requests;
 mod locality;
 mod log;
 mod ports;
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warpweave_accesses::Head;
 use warpweave_components::memory::{MemRequest, MemResponse};
-use warpweave_files::OutputError;
+use warpweave_files::{Ledger, OutputError, OverBudget};
 use warpweave_framework::{InstanceStatistics, Look, Simulation, Statistics, Tick};
 use warpweave_params::{
     Diagnostic, Diagnostics, Entries, Node, Placed, from_named, name_hint, to_ron_line,
@@ -30,6 +31,8 @@ use warpweave_params::{
 use warpweave_trace::Program;
 
 use self::accesses::{Accesses, AccessesSpec};
+use self::kernel_requests::{Counted, KernelRequests, may_overlap};
+pub use self::kernel_requests::{RequestsAt, RequestsByKernel};
 use self::locality::{Locality, LocalitySpec};
 use self::log::Log;
 use self::ports::Listener;
@@ -198,6 +201,8 @@ struct ActiveTap {
 pub(crate) struct Taps {
     taps: Vec<Tap>,
     log: Option<Log>,
+    /// Requests by kernel, if they are measured and kernels may run side by side.
+    kernel_requests: Option<KernelRequests>,
 }
 
 struct Tap {
@@ -211,7 +216,7 @@ struct Tap {
 
 /// State of all taps of a machine, in their order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct TapsState(Vec<Analysis>);
+pub(crate) struct TapsState(Vec<Analysis>, Option<Counted>);
 
 impl Tap {
     fn name(&self) -> &str {
@@ -264,16 +269,35 @@ impl Taps {
                 });
             }
         }
-        problems.into_result(Self { taps, log: None })
+        problems.into_result(Self {
+            taps,
+            ..Self::default()
+        })
+    }
+
+    /// Counts the memory requests of each kernel of `program` if kernels may run side by side, when
+    /// what components count says nothing about one of them.
+    pub(crate) fn count_by_kernel(
+        &mut self,
+        simulation: &mut Simulation,
+        program: &Program,
+        ledger: &Ledger,
+    ) {
+        if may_overlap(program) {
+            self.kernel_requests = Some(KernelRequests::attach(simulation, ledger));
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.taps.is_empty()
+        self.taps.is_empty() && self.kernel_requests.is_none()
     }
 
     /// Delivers all events since the last call to the analyses. Must only be called between slices
     /// of a run, when all events up to now are available for any number of threads.
-    pub(crate) fn hear(&mut self) {
+    ///
+    /// # Errors
+    /// Fails if the results exceed the memory budget.
+    pub(crate) fn hear(&mut self) -> Result<(), OverBudget> {
         for (number, tap) in self.taps.iter_mut().enumerate() {
             let mut events = Vec::new();
             for listener in &tap.listeners {
@@ -291,6 +315,15 @@ impl Taps {
         if let Some(log) = &mut self.log {
             log.write();
         }
+        self.kernel_requests
+            .as_mut()
+            .map_or(Ok(()), KernelRequests::collect)
+    }
+
+    /// Returns the memory requests of each kernel at core cycle `cycle`; none unless counted.
+    pub(crate) fn requests_by_kernel(&self, cycle: u64, now: Tick) -> RequestsByKernel {
+        let counted = self.kernel_requests.as_ref();
+        counted.map_or_else(RequestsByKernel::new, |counted| counted.results(cycle, now))
     }
 
     /// Starts logging the requests at `Accesses` taps to a file at `path`.
@@ -343,13 +376,18 @@ impl Taps {
     }
 
     pub(crate) fn state(&self) -> TapsState {
-        TapsState(self.taps.iter().map(|tap| tap.analysis.clone()).collect())
+        let analyses = self.taps.iter().map(|tap| tap.analysis.clone());
+        let counted = self.kernel_requests.as_ref().map(KernelRequests::state);
+        TapsState(analyses.collect(), counted)
     }
 
     /// Restores the state of the same taps from a checkpoint with the same description.
     pub(crate) fn load(&mut self, state: TapsState) {
         for (tap, analysis) in self.taps.iter_mut().zip(state.0) {
             tap.analysis = analysis;
+        }
+        if let (Some(requests), Some(counted)) = (&mut self.kernel_requests, state.1) {
+            requests.load(counted);
         }
     }
 }

@@ -72,11 +72,13 @@ fn every_kernel_launched_from_the_device_runs_once_and_is_complete_before_its_pa
 
 #[test]
 fn neither_threads_nor_order_nor_sleep_nor_a_checkpoint_change_anything() {
-    let scenario = quicksort(&[]);
+    let scenario = quicksort(&["measure.kernels=true"]);
     let program = scenario.emulate().unwrap().program;
     let straight = run(&mut machine(&scenario, &program));
+    assert_eq!(straight.requests_by_kernel.len(), program.kernels.len());
     let same = |simulated: Simulated| {
         assert_eq!(simulated.cycles, straight.cycles);
+        assert_eq!(simulated.requests_by_kernel, straight.requests_by_kernel);
         assert_eq!(simulated.statistics, straight.statistics);
     };
     for threads in [2, 4] {
@@ -109,6 +111,54 @@ fn neither_threads_nor_order_nor_sleep_nor_a_checkpoint_change_anything() {
         resumed.resume(&file, None).unwrap();
         same(in_pieces(&mut resumed, 5000));
     }
+}
+
+#[test]
+fn requests_of_kernels_side_by_side_add_up_to_what_the_components_count() {
+    let scenario = quicksort(&["measure.kernels=true"]);
+    let program = scenario.emulate().unwrap().program;
+    let simulated = run(&mut machine(&scenario, &program));
+    assert!(!simulated.measured.overlaps.is_empty());
+    let of_kernel = |kernel: u32, port: &str, name: &str| {
+        let ports = simulated.requests_by_kernel[&kernel].iter();
+        let mut ports = ports.filter(|ports| ports.statistics.path.ends_with(port));
+        let counted = ports
+            .next()
+            .map_or(0, |ports| ports.statistics.counter(name).unwrap_or(0));
+        assert!(ports.next().is_none(), "{port}");
+        counted
+    };
+    let all = |port: &str, name: &str| -> u64 {
+        let kernels = simulated.requests_by_kernel.keys();
+        kernels.map(|kernel| of_kernel(*kernel, port, name)).sum()
+    };
+    let units = named(&simulated, "cu");
+    assert_eq!(all("l1.up", "reads"), sum(&units, "read_requests"));
+    assert_eq!(all("l1.up", "writes"), sum(&units, "write_requests"));
+    let supplied: u64 = ["L1", "L2", "Dram"]
+        .map(|level| all("l1.up", &format!("supplied_{level}")))
+        .iter()
+        .sum();
+    assert_eq!(supplied, all("l1.up", "reads"));
+    let memory = named(&simulated, "dram");
+    assert!(sum(&memory, "read_requests") > 0);
+    assert_eq!(all("dram.up[*]", "reads"), sum(&memory, "read_requests"));
+    // The first kernel only starts the sorting: what its children read is not its own.
+    let first = of_kernel(0, "l1.up", "reads");
+    assert!(first < all("l1.up", "reads") / 2, "{first}");
+}
+
+#[test]
+fn a_program_of_one_stream_pays_for_no_requests_by_kernel() {
+    let sets = [
+        "params.reduced=true",
+        "measure.kernels=true",
+        "workload.n=64",
+    ];
+    let scenario = scenario("systems/laser.ron", "vector_add.ron", &sets);
+    let program = scenario.emulate().unwrap().program;
+    let simulated = run(&mut machine(&scenario, &program));
+    assert!(simulated.requests_by_kernel.is_empty());
 }
 
 #[test]
