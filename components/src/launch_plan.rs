@@ -1,13 +1,15 @@
 //! Launch plan for partial simulation: selects the host launches that run and those that are
-//! skipped. A runner provides this resource if only a part of a program is to be simulated.
+//! skipped, and stops the host for work that takes no time. Every runner provides this resource.
 //!
 //! The host processes all its commands. A skipped launch never leaves it and takes no time. A
 //! launch to be replayed waits until the next launch that runs. Before that one the host pauses,
 //! and the runner replays the accesses of the waiting launches in order ([`LaunchPlan::waiting`]).
+//! The host pauses in the same way before a launch that is to find all caches empty
+//! ([`LaunchPlan::wants_flush`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -33,6 +35,8 @@ pub struct LaunchPlan {
     fates: Vec<LaunchMode>,
     /// Ticks from a replay request to the replay, including that tick.
     delay: AtomicU64,
+    /// True if the host will request that caches are emptied.
+    flushes: AtomicBool,
     done: Mutex<Done>,
 }
 
@@ -43,18 +47,22 @@ struct Done {
     begun: BTreeMap<u32, Tick>,
     /// Launches waiting for replay, in order.
     waiting: Vec<KernelLaunch>,
-    /// Tick at whose end the waiting launches are replayed; `None` if no replay is requested.
+    /// Tick at whose end the runner does what is requested; `None` if nothing is.
     due: Option<Tick>,
-    /// Ticks for which the host has paused for replays.
+    /// True if all caches must be emptied then.
+    flush: bool,
+    /// Ticks for which the host has paused.
     stood_still: u64,
 }
 
 impl LaunchPlan {
-    /// Creates a plan indexed by number of the launch; launches beyond `fates` run.
+    /// Creates a plan indexed by number of the launch; launches beyond `fates` run. Without any,
+    /// the times of launches are not recorded.
     pub fn new(fates: Vec<LaunchMode>) -> Self {
         Self {
             fates,
             delay: AtomicU64::new(1),
+            flushes: AtomicBool::new(false),
             done: Mutex::default(),
         }
     }
@@ -65,6 +73,16 @@ impl LaunchPlan {
         self.delay.store(ticks, Ordering::Relaxed);
     }
 
+    /// True if the host empties all caches before each launch.
+    pub fn flushes(&self) -> bool {
+        self.flushes.load(Ordering::Relaxed)
+    }
+
+    /// Announces that the host will request that caches are emptied.
+    pub(crate) fn announce_flushes(&self) {
+        self.flushes.store(true, Ordering::Relaxed);
+    }
+
     /// Returns the treatment of a launch, by its number.
     pub fn fate(&self, kernel: u32) -> LaunchMode {
         self.fates
@@ -73,8 +91,8 @@ impl LaunchPlan {
             .unwrap_or(LaunchMode::Runs)
     }
 
-    /// Returns the tick at whose end the waiting launches must be replayed, if the host has
-    /// requested that.
+    /// Returns the tick at whose end the waiting launches must be replayed and caches emptied, if
+    /// the host has requested that.
     pub fn due(&self) -> Option<Tick> {
         self.with(|done| done.due)
     }
@@ -84,11 +102,17 @@ impl LaunchPlan {
         self.with(|done| done.waiting.clone())
     }
 
-    /// Notes that the waiting launches have been replayed.
-    pub fn replayed(&self) {
+    /// True if all caches must be emptied when the waiting launches have been replayed.
+    pub fn wants_flush(&self) -> bool {
+        self.with(|done| done.flush)
+    }
+
+    /// Notes that everything requested has been done.
+    pub fn fulfilled(&self) {
         self.with(|done| {
             done.waiting.clear();
             done.due = None;
+            done.flush = false;
         });
     }
 
@@ -98,12 +122,15 @@ impl LaunchPlan {
         self.with(|done| done.begun.get(&kernel).copied())
     }
 
-    /// Returns the ticks for which the host has paused for replays.
+    /// Returns the ticks for which the host has paused.
     pub fn stood_still(&self) -> u64 {
         self.with(|done| done.stood_still)
     }
 
     pub(crate) fn begin(&self, ctx: &Context<'_>, kernel: u32) {
+        if self.fates.is_empty() {
+            return;
+        }
         let now = ctx.now();
         self.with(|done| {
             done.begun.entry(kernel).or_insert(now);
@@ -118,13 +145,15 @@ impl LaunchPlan {
         self.with(|done| !done.waiting.is_empty())
     }
 
-    /// Requests a replay and returns the cycle in which the host resumes.
-    pub(crate) fn ask(&self, ctx: &mut Context<'_>) -> Cycle {
+    /// Requests that the waiting launches are replayed and, with `flush`, all caches emptied.
+    /// Returns the cycle in which the host resumes.
+    pub(crate) fn ask(&self, ctx: &mut Context<'_>, flush: bool) -> Cycle {
         let delay = self.delay.load(Ordering::Relaxed);
         let cycles = delay.div_ceil(ctx.period()).max(1);
         let (due, ticks) = (Tick(ctx.now().0 + delay - 1), cycles * ctx.period());
         self.with(|done| {
             done.due = Some(due);
+            done.flush = flush;
             done.stood_still += ticks;
         });
         ctx.pause();

@@ -267,6 +267,7 @@ impl Lookup {
     pub(super) fn update(&mut self, slot: Slot, request: &MemRequest, words: u32, came: u32) {
         let state = self.tags.state_mut(slot);
         state.valid |= came;
+        state.write_sequence = state.write_sequence.max(request.write_sequence);
         if modifies(request.kind) {
             state.valid |= words;
             if !is_clean(request) {

@@ -527,6 +527,10 @@ impl Functional for Cache {
         }
         Ok(())
     }
+
+    fn flush(&mut self, onward: &mut Onward) {
+        self.controller.flush(onward);
+    }
 }
 
 impl Inspect for Cache {

@@ -154,7 +154,7 @@ use warpweave_framework::{
     Waits,
 };
 
-use crate::memory::{MemSlave, Slices, hold_whole_lines, transaction};
+use crate::memory::{MemRequest, MemSlave, Slices, hold_whole_lines, transaction};
 
 use address_map::AddressMap;
 use admission::Admission;
@@ -320,13 +320,19 @@ impl Negotiate for GddrController {
 }
 
 impl Functional for GddrController {
-    /// Functional accesses end here, because memory contents are not kept.
+    /// Records the write sequence; memory contents are not kept.
     fn functional_access(
         &mut self,
         _: PortId,
-        _: &mut dyn Any,
+        message: &mut dyn Any,
         _: &mut Onward,
     ) -> Result<(), FunctionalError> {
+        if let Some(request) = message.downcast_ref::<MemRequest>()
+            && request.write_sequence > 0
+        {
+            let head = self.admission.addresses().head(*request);
+            self.outstanding.written_functionally(&head);
+        }
         Ok(())
     }
 }

@@ -77,6 +77,12 @@ impl Outstanding {
         }
     }
 
+    /// Records the sequence of a write that took no time.
+    pub(super) fn written_functionally(&mut self, head: &Head) {
+        self.sequences
+            .raise(head.address, head.request.write_sequence);
+    }
+
     /// Acknowledges a write in the next cycle, or ends it if it needs no response.
     #[inline]
     pub(super) fn written(&mut self, now: Cycle, transaction: Id) {

@@ -26,8 +26,9 @@
 //! - **Synchronize**: the next command starts in that cycle `s`.
 //!
 //! If only a part of the program is simulated, according to a [`LaunchPlan`], skipped launches take
-//! no time. Before a launch that runs, earlier launches may have to be replayed functionally. The
-//! host then pauses, with no kernel in flight, for the stop delay of the system.
+//! no time. Before a launch that runs, earlier launches may have to be replayed functionally, or
+//! all caches emptied (`flush_caches`). The host then pauses, with no kernel in flight, for the
+//! stop delay of the system.
 //!
 //! The obligation taken in cycle 0 is discharged in the first cycle in which all commands and
 //! kernels are complete. The run ends with that cycle.
@@ -64,6 +65,11 @@ pub struct HostDriverSpec {
     pub copy_bytes_per_cycle: u32,
     /// Host processing time of a launch before the message leaves, in cycles.
     pub launch_latency_cycles: u32,
+    /// True to empty every cache of the machine, in no time, before each launch of the host. The
+    /// launch waits for all earlier ones; kernels launched from the device find what is there.
+    /// Source: caches stay as they are on hardware.
+    #[serde(default)]
+    pub flush_caches: bool,
 }
 
 /// Current activity of the host, to which cycles are charged.
@@ -107,8 +113,8 @@ enum Step {
     Copying(Cycle),
     /// Sends a launch in this cycle or later.
     Launching(Cycle, KernelLaunch),
-    /// Pauses until this cycle while launches are replayed.
-    Replaying(Cycle),
+    /// Pauses until this cycle, while launches are replayed or caches emptied, before a launch.
+    Pausing(Cycle, KernelLaunch),
     Finished,
 }
 
@@ -147,7 +153,7 @@ pub struct HostDriver {
     program: Arc<Program>,
     #[state(with = visit_times)]
     times: Option<Arc<KernelTimes>>,
-    /// Plan of the launches that run, if not all do.
+    /// Plan of the launches that run, and requests for pauses; `None` if nobody listens to them.
     #[state(with = visit_plan)]
     plan: Option<Arc<LaunchPlan>>,
     started: bool,
@@ -221,12 +227,19 @@ impl Kind for HostDriver {
             .check()
             .map_err(|error| SpecError::at("", error.to_string()))?;
         launched_once(&program)?;
+        let plan = environment.resource::<LaunchPlan>();
+        if spec.flush_caches {
+            let message = "true, but nothing in this test bench empties caches";
+            let plan = plan.as_ref();
+            plan.ok_or_else(|| SpecError::at("flush_caches", message))?
+                .announce_flushes();
+        }
         Ok(Self {
             gmu: LaunchMaster::default(),
             spec,
             program,
             times: environment.resource::<KernelTimes>(),
-            plan: environment.resource::<LaunchPlan>(),
+            plan,
             started: false,
             position: 0,
             step: Step::Next,
@@ -288,18 +301,22 @@ impl Component for HostDriver {
                         return next;
                     }
                 }
-                Step::Copying(until) | Step::Replaying(until) if ctx.cycle() < until => {
+                Step::Copying(until) | Step::Pausing(until, _) if ctx.cycle() < until => {
                     return Next::Until(until);
                 }
                 Step::Launching(at, _) if ctx.cycle() < at => return Next::Until(at),
                 Step::Copying(_) => self.end_command(),
-                Step::Replaying(_) => {
-                    if self.plan.as_ref().is_some_and(|plan| plan.is_waiting()) {
-                        let problem = "no work-group scheduler replayed the recorded launches";
+                Step::Pausing(_, launch) => {
+                    if let Some(plan) = self.plan.as_ref().filter(|plan| plan.due().is_some()) {
+                        let problem = if plan.is_waiting() {
+                            "no work-group scheduler replayed the recorded launches"
+                        } else {
+                            "the caches were not emptied"
+                        };
                         ctx.fail(problem.to_owned());
                         return Next::Idle;
                     }
-                    self.step = Step::Next;
+                    self.launch(ctx, launch);
                 }
                 Step::Launching(_, launch) => {
                     if self.gmu.launch.try_send(ctx, launch).is_err() {
@@ -326,7 +343,7 @@ impl Inspect for HostDriver {
         let name = match self.step {
             Step::Copying(_) => "copy",
             Step::Launching(..) => "launch",
-            Step::Next | Step::Replaying(_) | Step::Finished => return,
+            Step::Next | Step::Pausing(..) | Step::Finished => return,
         };
         contents
             .thing(name, self.position as u64)
@@ -360,11 +377,7 @@ impl HostDriver {
         }
         match command {
             Some(HostCommand::Launch { kernel, stream }) => {
-                let launch = KernelLaunch::plain(kernel, stream);
-                if let Some(plan) = self.plan.clone() {
-                    return self.begin_planned(ctx, launch, &plan);
-                }
-                self.launch(cycle, launch);
+                return self.begin_launch(ctx, KernelLaunch::plain(kernel, stream));
             }
             Some(HostCommand::CopyToDevice { bytes, .. }) => {
                 self.counts.bytes_to_device += bytes;
@@ -384,36 +397,41 @@ impl HostDriver {
         None
     }
 
-    fn launch(&mut self, cycle: Cycle, launch: KernelLaunch) {
-        self.enter(cycle, Activity::Launch);
-        let at = cycle + Cycle::from(self.spec.launch_latency_cycles);
+    fn launch(&mut self, ctx: &Context<'_>, launch: KernelLaunch) {
+        self.enter(ctx.cycle(), Activity::Launch);
+        let at = ctx.cycle() + Cycle::from(self.spec.launch_latency_cycles);
         self.step = Step::Launching(at, launch);
+        if let Some(plan) = &self.plan {
+            plan.begin(ctx, launch.kernel);
+        }
     }
 
-    /// Starts a launch under a partial simulation plan, or returns the event that it waits for.
-    fn begin_planned(
-        &mut self,
-        ctx: &mut Context<'_>,
-        launch: KernelLaunch,
-        plan: &LaunchPlan,
-    ) -> Option<Next> {
+    /// Starts a launch as the plan says, if there is one, or returns the event that it waits for.
+    fn begin_launch(&mut self, ctx: &mut Context<'_>, launch: KernelLaunch) -> Option<Next> {
+        let Some(plan) = self.plan.clone() else {
+            self.launch(ctx, launch);
+            return None;
+        };
+        let flush = self.spec.flush_caches;
         match plan.fate(launch.kernel) {
-            LaunchMode::Runs if plan.is_waiting() => {
+            LaunchMode::Runs if flush || plan.is_waiting() => {
                 self.enter(ctx.cycle(), Activity::Wait);
                 if !self.in_flight.is_empty() {
                     return Some(Next::Message);
                 }
-                self.step = Step::Replaying(plan.ask(ctx));
-                return None;
+                self.step = Step::Pausing(plan.ask(ctx, flush), launch);
             }
-            LaunchMode::Runs => self.launch(ctx.cycle(), launch),
+            LaunchMode::Runs => self.launch(ctx, launch),
             LaunchMode::Replayed => {
                 plan.postpone(launch);
                 self.end_command();
+                plan.begin(ctx, launch.kernel);
             }
-            LaunchMode::Skipped => self.end_command(),
+            LaunchMode::Skipped => {
+                self.end_command();
+                plan.begin(ctx, launch.kernel);
+            }
         }
-        plan.begin(ctx, launch.kernel);
         None
     }
 

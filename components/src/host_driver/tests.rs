@@ -11,6 +11,7 @@ const SPEC: HostDriverSpec = HostDriverSpec {
     copy_latency_cycles: 10,
     copy_bytes_per_cycle: 64,
     launch_latency_cycles: 4,
+    flush_caches: false,
 };
 
 struct Bench {
@@ -187,4 +188,41 @@ fn what_cannot_run_is_refused_with_the_reason() {
     assert!(unknown.message.contains("launches kernel 7"));
     let none = HostDriver::build(SPEC, &Environment::new("host", 0));
     assert!(none.err().unwrap().message.contains("needs a program"));
+}
+
+#[test]
+fn a_launch_that_finds_empty_caches_waits_for_the_earlier_ones_and_for_the_flush() {
+    let plan = Arc::new(LaunchPlan::new(Vec::new()));
+    let mut environment = Environment::new("host", 0);
+    let commands = vec![launch(0, 0), launch(1, 1)];
+    environment.provide(Arc::new(program(&[(1, 1, 0, 0); 2], commands)));
+    environment.provide(Arc::clone(&plan));
+    let spec = HostDriverSpec {
+        flush_caches: true,
+        ..SPEC
+    };
+    let mut bench = TestBench::new();
+    bench.add(
+        "host",
+        HostDriver::build(spec.clone(), &environment).unwrap(),
+    );
+    assert!(plan.flushes());
+    let sink = bench.sink::<KernelLaunch>("host.gmu.launch");
+    let done = bench.source::<KernelDone>("host.gmu.done");
+    plan.set_stop_delay(2);
+    // The host asks in cycle 0 and goes on in cycle 2.
+    bench.step(1);
+    assert!(plan.wants_flush() && plan.due().is_some());
+    plan.fulfilled();
+    bench.expect_at(&sink, 6, &KernelLaunch::plain(0, 0));
+    bench.step(40);
+    assert_eq!(plan.due(), None, "kernel 0 is in flight");
+    let now = bench.cycle();
+    done.send_at(now + 4, KernelDone { kernel: 0 });
+    bench.step(5);
+    assert!(plan.wants_flush());
+    plan.fulfilled();
+    bench.expect_at(&sink, now + 10, &KernelLaunch::plain(1, 1));
+    // Without a plan nobody would do it.
+    assert_eq!(refused(spec, vec![launch(0, 0)]).field, "flush_caches");
 }

@@ -277,6 +277,12 @@ impl Functional for IccUnit {
         onward.send(below.member(CacheControlMaster::COMMAND), *command);
         Ok(())
     }
+
+    fn flush(&mut self, _: &mut Onward) {
+        if let Some(cache) = &mut self.cache {
+            cache.clear();
+        }
+    }
 }
 
 impl Inspect for IccUnit {

@@ -40,6 +40,13 @@ pub trait Functional {
         message: &mut dyn Any,
         onward: &mut Onward,
     ) -> Result<(), FunctionalError>;
+
+    /// Empties the component of memory contents, as between two kernels that are to start with cold
+    /// caches. Modified data is sent to the next level with `onward`. A component without storage
+    /// for memory contents does nothing.
+    fn flush(&mut self, onward: &mut Onward) {
+        let _ = onward;
+    }
 }
 
 /// An owned message in transit, of any type.
@@ -59,6 +66,17 @@ impl Onward {
     /// Sends a message through a port.
     pub fn send<T: Any + Send>(&mut self, port: impl Into<PortId>, message: T) {
         self.sent.push((port.into(), Box::new(message)));
+    }
+
+    /// Takes out all messages sent so far and returns those of type `T`, with their ports. Lets a
+    /// unit test look at what one component sends on.
+    pub fn take_sent<T: Any>(&mut self) -> Vec<(PortId, T)> {
+        let sent = self.sent.drain(..);
+        sent.filter_map(|(port, message)| {
+            let message: Box<dyn Any> = message;
+            Some((port, *message.downcast().ok()?))
+        })
+        .collect()
     }
 
     /// Delivers the message again to the component at the same port, once nothing else is left to

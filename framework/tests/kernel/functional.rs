@@ -58,6 +58,13 @@ impl Functional for Splitter {
         }
         Ok(())
     }
+
+    fn flush(&mut self, onward: &mut Onward) {
+        if self.log.all().iter().all(|entry| entry != "flushed") {
+            self.log.push("flushed".to_owned());
+            onward.send(Self::OUTPUTS.at(1), 9_u64);
+        }
+    }
 }
 
 impl Stateful for Splitter {}
@@ -94,6 +101,12 @@ impl Functional for End {
             None => return Err("it takes nothing".to_owned().into()),
         }
         Ok(())
+    }
+
+    fn flush(&mut self, _: &mut Onward) {
+        if let Some(log) = &self.log {
+            log.push(format!("{} is empty", self.name));
+        }
     }
 }
 
@@ -167,4 +180,16 @@ fn a_component_that_takes_no_such_message_is_named() {
         "{nowhere}"
     );
     assert_eq!(log.all(), ["piece 1 of 1", "a 1"]);
+}
+
+#[test]
+fn a_flush_goes_on_until_nothing_is_passed_on() {
+    let log = Log::default();
+    let mut simulation = system(&log, true);
+    let mut wires = FunctionalWires::of(&mut simulation);
+    wires.flush(&mut simulation).unwrap();
+    // What arrives at an end that was empty already is flushed again.
+    let once = ["a is empty", "b is empty"];
+    let expected = [&["flushed", "b 9"], &once[..], &once[..]].concat();
+    assert_eq!(log.all(), expected);
 }

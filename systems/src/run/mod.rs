@@ -2,7 +2,7 @@
 //!
 //! A [`Machine`] is a system with its program loaded. `ahead.rs` overlaps emulation with
 //! simulation, and `division.rs` partitions the machine between threads. `measure/` samples its
-//! statistics, and `region/` runs a part of its program. `results.rs` collects its results,
+//! statistics, `region/` runs a part of its program, and `pauses.rs` does what takes no time. `results.rs` collects its results,
 //! `checkpoint.rs` saves it, and `state_log.rs` hashes its state during the run.
 
 mod ahead;
@@ -10,6 +10,7 @@ mod checkpoint;
 mod corrupt;
 mod division;
 mod measure;
+mod pauses;
 mod region;
 mod results;
 mod state_log;
@@ -24,6 +25,7 @@ use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::compute_unit::DecodedPrograms;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
+use warpweave_components::launch_plan::LaunchPlan;
 use warpweave_components::launch_unit::LaunchUnit;
 use warpweave_components::reuse_profile::ReuseProfile;
 use warpweave_components::roles;
@@ -42,6 +44,7 @@ use self::division::DivisionPlan;
 pub use self::division::Threads;
 use self::measure::{Clockwork, Measurement};
 pub use self::measure::{Interval, LazyMeasured, Measured};
+use self::pauses::HostPauses;
 use self::region::RegionRun;
 pub use self::region::{Estimate, Part, RegionResult};
 pub use self::results::{KernelResult, KernelTime, Simulated, Status};
@@ -75,6 +78,8 @@ pub struct Machine {
     /// Analyses that are attached to ports.
     taps: Taps,
     tap_specs: Vec<TapSpec>,
+    /// Work that the host pauses for.
+    pauses: HostPauses,
     /// Simulated region of the program; `None` for all of it.
     region: Option<RegionRun>,
     /// True if the state came from a checkpoint, which may hold a state that no run can reach.
@@ -194,9 +199,11 @@ impl Machine {
         let ProgramDemands { demands, places } =
             scenario.work.demands(program, &scenario.emulation);
         environment.provide(Arc::new(demands));
-        if let Some(region) = &region {
-            environment.provide(Arc::clone(&region.plan));
-        }
+        let plan = region.as_ref().map_or_else(
+            || Arc::new(LaunchPlan::new(Vec::new())),
+            |region| Arc::clone(&region.plan),
+        );
+        environment.provide(Arc::clone(&plan));
         let system = elaborate(
             &scenario.system,
             registry,
@@ -223,15 +230,14 @@ impl Machine {
             measurement: Arc::default(),
             taps: Taps::default(),
             tap_specs: scenario.taps.clone(),
+            pauses: HostPauses::new(plan),
             region,
             resumed: false,
             ledger,
         };
         let period = machine.core_period();
         let simulation = &mut machine.system.simulation;
-        if let Some(region) = &machine.region {
-            region.plan.set_stop_delay(simulation.stop_delay());
-        }
+        machine.pauses.prepare(simulation)?;
         machine.taps = Taps::attach(&scenario.taps, simulation, period, &machine.program)?;
         if scenario.measure.kernels {
             machine.kernel_times.pause_at_kernels();
@@ -373,9 +379,8 @@ impl Machine {
                 .next_cut(&self.clockwork())
                 .unwrap_or(u64::MAX);
             let mut until = target.min(ticks(self.division.next_look)).min(cut);
-            let replay = self.region.as_ref().and_then(RegionRun::due);
-            if let Some(replay) = replay {
-                until = until.min(replay.0);
+            if let Some(pause) = self.pauses.due() {
+                until = until.min(pause.0);
             }
             if !self.taps.is_empty() {
                 // What is heard is kept until then.
@@ -390,7 +395,10 @@ impl Machine {
                 return Some(Status::Failed(error.to_string()));
             }
             self.look();
-            if let Err(error) = self.replay_when_due() {
+            if let Err(error) = self
+                .pauses
+                .serve(&mut self.system.simulation, self.region.as_ref())
+            {
                 return Some(Status::Failed(error));
             }
             if !matches!(
@@ -423,22 +431,6 @@ impl Machine {
         let mut kernels = self.program.kernels.iter();
         let failure = kernels.find_map(|kernel| kernel.failure());
         failure.map(str::to_owned)
-    }
-
-    /// Replays launches through the caches if the host is waiting for it and the time has come.
-    fn replay_when_due(&mut self) -> Result<(), String> {
-        let simulation = &mut self.system.simulation;
-        let Some(region) = &mut self.region else {
-            return Ok(());
-        };
-        if region.due() != Some(simulation.now()) {
-            return Ok(());
-        }
-        region.replay(simulation).map_err(|error| {
-            format!(
-                "launches outside the region cannot be replayed: {error}; use `outside: Skip` to omit them"
-            )
-        })
     }
 
     /// Samples the statistics if a measured interval or kernel ends now.

@@ -354,3 +354,51 @@ fn warming_leaves_the_tags_and_the_order_of_replacement_that_a_simulation_leaves
         }
     }
 }
+
+#[test]
+fn with_flushed_caches_every_launch_reads_from_memory_what_it_would_read_alone() {
+    // No line is replaced, so the reads of a launch do not depend on timing.
+    const LARGE: &str = "partition[*].l2[*].size_bytes=524288";
+    let program = emulate("srad");
+    let flush = scenario("srad", &["host.flush_caches=true", LARGE]);
+    let mut flush = machine(&flush, &program);
+    flush.check_protocols();
+    let flushed = simulate(&mut flush);
+    let plain = run("srad", &program, &[LARGE]);
+    let reads = |simulated: &Simulated, launch| grew(simulated, launch, "Gddr5", "dram", "reads");
+    for launch in 0..4 {
+        let alone = format!("region.launches=[{launch}]");
+        let alone = run("srad", &program, &[&alone, "region.outside=Skip", LARGE]);
+        assert_eq!(
+            reads(&flushed, launch),
+            reads(&alone, launch),
+            "launch {launch}"
+        );
+    }
+    assert!(reads(&flushed, 3) > reads(&plain, 3));
+    // What the first launch finds is as cold without.
+    assert_eq!(reads(&flushed, 0), reads(&plain, 0));
+    // Modified lines are not lost on the way: they reach the memory without being counted.
+    assert_eq!(flushed.wavefront_instructions, plain.wavefront_instructions);
+}
+
+#[test]
+fn flushes_are_the_same_for_any_threads_and_after_a_checkpoint() {
+    let program = emulate("srad");
+    let scenario = scenario("srad", &["host.flush_caches=true"]);
+    let straight = simulate(&mut machine(&scenario, &program));
+    let mut divided = machine(&scenario, &program);
+    divided.set_threads(Threads::Exactly(2));
+    assert!(simulate(&mut divided) == straight);
+    let folder = TempDir::new().unwrap();
+    let never = Arc::new(AtomicBool::new(false));
+    for part in 1..8 {
+        let file = folder.path().join(format!("{part}.wwc"));
+        let mut saved = machine(&scenario, &program);
+        assert_eq!(saved.advance(straight.cycles * part / 8, &never), None);
+        saved.write_checkpoint(&file, None).unwrap();
+        let mut resumed = machine(&scenario, &program);
+        resumed.resume(&file, None).unwrap();
+        assert!(simulate(&mut resumed) == straight, "{part}");
+    }
+}

@@ -86,8 +86,22 @@ impl Controller {
         self.store.lookup.drop_clean(|_, _, _, _| {});
     }
 
+    /// Drops every line, after passing modified words on.
+    pub(in crate::cache) fn flush(&mut self, onward: &mut Onward) {
+        if let Some(victims) = &mut self.store.victims {
+            victims.clear();
+        }
+        self.drop_lines_from(0, onward);
+    }
+
     /// Sets the number of ways in use; lines in others leave.
     pub(in crate::cache) fn functional_resize(&mut self, ways: u32, onward: &mut Onward) {
+        self.drop_lines_from(ways, onward);
+        self.store.lookup.use_ways(ways);
+    }
+
+    /// Drops the lines in way `ways` and above of each set, after passing modified words on.
+    fn drop_lines_from(&mut self, ways: u32, onward: &mut Onward) {
         let lines = self.store.lookup.tags().lines_from(ways);
         let lines: Vec<_> = lines.map(|(slot, _, state)| (slot, state)).collect();
         for (slot, state) in lines {
@@ -97,7 +111,6 @@ impl Controller {
             }
             self.drop_at_once(slot, onward);
         }
-        self.store.lookup.use_ways(ways);
     }
 
     fn store_through_at_once(
@@ -230,6 +243,7 @@ impl Controller {
         let copy_back = MemRequest {
             kind: RequestKind::CopyBack,
             source: victim.owner,
+            write_sequence: victim.state.write_sequence,
             flags: clean,
             ..MemRequest::read(0, victim.line, words)
         };
@@ -255,7 +269,6 @@ impl Controller {
         let whole = MemRequest {
             line: self.store.lookup.layout().address(request.line),
             words,
-            write_sequence: 0,
             ..*request
         };
         self.store.misses.cutter().cut(&whole, |_, piece| {

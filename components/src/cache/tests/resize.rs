@@ -189,3 +189,30 @@ fn a_cache_says_that_it_can_change_its_size_and_refuses_sizes_that_it_cannot_hav
         @"ways: a first-level cache with 2 ways of 256 bytes cannot be resized to 0 bytes"
     );
 }
+
+#[test]
+fn a_flush_leaves_no_line_and_passes_modified_words_on() {
+    let mut cache = Cache::new(l2(PartialWrite::WordMask)).unwrap();
+    let mut onward = Onward::default();
+    let up = port_ids::UP;
+    for (line, kind) in [(0x000, RequestKind::Read), (0x080, RequestKind::Write)] {
+        let mut request = MemRequest {
+            kind,
+            write_sequence: 7,
+            ..MemRequest::read(0, line, 0b11)
+        };
+        let taken = cache.functional_access(up, &mut request, &mut onward);
+        taken.unwrap();
+    }
+    let sent = |onward: &mut Onward| -> Vec<(u64, RequestKind, u32)> {
+        let requests = onward.take_sent::<MemRequest>().into_iter();
+        requests
+            .map(|(_, r)| (r.line, r.kind, r.write_sequence))
+            .collect()
+    };
+    sent(&mut onward);
+    cache.flush(&mut onward);
+    assert_eq!(sent(&mut onward), [(0x080, RequestKind::CopyBack, 7)]);
+    cache.flush(&mut onward);
+    assert_eq!(sent(&mut onward), []);
+}

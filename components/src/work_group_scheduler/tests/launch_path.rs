@@ -57,6 +57,7 @@ pub(super) fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) 
         copy_latency_cycles: 3,
         copy_bytes_per_cycle: 64,
         launch_latency_cycles: 1,
+        flush_caches: false,
     };
     bench.add("host", HostDriver::build(host, &environment).unwrap());
     bench.add(

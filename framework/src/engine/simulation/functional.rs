@@ -99,6 +99,35 @@ impl FunctionalWires {
         let mut onward = Onward::default();
         onward.send(port, message);
         self.deliver_later(simulation, from as u32, &mut onward)?;
+        self.deliver(simulation)
+    }
+
+    /// Empties every component of memory contents ([`Functional::flush`](crate::Functional::flush)).
+    /// Data that one component passes on leaves the next as well.
+    ///
+    /// # Errors
+    /// Same as [`FunctionalWires::send`].
+    pub fn flush(&mut self, simulation: &mut Simulation) -> Result<(), DeliveryError> {
+        let mut onward = Onward::default();
+        loop {
+            let mut passed_on = false;
+            for instance in 0..simulation.instances.len() {
+                if let Some(component) = simulation.component_mut(instance).functional() {
+                    component.flush(&mut onward);
+                    passed_on |= !onward.sent.is_empty();
+                    self.deliver_later(simulation, instance as u32, &mut onward)?;
+                    self.deliver(simulation)?;
+                }
+            }
+            if !passed_on {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Delivers the waiting messages with all that follows from them.
+    fn deliver(&mut self, simulation: &mut Simulation) -> Result<(), DeliveryError> {
+        let mut onward = Onward::default();
         while let Some((to, mut parcel)) = self.waiting.pop().or_else(|| self.later.pop_front()) {
             let component = simulation.component_mut(to.instance as usize);
             let taken = match component.functional() {
@@ -144,6 +173,14 @@ impl FunctionalWires {
     fn forget(&mut self) {
         self.waiting.clear();
         self.later.clear();
+    }
+}
+
+impl Simulation {
+    /// True if the instance of the port at `address` exists and supports functional accesses.
+    pub fn supports_functional(&mut self, address: &str) -> bool {
+        let instance = self.find_instance_of(address);
+        instance.is_some_and(|(instance, _)| self.component_mut(instance).functional().is_some())
     }
 }
 

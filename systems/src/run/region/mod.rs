@@ -93,8 +93,6 @@ impl RegionResult {
 pub(crate) struct RegionRun {
     choice: LaunchSelection,
     pub(crate) plan: Arc<LaunchPlan>,
-    /// Index of the host and the wires of the system; `None` before the first replay.
-    wires: Option<(usize, FunctionalWires)>,
 }
 
 impl RegionRun {
@@ -113,7 +111,6 @@ impl RegionRun {
         Ok(Self {
             choice,
             plan: Arc::new(LaunchPlan::new(fates)),
-            wires: None,
         })
     }
 
@@ -138,35 +135,30 @@ impl RegionRun {
         letters.collect()
     }
 
-    /// Returns the time of the next replay, if one is due.
-    pub(super) fn due(&self) -> Option<Tick> {
-        self.plan.due()
-    }
-
-    /// Replays the launches that are due, each with its descendants.
+    /// Replays the launches that wait for it, each with its descendants.
     ///
     /// # Errors
     /// Fails if a component between the host and the memory does not support functional accesses.
-    pub(super) fn replay(&mut self, simulation: &mut Simulation) -> Result<(), DeliveryError> {
-        let (host, wires) = self.wires.get_or_insert_with(|| {
-            let host = simulation
-                .instances()
-                .position(|(_, kind)| kind == HostDriver::NAME);
-            let host = host.expect("a host driver asked for the replay");
-            (host, FunctionalWires::of(simulation))
-        });
+    pub(super) fn replay(
+        &self,
+        simulation: &mut Simulation,
+        wires: &mut FunctionalWires,
+    ) -> Result<(), DeliveryError> {
+        let host = simulation
+            .instances()
+            .position(|(_, kind)| kind == HostDriver::NAME);
+        let host = host.expect("a host driver asked for the replay");
         for launch in self.plan.waiting() {
             for kernel in self.choice.family_of(launch.kernel) {
                 let launch = KernelLaunch { kernel, ..launch };
                 wires.send(
                     simulation,
-                    *host,
+                    host,
                     HostDriver::GMU.member(LaunchMaster::LAUNCH),
                     launch,
                 )?;
             }
         }
-        self.plan.replayed();
         Ok(())
     }
 
