@@ -338,6 +338,16 @@ fn large_inputs_of_a_program_are_charged_before_they_are_made() {
 }
 
 #[test]
+fn the_tables_of_a_listed_ptx_module_are_charged_before_they_are_made() {
+    let bench = Bench::new();
+    let functions = ".func f () { ret; }\n".repeat(100_000);
+    let module = format!(".version 7.0\n.target sm_70\n.address_size 64\n{functions}");
+    bench.write("large.ptx", &module);
+    let ended = bench.warpweave(&["ptx", "large.ptx", "--memory-limit", "8 MiB"]);
+    refused_with(&ended, 3, &["large.ptx needs", "--memory-limit"]);
+}
+
+#[test]
 fn a_request_trace_is_charged_while_it_is_read() {
     let bench = Bench::new();
     bench.write(

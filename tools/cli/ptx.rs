@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use warpweave_files::{Budget, Input, Ledger};
-use warpweave_params::{name_hint, printable_lines};
+use warpweave_files::{Budget, Input, Ledger, ReadError};
+use warpweave_params::{Diagnostic, name_hint, printable_lines};
 use warpweave_ptx::{Kernel, Module, Parameter, RefusedKernel};
 use warpweave_trace::Class;
 
@@ -24,8 +24,14 @@ pub(crate) fn ptx(arguments: &Arguments, budget: &Budget) -> CommandResult {
     let name = arguments.file.display().to_string();
     let refused = |error: &dyn std::fmt::Display| Failure::InputText(format!("{name}: {error}"));
     let input = Input::open(&arguments.file).map_err(|error| refused(&error))?;
-    let text = input.read_text(&Ledger::new(budget));
-    let text = text.map_err(|error| refused(&error))?;
+    let ledger = Ledger::new(budget);
+    let text = input.read_text(&ledger);
+    let text = text.map_err(|error| match error {
+        ReadError::OverBudget(error) => Diagnostic::from(error).into(),
+        ReadError::Io(error) => refused(&error),
+    })?;
+    let tables = ledger.charge(&name, Module::parse_bytes(&text));
+    tables.map_err(|error| Failure::from(Diagnostic::from(error)))?;
     let module = Module::parse(&name, &text);
     let module = module.map_err(|errors| Failure::InputText(errors.to_string()))?;
     if let Some(entry) = &arguments.entry {
