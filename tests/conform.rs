@@ -6,7 +6,7 @@ use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
 /// fields.
-const DESCRIPTIONS: [(&str, &str); 18] = [
+const DESCRIPTIONS: [(&str, &str); 19] = [
     ("BankRoundRobin", "BankRoundRobin(hits: 2)"),
     ("DistributedBlock", "DistributedBlock"),
     ("DistributedBlock", "DistributedBlock(relax_last: true)"),
@@ -15,7 +15,7 @@ const DESCRIPTIONS: [(&str, &str); 18] = [
     ("Grouped", "Grouped(by: WorkGroup)"),
     ("Grouped", "Grouped(by: Profile)"),
     ("Islip", "Islip(iterations: 2)"),
-    ("LaPerm", "LaPerm(levels: 2)"),
+    ("LaPerm", "LaPerm(levels: 2, adoption: Literal)"),
     ("Laser", "Laser(parent_gone: LastUnit)"),
     ("NextLine", "NextLine(degree: 2)"),
     (
@@ -28,7 +28,8 @@ const DESCRIPTIONS: [(&str, &str); 18] = [
         "ReuseBypass",
         "ReuseBypass(entries: 16, counter_max: 3, threshold: 2, sample: 4, period_requests: 20)",
     ),
-    ("ShortestQueue", "ShortestQueue(stealing: Next)"),
+    ("ShortestQueue", "ShortestQueue(stealing: IfLongerThan(1))"),
+    ("ShortestQueue", "ShortestQueue(stealing: Literal)"),
     ("StaticBypass", "StaticBypass(pcs: [12, 30])"),
     ("TwoLevel", "TwoLevel(group_size: 2)"),
 ];

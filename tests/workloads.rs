@@ -9,7 +9,7 @@ use warpweave_systems::host_program::EMULATOR_VERSION;
 use crate::harness::{Bench, scenarios, warpweave};
 
 /// Overrides that make each workload small enough for a test.
-const SMALL: [(&str, &[&str]); 29] = [
+const SMALL: [(&str, &[&str]); 30] = [
     ("alignment_device", &["workload.n=80", "workload.bases=60"]),
     ("amr_device", &["workload.width=64"]),
     ("b_plus_tree", &["workload.queries=20"]),
@@ -24,6 +24,14 @@ const SMALL: [(&str, &[&str]); 29] = [
     (
         "colouring_device",
         &["workload.graph=Symmetric(Rmat(scale: 6, edge_factor: 16, seed: 1))"],
+    ),
+    (
+        "control_device",
+        &[
+            "workload.tiles=3",
+            "workload.parents=2",
+            "workload.words=512",
+        ],
     ),
     ("convolution_2d", &["workload.n=40"]),
     ("dct_8x8", &["workload.n=24"]),

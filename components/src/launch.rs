@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{InPort, Message, OutPort, Ports};
 
-use crate::reuse_monitor::Relation;
+use crate::reuse_monitor::{Prediction, Relation};
 
 /// A kernel launch: its number in the program trace, its stream, and the launcher's requests for
 /// its order and placement.
@@ -42,22 +42,26 @@ impl KernelLaunch {
 }
 
 /// Decoded hint of a kernel launched from the device: the unit on which its parent ran, and the
-/// predicted reuse relation.
+/// prediction of that unit's reuse monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchHint {
     /// Compute unit that launched the kernel; `None` for launches from the host.
     pub unit: Option<u16>,
     /// Relation predicted by the unit's reuse monitor; also `None` without a monitor.
     pub relation: Option<Relation>,
+    /// True if the kernel is bound to the unit, whatever else asks for its work-groups.
+    pub is_bound: bool,
 }
 
 impl LaunchHint {
     const UNIT_BITS: u32 = 17;
+    const BOUND: u32 = 1 << (Self::UNIT_BITS + 2);
 
     /// Encodes the hint as the word carried by a launch.
     pub fn to_word(self) -> u32 {
         let unit = self.unit.map_or(0, |unit| u32::from(unit) + 1);
-        unit | Predictions::code(self.relation) << Self::UNIT_BITS
+        let bound = if self.is_bound { Self::BOUND } else { 0 };
+        unit | Predictions::code(self.relation) << Self::UNIT_BITS | bound
     }
 
     /// Decodes the hint from the word carried by a launch.
@@ -66,24 +70,37 @@ impl LaunchHint {
         Self {
             unit: unit.and_then(|unit| u16::try_from(unit).ok()),
             relation: Predictions::relation(word >> Self::UNIT_BITS),
+            is_bound: word & Self::BOUND != 0,
         }
     }
 }
 
-/// Predicted relations of the kernels launched by one record, in order.
+/// Predictions for the kernels launched by one record, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Predictions(u64);
+pub struct Predictions {
+    /// Two bits for the relation of each kernel.
+    relations: u64,
+    /// One bit for each kernel that is bound to the unit.
+    bound: u32,
+}
 
 impl Predictions {
     /// Sets the prediction for the kernel with this index in the record, at most 31.
-    pub fn set(&mut self, kernel: u32, relation: Option<Relation>) {
-        let at = 2 * (kernel & 31);
-        self.0 = self.0 & !(3 << at) | u64::from(Self::code(relation)) << at;
+    pub fn set(&mut self, kernel: u32, prediction: Prediction) {
+        let (at, kernel) = (2 * (kernel & 31), kernel & 31);
+        let code = u64::from(Self::code(prediction.relation));
+        self.relations = self.relations & !(3 << at) | code << at;
+        self.bound = self.bound & !(1 << kernel) | u32::from(prediction.is_bound) << kernel;
     }
 
-    /// Returns the prediction for the kernel with this index in the record.
+    /// Returns the relation predicted for the kernel with this index in the record.
     pub fn of(self, kernel: u32) -> Option<Relation> {
-        Self::relation((self.0 >> (2 * (kernel & 31))) as u32)
+        Self::relation((self.relations >> (2 * (kernel & 31))) as u32)
+    }
+
+    /// True if the kernel with this index in the record is bound to the unit that launched it.
+    pub fn is_bound(self, kernel: u32) -> bool {
+        self.bound >> (kernel & 31) & 1 != 0
     }
 
     fn code(relation: Option<Relation>) -> u32 {
@@ -307,17 +324,28 @@ mod tests {
             Some(Relation::Own),
         ];
         let mut predictions = Predictions::default();
+        let predicted = |relation, is_bound| Prediction {
+            relation,
+            is_high_priority: false,
+            is_bound,
+        };
         for kernel in 0..32 {
-            predictions.set(kernel, Some(Relation::Own));
-            predictions.set(kernel, relations[kernel as usize % 4]);
+            predictions.set(kernel, predicted(Some(Relation::Own), true));
+            let relation = relations[kernel as usize % 4];
+            predictions.set(kernel, predicted(relation, kernel % 3 == 0));
         }
         for kernel in 0..32 {
             assert_eq!(predictions.of(kernel), relations[kernel as usize % 4]);
+            assert_eq!(predictions.is_bound(kernel), kernel % 3 == 0);
         }
         assert_eq!(LaunchHint::default().to_word(), 0);
         for unit in [None, Some(0), Some(12), Some(u16::MAX)] {
-            for relation in relations {
-                let hint = LaunchHint { unit, relation };
+            for (relation, is_bound) in relations.into_iter().zip([false, true, false, true]) {
+                let hint = LaunchHint {
+                    unit,
+                    relation,
+                    is_bound,
+                };
                 assert_eq!(LaunchHint::from_word(hint.to_word()), hint);
             }
         }

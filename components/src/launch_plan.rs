@@ -1,5 +1,5 @@
-//! Launch plan for partial simulation: selects the host launches that run and those that are
-//! skipped, and stops the host for work that takes no time. Every runner provides this resource.
+//! Launch plan: selects the host launches that run and those that are skipped. Also pauses the host
+//! for work that takes no time. Every runner provides this resource.
 //!
 //! The host processes all its commands. A skipped launch never leaves it and takes no time. A
 //! launch to be replayed waits until the next launch that runs. Before that one the host pauses,

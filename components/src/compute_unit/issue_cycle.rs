@@ -141,7 +141,7 @@ impl ComputeUnit {
         let mut predictions = Predictions::default();
         if let Some(monitor) = &mut self.reuse_monitor {
             for kernel in 0..lanes {
-                predictions.set(kernel, monitor.on_child_launch().relation);
+                predictions.set(kernel, monitor.on_child_launch());
             }
         }
         let launch = DeviceLaunch {

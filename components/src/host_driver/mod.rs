@@ -153,7 +153,7 @@ pub struct HostDriver {
     program: Arc<Program>,
     #[state(with = visit_times)]
     times: Option<Arc<KernelTimes>>,
-    /// Plan of the launches that run, and requests for pauses; `None` if nobody listens to them.
+    /// Plan of the launches that run, and requests for pauses; `None` in a bench without a runner.
     #[state(with = visit_plan)]
     plan: Option<Arc<LaunchPlan>>,
     started: bool,

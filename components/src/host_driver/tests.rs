@@ -210,7 +210,7 @@ fn a_launch_that_finds_empty_caches_waits_for_the_earlier_ones_and_for_the_flush
     let sink = bench.sink::<KernelLaunch>("host.gmu.launch");
     let done = bench.source::<KernelDone>("host.gmu.done");
     plan.set_stop_delay(2);
-    // The host asks in cycle 0 and goes on in cycle 2.
+    // The host asks in cycle 0 and resumes in cycle 2.
     bench.step(1);
     assert!(plan.wants_flush() && plan.due().is_some());
     plan.fulfilled();
@@ -223,6 +223,6 @@ fn a_launch_that_finds_empty_caches_waits_for_the_earlier_ones_and_for_the_flush
     assert!(plan.wants_flush());
     plan.fulfilled();
     bench.expect_at(&sink, now + 10, &KernelLaunch::plain(1, 1));
-    // Without a plan nobody would do it.
+    // Without a plan no runner would do it.
     assert_eq!(refused(spec, vec![launch(0, 0)]).field, "flush_caches");
 }

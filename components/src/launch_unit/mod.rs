@@ -266,6 +266,7 @@ impl LaunchUnit {
             let hint = LaunchHint {
                 unit: Some(unit),
                 relation,
+                is_bound: predictions.is_bound(number),
             };
             let launch = KernelLaunch {
                 priority: is_urgent.into(),

@@ -6,6 +6,7 @@ use warpweave_framework::{Sink, Source, TestBench};
 
 use super::*;
 use crate::launch::Predictions;
+use crate::reuse_monitor::Prediction;
 use crate::work_group_scheduler::tests::family;
 
 const LASER: LaunchUnitSpec = LaunchUnitSpec {
@@ -153,7 +154,12 @@ fn launches_carry_what_their_unit_predicts() {
     ];
     let mut predictions = Predictions::default();
     for (kernel, relation) in (0..).zip(relations) {
-        predictions.set(kernel, relation);
+        let prediction = Prediction {
+            relation,
+            is_high_priority: false,
+            is_bound: kernel == 1,
+        };
+        predictions.set(kernel, prediction);
     }
     let launch = DeviceLaunch {
         kernel: 0,
@@ -167,7 +173,13 @@ fn launches_carry_what_their_unit_predicts() {
         let (_, launch) = b.bench.receive(&b.gmu);
         let unit = Some(1);
         let hint = LaunchHint::from_word(launch.hint);
-        assert_eq!(hint, LaunchHint { unit, relation });
+        let is_bound = relation == Some(Relation::ParentChild);
+        let expected = LaunchHint {
+            unit,
+            relation,
+            is_bound,
+        };
+        assert_eq!(hint, expected);
         assert_eq!(launch.priority, priority);
     }
 }

@@ -11,8 +11,13 @@
 //! Implements LASER ("locality-aware scheduling for dynamic parallelism"). A kernel launched by
 //! another one (depth 1 and more) looks up its reads in all three filters. It inserts its misses
 //! into the self and sibling filters. A kernel that may launch children inserts into the parent
-//! filter. Filters are private to a compute unit, since only reuse within one unit can be
-//! exploited.
+//! filter. A read that the self filter finds is a repeat of the kernel itself. It says nothing about
+//! siblings and is not counted for them. Filters are private to a compute unit, since only reuse
+//! within one unit can be exploited.
+//!
+//! A filter is made for a number of keys, beyond which it finds nearly everything. So a full one is
+//! emptied ([`FilterReset`]). The self and sibling filters are emptied together: otherwise repeats
+//! that the self filter has forgotten would count as sibling reuse.
 //!
 //! # Timing
 //!
@@ -27,6 +32,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -62,6 +68,27 @@ pub struct ReuseMonitorSpec {
     /// controls, own choice.
     #[serde(default)]
     pub prediction: PredictionSource,
+    /// Emptying of the filters while parents run. Source: own choice; the LASER paper empties them
+    /// only when a parent ends, after many times the keys that it sizes them for.
+    #[serde(default)]
+    pub clear: FilterReset,
+}
+
+/// Emptying of the filters, in addition to the end of a parent kernel. Counters are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum FilterReset {
+    /// Never in between.
+    KernelOnly,
+    /// Empties the parent filter at its insertion of this number, and the self and sibling filters
+    /// together when either has as many; at least 1.
+    Insertions(u32),
+}
+
+impl Default for FilterReset {
+    /// Returns the number of keys for which the LASER paper sizes a filter.
+    fn default() -> Self {
+        Self::Insertions(1000)
+    }
 }
 
 /// Source of the prediction that is sent with a launch.
@@ -70,6 +97,9 @@ pub enum PredictionSource {
     /// Prediction computed by the reuse monitor.
     #[default]
     Monitor,
+    /// Like the monitor, with exact sets in place of Bloom filters. Only the end of a parent empties
+    /// them.
+    Exact,
     /// Predicts for every child that it shares lines with its parent, like queues without a
     /// monitor.
     Always,
@@ -85,10 +115,10 @@ pub enum PredictionSource {
 /// Contents of the filter keys in addition to the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeyMode {
-    /// Line only, as printed in the LASER paper: a child's own repeats also count as sibling reuse.
+    /// Line only, as printed in the LASER paper: cannot tell siblings from the kernel itself.
     Line,
     /// Line and owner. The owner is the kernel for self reuse, and the parent's work-group for the
-    /// others. A sibling hit counts only if it is not a self hit.
+    /// others.
     LineOwner,
 }
 
@@ -141,6 +171,8 @@ pub struct Prediction {
     /// True if the child should run soon and nearby, since its parent or siblings left lines that
     /// it needs.
     pub is_high_priority: bool,
+    /// True if the child is bound to this unit without a prediction, because the filters are cold.
+    pub is_bound: bool,
 }
 
 /// Hits and misses of one filter, in 32-bit counters that are both halved when one is full.
@@ -192,13 +224,60 @@ impl HitCounter {
     }
 }
 
+/// Key of a line and its owner.
+#[derive(Clone, Copy)]
+struct FilterKey {
+    exact: u64,
+    hashed: BloomKey,
+}
+
 /// A filter together with its hit counter.
 #[derive(Clone, Debug, State, Statistics)]
 struct MonitoredFilter {
     #[state(flatten)]
     filter: BloomFilter,
+    /// Exact keys in place of the filter, for the control.
+    exact: Option<BTreeSet<u64>>,
     #[statistic(flatten)]
     counter: HitCounter,
+}
+
+impl MonitoredFilter {
+    fn contains(&self, key: FilterKey) -> bool {
+        match &self.exact {
+            Some(keys) => keys.contains(&key.exact),
+            None => self.filter.contains(key.hashed),
+        }
+    }
+
+    fn insert(&mut self, key: FilterKey) {
+        match &mut self.exact {
+            Some(keys) => {
+                keys.insert(key.exact);
+            }
+            None => self.filter.insert(key.hashed),
+        }
+    }
+
+    /// Inserts a key unless it is found. Returns true if it was found.
+    fn probe_insert(&mut self, key: FilterKey) -> bool {
+        match &mut self.exact {
+            Some(keys) => !keys.insert(key.exact),
+            None => self.filter.probe_insert(key.hashed),
+        }
+    }
+
+    /// True if so many keys were inserted that a filter made for `keys` is full.
+    fn is_full(&self, keys: u32) -> bool {
+        self.exact.is_none() && self.filter.insertions() >= u64::from(keys)
+    }
+
+    fn clear(&mut self) {
+        self.filter.clear();
+        if let Some(keys) = &mut self.exact {
+            keys.clear();
+        }
+    }
 }
 
 /// Reuse monitor of one compute unit.
@@ -217,6 +296,9 @@ pub struct ReuseMonitor {
     parent_child: MonitoredFilter,
     /// Number of child kernels launched from this unit.
     children: u32,
+    /// launches that were bound to this unit without a prediction, while the filters were cold
+    #[statistic(name = "reuse_warm_up_launches", unit = "launches")]
+    bound: u64,
     /// Number of predictions sent with launches: none, parent, sibling, self.
     #[state(array)]
     #[statistic(with = report_predictions)]
@@ -264,8 +346,12 @@ impl ReuseMonitor {
         spec.filter.check("filter")?;
         // No hit rate exceeds 100 %.
         SpecError::in_range("threshold_percent", spec.threshold_percent, ..=99)?;
+        if let FilterReset::Insertions(keys) = spec.clear {
+            SpecError::in_range("clear", keys, 1..)?;
+        }
         let watched = MonitoredFilter {
             filter: BloomFilter::new(spec.filter),
+            exact: (spec.prediction == PredictionSource::Exact).then(BTreeSet::new),
             counter: HitCounter::default(),
         };
         Ok(Self {
@@ -274,6 +360,7 @@ impl ReuseMonitor {
             sibling: watched.clone(),
             own: watched,
             children: 0,
+            bound: 0,
             predicted: [0; 4],
             unit,
             kernels,
@@ -297,23 +384,40 @@ impl ReuseMonitor {
         let mut is_own = false;
         if self.spec.self_all || reader.parent.is_some() {
             let kernel = u64::from(reader.own.kernel);
-            is_own = self.own.filter.probe_insert(self.key(line, kernel));
+            is_own = self.own.probe_insert(self.key(line, kernel));
             self.own.counter.count(is_own);
         }
         if let Some(parent) = reader.parent {
             let key = self.key(line, work_group_bits(parent));
-            let found = self.sibling.filter.contains(key);
-            let own_repeat = is_own && self.spec.key == KeyMode::LineOwner;
-            self.sibling.counter.count(found && !own_repeat);
-            let found_parent = self.parent_child.filter.contains(key);
+            let found = self.sibling.contains(key);
+            if !is_own {
+                self.sibling.counter.count(found);
+            }
+            let found_parent = self.parent_child.contains(key);
             self.parent_child.counter.count(found_parent);
             if !found {
-                self.sibling.filter.insert(key);
+                self.sibling.insert(key);
             }
         }
         if reader.may_launch {
             let key = self.key(line, work_group_bits(reader.own));
-            self.parent_child.filter.probe_insert(key);
+            self.parent_child.probe_insert(key);
+        }
+        self.clear_full();
+    }
+
+    /// Empties the filters that hold as many keys as they are made for.
+    #[inline]
+    fn clear_full(&mut self) {
+        let FilterReset::Insertions(keys) = self.spec.clear else {
+            return;
+        };
+        if self.parent_child.is_full(keys) {
+            self.parent_child.clear();
+        }
+        if self.own.is_full(keys) || self.sibling.is_full(keys) {
+            self.own.clear();
+            self.sibling.clear();
         }
     }
 
@@ -332,7 +436,7 @@ impl ReuseMonitor {
             |relation| matches!(relation, Some(Relation::ParentChild | Relation::Sibling));
         let parent_if = |high: bool| high.then_some(Relation::ParentChild);
         let relation = match self.spec.prediction {
-            PredictionSource::Monitor => monitored,
+            PredictionSource::Monitor | PredictionSource::Exact => monitored,
             PredictionSource::Always => parent_if(true),
             PredictionSource::Never => None,
             PredictionSource::Inverted => parent_if(!is_high(monitored)),
@@ -341,10 +445,20 @@ impl ReuseMonitor {
                 parent_if(nth(seed, place) & 1 == 1)
             }
         };
-        self.predicted[Relation::code(relation) as usize] += 1;
+        let measures = matches!(
+            self.spec.prediction,
+            PredictionSource::Monitor | PredictionSource::Exact
+        );
+        let is_bound = is_cold && measures;
+        if is_bound {
+            self.bound += 1;
+        } else {
+            self.predicted[Relation::code(relation) as usize] += 1;
+        }
         Prediction {
             relation,
             is_high_priority: is_high(relation),
+            is_bound,
         }
     }
 
@@ -377,15 +491,19 @@ impl ReuseMonitor {
     /// the counters are kept.
     pub fn on_parent_finished(&mut self) {
         for watched in [&mut self.parent_child, &mut self.sibling, &mut self.own] {
-            watched.filter.clear();
+            watched.clear();
         }
     }
 
     /// Returns the filter key of a line and an owner, according to the mode.
-    fn key(&self, line: u64, owner: u64) -> BloomKey {
-        match self.spec.key {
-            KeyMode::Line => BloomKey::new(line),
-            KeyMode::LineOwner => BloomKey::new(line ^ nth(owner, 0)),
+    fn key(&self, line: u64, owner: u64) -> FilterKey {
+        let exact = match self.spec.key {
+            KeyMode::Line => line,
+            KeyMode::LineOwner => line ^ nth(owner, 0),
+        };
+        FilterKey {
+            exact,
+            hashed: BloomKey::new(exact),
         }
     }
 }

@@ -14,6 +14,7 @@ fn monitor(key: KeyMode) -> ReuseMonitor {
         warm_up_lookups: 64,
         self_all: false,
         prediction: PredictionSource::Monitor,
+        clear: FilterReset::default(),
     };
     ReuseMonitor::new(spec, 0, Arc::default()).expect("the paper's numbers are in range")
 }
@@ -77,6 +78,7 @@ fn a_child_that_reads_what_its_parent_read_is_parent_child() {
         let expected = Prediction {
             relation: Some(Relation::ParentChild),
             is_high_priority: true,
+            is_bound: false,
         };
         assert_eq!(prediction(&mut here), expected);
     }
@@ -105,32 +107,81 @@ fn siblings_are_predicted_once_their_rate_exceeds_one_half() {
     let expected = Prediction {
         relation: Some(Relation::Sibling),
         is_high_priority: true,
+        is_bound: false,
     };
     assert_eq!(prediction(&mut here), expected);
 }
 
+/// LSR-M14b (c) and (d): a kernel's own repeats are neither for nor against sibling reuse.
 #[test]
-fn own_repeats_are_self_reuse_unless_keys_are_lines_alone() {
-    let mut owner = monitor(KeyMode::LineOwner);
-    let mut line = monitor(KeyMode::Line);
-    for monitor in [&mut owner, &mut line] {
-        for _ in 0..10 {
-            read(monitor, child(2), 0..5);
-        }
-        assert_eq!(rate(monitor, Relation::Own), (45, 50));
-    }
-    assert_eq!(rate(&owner, Relation::Sibling), (0, 50));
-    let expected = Prediction {
+fn own_repeats_are_self_reuse_and_say_nothing_about_siblings() {
+    let own = Prediction {
         relation: Some(Relation::Own),
         is_high_priority: false,
+        is_bound: false,
     };
-    assert_eq!(prediction(&mut owner), expected);
-    assert_eq!(rate(&line, Relation::Sibling), (45, 50));
-    let tie = Prediction {
-        relation: None,
-        is_high_priority: false,
+    for key in [KeyMode::LineOwner, KeyMode::Line] {
+        let mut here = monitor(key);
+        for _ in 0..10 {
+            read(&mut here, child(2), 0..5);
+        }
+        assert_eq!(rate(&here, Relation::Own), (45, 50));
+        assert_eq!(rate(&here, Relation::Sibling), (0, 5));
+        assert_eq!(prediction(&mut here), own);
+    }
+}
+
+/// LSR-M14b (c): keys of lines alone take a sibling's lines for the kernel's own.
+#[test]
+fn keys_of_lines_alone_cannot_tell_siblings_from_repeats() {
+    let mut here = monitor(KeyMode::Line);
+    read(&mut here, parent(), 100..120);
+    for kernel in 2..5 {
+        read(&mut here, child(kernel), 0..20);
+    }
+    assert_eq!(rate(&here, Relation::Sibling), (0, 20));
+    assert_eq!(rate(&here, Relation::Own), (40, 60));
+    assert_eq!(prediction(&mut here).relation, Some(Relation::Own));
+}
+
+/// LSR-M14b (e): two siblings that read their lines twice.
+#[test]
+fn repeated_reads_do_not_cap_the_rate_of_siblings() {
+    let mut here = monitor(KeyMode::LineOwner);
+    for kernel in [2, 3] {
+        read(&mut here, child(kernel), 0..20);
+        read(&mut here, child(kernel), 0..20);
+    }
+    assert_eq!(rate(&here, Relation::Own), (40, 80));
+    assert_eq!(rate(&here, Relation::Sibling), (20, 40));
+}
+
+/// LSR-M14 item 6: hits of different lines read once are false positives of full filters.
+#[test]
+fn a_filter_that_is_emptied_in_time_has_few_false_positives() {
+    let own_hits = |clear, lines: &[std::ops::Range<u64>]| {
+        let mut here = monitor(KeyMode::Line);
+        here.spec.clear = clear;
+        for range in lines {
+            read(&mut here, child(2), range.clone());
+        }
+        rate(&here, Relation::Own).0
     };
-    assert_eq!(prediction(&mut line), tie);
+    let in_time = FilterReset::Insertions(1000);
+    let never = FilterReset::KernelOnly;
+    assert_eq!(own_hits(in_time, &[0..10_000]), 301);
+    assert_eq!(own_hits(never, &[0..10_000]), 7075);
+    for clear in [in_time, never] {
+        assert_eq!(own_hits(clear, &[0..900, 0..900]), 919);
+    }
+    assert_eq!(own_hits(in_time, &[0..1500, 0..1500]), 85);
+    assert_eq!(own_hits(never, &[0..1500, 0..1500]), 1612);
+    let mut exact = monitor(KeyMode::Line);
+    exact.spec.prediction = PredictionSource::Exact;
+    exact = ReuseMonitor::new(exact.spec, 0, Arc::default()).unwrap();
+    read(&mut exact, child(2), 0..1500);
+    read(&mut exact, child(2), 0..1500);
+    assert_eq!(rate(&exact, Relation::Own), (1500, 3000));
 }
 
 #[test]
@@ -153,6 +204,7 @@ fn the_first_children_follow_their_parent_until_the_filters_are_warm() {
     let warm = Prediction {
         relation: Some(Relation::ParentChild),
         is_high_priority: true,
+        is_bound: true,
     };
     let mut few = monitor(KeyMode::LineOwner);
     assert_eq!(few.on_child_launch(), warm);
@@ -203,6 +255,7 @@ fn controls_predict_the_same_for_all_or_the_contrary() {
     };
     let decided = |source| [high(source, true), high(source, false)];
     assert_eq!(decided(PredictionSource::Monitor), [true, false]);
+    assert_eq!(decided(PredictionSource::Exact), [true, false]);
     assert_eq!(decided(PredictionSource::Inverted), [false, true]);
     assert_eq!(decided(PredictionSource::Always), [true, true]);
     assert_eq!(decided(PredictionSource::Never), [false, false]);

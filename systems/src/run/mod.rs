@@ -2,8 +2,9 @@
 //!
 //! A [`Machine`] is a system with its program loaded. `ahead.rs` overlaps emulation with
 //! simulation, and `division.rs` partitions the machine between threads. `measure/` samples its
-//! statistics, `region/` runs a part of its program, and `pauses.rs` does what takes no time. `results.rs` collects its results,
-//! `checkpoint.rs` saves it, and `state_log.rs` hashes its state during the run.
+//! statistics, `region/` runs a part of its program, and `pauses.rs` does what takes no time.
+//! `results.rs` collects its results, `checkpoint.rs` saves it, and `state_log.rs` hashes its state
+//! during the run.
 
 mod ahead;
 mod checkpoint;

@@ -24,7 +24,7 @@ impl HostPauses {
     /// Tells the host how long a pause lasts on this machine.
     ///
     /// # Errors
-    /// Fails if the host empties all caches, but a part may keep lines that nobody can empty.
+    /// Fails if the host empties all caches, but a part may keep lines that cannot be dropped.
     pub(super) fn prepare(&self, simulation: &mut Simulation) -> Result<(), Diagnostic> {
         self.plan.set_stop_delay(simulation.stop_delay());
         if !self.plan.flushes() {

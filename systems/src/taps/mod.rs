@@ -275,8 +275,8 @@ impl Taps {
         })
     }
 
-    /// Counts the memory requests of each kernel of `program` if kernels may run side by side, when
-    /// what components count says nothing about one of them.
+    /// Counts the memory requests of each kernel of `program` if kernels may run side by side.
+    /// Statistics of components are then of all of them.
     pub(crate) fn count_by_kernel(
         &mut self,
         simulation: &mut Simulation,

@@ -236,6 +236,7 @@ mod tests {
                 let hint = LaunchHint {
                     unit: Some(0),
                     relation,
+                    is_bound: false,
                 };
                 let arrival = Arrival {
                     slot,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bloom::BloomSpec;
-use crate::reuse_monitor::{KeyMode, PredictionSource, ReuseMonitorSpec};
+use crate::reuse_monitor::{FilterReset, KeyMode, PredictionSource, ReuseMonitorSpec};
 
 #[test]
 fn a_load_sends_after_its_latency_and_wakes_its_reader_after_the_writeback() {
@@ -261,6 +261,7 @@ fn reads_feed_the_reuse_monitor() {
         warm_up_lookups: 64,
         self_all: true,
         prediction: PredictionSource::Monitor,
+        clear: FilterReset::default(),
     });
     let load = |register| access(Class::Load, &[register], &[], Space::Global, strided(0, 8));
     let steps = vec![load(1), load(2), load(3), exit()];

@@ -69,7 +69,7 @@ impl<P: QueuePolicy + 'static> PlacementPolicy for FromQueues<P> {
 
     /// Removes the chosen work-group from its queue and lists the memory accesses needed.
     fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
-        self.queues.take(chosen.unit, accesses);
+        self.queues.take(chosen, accesses);
     }
 
     fn placed(&mut self, placed: Placement, _machine: &Machine) {

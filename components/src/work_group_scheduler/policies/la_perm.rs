@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
+use super::Stealing;
 use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory, push_write};
 use crate::launch::LaunchHint;
 use crate::work_group_scheduler::{
@@ -23,6 +24,9 @@ pub struct LaPermSpec {
     /// On-chip queue capacity of a unit in work-groups; further entries are in memory. Source:
     /// LaPerm paper, 128.
     pub entries_on_chip: u32,
+    /// Queues of other units that a unit without entries may adopt. Source: own reading, LaPerm
+    /// says neither; the same rules as for policies that steal.
+    pub adoption: Stealing,
     /// Memory for entries beyond the on-chip capacity, behind the scheduler's port `memory`;
     /// absent: fetching them costs nothing.
     pub memory: Option<QueueMemorySpec>,
@@ -33,6 +37,7 @@ impl Default for LaPermSpec {
         Self {
             levels: 4,
             entries_on_chip: 128,
+            adoption: Stealing::default(),
             memory: None,
         }
     }
@@ -70,8 +75,8 @@ enum QueueChoice {
 /// Work-groups of device-side kernels enter the queues of the unit that launched them. There is one
 /// queue per priority, which is that of the parent plus one. A unit takes from its highest-priority
 /// queue, then from host kernels in order of arrival. With neither, it adopts the fullest queues of
-/// another unit and drains them until they are empty. Units with the fewest residents go first,
-/// then those with the lowest number.
+/// another unit that the rule of adoption permits, and drains them until they are empty. Units with
+/// the fewest residents go first, then those with the lowest number.
 ///
 /// Source: the LaPerm paper (binding with adaptive priority); the choice of adopted queues is our
 /// own.
@@ -105,27 +110,44 @@ impl LaPerm {
         memory.base + unit as u64 * size + offset
     }
 
-    fn source(&self, unit: u32) -> Option<QueueChoice> {
+    fn source(&self, unit: u32, machine: &Machine) -> Option<QueueChoice> {
         if let Some(level) = self.units[unit as usize].level() {
             return Some(QueueChoice::Queue(unit, level));
         }
         if !self.host.is_empty() {
             return Some(QueueChoice::Host);
         }
-        let backup = self.backup(unit)?;
+        let backup = self.backup(unit, machine)?;
         let level = self.units[backup as usize].level()?;
         Some(QueueChoice::Queue(backup, level))
     }
 
     /// Returns the unit whose queues a unit without entries drains: the one adopted before, or the
     /// fullest (ties: lowest number).
-    fn backup(&self, unit: u32) -> Option<u32> {
+    fn backup(&self, unit: u32, machine: &Machine) -> Option<u32> {
         let len = |unit: u32| self.units[unit as usize].len();
+        let permits = |other: &u32| len(*other) > 0 && self.permits_adoption(*other, machine);
         let stays = self.units[unit as usize].backup;
-        stays.filter(|&backup| len(backup) > 0).or_else(|| {
-            let others = (0..self.units.len() as u32).filter(|&other| len(other) > 0);
+        stays.filter(permits).or_else(|| {
+            let others = (0..self.units.len() as u32).filter(permits);
             others.max_by_key(|&other| (len(other), std::cmp::Reverse(other)))
         })
+    }
+
+    /// True if other units may take from the queues of this one.
+    fn permits_adoption(&self, of: u32, machine: &Machine) -> bool {
+        let queues = &self.units[of as usize];
+        match self.spec.adoption {
+            Stealing::Never => false,
+            Stealing::OwnerFirst => {
+                let head = queues
+                    .level()
+                    .and_then(|level| queues.levels[level].front());
+                head.is_some_and(|(kernel, _)| machine.room(of, *kernel) == 0)
+            }
+            Stealing::IfLongerThan(entries) => queues.len() > entries as usize,
+            Stealing::Literal => true,
+        }
     }
 
     fn next_of(&self, from: QueueChoice) -> Option<(u32, u32)> {
@@ -218,8 +240,12 @@ impl PlacementPolicy for LaPerm {
     ) -> PlacementChoice<Placement> {
         let mut candidates = Candidates::new();
         for unit in 0..machine.site().units() {
-            let next = self.source(unit).and_then(|from| self.next_of(from));
-            let Some((kernel, work_group)) = next else {
+            let from = self.source(unit, machine);
+            let next = from.and_then(|from| Some((from, self.next_of(from)?)));
+            let Some((from, (kernel, work_group))) = next else {
+                if machine.resident(unit) < machine.limits().work_group_slots {
+                    candidates.add_held_back();
+                }
                 continue;
             };
             if machine.room(unit, kernel) == 0 {
@@ -234,14 +260,16 @@ impl PlacementPolicy for LaPerm {
                 work_group,
                 unit,
             };
-            candidates.add(machine.resident(unit), placement);
+            let adopts = matches!(from, QueueChoice::Queue(of, _) if of != unit);
+            let is_later = adopts && self.spec.adoption != Stealing::Literal;
+            candidates.add((is_later, machine.resident(unit)), placement);
         }
         candidates.choice()
     }
 
     /// Removes the chosen work-group from its queue and lists the memory accesses needed.
-    fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
-        let Some(from) = self.source(chosen.unit) else {
+    fn accesses(&mut self, chosen: Placement, machine: &Machine, accesses: &mut Vec<QueueAccess>) {
+        let Some(from) = self.source(chosen.unit, machine) else {
             return;
         };
         let QueueChoice::Queue(of, level) = from else {

@@ -1,8 +1,9 @@
 //! Work-group queues per unit and the service of units from them, shared by the policies with
 //! queues.
 //!
-//! A unit with room takes the head of its own queue, or steals. Units with the fewest residents go
-//! first, then those with the lowest number. A unit waits while its next work-group does not fit.
+//! A unit with room takes the head of its own queue, or steals as the [`Stealing`] rule permits.
+//! Units with the fewest residents go first, then those with the lowest number. A unit waits while
+//! its next work-group does not fit. Bound work-groups are never stolen.
 //!
 //! With queues in memory, the scheduler holds the first entries of each queue. A new work-group is
 //! held too if its whole queue is held and there is room; otherwise it is written to memory. A unit
@@ -25,8 +26,8 @@ pub(super) const ENTRY_BYTES: u32 = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueuesSpec {
-    /// Victim queue for a unit whose own queue is empty. Source: LASER paper, section 5; that the
-    /// longest queue is the victim is own choice.
+    /// Queues from which a unit takes whose own queue is empty. Source: LASER paper, sections 5 and
+    /// 6, which say neither when a unit may steal nor from which queue.
     #[serde(default)]
     pub stealing: Stealing,
     /// Queues in memory, behind the scheduler's port `memory`; absent: in the scheduler.
@@ -94,13 +95,31 @@ pub(super) fn push_write(writes: &mut Vec<QueueAccess>, address: u64) {
     });
 }
 
+/// Work-group in the queue of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) kernel: u32,
+    pub(super) work_group: u32,
+    pub(super) tie: Tie,
+}
+
+/// Tie of a work-group to the unit of its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Tie {
+    /// The queue was chosen for its length.
+    None,
+    /// The queue is that of a parent or sibling, but any unit may take the work-group.
+    Preferred,
+    /// No other unit may take the work-group.
+    Bound,
+}
+
 /// Work-group queues, one per unit, with their storage.
 #[derive(State, Statistics)]
 pub(super) struct Queued {
     #[state(skip)]
     spec: QueuesSpec,
-    /// Queue entries: kernel number and work-group index.
-    pub(super) queues: UnitQueues<(u32, u32)>,
+    pub(super) queues: UnitQueues<Entry>,
     /// Number of entries taken from the head of each unit's queue so far.
     #[state(array)]
     taken: Vec<u64>,
@@ -110,6 +129,9 @@ pub(super) struct Queued {
     /// work-groups stolen from the queue of another unit
     #[statistic(name = "work_groups_stolen", unit = "work-groups")]
     stolen: u64,
+    /// work-groups that run on the unit to which they were assigned for their reuse
+    #[statistic(name = "work_groups_bound", unit = "work-groups")]
+    bound: u64,
     /// Lines of new entries that are not held in the scheduler.
     #[state(skip)]
     written: Vec<QueueAccess>,
@@ -128,6 +150,7 @@ impl Queued {
             taken: vec![0; units as usize],
             on_chip: vec![0; units as usize],
             stolen: 0,
+            bound: 0,
             written: Vec::new(),
         })
     }
@@ -143,16 +166,20 @@ impl Queued {
     }
 
     /// Appends a work-group of a kernel to a unit's queue.
-    pub(super) fn push(&mut self, unit: u32, entry: (u32, u32)) {
+    pub(super) fn push(&mut self, unit: u32, entry: Entry) {
         self.queues.push(unit, entry);
         self.enter(unit, 1);
     }
 
-    /// Appends all work-groups of a kernel to the queue of a unit, or else each to the queue that
-    /// is shortest at that point.
-    pub(super) fn append(&mut self, kernel: &Kernel<'_>, unit: Option<u32>) {
-        let entries = (0..kernel.work_groups()).map(|work_group| (kernel.number(), work_group));
-        if let Some(unit) = unit {
+    /// Appends all work-groups of a kernel to the queue of a unit to which they are tied. Without
+    /// one, each enters the queue that is shortest at that point.
+    pub(super) fn append(&mut self, kernel: &Kernel<'_>, to: Option<(u32, Tie)>) {
+        let entries = (0..kernel.work_groups()).map(|work_group| Entry {
+            kernel: kernel.number(),
+            work_group,
+            tie: to.map_or(Tie::None, |(_, tie)| tie),
+        });
+        if let Some((unit, _)) = to {
             entries.for_each(|entry| self.push(unit, entry));
             return;
         }
@@ -187,6 +214,27 @@ impl Queued {
         writes.append(&mut self.written);
     }
 
+    /// True if units may take from the tail of this queue.
+    fn permits_theft(&self, victim: u32, machine: &Machine) -> bool {
+        let is_bound = |entry: &Entry| entry.tie == Tie::Bound;
+        if self
+            .queues
+            .peek(QueueEnd::Tail(victim))
+            .is_some_and(is_bound)
+        {
+            return false;
+        }
+        match self.spec.stealing {
+            Stealing::Never => false,
+            Stealing::OwnerFirst => {
+                let head = self.queues.peek(QueueEnd::Head(victim));
+                head.is_some_and(|head| machine.room(victim, head.kernel) == 0)
+            }
+            Stealing::IfLongerThan(entries) => self.queues.len(victim) > entries as usize,
+            Stealing::Literal => true,
+        }
+    }
+
     /// Returns the next placement to make; see the [module](self).
     pub(super) fn choose(
         &self,
@@ -194,15 +242,21 @@ impl Queued {
         sendable: &mut dyn FnMut(u32) -> bool,
     ) -> PlacementChoice<Placement> {
         let mut candidates = Candidates::new();
+        let owners_first = self.spec.stealing != Stealing::Literal;
         for unit in 0..machine.site().units() {
-            let next = self.queues.source(unit, self.spec.stealing);
-            let Some(&(kernel, work_group)) = next.and_then(|from| self.queues.peek(from)) else {
-                if machine.resident(unit) < machine.limits().work_group_slots {
+            let resident = machine.resident(unit);
+            let has_slot = resident < machine.limits().work_group_slots;
+            let next = self.queues.source(unit, |victim| {
+                has_slot && self.permits_theft(victim, machine)
+            });
+            let entry = next.and_then(|from| Some((from, self.queues.peek(from)?)));
+            let Some((from, entry)) = entry else {
+                if has_slot {
                     candidates.add_held_back();
                 }
                 continue;
             };
-            if machine.room(unit, kernel) == 0 {
+            if machine.room(unit, entry.kernel) == 0 {
                 continue;
             }
             if !sendable(unit) {
@@ -210,18 +264,25 @@ impl Queued {
                 continue;
             }
             let placement = Placement {
-                kernel,
-                work_group,
+                kernel: entry.kernel,
+                work_group: entry.work_group,
                 unit,
             };
-            candidates.add(machine.resident(unit), placement);
+            let is_theft = matches!(from, QueueEnd::Tail(_));
+            candidates.add((owners_first && is_theft, resident), placement);
         }
         candidates.choice()
     }
 
-    /// Removes a work-group for a unit from its queue, which may need a memory access.
-    pub(super) fn take(&mut self, unit: u32, accesses: &mut Vec<QueueAccess>) {
-        let Some(from) = self.queues.source(unit, self.spec.stealing) else {
+    /// Removes a chosen work-group from its queue, which may need a memory access.
+    pub(super) fn take(&mut self, chosen: Placement, accesses: &mut Vec<QueueAccess>) {
+        let is_chosen = |from: &QueueEnd| {
+            let entry = self.queues.peek(*from);
+            entry.is_some_and(|e| (e.kernel, e.work_group) == (chosen.kernel, chosen.work_group))
+        };
+        let tails = (0..self.queues.units()).map(QueueEnd::Tail);
+        let mut ends = std::iter::once(QueueEnd::Head(chosen.unit)).chain(tails);
+        let Some(from) = ends.find(is_chosen) else {
             return;
         };
         if let Some(memory) = self.spec.memory {
@@ -254,8 +315,11 @@ impl Queued {
                 }
             }
         }
-        self.stolen += u64::from(matches!(from, QueueEnd::Tail(_)));
-        self.queues.take(from);
+        let is_own = matches!(from, QueueEnd::Head(_));
+        self.stolen += u64::from(!is_own);
+        let taken = self.queues.take(from);
+        let is_tied = taken.is_some_and(|entry| entry.tie != Tie::None);
+        self.bound += u64::from(is_own && is_tied);
     }
 
     /// Returns the address of the entry `place` positions behind the head of the queue of `unit`.

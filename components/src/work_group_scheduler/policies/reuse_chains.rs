@@ -8,7 +8,7 @@ use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistic
 
 use super::QueuesSpec;
 use super::from_queues::{FromQueues, QueuePolicy};
-use super::queued::Queued;
+use super::queued::{Entry, Queued, Tie};
 use crate::artefact::artefact;
 use crate::reuse_profile::{ReuseProfile, WHAT};
 use crate::work_group_scheduler::{Kernel, PlacementPolicy, WorkGroupPlacement};
@@ -37,13 +37,18 @@ pub struct ReuseChains {
 
 impl ReuseChains {
     fn append(&mut self, kernel: u32, work_groups: u32, queues: &mut Queued) {
+        let entry = |work_group, tie| Entry {
+            kernel,
+            work_group,
+            tie,
+        };
         // By chain, in the order of their first work-groups.
         let mut order: Vec<u32> = Vec::new();
         let mut members: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         for work_group in 0..work_groups {
             let Some((chain, place)) = self.profile.place(kernel, work_group) else {
                 let shortest = queues.shortest();
-                queues.push(shortest, (kernel, work_group));
+                queues.push(shortest, entry(work_group, Tie::None));
                 continue;
             };
             let list = members.entry(chain).or_insert_with(|| {
@@ -60,7 +65,7 @@ impl ReuseChains {
                 left: self.profile.chain_len(chain),
             });
             for &(_, work_group) in &list {
-                queues.push(begun.unit, (kernel, work_group));
+                queues.push(begun.unit, entry(work_group, Tie::Preferred));
             }
             let left = begun.left.saturating_sub(list.len() as u32);
             if left > 0 {
@@ -112,7 +117,10 @@ mod tests {
     }
 
     fn queue(queued: &Queued, unit: u32) -> Vec<(u32, u32)> {
-        queued.queues.entries(unit).copied().collect()
+        let entries = queued.queues.entries(unit);
+        entries
+            .map(|entry| (entry.kernel, entry.work_group))
+            .collect()
     }
 
     /// LSR-M10: the whole chain goes to the queue with the fewest work-groups, in chain order.

@@ -4,18 +4,23 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Victim queue for a unit whose own queue is empty.
+/// Queues from which a unit takes whose own queue is empty. Of those permitted it takes the tail of
+/// the longest; ties go to the lowest unit.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub enum Stealing {
-    /// Never steals; units with empty queues stay idle.
+    /// No queue; units with empty queues stay idle.
     Never,
-    /// Tail of the longest queue; ties go to the lowest unit.
+    /// Queues whose unit has no room for the work-group at their head. Units that can take from
+    /// their own queue go first.
     #[default]
-    Longest,
-    /// Tail of the next nonempty queue, searched upwards from the unit's own and wrapping around.
-    Next,
+    OwnerFirst,
+    /// Queues of more than this many work-groups. Units that can take from their own queue go
+    /// first.
+    IfLongerThan(u32),
+    /// Any queue, without precedence of the units that it belongs to.
+    Literal,
 }
 
 /// End of a queue from which an entry is taken.
@@ -85,21 +90,15 @@ impl<T> UnitQueues<T> {
         self.0.iter().all(VecDeque::is_empty)
     }
 
-    /// Returns the source of the next entry for a unit: the head of its own queue, or the tail of
-    /// another if that is empty.
-    pub fn source(&self, unit: u32, stealing: Stealing) -> Option<QueueEnd> {
+    /// Returns the source of the next entry for a unit: the head of its own queue. If that is empty,
+    /// it is the tail of the longest queue that `permitted` accepts.
+    pub fn source(&self, unit: u32, permitted: impl Fn(u32) -> bool) -> Option<QueueEnd> {
         if self.len(unit) > 0 {
             return Some(QueueEnd::Head(unit));
         }
-        let units = self.0.len() as u32;
-        let mut filled = (1..units).map(|step| (unit + step) % units);
-        let victim = match stealing {
-            Stealing::Never => None,
-            Stealing::Next => filled.find(|&other| self.len(other) > 0),
-            Stealing::Longest => filled
-                .filter(|&other| self.len(other) > 0)
-                .max_by_key(|&other| (self.len(other), units - other)),
-        };
+        let units = 0..self.units();
+        let victims = units.filter(|&other| self.len(other) > 0 && permitted(other));
+        let victim = victims.max_by_key(|&other| (self.len(other), std::cmp::Reverse(other)));
         victim.map(QueueEnd::Tail)
     }
 
@@ -137,8 +136,8 @@ mod tests {
     #[test]
     fn a_unit_takes_the_head_of_its_own_queue() {
         let mut queues = queues(&[1, 3]);
-        for stealing in [Stealing::Never, Stealing::Longest, Stealing::Next] {
-            assert_eq!(queues.source(1, stealing), Some(QueueEnd::Head(1)));
+        for permitted in [true, false] {
+            assert_eq!(queues.source(1, |_| permitted), Some(QueueEnd::Head(1)));
         }
         assert_eq!(queues.peek(QueueEnd::Head(1)), Some(&10));
         assert_eq!(queues.take(QueueEnd::Head(1)), Some(10));
@@ -147,27 +146,14 @@ mod tests {
 
     /// LSR-M10 item 3: the victim is the tail of the longest queue; ties go to the lowest unit.
     #[test]
-    fn lsr_m10_an_empty_unit_steals_the_tail_of_the_longest_queue() {
+    fn lsr_m10_an_empty_unit_steals_the_tail_of_the_longest_permitted_queue() {
         let mut queues = queues(&[1, 3, 0, 3]);
-        let from = queues.source(2, Stealing::Longest).unwrap();
+        let from = queues.source(2, |_| true).unwrap();
         assert_eq!(from, QueueEnd::Tail(1));
         assert_eq!(queues.take(from), Some(12));
-        assert_eq!(queues.source(2, Stealing::Longest), Some(QueueEnd::Tail(3)));
-    }
-
-    #[test]
-    fn stealing_from_the_next_goes_round() {
-        assert_eq!(
-            queues(&[1, 2, 0, 0]).source(2, Stealing::Next),
-            Some(QueueEnd::Tail(0))
-        );
-        assert_eq!(
-            queues(&[1, 2, 0, 1]).source(2, Stealing::Next),
-            Some(QueueEnd::Tail(3))
-        );
-        assert_eq!(queues(&[1, 2, 0, 1]).source(2, Stealing::Never), None);
-        assert_eq!(queues(&[0, 0]).source(1, Stealing::Longest), None);
-        assert!(queues(&[0, 0]).is_empty());
+        assert_eq!(queues.source(2, |_| true), Some(QueueEnd::Tail(3)));
+        assert_eq!(queues.source(2, |unit| unit < 2), Some(QueueEnd::Tail(1)));
+        assert_eq!(queues.source(2, |_| false), None);
     }
 
     #[test]

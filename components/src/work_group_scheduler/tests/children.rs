@@ -7,6 +7,8 @@ use crate::launch::{KernelLaunch, LaunchHint};
 struct Family {
     policy: Box<dyn PlacementPolicy>,
     machine: Machine,
+    /// True while kernels that arrive were launched by cold monitors.
+    cold: bool,
 }
 
 impl Family {
@@ -24,13 +26,18 @@ impl Family {
             work_group_slots: 1,
             ..LIMITS
         });
-        Self { policy, machine }
+        Self {
+            policy,
+            machine,
+            cold: false,
+        }
     }
 
     fn arrive(&mut self, kernel: u32, priority: u8, unit: Option<u16>) {
         let hint = LaunchHint {
             unit,
             relation: None,
+            is_bound: self.cold,
         };
         let launch = KernelLaunch {
             priority,
@@ -105,7 +112,11 @@ fn lsr_m13_urgent_children_go_to_the_unit_of_their_parent() {
 
 #[test]
 fn lsr_m13_the_unit_of_a_parent_that_is_gone_is_remembered_if_so_described() {
-    for (parent_gone, unit) in [(ParentGone::ShortestQueue, 0), (ParentGone::LastUnit, 1)] {
+    for (parent_gone, unit) in [
+        (ParentGone::ShortestQueue, 0),
+        (ParentGone::LastUnit, 1),
+        (ParentGone::LaunchUnit, 1),
+    ] {
         let mut family = Family::new(&laser(parent_gone), 2, &[None, None, Some(1)]);
         for kernel in 0..2 {
             family.arrive(kernel, 0, None);
@@ -116,6 +127,74 @@ fn lsr_m13_the_unit_of_a_parent_that_is_gone_is_remembered_if_so_described() {
         family.arrive(2, 1, Some(1));
         assert_eq!(family.step(), Some((2, unit)), "{parent_gone:?}");
     }
+}
+
+/// LSR-M13 and M14 item 7: a child of a cold monitor runs on the launching unit, even if others are idle.
+#[test]
+fn lsr_m14_children_of_a_cold_monitor_wait_for_the_unit_that_launched_them() {
+    for stealing in [
+        Stealing::OwnerFirst,
+        Stealing::IfLongerThan(0),
+        Stealing::Literal,
+    ] {
+        let policy = Policy::of::<Laser>(&LaserSpec {
+            queues: QueuesSpec {
+                stealing,
+                memory: None,
+            },
+            ..LaserSpec::default()
+        });
+        let mut family = Family::new(&policy, 2, &[None, Some(0), Some(0)]);
+        family.arrive(0, 0, None);
+        assert_eq!(family.step(), Some((0, 0)));
+        family.cold = true;
+        family.arrive(1, 1, Some(0));
+        assert_eq!(family.step(), None, "{stealing:?}");
+        // One that is merely urgent goes wherever there is room, if its own unit has none.
+        family.cold = false;
+        family.arrive(2, 1, Some(0));
+        assert_eq!(family.step(), Some((2, 1)), "{stealing:?}");
+        family.end(0, 0);
+        assert_eq!(family.step(), Some((1, 0)), "{stealing:?}");
+    }
+}
+
+/// LSR-M10: the worked example of the three readings, with two contexts per unit.
+#[test]
+fn lsr_m10_the_owner_of_a_queue_goes_first_unless_units_steal_literally() {
+    let run = |stealing, kernels: usize| {
+        let policy = Policy::of::<Laser>(&LaserSpec {
+            queues: QueuesSpec {
+                stealing,
+                memory: None,
+            },
+            ..LaserSpec::default()
+        });
+        let parents: Vec<Option<u32>> = std::iter::once(None)
+            .chain(std::iter::repeat_n(Some(0), kernels))
+            .collect();
+        let mut family = Family::new(&policy, 2, &parents);
+        family.machine.equip(UnitLimits {
+            work_group_slots: 2,
+            ..LIMITS
+        });
+        for kernel in 1..=kernels as u32 {
+            family.arrive(kernel, 1, Some(0));
+        }
+        std::iter::from_fn(|| family.step()).collect::<Vec<_>>()
+    };
+    let (a, b, c) = (1, 2, 3);
+    let owner_first = run(Stealing::OwnerFirst, 3);
+    assert_eq!(owner_first, [(a, 0), (b, 0), (c, 1)]);
+    assert_eq!(run(Stealing::IfLongerThan(1), 3), [(a, 0), (b, 0)]);
+    assert_eq!(run(Stealing::Literal, 3), [(a, 0), (c, 1), (b, 0)]);
+    let thefts = |stealing| {
+        let placed = run(stealing, 2);
+        placed.iter().filter(|(_, unit)| *unit == 1).count()
+    };
+    assert_eq!(thefts(Stealing::OwnerFirst), 0);
+    assert_eq!(thefts(Stealing::IfLongerThan(1)), 0);
+    assert_eq!(thefts(Stealing::Literal), 1);
 }
 
 /// BAS-M8: children precede kernels of the host, and deeper ones go first, each on the unit that

@@ -323,8 +323,11 @@ fn units_steal_when_their_queue_is_empty() {
     for (stealing, next) in [
         (Stealing::Never, None),
         // The longest queue is that of unit 0, whose tail is 6.
-        (Stealing::Longest, Some(placed(2, 6))),
-        (Stealing::Next, Some(placed(2, 6))),
+        (Stealing::Literal, Some(placed(2, 6))),
+        (Stealing::OwnerFirst, Some(placed(2, 6))),
+        (Stealing::IfLongerThan(1), Some(placed(2, 6))),
+        // Unit 0 has two work-groups waiting.
+        (Stealing::IfLongerThan(2), None),
     ] {
         let policy = Policy::of::<ShortestQueue>(&spec(stealing));
         let mut bare = Bare::new(&policy, site(1, 3), 1, 8);

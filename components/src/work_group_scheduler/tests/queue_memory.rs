@@ -15,7 +15,7 @@ fn in_memory(entries_on_chip: u32) -> WorkGroupSchedulerSpec {
         entries_on_chip,
     };
     let spec = QueuesSpec {
-        stealing: Stealing::Longest,
+        stealing: Stealing::Literal,
         memory: Some(memory),
     };
     WorkGroupSchedulerSpec {

@@ -102,8 +102,9 @@ impl FunctionalWires {
         self.deliver(simulation)
     }
 
-    /// Empties every component of memory contents ([`Functional::flush`](crate::Functional::flush)).
-    /// Data that one component passes on leaves the next as well.
+    /// Empties every component of memory contents
+    /// ([`Functional::flush`](crate::Functional::flush)). Data that one passes on leaves the next as
+    /// well.
     ///
     /// # Errors
     /// Same as [`FunctionalWires::send`].

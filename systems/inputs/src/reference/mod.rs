@@ -38,6 +38,7 @@ mod neural_network;
 mod property;
 mod question;
 mod registry;
+mod shared_tiles;
 mod sorted;
 mod sparse;
 mod srad;
@@ -79,6 +80,7 @@ pub use property::{
 };
 pub use question::{Inputs, Layout, Question};
 pub use registry::{Answer, Claim, References};
+pub use shared_tiles::{SharedTileSums, shared_tile_sums};
 pub use sorted::Sorted;
 pub use sparse::{SparseTimesDense, sparse_times_dense};
 pub use srad::{Srad, srad};
@@ -170,6 +172,7 @@ pub fn standard_references() -> References {
     references.register::<Stencil2d>();
     references.register::<SumF32>();
     references.register::<SumF32ByBlocks>();
+    references.register::<SharedTileSums>();
     references.register::<SumU32>();
     references.register::<TreeSearch>();
     references.register::<Values>();
