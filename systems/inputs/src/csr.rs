@@ -22,6 +22,8 @@ pub struct Csr {
     row_offsets: Vec<u32>,
     columns: Vec<u32>,
     weights: Option<Vec<u32>>,
+    /// Reason why the numbers of its file are no weights, if they are none.
+    unusable: Option<String>,
 }
 
 /// Reason why arrays do not form a graph.
@@ -93,6 +95,7 @@ impl Csr {
             row_offsets,
             columns,
             weights: None,
+            unusable: None,
         };
         for &column in &graph.columns {
             graph.check_vertex(column)?;
@@ -159,7 +162,16 @@ impl Csr {
             row_offsets,
             columns: sorted.iter().map(|arc| arc.1).collect(),
             weights: weights.map(|_| sorted.iter().map(|arc| arc.2).collect()),
+            unusable: None,
         })
+    }
+
+    /// Notes why the numbers stored with the arcs are no weights. The graph has none then.
+    pub(crate) fn with_unusable_weights(self, reason: String) -> Self {
+        Csr {
+            unusable: Some(reason),
+            ..self.without_weights()
+        }
     }
 
     /// Replaces the weights, given per arc in the order of [`columns`](Self::columns).
@@ -175,6 +187,7 @@ impl Csr {
         }
         Ok(Csr {
             weights: Some(weights),
+            unusable: None,
             ..self
         })
     }
@@ -183,6 +196,7 @@ impl Csr {
     pub fn without_weights(self) -> Self {
         Csr {
             weights: None,
+            unusable: None,
             ..self
         }
     }
@@ -210,6 +224,11 @@ impl Csr {
     /// Returns the weight of each arc, if the graph has weights.
     pub fn weights(&self) -> Option<&[u32]> {
         self.weights.as_deref()
+    }
+
+    /// Returns the reason why the numbers stored with the arcs are no weights, if they are none.
+    pub fn unusable_weights(&self) -> Option<&str> {
+        self.unusable.as_deref()
     }
 
     /// Returns the number of arcs that leave a vertex.

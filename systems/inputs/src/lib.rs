@@ -1,6 +1,7 @@
 //! Inputs of GPU programs and the expected results of those programs.
 //!
 //! ```text
+//!  Matrix Market (plain or gzip) ------------------> Matrix --> device arrays of sparse and dense forms
 //!  Matrix Market, edge list (plain or gzip) --+
 //!                                             +--> Csr ----+--> device arrays (row_offsets, columns, weights)
 //!  uniform, R-MAT, grid (seeded) -------------+            +--> reference::{bfs_levels, sssp_distances, ...}
@@ -36,6 +37,7 @@ mod error;
 mod generate;
 mod hash;
 mod mark;
+mod matrix;
 mod random;
 mod read;
 pub mod reference;
@@ -53,13 +55,14 @@ pub use generate::{
     RmatShape, SearchTree, citation, complete, grid, rmat, symmetric, uniform, uniform_weights,
 };
 pub use hash::{hash_f32s, hash_u32s};
+pub use matrix::{CooArray, CscArray, CsrArray, DenseOrder, Matrix, MatrixArray, Repeated};
 pub use random::Random;
 pub use read::{
     ColumnChoice, EntryValues, FileArray, FileFormat, FileReading, GraphFormat, parse_graph,
-    read_array, read_graph,
+    parse_matrix, read_array, read_graph, read_matrix,
 };
 pub use results::{ResultFormat, table};
-pub use source::{EdgeWeights, GraphSource};
+pub use source::{EdgeWeights, GraphSource, MatrixSource};
 pub use write::{write_edge_list, write_matrix_market};
 
 /// Name of a buffer, graph, kernel or counter in a description.

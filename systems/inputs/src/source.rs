@@ -1,4 +1,4 @@
-//! Descriptions of graphs in workload files.
+//! Descriptions of graphs and matrices in workload files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,8 @@ use crate::error::InputError;
 use crate::generate::{
     RmatShape, citation, complete, grid, rmat, symmetric, uniform, uniform_weights,
 };
-use crate::read::{EntryValues, GraphFormat, read_graph};
+use crate::matrix::Matrix;
+use crate::read::{EntryValues, GraphFormat, read_graph, read_matrix};
 
 /// Memory per arc while a graph is generated, in bytes: its number, its ends and its place in the
 /// graph.
@@ -234,6 +235,36 @@ impl GraphSource {
             EdgeWeights::AsStored | EdgeWeights::Without => Ok(graph),
             EdgeWeights::Uniform { low, high, seed } => uniform_weights(graph, low, high, seed),
         }
+    }
+}
+
+/// Source of a matrix: a file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum MatrixSource {
+    /// Matrix Market file, plain or gzip-compressed.
+    File {
+        /// Path of the file. A relative path starts at the folder of the description.
+        path: PathBuf,
+    },
+}
+
+impl MatrixSource {
+    /// Returns the path of the file it is read from.
+    pub fn file(&self) -> &Path {
+        let Self::File { path } = self;
+        path
+    }
+
+    /// Reads the matrix.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is damaged, or the matrix exceeds the memory
+    /// budget.
+    pub fn build(&self, files: &Files) -> Result<Matrix, InputError> {
+        let matrix = read_matrix(self.file(), files)?;
+        files.ledger().charge("a matrix", matrix.bytes())?;
+        Ok(matrix)
     }
 }
 

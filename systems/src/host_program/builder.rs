@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use warpweave_inputs::reference::{Answer, Claim};
-use warpweave_inputs::{Csr, ElementType, Name, ResultFormat, Value};
+use warpweave_inputs::{Csr, ElementType, Matrix, Name, ResultFormat, Value};
 use warpweave_params::{Diagnostics, Entries, Env, Files, Placed};
 
 use super::HostProgram;
@@ -13,7 +13,7 @@ use super::description::{
     Allow, Command, Contents, Demand, Expectation, GraphInput, Launch, Mistake, TextureInput,
     Tolerance,
 };
-use super::inputs::{self, Buffer};
+use super::inputs::{self, Buffer, Held};
 use super::modules::{self, ModuleText};
 use super::structures::{self, Structure};
 use super::textures::BufferTexture;
@@ -26,6 +26,7 @@ pub struct HostProgramBuilder {
     pub(super) modules: Vec<ModuleText>,
     pub(super) env: Env,
     pub(super) graphs: Vec<(Name, GraphInput)>,
+    pub(super) matrices: Vec<(Name, Matrix)>,
     pub(super) structures: Vec<(Name, Entries<ElementType>)>,
     pub(super) buffers: Vec<(Name, Contents)>,
     pub(super) textures: Vec<(Name, TextureInput)>,
@@ -51,6 +52,7 @@ impl HostProgramBuilder {
             modules: Vec::new(),
             env: Env::new(),
             graphs: Vec::new(),
+            matrices: Vec::new(),
             structures: Vec::new(),
             buffers: Vec::new(),
             textures: Vec::new(),
@@ -98,6 +100,12 @@ impl HostProgramBuilder {
     /// Adds a graph under a name, from a file, generator or memory.
     pub fn graph(mut self, name: impl Into<Name>, input: GraphInput) -> Self {
         self.graphs.push((name.into(), input));
+        self
+    }
+
+    /// Adds a matrix under a name.
+    pub fn matrix(mut self, name: impl Into<Name>, matrix: Matrix) -> Self {
+        self.matrices.push((name.into(), matrix));
         self
     }
 
@@ -203,6 +211,16 @@ impl HostProgramBuilder {
                 graphs.push((name.value, graph));
             }
         }
+        let mut matrices: Vec<(String, Matrix)> = Vec::new();
+        let mut warnings = Diagnostics::new();
+        for (name, matrix) in self.matrices {
+            problems.take(inputs::check_matrix_name(&name, &env, &matrices));
+            inputs::define_matrix(&mut env, &name.value, &matrix);
+            if let Some(warning) = inputs::repeated_entries(&name, &matrix) {
+                warnings.push(warning);
+            }
+            matrices.push((name.value, matrix));
+        }
         let mut structures: Vec<Arc<Structure>> = Vec::new();
         for (name, fields) in self.structures {
             if structures
@@ -221,7 +239,11 @@ impl HostProgramBuilder {
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
             files_read.extend(contents.file().map(|path| self.reading.folder().join(path)));
-            let buffer = Buffer::new(name, contents, &graphs, &structures, &env, &self.reading);
+            let held = Held {
+                graphs: &graphs,
+                matrices: &matrices,
+            };
+            let buffer = Buffer::new(name, contents, held, &structures, &env, &self.reading);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -247,6 +269,7 @@ impl HostProgramBuilder {
             summary: self.summary,
             modules,
             graphs,
+            matrices,
             structures,
             buffers,
             textures,
@@ -263,7 +286,10 @@ impl HostProgramBuilder {
         };
         let checked = check::program(&program)?;
         program.files_read.extend(checked.files);
-        program.warnings = checked.forgotten;
+        for forgotten in &checked.forgotten {
+            warnings.push(forgotten.clone());
+        }
+        program.warnings = warnings;
         Ok(program)
     }
 }

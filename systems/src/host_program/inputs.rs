@@ -1,14 +1,17 @@
-//! Graphs and buffers: the host's initial data, built from the description.
+//! Graphs, matrices and buffers: the host's initial data, built from the description.
 
 use std::sync::Arc;
 
-use warpweave_inputs::{Csr, ElementType, FileArray, MAX_ELEMENTS, Name, Value, read_array};
-use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed};
+use warpweave_inputs::reference::unusable_weights;
+use warpweave_inputs::{
+    Csr, ElementType, FileArray, MAX_ELEMENTS, Matrix, MatrixArray, Name, Value, read_array,
+};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
 
+use super::DEVICE_BYTES_MAX;
 use super::description::{Argument, Contents, Element, GraphInput};
 use super::structures::{self, Elements, Structure};
 use super::tables;
-use super::{DEVICE_BYTES_MAX, unknown};
 
 /// Builds a graph from its description.
 pub(super) fn build_graph(
@@ -31,23 +34,73 @@ pub(super) fn define_properties(env: &mut Env, name: &str, graph: &Csr) {
     }
 }
 
+/// Defines `m_rows`, `m_columns` and `m_entries` for expressions.
+pub(super) fn define_matrix(env: &mut Env, name: &str, matrix: &Matrix) {
+    env.set(format!("{name}_rows"), matrix.rows().into());
+    env.set(format!("{name}_columns"), matrix.columns().into());
+    env.set(format!("{name}_entries"), matrix.entries().into());
+}
+
 /// Rejects a duplicate graph name, and graph properties that would hide a parameter.
 pub(super) fn check_graph_name(
     name: &Name,
     env: &Env,
     earlier: &[(String, Csr)],
 ) -> Result<(), Diagnostic> {
+    check_name("graph", name, env, earlier, &["vertices", "arcs", "source"])
+}
+
+/// Rejects a duplicate matrix name, and matrix properties that would hide a parameter.
+pub(super) fn check_matrix_name(
+    name: &Name,
+    env: &Env,
+    earlier: &[(String, Matrix)],
+) -> Result<(), Diagnostic> {
+    check_name(
+        "matrix",
+        name,
+        env,
+        earlier,
+        &["rows", "columns", "entries"],
+    )
+}
+
+fn check_name<T>(
+    what: &str,
+    name: &Name,
+    env: &Env,
+    earlier: &[(String, T)],
+    properties: &[&str],
+) -> Result<(), Diagnostic> {
     if earlier.iter().any(|(earlier, _)| *earlier == name.value) {
-        return Err(name.error(format!("graph `{}` is defined twice", name.value)));
+        return Err(name.error(format!("{what} `{}` is defined twice", name.value)));
     }
-    for property in ["vertices", "arcs", "source"] {
+    for property in properties {
         let property = format!("{}_{property}", name.value);
         if env.contains(&property) {
-            let message = format!("graph `{}` shadows the parameter `{property}`", name.value);
+            let message = format!("{what} `{}` shadows the parameter `{property}`", name.value);
             return Err(name.error(message).hint("rename one of the two"));
         }
     }
     Ok(())
+}
+
+/// Returns a warning if several entries of a matrix have the same place.
+pub(super) fn repeated_entries(name: &Name, matrix: &Matrix) -> Option<Diagnostic> {
+    let repeated = matrix.repeated()?;
+    let (row, column) = repeated.place;
+    let entries = match repeated.entries {
+        1 => "one entry is".to_owned(),
+        entries => format!("{entries} entries are"),
+    };
+    let message = format!(
+        "matrix `{}`: {entries} added to an earlier one of the same place, first in row {}, column {} (from 1)",
+        name.value,
+        row + 1,
+        column + 1
+    );
+    let warning = Diagnostic::warning(message);
+    Some(name.place.iter().fold(warning, Diagnostic::at))
 }
 
 /// Finds a graph by its name.
@@ -55,10 +108,36 @@ pub(super) fn find_graph<'g>(
     graphs: &'g [(String, Csr)],
     name: &Name,
 ) -> Result<&'g Csr, Diagnostic> {
-    let found = graphs.iter().find(|(known, _)| *known == name.value);
-    found
-        .map(|(_, graph)| graph)
-        .ok_or_else(|| unknown("graph", name, graphs.iter().map(|(name, _)| name.as_str())))
+    find("graph", "graphs", graphs, name)
+}
+
+/// Finds a matrix by its name.
+pub(super) fn find_matrix<'m>(
+    matrices: &'m [(String, Matrix)],
+    name: &Name,
+) -> Result<&'m Matrix, Diagnostic> {
+    find("matrix", "matrices", matrices, name)
+}
+
+fn find<'t, T>(
+    what: &str,
+    several: &str,
+    all: &'t [(String, T)],
+    name: &Name,
+) -> Result<&'t T, Diagnostic> {
+    let found = all.iter().find(|(known, _)| *known == name.value);
+    found.map(|(_, it)| it).ok_or_else(|| {
+        let names = all.iter().map(|(name, _)| name.as_str());
+        name.error(format!("unknown {what} `{}`", name.value))
+            .hint(name_hint(&name.value, several, names))
+    })
+}
+
+/// Graphs and matrices that buffers may hold.
+#[derive(Clone, Copy)]
+pub(super) struct Held<'p> {
+    pub(super) graphs: &'p [(String, Csr)],
+    pub(super) matrices: &'p [(String, Matrix)],
 }
 
 /// Buffer whose size is known.
@@ -88,7 +167,7 @@ impl Buffer {
     pub(super) fn new(
         name: Name,
         contents: Contents,
-        graphs: &[(String, Csr)],
+        held: Held<'_>,
         structures: &[Arc<Structure>],
         env: &Env,
         files: &Files,
@@ -101,7 +180,7 @@ impl Buffer {
         let numbers = Elements::Numbers;
         let (elements, length, initial) = match contents {
             Contents::RowOffsets(ref graph) => {
-                let length = find_graph(graphs, graph)?.row_offsets().len();
+                let length = find_graph(held.graphs, graph)?.row_offsets().len();
                 (
                     numbers(ElementType::U32),
                     length,
@@ -109,7 +188,7 @@ impl Buffer {
                 )
             }
             Contents::Columns(ref graph) => {
-                let length = find_graph(graphs, graph)?.columns().len();
+                let length = find_graph(held.graphs, graph)?.columns().len();
                 (
                     numbers(ElementType::U32),
                     length,
@@ -117,14 +196,23 @@ impl Buffer {
                 )
             }
             Contents::Weights(ref graph) => {
-                let Some(weights) = find_graph(graphs, graph)?.weights() else {
-                    let message = format!("graph `{}` has no weights", graph.value);
-                    let hint = "add weights: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1))";
-                    return Err(graph.error(message).hint(hint).into());
-                };
-                let length = weights.len();
+                let length = weights_of(held.graphs, graph)?.len();
                 (
                     numbers(ElementType::U32),
+                    length,
+                    Initial::Described(contents),
+                )
+            }
+            Contents::Csr { .. }
+            | Contents::Csc { .. }
+            | Contents::Coo { .. }
+            | Contents::Dense { .. } => {
+                let Some((matrix, array)) = contents.matrix_array() else {
+                    unreachable!("these contents are arrays of a matrix");
+                };
+                let length = matrix_length(&name, held.matrices, matrix, array)?;
+                (
+                    numbers(array.element()),
                     length,
                     Initial::Described(contents),
                 )
@@ -239,7 +327,7 @@ impl Buffer {
     }
 
     /// Returns the initial contents as words of memory.
-    pub(super) fn initial(&self, graphs: &[(String, Csr)]) -> Result<Vec<u32>, Diagnostic> {
+    pub(super) fn initial(&self, held: Held<'_>) -> Result<Vec<u32>, Diagnostic> {
         let contents = match &self.initial {
             Initial::Zero => {
                 let words = (self.length * self.elements.bytes()).div_ceil(size_of::<u32>());
@@ -252,13 +340,13 @@ impl Buffer {
             Initial::Words(words) => return Ok(words.clone()),
             Initial::Described(contents) => contents,
         };
+        if let Some((matrix, array)) = contents.matrix_array() {
+            return Ok(find_matrix(held.matrices, matrix)?.words(array));
+        }
         match contents {
-            Contents::RowOffsets(name) => Ok(find_graph(graphs, name)?.row_offsets().to_vec()),
-            Contents::Columns(name) => Ok(find_graph(graphs, name)?.columns().to_vec()),
-            Contents::Weights(name) => Ok(find_graph(graphs, name)?
-                .weights()
-                .unwrap_or_default()
-                .to_vec()),
+            Contents::RowOffsets(name) => Ok(find_graph(held.graphs, name)?.row_offsets().to_vec()),
+            Contents::Columns(name) => Ok(find_graph(held.graphs, name)?.columns().to_vec()),
+            Contents::Weights(name) => Ok(weights_of(held.graphs, name)?.to_vec()),
             Contents::Generated {
                 element, generator, ..
             } => generator
@@ -268,6 +356,10 @@ impl Buffer {
                 "the addresses in buffer `{}` are known only on the device",
                 self.name.value
             ))),
+            Contents::Csr { .. }
+            | Contents::Csc { .. }
+            | Contents::Coo { .. }
+            | Contents::Dense { .. } => unreachable!("arrays of a matrix are made above"),
             Contents::Constant { .. }
             | Contents::Zero { .. }
             | Contents::File { .. }
@@ -276,6 +368,44 @@ impl Buffer {
             | Contents::Words { .. } => unreachable!("turned into words when the buffer was made"),
         }
     }
+}
+
+/// Returns the weights of a graph, which must have some.
+fn weights_of<'g>(graphs: &'g [(String, Csr)], name: &Name) -> Result<&'g [u32], Diagnostic> {
+    let graph = find_graph(graphs, name)?;
+    match (graph.weights(), graph.unusable_weights()) {
+        (Some(weights), _) => Ok(weights),
+        (None, Some(reason)) => Err(unusable_weights(name, reason)),
+        (None, None) => {
+            let message = format!("graph `{}` has no weights", name.value);
+            let hint =
+                "add weights: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1))";
+            Err(name.error(message).hint(hint))
+        }
+    }
+}
+
+/// Returns the length of a buffer with an array of a matrix, which must be able to hold it.
+fn matrix_length(
+    buffer: &Name,
+    matrices: &[(String, Matrix)],
+    name: &Name,
+    array: MatrixArray,
+) -> Result<usize, Diagnostic> {
+    let matrix = find_matrix(matrices, name)?;
+    if let Some(refusal) = matrix.refusal(array) {
+        return Err(name.error(format!("matrix `{}` {refusal}", name.value)));
+    }
+    let length = matrix.length(array);
+    let fits = usize::try_from(length)
+        .ok()
+        .filter(|it| *it <= MAX_ELEMENTS);
+    fits.ok_or_else(|| {
+        name.error(format!(
+            "the length of buffer `{}` is {length}, expected 0 to {MAX_ELEMENTS}",
+            buffer.value
+        ))
+    })
 }
 
 /// Rejects a duplicate buffer name, and more total memory than a device has.

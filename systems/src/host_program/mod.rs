@@ -81,9 +81,9 @@
 //!
 //! `description/` holds the data types of a program. `read.rs` reads them from a file (`modules.rs`
 //! its modules, `params.rs` its parameters, `sizes.rs` sets of their values), and `builder.rs`
-//! takes them from Rust code. `inputs.rs` builds graphs and buffers, and `structures.rs` lays out
-//! structures. `tables.rs` fills buffers of structures, and `textures.rs` defines textures over
-//! buffers. `check.rs` checks the program before it runs, `execute/` runs it, and `examine.rs`
+//! takes them from Rust code. `inputs.rs` builds graphs, matrices and buffers, and `structures.rs`
+//! lays out structures. `tables.rs` fills buffers of structures, and `textures.rs` defines textures
+//! over buffers. `check.rs` checks the program before it runs, `execute/` runs it, and `examine.rs`
 //! observes it. `results.rs` selects the results to write, and `answers.rs` and `compare.rs` check
 //! the final buffers. [References](warpweave_inputs::reference) are found by name in an extensible
 //! list.
@@ -118,10 +118,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use warpweave_inputs::reference::{Inputs, Layout};
-use warpweave_inputs::{Csr, Name, ResultFormat};
+use warpweave_inputs::{Csr, Matrix, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
 
-use inputs::Buffer;
+use inputs::{Buffer, Held};
 use structures::{Column, Elements, Structure};
 
 pub use builder::{Commands, HostProgramBuilder};
@@ -149,6 +149,7 @@ pub struct HostProgram {
     summary: String,
     modules: Vec<ProgramModule>,
     graphs: Vec<(String, Csr)>,
+    matrices: Vec<(String, Matrix)>,
     structures: Vec<Arc<Structure>>,
     buffers: Vec<Buffer>,
     textures: Vec<textures::BufferTexture>,
@@ -158,7 +159,7 @@ pub struct HostProgram {
     results: Vec<(Name, ResultFormat)>,
     /// Findings of a check that are intended.
     allowed: Vec<Placed<Allow>>,
-    /// Warnings about copies that may have been forgotten.
+    /// Warnings about its inputs, and about copies that may have been forgotten.
     warnings: Diagnostics,
     /// Values of parameters and graph properties, for expressions.
     env: Env,
@@ -193,7 +194,7 @@ impl HostProgram {
         &self.modules
     }
 
-    /// Returns warnings about copies the program may have forgotten.
+    /// Returns warnings about inputs, and about copies the program may have forgotten.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings
     }
@@ -203,7 +204,8 @@ impl HostProgram {
         self.buffers.iter().map(|buffer| buffer.name.value.as_str())
     }
 
-    /// Returns the files read for the program: modules, graphs, buffers and reference answers.
+    /// Returns the files read for the program: modules, graphs, matrices, buffers and reference
+    /// answers.
     pub fn files_read(&self) -> &[PathBuf] {
         &self.files_read
     }
@@ -218,6 +220,14 @@ impl HostProgram {
     /// Returns the names of the parameters in the program's file, in order.
     pub fn parameters(&self) -> &[String] {
         &self.parameters
+    }
+
+    /// Returns the initial contents of a buffer as words of memory.
+    fn initial(&self, buffer: usize) -> Result<Vec<u32>, Diagnostic> {
+        self.buffers[buffer].initial(Held {
+            graphs: &self.graphs,
+            matrices: &self.matrices,
+        })
     }
 
     fn buffer(&self, name: &Name) -> Result<usize, Diagnostic> {
@@ -290,12 +300,16 @@ impl Inputs for HostProgram {
 
     fn contents(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
         let column = self.column(buffer)?;
-        let words = self.buffers[column.buffer].initial(&self.graphs)?;
+        let words = self.initial(column.buffer)?;
         Ok(column.gather(&words).into_owned())
     }
 
     fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic> {
         inputs::find_graph(&self.graphs, name)
+    }
+
+    fn matrix(&self, name: &Name) -> Result<&Matrix, Diagnostic> {
+        inputs::find_matrix(&self.matrices, name)
     }
 
     fn env(&self) -> &Env {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use warpweave_inputs::reference::References;
-use warpweave_inputs::{ElementType, GraphSource, Name, ResultFormat};
+use warpweave_inputs::{ElementType, GraphSource, MatrixSource, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named};
 use warpweave_ptx::Module;
 
@@ -14,7 +14,7 @@ use super::builder::HostProgramBuilder;
 use super::description::{
     Allow, Command, Contents, Demand, Expectation, GraphInput, TextureInput, Tolerance,
 };
-use super::inputs::{build_graph, define_properties};
+use super::inputs::{build_graph, define_matrix, define_properties};
 use super::modules::ModuleText;
 use super::params::Params;
 use super::sizes;
@@ -34,6 +34,8 @@ struct Workload {
     modules: Option<Node>,
     #[serde(default)]
     graphs: Option<Node>,
+    #[serde(default)]
+    matrices: Option<Node>,
     #[serde(default)]
     structs: Option<Node>,
     #[serde(default)]
@@ -99,7 +101,7 @@ impl HostProgram {
                 .extend(problems.take(read_module(name, &path, files)));
         }
 
-        // Buffers may use properties of graphs, so graphs are built first.
+        // Buffers may use properties of graphs and matrices, so these are built first.
         let mut env = params.env.clone();
         let graphs: Option<Entries<GraphSource>> =
             problems.take(params.evaluated_part(file.graphs, &env));
@@ -112,11 +114,21 @@ impl HostProgram {
                 builder.graphs.push((name, GraphInput::Ready(graph)));
             }
         }
+        let matrices: Option<Entries<MatrixSource>> =
+            problems.take(params.evaluated_part(file.matrices, &env));
+        for (name, source) in matrices.unwrap_or_default() {
+            builder.files_read.push(files.folder().join(source.file()));
+            let matrix = source.build(files).map_err(|error| name.blame(error));
+            if let Some(matrix) = problems.take(matrix) {
+                define_matrix(&mut env, &name.value, &matrix);
+                builder.matrices.push((name, matrix));
+            }
+        }
         let structures: Option<Entries<Entries<ElementType>>> =
             problems.take(params.part(file.structs));
         builder.structures = structures.unwrap_or_default().into_iter().collect();
         if problems.has_errors() {
-            // Everything below would complain about names of graphs that could not be built.
+            // Everything below would complain about names of inputs that could not be built.
             return Err(problems);
         }
         let buffers: Option<Entries<Contents>> =

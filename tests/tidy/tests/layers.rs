@@ -54,7 +54,8 @@ const LAYERS: [(&str, &str); 23] = [
     ),
     (
         "systems/inputs/src",
-        "hash mark random element csr error generate arrays read source results write reference",
+        "hash mark random element csr error matrix generate arrays read source results write \
+         reference",
     ),
     (
         "systems/src",

@@ -13,7 +13,7 @@ use warpweave_accesses::AccessLog;
 use warpweave_files::{Budget, Ledger};
 use warpweave_framework::{Environment, Registry};
 use warpweave_inputs::{
-    ElementType, EntryValues, FileReading, GraphFormat, parse_graph, read_array,
+    ElementType, EntryValues, FileReading, GraphFormat, parse_graph, parse_matrix, read_array,
 };
 use warpweave_params::{Files, Source};
 use warpweave_standalone::{Table, cache, dram, environment, noc};
@@ -358,6 +358,10 @@ fn graph(case: &Case, file: &Path) -> Result<(), String> {
         EntryValues::Ignored
     };
     let parsed = parse_graph(case.file, &case.bytes[..], format, values);
+    if matches!(format, GraphFormat::MatrixMarket) {
+        let as_matrix = parse_matrix(case.file, &case.bytes[..]);
+        as_matrix.map(drop).map_err(|error| error.to_string())?;
+    }
     parsed.map(drop).map_err(|error| error.to_string())
 }
 

@@ -31,11 +31,11 @@ pub(super) fn read(
         let weight = match (has_value, values) {
             (false, _) => None,
             (true, EntryValues::Weights) => {
-                arcs.weights.get_or_insert_default();
-                Some(words.weight()?)
+                arcs.expect_weights();
+                arcs.weight(&mut words)?
             }
             (true, EntryValues::Ignored) => {
-                words.ignored()?;
+                words.real()?;
                 None
             }
         };

@@ -1,4 +1,4 @@
-//! Lines and words of a text with their positions, used by both graph readers.
+//! Lines and words of a text with their positions, used by the readers of graphs and matrices.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::RangeInclusive;
@@ -12,6 +12,9 @@ const MAX_LINE_BYTES: usize = 1 << 16;
 
 /// Number of digits that always fit in 32 bits.
 const SHORT_DIGITS: usize = 9;
+
+/// Largest whole number up to which double precision holds every whole number.
+const EXACT_MAX: u64 = 1 << 53;
 
 /// Maximum length of text quoted in a message.
 const MAX_QUOTE_BYTES: usize = 32;
@@ -60,6 +63,11 @@ impl<R: BufRead> Lines<R> {
             number: 0,
             buffer: Vec::new(),
         }
+    }
+
+    /// Returns the name of the file for messages.
+    pub(super) fn file(&self) -> &str {
+        &self.file
     }
 
     /// Marks the file as being of the expected format. Messages may quote it from now on.
@@ -249,25 +257,43 @@ impl<'a> Words<'a> {
         Some((value, text.len()))
     }
 
-    /// Parses a weight: a whole number, possibly written as a decimal fraction.
-    pub(super) fn weight(&mut self) -> Result<u32, InputError> {
-        let parse = |word: Word<'_>| {
-            word.whole().or_else(|| {
-                let value: f64 = word.as_text()?.parse().ok()?;
-                let whole = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
-                whole.then_some(value as u32)
-            })
-        };
-        self.number("a whole weight", &(0..=u32::MAX), parse)
+    /// Parses a weight: a whole number, possibly written as a decimal fraction. Another number is
+    /// the inner error.
+    pub(super) fn weight(&mut self) -> Result<Result<u32, InputError>, InputError> {
+        let word = self.take();
+        if let Some(whole) = word.and_then(Word::whole) {
+            return Ok(Ok(whole));
+        }
+        let value = self.finite(word)?;
+        let is_whole = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
+        if is_whole {
+            return Ok(Ok(value as u32));
+        }
+        let expected = format!("a whole weight from 0 to {}", u32::MAX);
+        Ok(Err(self.unexpected(word, &expected)))
     }
 
-    /// Skips a word that must be any finite number.
-    pub(super) fn ignored(&mut self) -> Result<(), InputError> {
-        let parse = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
-        match self.take() {
-            Some(word) if word.as_text().is_some_and(|text| parse(text).is_some()) => Ok(()),
-            word => Err(self.unexpected(word, "a number")),
-        }
+    /// Parses any finite number in double precision.
+    pub(super) fn real(&mut self) -> Result<f64, InputError> {
+        let word = self.take();
+        self.finite(word)
+    }
+
+    /// Parses a whole number that double precision holds exactly.
+    pub(super) fn exact_whole(&mut self) -> Result<f64, InputError> {
+        let word = self.take();
+        let value = word.and_then(|word| word.as_text()?.parse::<i64>().ok());
+        let exact = value.filter(|value| value.unsigned_abs() <= EXACT_MAX);
+        exact.map(|value| value as f64).ok_or_else(|| {
+            let expected = format!("a whole number from -{EXACT_MAX} to {EXACT_MAX}");
+            self.unexpected(word, &expected)
+        })
+    }
+
+    fn finite(&self, word: Option<Word<'_>>) -> Result<f64, InputError> {
+        let value = word.and_then(|word| word.as_text()?.parse::<f64>().ok());
+        let finite = value.filter(|value| value.is_finite());
+        finite.ok_or_else(|| self.unexpected(word, "a number"))
     }
 
     /// Checks that only blanks are left on the line.
@@ -308,7 +334,7 @@ impl<'a> Words<'a> {
             let expected = match (range.start(), range.end()) {
                 (low, high) if low < high => format!("{what} from {low} to {high}"),
                 (low, high) if low == high => format!("{what}: {low}"),
-                _ => "no entry, because the matrix has no rows".to_string(),
+                _ => "no entry, because the matrix has no place for one".to_string(),
             };
             self.unexpected(word, &expected)
         })

@@ -1,11 +1,11 @@
-//! Readers for graph files, plain or gzip-compressed, and for files of arrays (`array/`).
+//! Readers for files of graphs and matrices, plain or gzip-compressed, and of arrays (`array/`).
 
 mod array;
 mod edge_list;
 mod lines;
 mod matrix_market;
 
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -16,9 +16,10 @@ use warpweave_params::Files;
 use crate::csr::Csr;
 use crate::error::{InputError, Place};
 use crate::mark::BYTE_ORDER_MARK;
+use crate::matrix::Matrix;
 pub(crate) use array::npy_name;
 pub use array::{ColumnChoice, FileArray, FileFormat, FileReading, read_array};
-use lines::Lines;
+use lines::{Lines, Words};
 
 /// Format of a graph file. Compression is independent of it, because gzip is recognised by its
 /// first bytes.
@@ -26,9 +27,9 @@ use lines::Lines;
 pub enum GraphFormat {
     /// Matrix Market coordinate format: a square matrix in which entry (r, c) is the arc r -> c.
     ///
-    /// Supports the fields `pattern`, `integer` and `real`, and the symmetries `general` and
-    /// `symmetric`. A symmetric file stores the lower triangle, and the mirror arc of each
-    /// off-diagonal entry is added. Repeated entries become parallel arcs, diagonal entries loops.
+    /// Supports all fields and symmetries. A symmetric file stores the lower triangle, and the
+    /// mirror arc of each off-diagonal entry is added. Repeated entries become parallel arcs,
+    /// diagonal entries loops. Complex and skew-symmetric numbers are no weights.
     MatrixMarket,
     /// One arc per line, `from to` or `from to weight`, with vertices numbered from 0 and all lines
     /// of the same form.
@@ -42,7 +43,8 @@ pub enum GraphFormat {
 /// Use of the numbers stored with the entries of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryValues {
-    /// Entry values are arc weights and must be whole numbers from 0 to 4294967295 (`3.0` is one).
+    /// Entry values are arc weights: whole numbers from 0 to 4294967295 (`3.0` is one). If others
+    /// occur, the graph has [no usable weights](Csr::unusable_weights).
     Weights,
     /// Entry values must be numbers and are dropped.
     Ignored,
@@ -59,6 +61,18 @@ pub fn read_graph(
     format: GraphFormat,
     values: EntryValues,
 ) -> Result<Csr, InputError> {
+    read_file(path, files, GraphOf { format, values })
+}
+
+/// Reads the matrix in a Matrix Market file.
+///
+/// # Errors
+/// Same as [`read_graph`].
+pub fn read_matrix(path: &Path, files: &Files) -> Result<Matrix, InputError> {
+    read_file(path, files, MatrixOf)
+}
+
+fn read_file<P: Parse>(path: &Path, files: &Files, parsed: P) -> Result<P::Output, InputError> {
     let path = files.folder().join(path);
     let name = path.display().to_string();
     let input = match Input::open(&path) {
@@ -75,7 +89,7 @@ pub fn read_graph(
         },
         budget: files.ledger().budget(),
     };
-    parse(&reading, input, stored, format, values)
+    parse(&reading, input, stored, parsed)
 }
 
 /// Reads the graph in a stream of bytes. `name` is used for the file in error messages.
@@ -92,34 +106,85 @@ pub fn parse_graph(
     format: GraphFormat,
     values: EntryValues,
 ) -> Result<Csr, InputError> {
-    let reading = Reading {
+    parse(
+        &unlimited(name),
+        input,
+        u64::MAX,
+        GraphOf { format, values },
+    )
+}
+
+/// Reads the matrix in a stream of bytes, like [`parse_graph`].
+///
+/// # Errors
+/// Same as [`read_graph`].
+pub fn parse_matrix(name: &str, input: impl Read) -> Result<Matrix, InputError> {
+    parse(&unlimited(name), input, u64::MAX, MatrixOf)
+}
+
+fn unlimited(name: &str) -> Reading<'_> {
+    Reading {
         name,
         quoted: STRANGER_QUOTED,
         budget: Budget::unlimited(),
-    };
-    parse(&reading, input, u64::MAX, format, values)
+    }
 }
 
-/// Bytes that a message may quote before a file is known to be a graph.
+/// Product that the lines of a file are made into.
+trait Parse {
+    type Output;
+
+    fn parse(self, lines: Lines<impl BufRead>, budget: &Budget)
+    -> Result<Self::Output, InputError>;
+}
+
+/// Makes a graph of a file in either format.
+struct GraphOf {
+    format: GraphFormat,
+    values: EntryValues,
+}
+
+impl Parse for GraphOf {
+    type Output = Csr;
+
+    fn parse(self, lines: Lines<impl BufRead>, budget: &Budget) -> Result<Csr, InputError> {
+        match self.format {
+            GraphFormat::MatrixMarket => matrix_market::read_graph(lines, budget, self.values),
+            GraphFormat::EdgeList => edge_list::read(lines, budget, self.values),
+        }
+    }
+}
+
+/// Makes a matrix of a Matrix Market file.
+struct MatrixOf;
+
+impl Parse for MatrixOf {
+    type Output = Matrix;
+
+    fn parse(self, lines: Lines<impl BufRead>, budget: &Budget) -> Result<Matrix, InputError> {
+        matrix_market::read_matrix(lines, budget)
+    }
+}
+
+/// Bytes that a message may quote before a file is known to be of its format.
 const STRANGER_QUOTED: u64 = 80;
 
-/// Settings for reading a graph.
+/// Settings for reading a graph or a matrix.
 struct Reading<'n> {
     /// Name of the file for messages.
     name: &'n str,
-    /// Bytes that a message may quote before the file is known to be a graph.
+    /// Bytes that a message may quote before the file is known to be of its format.
     quoted: u64,
     budget: Budget,
 }
 
-/// Parses the graph in a stream of `stored` bytes.
-fn parse(
+/// Parses a stream of `stored` bytes.
+fn parse<P: Parse>(
     reading: &Reading<'_>,
     mut input: impl Read,
     stored: u64,
-    format: GraphFormat,
-    values: EntryValues,
-) -> Result<Csr, InputError> {
+    parsed: P,
+) -> Result<P::Output, InputError> {
     let name = reading.name;
     let mut magic = Vec::with_capacity(BYTE_ORDER_MARK.len());
     let most = BYTE_ORDER_MARK.len() as u64;
@@ -139,22 +204,10 @@ fn parse(
     if zipped {
         let unzipped = Unpacked::of(MultiGzDecoder::new(whole), stored);
         let lines = Lines::new(reading, BufReader::new(unzipped), true);
-        parse_lines(lines, &reading.budget, format, values)
+        parsed.parse(lines, &reading.budget)
     } else {
         let lines = Lines::new(reading, whole, false);
-        parse_lines(lines, &reading.budget, format, values)
-    }
-}
-
-fn parse_lines(
-    lines: Lines<impl std::io::BufRead>,
-    budget: &Budget,
-    format: GraphFormat,
-    values: EntryValues,
-) -> Result<Csr, InputError> {
-    match format {
-        GraphFormat::MatrixMarket => matrix_market::read(lines, budget, values),
-        GraphFormat::EdgeList => edge_list::read(lines, budget, values),
+        parsed.parse(lines, &reading.budget)
     }
 }
 
@@ -162,6 +215,8 @@ fn parse_lines(
 struct Arcs {
     ends: Vec<(u32, u32)>,
     weights: Option<Vec<u32>>,
+    /// Reason why the numbers of the file are no weights, if they are none.
+    unusable: Option<String>,
     charge: Charge,
     /// Number of arcs charged to the budget so far.
     charged: usize,
@@ -182,9 +237,38 @@ impl Arcs {
         Ok(Self {
             ends: Vec::new(),
             weights: weighted.then(Vec::new),
+            unusable: None,
             charge: budget.charge("a graph", 0)?,
             charged: 0,
         })
+    }
+
+    /// Begins to keep weights, unless they turned out unusable.
+    fn expect_weights(&mut self) {
+        if self.unusable.is_none() {
+            self.weights.get_or_insert_default();
+        }
+    }
+
+    /// Drops the weights of all arcs.
+    fn refuse_weights(&mut self, reason: String) {
+        self.weights = None;
+        self.unusable = Some(reason);
+    }
+
+    /// Reads the number of an arc. Returns it if it is a weight that is kept.
+    fn weight(&mut self, words: &mut Words<'_>) -> Result<Option<u32>, InputError> {
+        if self.weights.is_none() {
+            words.real()?;
+            return Ok(None);
+        }
+        match words.weight()? {
+            Ok(weight) => Ok(Some(weight)),
+            Err(reason) => {
+                self.refuse_weights(reason.to_string());
+                Ok(None)
+            }
+        }
     }
 
     fn push(&mut self, from: u32, to: u32, weight: Option<u32>) -> Result<(), InputError> {
@@ -203,11 +287,11 @@ impl Arcs {
     fn into_graph(mut self, vertices: u32) -> Result<Csr, InputError> {
         let bytes = u64::from(vertices) * VERTEX_BYTES;
         self.charge.grow("a graph", bytes)?;
-        Ok(Csr::from_arcs(
-            vertices,
-            &self.ends,
-            self.weights.as_deref(),
-        )?)
+        let graph = Csr::from_arcs(vertices, &self.ends, self.weights.as_deref())?;
+        Ok(match self.unusable {
+            Some(reason) => graph.with_unusable_weights(reason),
+            None => graph,
+        })
     }
 }
 

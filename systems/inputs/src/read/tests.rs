@@ -81,15 +81,50 @@ fn real_values_are_weights_if_whole_and_can_be_ignored() {
     let text = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 3.0\n2 1 4e2\n";
     assert_eq!(market(text).unwrap().weights(), Some(&[3, 400][..]));
     let text = text.replace("3.0", "-0.25");
-    assert_eq!(
-        message(market(&text)),
-        "g.mtx:3:5: expected a whole weight from 0 to 4294967295, found \"-0.25\""
-    );
     let bare = parse_graph("g", text.as_bytes(), GraphFormat::MatrixMarket, DROP).unwrap();
     assert_eq!((bare.arcs(), bare.weights()), (2, None));
+    assert_eq!(bare.unusable_weights(), None);
     let text = text.replace("-0.25", "x");
-    let result = parse_graph("g", text.as_bytes(), GraphFormat::MatrixMarket, DROP);
-    assert_eq!(message(result), "g:3:5: expected a number, found \"x\"");
+    for values in [KEEP, DROP] {
+        let result = parse_graph("g", text.as_bytes(), GraphFormat::MatrixMarket, values);
+        assert_eq!(message(result), "g:3:5: expected a number, found \"x\"");
+    }
+}
+
+/// Each line: the text after the banner's first words, and why its numbers are no weights.
+#[test]
+fn a_graph_with_numbers_that_are_no_weights_says_why_to_who_needs_them() {
+    let whole = "expected a whole weight from 0 to 4294967295";
+    let cases = [
+        (
+            "real general\n2 2 2\n1 2 3.0\n2 1 -0.25\n",
+            format!("g.mtx:4:5: {whole}, found \"-0.25\""),
+        ),
+        (
+            "integer symmetric\n2 2 2\n1 1 -7\n2 1 0.5\n",
+            format!("g.mtx:3:5: {whole}, found \"-7\""),
+        ),
+        (
+            "complex hermitian\n2 2 2\n1 1 1 0\n2 1 0.5 -2\n",
+            "the numbers of g.mtx are complex".to_owned(),
+        ),
+        (
+            "real skew-symmetric\n2 2 1\n2 1 1\n",
+            "g.mtx is skew-symmetric, and weights have no sign".to_owned(),
+        ),
+    ];
+    for (text, reason) in cases {
+        let graph = market(&format!("%%MatrixMarket matrix coordinate {text}")).unwrap();
+        assert_eq!(graph.weights(), None, "{text}");
+        assert_eq!(graph.unusable_weights(), Some(reason.as_str()), "{text}");
+        assert_eq!(graph.neighbours(1), [0], "{text}");
+    }
+    let graph = edges("0 1 5\n1 0 0.5\n1 1 6\n").unwrap();
+    assert_eq!((graph.arcs(), graph.weights()), (3, None));
+    assert_eq!(
+        graph.unusable_weights(),
+        Some(format!("g.txt:2:5: {whole}, found \"0.5\"").as_str())
+    );
 }
 
 #[test]
@@ -160,7 +195,7 @@ fn matrix_market_mistakes_are_named_with_their_place() {
         ),
         (
             "0 0 1\n1 1\n",
-            "3:1: expected no entry, because the matrix has no rows, found \"1\"",
+            "3:1: expected no entry, because the matrix has no place for one, found \"1\"",
         ),
     ];
     for (text, expected) in cases {
@@ -176,27 +211,27 @@ fn banner_mistakes_are_named_with_their_place() {
     let cases = [
         (
             "",
-            "1:1: expected `%%MatrixMarket matrix coordinate <pattern|integer|real> <general|symmetric>`, found the end of the file",
+            "1:1: expected `%%MatrixMarket matrix <coordinate|array> <field> <symmetry>`, found the end of the file",
         ),
         (
             "1 2\n",
-            "1:1: expected `%%MatrixMarket matrix coordinate <pattern|integer|real> <general|symmetric>`, found \"1 2\"",
+            "1:1: expected `%%MatrixMarket matrix <coordinate|array> <field> <symmetry>`, found \"1 2\"",
         ),
         (
             "%%MatrixMarket matrix array real general\n",
             "1:23: expected `coordinate` (a dense `array` is not a graph), found \"array\"",
         ),
         (
-            "%%MatrixMarket matrix coordinate complex general\n",
-            "1:34: expected `pattern`, `integer` or `real`, found \"complex\"",
+            "%%MatrixMarket matrix coordinate quaternion general\n",
+            "1:34: expected `pattern`, `integer`, `real` or `complex`, found \"quaternion\"",
         ),
         (
             "%%MatrixMarket matrix coordinate real hermitian\n",
-            "1:39: expected `general` or `symmetric`, found \"hermitian\"",
+            "1:39: expected `general`, `symmetric` or `skew-symmetric`, found \"hermitian\"",
         ),
         (
             "%%MatrixMarket matrix coordinate real",
-            "1:38: expected `general` or `symmetric`, found the end of the line",
+            "1:38: expected `general`, `symmetric` or `skew-symmetric`, found the end of the line",
         ),
     ];
     for (text, expected) in cases {
@@ -226,7 +261,7 @@ fn edge_list_mistakes_are_named_with_their_place() {
         ),
         (
             "0 1 5\n2 1\n",
-            "2:4: expected a whole weight from 0 to 4294967295, found the end of the line",
+            "2:4: expected a number, found the end of the line",
         ),
         (
             "0 1\n2 1 5\n",

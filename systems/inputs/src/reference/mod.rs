@@ -78,11 +78,11 @@ pub use neural_network::{NeuralNetwork, neural_network};
 pub use property::{
     Ascending, Judgement, MaximalIndependentSet, Permutation, ProperColouring, Property,
 };
-pub use question::{Inputs, Layout, Question};
+pub use question::{Inputs, Layout, Question, unusable_weights};
 pub use registry::{Answer, Claim, References};
 pub use shared_tiles::{SharedTileSums, shared_tile_sums};
 pub use sorted::Sorted;
-pub use sparse::{SparseTimesDense, sparse_times_dense};
+pub use sparse::{SparseTimesDense, SparseTimesVector, sparse_times_dense};
 pub use srad::{Srad, srad};
 pub use sssp::{ShortestPaths, sssp_distances};
 pub use stencil::{Stencil2d, StencilWeights, stencil_2d};
@@ -168,6 +168,7 @@ pub fn standard_references() -> References {
     references.register::<RefinedMesh>();
     references.register::<ShortestPaths>();
     references.register::<SparseTimesDense>();
+    references.register::<SparseTimesVector>();
     references.register::<Srad>();
     references.register::<Stencil2d>();
     references.register::<SumF32>();

@@ -209,10 +209,10 @@ mod tests {
 
     use super::super::{Inputs, Layout};
     use super::*;
-    use crate::Csr;
     use crate::element::ElementType::{F32, S8, U32};
     use crate::generate::{grid, symmetric, uniform};
     use crate::reference::independent_set_colours;
+    use crate::{Csr, Matrix};
 
     /// Host with one graph and one buffer.
     struct Host {
@@ -233,6 +233,10 @@ mod tests {
 
         fn graph(&self, _: &Name) -> Result<&Csr, Diagnostic> {
             Ok(&self.graph)
+        }
+
+        fn matrix(&self, name: &Name) -> Result<&Matrix, Diagnostic> {
+            Err(name.error("there are no matrices"))
         }
 
         fn env(&self) -> &Env {

@@ -7,6 +7,7 @@ use warpweave_params::{Diagnostic, Env, Files, Placed};
 
 use crate::csr::Csr;
 use crate::element::ElementType;
+use crate::matrix::Matrix;
 use crate::read::{FileArray, FileReading, read_array};
 use crate::{Name, Value};
 
@@ -41,11 +42,26 @@ pub trait Inputs {
     /// Returns an error if there is no graph of this name.
     fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic>;
 
+    /// Returns the matrix of this name.
+    ///
+    /// # Errors
+    /// Returns an error if there is no matrix of this name.
+    fn matrix(&self, name: &Name) -> Result<&Matrix, Diagnostic>;
+
     /// Returns the names and values that expressions may use.
     fn env(&self) -> &Env;
 
     /// Returns the access rules for reading input files.
     fn reading(&self) -> &Files;
+}
+
+/// Returns the error that the weights of a graph are needed and cannot be used.
+pub fn unusable_weights(graph: &Name, reason: &str) -> Diagnostic {
+    let message = format!("graph `{}` has no usable weights: {reason}", graph.value);
+    graph.error(message).hint(
+        "draw weights: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1)), or read \
+         the numbers as a matrix under `matrices`",
+    )
 }
 
 /// Context for evaluating a reference: the program's inputs, and the buffer under test.
@@ -168,6 +184,25 @@ impl<'p> Question<'p> {
     /// Returns an error if there is no graph of this name.
     pub fn graph(&self, graph: &Name) -> Result<&'p Csr, Diagnostic> {
         self.host.graph(graph)
+    }
+
+    /// Checks that the weights of a graph can be used, if its file stores numbers with the arcs.
+    ///
+    /// # Errors
+    /// Returns an error if there is no graph of this name, or the numbers are no weights.
+    pub fn check_weights(&self, graph: &Name) -> Result<(), Diagnostic> {
+        match self.host.graph(graph)?.unusable_weights() {
+            None => Ok(()),
+            Some(reason) => Err(unusable_weights(graph, reason)),
+        }
+    }
+
+    /// Returns the matrix of this name.
+    ///
+    /// # Errors
+    /// Returns an error if there is no matrix of this name.
+    pub fn matrix(&self, matrix: &Name) -> Result<&'p Matrix, Diagnostic> {
+        self.host.matrix(matrix)
     }
 
     /// Evaluates an unsigned number of 32 bits. `what` is the beginning of error messages.

@@ -1,4 +1,4 @@
-//! Product of a sparse matrix and a dense one, in whole numbers.
+//! Products of a sparse matrix: with a dense one in whole numbers, and with a vector.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -25,6 +25,7 @@ impl Reference for SparseTimesDense {
 
     fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
         let graph = question.graph(&self.graph)?;
+        question.check_weights(&self.graph)?;
         if graph.weights().is_none() {
             let message = format!("graph `{}` has no weights", self.graph.value);
             return Err(self.graph.error(message));
@@ -43,6 +44,55 @@ impl Reference for SparseTimesDense {
             &question.u32s(&self.dense)?,
             width,
         ))
+    }
+}
+
+/// Product of a matrix and a vector. The sums are computed in double precision, in the order of the
+/// columns, and rounded once to the type of the buffer.
+#[derive(Debug, Deserialize)]
+pub struct SparseTimesVector {
+    /// Name of the matrix that is multiplied.
+    pub matrix: Name,
+    /// Buffer with the vector, one element per column.
+    pub vector: Name,
+}
+
+impl Reference for SparseTimesVector {
+    const NAME: &'static str = "SparseTimesVector";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let matrix = question.matrix(&self.matrix)?;
+        let element = question.tested().element;
+        let refused = |problem: String| {
+            let matrix = &self.matrix.value;
+            Err(self.matrix.error(format!("matrix `{matrix}` {problem}")))
+        };
+        if matrix.is_complex() {
+            return refused("has complex numbers, and sums are of real ones".to_owned());
+        }
+        if element.range().is_some() {
+            return refused(format!(
+                "gives fractions, and the buffer has {element:?} elements"
+            ));
+        }
+        question.expect_length(&self.vector, element, matrix.columns() as usize)?;
+        Ok(Shape {
+            element: None,
+            length: Some(matrix.rows() as usize),
+        })
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let matrix = question.matrix(&self.matrix)?;
+        let element = question.tested().element;
+        let words = question.contents(&self.vector)?;
+        let number = |at| element.number(element.pattern(&words, at));
+        let vector: Vec<f64> = (0..matrix.columns() as usize).map(number).collect();
+        let infinity = |sum: f64| element.of_float(f64::INFINITY.copysign(sum));
+        let sums = matrix.times(&vector).into_iter();
+        // Sums beyond the type are infinite.
+        let patterns = sums.map(|sum| element.of_float(sum).or_else(|| infinity(sum)));
+        Ok(element.pack(patterns.map(Option::unwrap_or_default)))
     }
 }
 

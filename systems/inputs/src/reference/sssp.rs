@@ -24,6 +24,7 @@ impl Reference for ShortestPaths {
 
     fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
         let (graph, _) = question.search(&self.graph, &self.source)?;
+        question.check_weights(&self.graph)?;
         Ok(Shape::u32s(graph.vertices() as usize))
     }
 

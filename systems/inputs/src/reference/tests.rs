@@ -4,7 +4,7 @@ use serde::Deserialize;
 use warpweave_params::{Diagnostic, Env, Files, Source, parse};
 
 use super::*;
-use crate::{Csr, Name, Value};
+use crate::{Csr, Matrix, Name, Value};
 
 /// Host with one buffer of three integers.
 #[derive(Default)]
@@ -24,6 +24,10 @@ impl Inputs for ThreeIntegers {
 
     fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic> {
         Err(name.error("there are no graphs"))
+    }
+
+    fn matrix(&self, name: &Name) -> Result<&Matrix, Diagnostic> {
+        Err(name.error("there are no matrices"))
     }
 
     fn env(&self) -> &Env {

@@ -1,11 +1,11 @@
-//! Inputs of a host program: graphs and initial buffer contents.
+//! Inputs of a host program: graphs, matrices and initial buffer contents.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use warpweave_inputs::{
-    ArrayGenerator, ColumnChoice, Csr, ElementType, FileFormat, FileReading, GraphSource, Name,
-    Value,
+    ArrayGenerator, ColumnChoice, CooArray, CscArray, Csr, CsrArray, DenseOrder, ElementType,
+    FileFormat, FileReading, GraphSource, MatrixArray, Name, Value,
 };
 use warpweave_params::Placed;
 
@@ -39,6 +39,37 @@ pub enum Contents {
     Columns(Name),
     /// Weights of a graph: one integer for each arc.
     Weights(Name),
+    /// Array of a matrix in compressed sparse row form.
+    Csr {
+        /// Name of the matrix that is stored.
+        matrix: Name,
+        /// Array of the form that the buffer holds.
+        array: CsrArray,
+    },
+    /// Array of a matrix in compressed sparse column form.
+    Csc {
+        /// Name of the matrix that is stored.
+        matrix: Name,
+        /// Array of the form that the buffer holds.
+        array: CscArray,
+    },
+    /// Array of a matrix in coordinate form.
+    Coo {
+        /// Name of the matrix that is stored.
+        matrix: Name,
+        /// Array of the form that the buffer holds.
+        array: CooArray,
+    },
+    /// All elements of a matrix, zeros included.
+    Dense {
+        /// Name of the matrix that is stored.
+        matrix: Name,
+        /// Type of the elements in the buffer.
+        element: ElementType,
+        /// Order of the elements in the buffer.
+        #[serde(default)]
+        order: DenseOrder,
+    },
     /// Same value in every element of the buffer.
     Constant {
         /// Type of the elements in the buffer.
@@ -113,6 +144,21 @@ impl Contents {
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File { path, .. } => Some(&path.value),
+            _ => None,
+        }
+    }
+
+    /// Returns the matrix and its array that the contents are, if they are one.
+    pub(crate) fn matrix_array(&self) -> Option<(&Name, MatrixArray)> {
+        match self {
+            Self::Csr { matrix, array } => Some((matrix, MatrixArray::Csr(*array))),
+            Self::Csc { matrix, array } => Some((matrix, MatrixArray::Csc(*array))),
+            Self::Coo { matrix, array } => Some((matrix, MatrixArray::Coo(*array))),
+            Self::Dense {
+                matrix,
+                element,
+                order,
+            } => Some((matrix, MatrixArray::Dense(*element, *order))),
             _ => None,
         }
     }

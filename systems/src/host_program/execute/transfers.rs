@@ -33,7 +33,7 @@ impl Host<'_, '_> {
             return Ok(bytes_of(words, target.bytes()));
         }
         let Some(pointers) = target.pointers() else {
-            let words = target.initial(&self.program.graphs)?;
+            let words = self.program.initial(buffer)?;
             return Ok(bytes_of(&words, target.bytes()));
         };
         let mut bytes = Vec::new();

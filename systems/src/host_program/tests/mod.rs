@@ -2,15 +2,17 @@
 //! partial copies, numbers read and variables written. `elements.rs` covers buffers of every type
 //! and from files, and `examine.rs` the findings of checks. `workloads.rs` runs those of the
 //! repository, `modules.rs` programs of several modules, and `programs.rs` small ones built in
-//! Rust. `launches.rs` covers the limits and attributes of launches, `refusals.rs` messages for
-//! invalid files, and `sizes.rs` the effects of a size. `structures.rs` covers compound elements
-//! and arguments, and `textures.rs` programs with textures.
+//! Rust. `launches.rs` covers the limits and attributes of
+//! launches, and `matrices.rs` matrices of real numbers. `refusals.rs` covers messages for invalid
+//! files, and `sizes.rs` the effects of a size. `structures.rs` covers compound elements and
+//! arguments, and `textures.rs` programs with textures.
 
 mod arguments;
 mod commands;
 mod elements;
 mod examine;
 mod launches;
+mod matrices;
 mod modules;
 mod programs;
 mod refusals;

@@ -153,7 +153,7 @@ fn unknown_fields_are_named_with_the_nearest() {
        |
     20 |     expects: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
        |     ^^^^^^^
-       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, modules, graphs, structs, buffers, textures, commands, expect, results, allow
+       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, modules, graphs, matrices, structs, buffers, textures, commands, expect, results, allow
     "#);
 }
 
