@@ -1,7 +1,9 @@
 //! Checks of results against references and against properties in expectations.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use warpweave_inputs::Name;
 use warpweave_inputs::reference::{Question, Shape};
 use warpweave_params::Diagnostic;
 
@@ -10,12 +12,17 @@ use super::compare::compare;
 use super::description::{Demand, Expectation};
 use super::structures::Column;
 
+/// Requirements of a reference that only the whole program can fulfil.
+pub(super) struct Needs {
+    /// Files that it reads for the result.
+    pub(super) files: Vec<PathBuf>,
+    /// Other buffers that it is compared with.
+    pub(super) computed: Vec<Name>,
+}
+
 /// Checks that a reference can be evaluated and that its answer matches the buffer's type and
-/// length. Returns the files it reads.
-pub(super) fn check(
-    program: &HostProgram,
-    expectation: &Expectation,
-) -> Result<Vec<PathBuf>, Diagnostic> {
+/// length.
+pub(super) fn check(program: &HostProgram, expectation: &Expectation) -> Result<Needs, Diagnostic> {
     let tested = tested(program, expectation)?;
     let gives = expectation.demand.name();
     let layout = tested.layout();
@@ -42,19 +49,41 @@ pub(super) fn check(
             ..Diagnostic::error(message)
         });
     }
-    Ok(question.files())
+    let computed = question.computed_buffers();
+    for other in &computed {
+        let column = program.column(other)?;
+        if (column.buffer, column.first) == (tested.buffer, tested.first) {
+            let message = format!("buffer `{name}` would be compared with itself");
+            return Err(other.error(message).hint("name another buffer"));
+        }
+    }
+    Ok(Needs {
+        files: question.files(),
+        computed,
+    })
 }
 
 /// Returns true if a buffer's words are as expected, with a message. [`check`] must have passed
-/// before.
+/// before. `images` are the buffers that were copied to the host.
 pub(super) fn judge(
     program: &HostProgram,
     expectation: &Expectation,
     found: &[u32],
+    images: &BTreeMap<usize, Vec<u32>>,
 ) -> Result<(bool, String), Diagnostic> {
     let column = tested(program, expectation)?;
     let (tested, found) = (column.layout(), &column.gather(found)[..]);
-    let question = Question::new(expectation.demand.name(), program, tested);
+    let find = |other: &Name| {
+        let column = program.column(other)?;
+        let image = images.get(&column.buffer).ok_or_else(|| {
+            other.error(format!(
+                "buffer `{}` was never copied to the host: its copy is in a loop without iterations",
+                other.value
+            ))
+        });
+        Ok(column.gather(image?).into_owned())
+    };
+    let question = Question::new(expectation.demand.name(), program, tested).with_computed(&find);
     let (answer, tolerance) = match &expectation.demand {
         Demand::Equals(answer, tolerance) => (answer, *tolerance),
         Demand::Holds(claim) => {

@@ -1,4 +1,4 @@
-//! Expected results stated in the description instead of computed.
+//! Expected results that are stated in the description, or that the program computes otherwise.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use serde::Deserialize;
 use warpweave_params::{Diagnostic, Placed};
 
 use super::{Question, Reference, Shape};
-use crate::Value;
 use crate::read::{ColumnChoice, FileFormat, FileReading};
+use crate::{Name, Value};
 
 /// Expected value that is the same for all elements.
 #[derive(Debug, Deserialize)]
@@ -30,6 +30,10 @@ pub struct Column {
     /// Name of the column, or its number from 0.
     pub column: ColumnChoice,
 }
+
+/// Contents of another buffer of the same run, as last copied to the host.
+#[derive(Debug, Deserialize)]
+pub struct Computed(pub Name);
 
 impl Reference for Constant {
     const NAME: &'static str = "Constant";
@@ -103,5 +107,21 @@ impl Reference for Column {
 
     fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
         Ok(question.file(&self.path, &self.reading())?.words)
+    }
+}
+
+impl Reference for Computed {
+    const NAME: &'static str = "Computed";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let layout = question.computed_layout(&self.0)?;
+        Ok(Shape {
+            element: Some(layout.element),
+            length: Some(layout.length),
+        })
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        question.computed(&self.0)
     }
 }

@@ -66,7 +66,7 @@ pub use connectivity::{components, is_connected, reachable};
 pub use convolution::{Convolution2d, convolution_2d};
 pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
 pub use fdtd::{Fdtd3d, fdtd_3d};
-pub use given::{Column, Constant, File, Values};
+pub use given::{Column, Computed, Constant, File, Values};
 pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
 pub use hotspot::{Chip, Hotspot, hotspot};
 pub use join::{JoinMatches, join_matches};
@@ -78,7 +78,7 @@ pub use neural_network::{NeuralNetwork, neural_network};
 pub use property::{
     Ascending, Judgement, MaximalIndependentSet, Permutation, ProperColouring, Property,
 };
-pub use question::{Inputs, Layout, Question, unusable_weights};
+pub use question::{FindComputed, Inputs, Layout, Question, unusable_weights};
 pub use registry::{Answer, Claim, References};
 pub use shared_tiles::{SharedTileSums, shared_tile_sums};
 pub use sorted::Sorted;
@@ -94,7 +94,8 @@ pub use vector::{VectorAdd, vector_add};
 pub const UNREACHED: u32 = u32::MAX;
 
 /// Expected result that a description can refer to. Its fields are the parameters in the
-/// description. A buffer name in them refers to the contents before the program runs.
+/// description. A buffer name in them refers to the contents before the program runs, except in
+/// [`Computed`].
 pub trait Reference: DeserializeOwned + fmt::Debug + Send + Sync + 'static {
     /// Name in description files and reports, such as `BfsLevels`.
     const NAME: &'static str;
@@ -148,6 +149,7 @@ pub fn standard_references() -> References {
     references.register::<Alignments>();
     references.register::<BfsLevels>();
     references.register::<Column>();
+    references.register::<Computed>();
     references.register::<Constant>();
     references.register::<BinomialBlur>();
     references.register::<Convolution2d>();

@@ -64,14 +64,21 @@ pub fn unusable_weights(graph: &Name, reason: &str) -> Diagnostic {
     )
 }
 
+/// Finds the words of a buffer when the program has ended.
+pub type FindComputed<'p> = &'p dyn Fn(&Name) -> Result<Vec<u32>, Diagnostic>;
+
 /// Context for evaluating a reference: the program's inputs, and the buffer under test.
 pub struct Question<'p> {
     /// Name of the reference, for messages.
     reference: &'static str,
     host: &'p dyn Inputs,
     tested: Layout,
+    /// Access to other buffers once the program has ended.
+    find_computed: Option<FindComputed<'p>>,
     /// Files read so far for computing the result.
     files: RefCell<Vec<PathBuf>>,
+    /// Buffers whose computed contents the result consists of.
+    computed: RefCell<Vec<Name>>,
 }
 
 impl<'p> Question<'p> {
@@ -81,7 +88,17 @@ impl<'p> Question<'p> {
             reference,
             host,
             tested,
+            find_computed: None,
             files: RefCell::default(),
+            computed: RefCell::default(),
+        }
+    }
+
+    /// Adds access to the buffers of a program that has ended.
+    pub fn with_computed(self, find: FindComputed<'p>) -> Self {
+        Self {
+            find_computed: Some(find),
+            ..self
         }
     }
 
@@ -249,6 +266,36 @@ impl<'p> Question<'p> {
         let file = self.host.reading().folder().join(&path.value);
         self.files.borrow_mut().push(file);
         Ok(array)
+    }
+
+    /// Returns the layout of another buffer that the program computes, and notes that its contents
+    /// are needed.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such buffer.
+    pub fn computed_layout(&self, buffer: &Name) -> Result<Layout, Diagnostic> {
+        let layout = self.host.layout(buffer)?;
+        self.computed.borrow_mut().push(buffer.clone());
+        Ok(layout)
+    }
+
+    /// Returns the contents of another buffer when the program has ended.
+    ///
+    /// # Errors
+    /// Returns an error if the program has not ended, or never copied the buffer to the host.
+    pub fn computed(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
+        match self.find_computed {
+            Some(find) => find(buffer),
+            None => Err(buffer.error(format!(
+                "the contents of buffer `{}` are known when the program has ended",
+                buffer.value
+            ))),
+        }
+    }
+
+    /// Returns the buffers whose computed contents the result needs.
+    pub fn computed_buffers(&self) -> Vec<Name> {
+        self.computed.borrow().clone()
     }
 
     /// Returns the files that were read for the result so far.

@@ -1,6 +1,6 @@
 //! Checks of a program's end: results, expected answers and allowed findings.
 
-use warpweave_inputs::ResultFormat;
+use warpweave_inputs::{Name, ResultFormat};
 
 use super::Checker;
 use crate::host_program::description::{Allow, Mistake};
@@ -48,14 +48,7 @@ impl Checker<'_> {
                 let hint = "write it as Csv, with a column for each field";
                 self.problems.push(name.error(message).hint(hint));
             }
-            if !self.copied.contains(&buffer) {
-                let message = format!(
-                    "buffer `{}` is a result but is never copied to the host",
-                    name.value
-                );
-                let hint = format!("add CopyToHost(\"{}\") to the commands", name.value);
-                self.problems.push(name.error(message).hint(hint));
-            }
+            self.copied_back(name, buffer, "is a result");
             if name.value.starts_with('.') || name.value.contains(['/', '\\', ':', '\0']) {
                 let message = format!("a file cannot be named after buffer `{}`", name.value);
                 let hint = "start its name with a letter and avoid `/`, `\\` and `:`";
@@ -69,19 +62,30 @@ impl Checker<'_> {
             let Some(Column { buffer, .. }) = self.column(&expectation.buffer) else {
                 continue;
             };
-            if !self.copied.contains(&buffer) {
-                let name = &self.program.buffers[buffer].name.value;
-                let message = format!(
-                    "buffer `{name}` has an expected value but is never copied to the host"
-                );
-                let hint = format!("add CopyToHost(\"{name}\") to the commands");
-                self.problems
-                    .push(expectation.buffer.error(message).hint(hint));
-            }
-            let read = self
+            self.copied_back(&expectation.buffer, buffer, "has an expected value");
+            let needs = self
                 .problems
                 .take(answers::check(self.program, expectation));
-            self.files.extend(read.unwrap_or_default());
+            let Some(needs) = needs else {
+                continue;
+            };
+            self.files.extend(needs.files);
+            for other in &needs.computed {
+                if let Some(Column { buffer, .. }) = self.column(other) {
+                    self.copied_back(other, buffer, "is an expected value");
+                }
+            }
         }
+    }
+
+    /// Checks that some command copies a buffer to the host. `reason` says why it is needed there.
+    fn copied_back(&mut self, named: &Name, buffer: usize, reason: &str) {
+        if self.copied.contains(&buffer) {
+            return;
+        }
+        let name = &self.program.buffers[buffer].name.value;
+        let message = format!("buffer `{name}` {reason} but is never copied to the host");
+        let hint = format!("add CopyToHost(\"{name}\") to the commands");
+        self.problems.push(named.error(message).hint(hint));
     }
 }

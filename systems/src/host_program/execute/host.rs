@@ -312,7 +312,7 @@ impl<'p, 'l> Host<'p, 'l> {
     ) -> Result<CheckResult, Diagnostic> {
         let column = self.program.column(&expectation.buffer)?;
         let (passed, detail) = match self.images.get(&column.buffer) {
-            Some(found) => answers::judge(self.program, expectation, found)?,
+            Some(found) => answers::judge(self.program, expectation, found, &self.images)?,
             None => (
                 false,
                 "never copied to the host: its copy is in a loop without iterations".to_owned(),
