@@ -329,6 +329,8 @@ pub(super) enum FaultKind {
     GraphStream {
         name: &'static str,
     },
+    /// Wait of a stream for kernels of another stream.
+    EventAcrossStreams,
     /// Launch from the device beyond the limit of kernels.
     TooManyLaunches {
         kernels: u32,
@@ -470,6 +472,10 @@ impl Fault {
             FaultKind::GraphStream { name } => (
                 0,
                 format!("a launch into stream `{name}`, but launches of graphs are not supported"),
+            ),
+            FaultKind::EventAcrossStreams => (
+                0,
+                "`cudaStreamWaitEvent` makes a stream wait for kernels of another stream, which is not supported: kernels launched from the device are ordered within one stream".to_owned(),
             ),
             FaultKind::ReadOnly { address } => (
                 address,

@@ -1,4 +1,4 @@
-//! Device runtime functions: launches, streams, errors, output, assertions and the heap.
+//! Device runtime functions: launches, streams, events, errors, output, assertions and the heap.
 
 use warpweave_trace::Parent;
 
@@ -6,7 +6,8 @@ use crate::address_space::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::exec::Machine;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::family::{ArgumentBuffer, DEPTH_MAX, KERNEL_BYTES, KERNELS_MAX, Pending};
+use crate::exec::events::EventError;
+use crate::exec::family::{ArgumentBuffer, DEPTH_MAX, KERNEL_BYTES, KERNELS_MAX, Pending, Runtime};
 use crate::exec::memory_path::{MemoryPath, offset_in};
 use crate::exec::observe::Observer;
 use crate::exec::print::{Arguments, format};
@@ -151,6 +152,18 @@ impl<'l, O: Observer> Machine<'l, O> {
                 self.write_generic(wavefront, shared, lane, to, u64::from(stream))?;
                 0
             }
+            External::EventCreate
+            | External::EventRecord
+            | External::EventRecordPerThread
+            | External::StreamWait
+            | External::StreamWaitPerThread
+            | External::EventDestroy => {
+                let error = self.event(wavefront, shared, call)?;
+                if error != code::SUCCESS {
+                    self.runtime.errors.insert(thread, error);
+                }
+                error.into()
+            }
             External::LastError => {
                 u64::from(self.runtime.errors.remove(&thread).unwrap_or(code::SUCCESS))
             }
@@ -211,6 +224,59 @@ impl<'l, O: Observer> Machine<'l, O> {
             | External::LaunchPerThread
             | External::LaunchV2PerThread => 0,
         })
+    }
+
+    /// Executes a runtime function on an event and returns the runtime's error code.
+    fn event(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        call: &Call<'_>,
+    ) -> Result<u32, Fault> {
+        let (function, lane, group) = (call.site.function, call.lane, wavefront.group);
+        if function == External::EventCreate {
+            // Device code cannot ask for the time of an event.
+            if call.word(wavefront, 1) & DISABLE_TIMING == 0 {
+                return Ok(code::INVALID_VALUE);
+            }
+            let charged = self.memory.device.ledger();
+            let charged = charged.charge("events of device code", self.runtime.events.growth());
+            charged.map_err(|error| Fault::at(lane, FaultKind::OverBudget(error)))?;
+            let handle = self.runtime.events.create(group);
+            let to = call.double(wavefront, 0);
+            self.write_generic(wavefront, shared, lane, to, handle)?;
+            return Ok(code::SUCCESS);
+        }
+        if function == External::EventDestroy {
+            let event = call.double(wavefront, 0);
+            let destroyed = self.runtime.events.destroy(group, event);
+            return event_code(destroyed, lane);
+        }
+        let waits = matches!(
+            function,
+            External::StreamWait | External::StreamWaitPerThread
+        );
+        let (first, second) = (call.double(wavefront, 0), call.double(wavefront, 1));
+        let (event, stream) = if waits {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        let has_flags = waits && call.word(wavefront, 2) != 0;
+        if has_flags || Runtime::takes_no_events(stream) {
+            return Ok(code::INVALID_VALUE);
+        }
+        let stream = self.stream(wavefront, lane, stream, function.is_per_thread())?;
+        let Some(stream) = stream else {
+            return Ok(code::INVALID_HANDLE);
+        };
+        let events = &mut self.runtime.events;
+        let done = if waits {
+            events.wait(group, event, stream)
+        } else {
+            events.record(group, event, stream)
+        };
+        event_code(done, lane)
     }
 
     /// Counts a launch record of a wavefront and returns its number.
@@ -327,6 +393,7 @@ impl<'l, O: Observer> Machine<'l, O> {
             .charge("kernels launched from the device", KERNEL_BYTES)
             .map_err(|error| Fault::at(call.lane, FaultKind::OverBudget(error)))?;
         self.runtime.kernels += 1;
+        self.runtime.events.launched_into(stream);
         self.runtime.pending.push(Pending {
             function,
             grid,
@@ -377,6 +444,18 @@ impl<'l, O: Observer> Machine<'l, O> {
             self.memory.device.data_mut()[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         Ok(())
+    }
+}
+
+/// Flag of an event without times, `cudaEventDisableTiming`.
+const DISABLE_TIMING: u32 = 2;
+
+/// Returns the runtime's error code of a call on an event.
+fn event_code(done: Result<(), EventError>, lane: usize) -> Result<u32, Fault> {
+    match done {
+        Ok(()) => Ok(code::SUCCESS),
+        Err(EventError::NoSuchEvent) => Ok(code::INVALID_HANDLE),
+        Err(EventError::AcrossStreams) => Err(Fault::at(lane, FaultKind::EventAcrossStreams)),
     }
 }
 

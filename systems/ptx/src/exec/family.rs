@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use warpweave_trace::{KernelTrace, Parent};
 
+use crate::exec::events::Events;
 use crate::exec::heap::Heap;
 use crate::exec::print::Printed;
 
@@ -100,6 +101,7 @@ pub(super) struct Runtime {
     pub(super) buffers: BTreeMap<u64, ArgumentBuffer>,
     /// Free argument buffers, by size in bytes.
     pub(super) spare_buffers: BTreeMap<u64, Vec<u64>>,
+    pub(super) events: Events,
     pub(super) heap: Heap,
     pub(super) printed: Printed,
     pub(super) refused: u64,
@@ -118,6 +120,7 @@ impl Runtime {
             pending: Vec::new(),
             buffers: BTreeMap::new(),
             spare_buffers: BTreeMap::new(),
+            events: Events::new(),
             heap: Heap::new(heap_bytes),
             printed: Printed::default(),
             refused: 0,
@@ -129,6 +132,7 @@ impl Runtime {
         (self.kernel, self.depth) = (kernel, depth);
         self.default_streams.clear();
         self.records.clear();
+        self.events.kernel_begins();
         self.errors.clear();
     }
 

@@ -10,6 +10,7 @@ mod constants;
 pub(crate) mod convert;
 mod datapath;
 mod error;
+mod events;
 mod exchange;
 mod external;
 mod family;

@@ -71,6 +71,12 @@ impl<O> Machine<'_, O> {
 }
 
 impl Runtime {
+    /// True if events cannot be recorded in the stream of this handle, nor can it wait for them.
+    pub(super) fn takes_no_events(stream: u64) -> bool {
+        matches!(stream, handle::TAIL_LAUNCH | handle::FIRE_AND_FORGET)
+            || handle::OF_GRAPHS.iter().any(|(known, _)| *known == stream)
+    }
+
     /// Returns the number of a new stream; `None` if all are assigned.
     pub(super) fn new_stream(&mut self) -> Option<u32> {
         let stream = self.next_stream;

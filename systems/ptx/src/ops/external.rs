@@ -43,6 +43,18 @@ externals! {
     StreamCreate = "cudaStreamCreateWithFlags" | "__cudaCDP2StreamCreateWithFlags", (8, 4) -> (4);
     /// Destroys a stream that is no longer needed.
     StreamDestroy = "cudaStreamDestroy" | "__cudaCDP2StreamDestroy", (8) -> (4);
+    /// Creates an event: address for its handle, flags.
+    EventCreate = "cudaEventCreateWithFlags" | "__cudaCDP2EventCreateWithFlags", (8, 4) -> (4);
+    /// Records an event in a stream: event, stream.
+    EventRecord = "cudaEventRecord" | "__cudaCDP2EventRecord", (8, 8) -> (4);
+    /// Records an event like [`Self::EventRecord`]; the null stream is that of the thread.
+    EventRecordPerThread = "cudaEventRecord_ptsz" | "__cudaCDP2EventRecord_ptsz", (8, 8) -> (4);
+    /// Lets a stream wait for an event: stream, event, flags.
+    StreamWait = "cudaStreamWaitEvent" | "__cudaCDP2StreamWaitEvent", (8, 8, 4) -> (4);
+    /// Waits like [`Self::StreamWait`]; the null stream is that of the thread.
+    StreamWaitPerThread = "cudaStreamWaitEvent_ptsz" | "__cudaCDP2StreamWaitEvent_ptsz", (8, 8, 4) -> (4);
+    /// Destroys an event that is no longer needed.
+    EventDestroy = "cudaEventDestroy" | "__cudaCDP2EventDestroy", (8) -> (4);
     /// Returns the thread's last error and clears it.
     LastError = "cudaGetLastError" | "__cudaCDP2GetLastError", () -> (4);
     /// Returns the thread's last error without clearing it.
@@ -77,9 +89,15 @@ impl External {
         matches!(self, Self::Launch | Self::LaunchPerThread)
     }
 
-    /// True if the null stream of a launching function is that of the thread.
+    /// True if the null stream of the function is that of the thread.
     pub(crate) fn is_per_thread(self) -> bool {
-        matches!(self, Self::LaunchPerThread | Self::LaunchV2PerThread)
+        matches!(
+            self,
+            Self::LaunchPerThread
+                | Self::LaunchV2PerThread
+                | Self::EventRecordPerThread
+                | Self::StreamWaitPerThread
+        )
     }
 }
 

@@ -1,4 +1,7 @@
-//! Tests of the streams that device launches go into, and of the memory that launches take.
+//! Tests of the streams that device launches go into, of their events, and of the memory that
+//! launches take.
+
+use std::fmt::Write as _;
 
 use warpweave_files::{Budget, Ledger};
 use warpweave_ptx::{
@@ -131,6 +134,132 @@ fn streams_of_graphs_are_refused_by_name_and_line() {
         let said = said.unwrap_err().to_string();
         assert!(said.contains(name) && said.contains("test.ptx:"), "{said}");
     }
+}
+
+const EVENT_FUNCTIONS: &str = "
+.extern .func (.param .b32 r) cudaEventCreateWithFlags(.param .b64 e, .param .b32 f);
+.extern .func (.param .b32 r) cudaEventRecord(.param .b64 e, .param .b64 s);
+.extern .func (.param .b32 r) cudaEventRecord_ptsz(.param .b64 e, .param .b64 s);
+.extern .func (.param .b32 r) cudaStreamWaitEvent(.param .b64 s, .param .b64 e, .param .b32 f);
+.extern .func (.param .b32 r) cudaEventDestroy(.param .b64 e);
+";
+
+/// Calls a function with 64-bit arguments and, at the end, 32-bit flags. The error code is stored
+/// at `out[64 + slot]`.
+fn event_call(function: &str, arguments: &[&str], flags: Option<u32>, slot: u32) -> String {
+    let (mut declared, mut given) = (String::new(), Vec::new());
+    for (at, value) in arguments.iter().enumerate() {
+        write!(
+            declared,
+            ".param .b64 a{at}; st.param.b64 [a{at}], {value}; "
+        )
+        .expect("a string takes it");
+        given.push(format!("a{at}"));
+    }
+    if let Some(flags) = flags {
+        write!(declared, ".param .b32 fl; st.param.b32 [fl], {flags}; ")
+            .expect("a string takes it");
+        given.push("fl".to_owned());
+    }
+    format!(
+        "{{ {declared} .param .b32 er; call.uni (er), {function}, ({}); ld.param.b32 %r30, [er]; }}
+        st.global.u32 [%rd10+{}], %r30;\n",
+        given.join(", "),
+        256 + 4 * slot
+    )
+}
+
+/// Creates an event, whose handle is then in `%rd30`.
+fn event(flags: u32, slot: u32) -> String {
+    let created = event_call("cudaEventCreateWithFlags", &["%rd31"], Some(flags), slot);
+    format!("add.u64 %rd31, %rd10, 1024;\n{created}ld.global.u64 %rd30, [%rd31];\n")
+}
+
+fn record(stream: &str, slot: u32) -> String {
+    event_call("cudaEventRecord", &["%rd30", stream], None, slot)
+}
+
+fn wait(stream: &str, slot: u32) -> String {
+    event_call("cudaStreamWaitEvent", &[stream, "%rd30"], Some(0), slot)
+}
+
+fn with_events(body: &[String]) -> Result<(warpweave_ptx::Family, Vec<u32>), EmulationError> {
+    let text = format!("{EVENT_FUNCTIONS}{}", ranked(&body.concat()));
+    run(&text, 1, 0, &EmulationOptions::default())
+}
+
+#[test]
+fn events_that_streams_keep_by_themselves_change_nothing() {
+    let destroy = |slot| event_call("cudaEventDestroy", &["%rd30"], None, slot);
+    let body = [
+        event(2, 0),
+        // Never recorded, and recorded before any launch.
+        wait("2", 1),
+        record("0", 2),
+        wait("2", 3),
+        child(0, "0"),
+        record("0", 4),
+        // The implicit stream under its other name keeps its order.
+        wait("1", 5),
+        child(1, "0"),
+        destroy(6),
+        child(2, "2"),
+    ];
+    let (family, words) = with_events(&body).unwrap();
+    assert_eq!(words[64..71], [0; 7]);
+    assert_eq!(words[..4], [3, 0, 1, 2]);
+    let streams = family.kernels[1..].iter();
+    let streams: Vec<u32> = streams
+        .map(|kernel| kernel.parent.unwrap().stream)
+        .collect();
+    assert_eq!(streams[0], streams[1]);
+    assert_ne!(streams[0], streams[2]);
+}
+
+#[test]
+fn a_stream_that_waits_for_kernels_of_another_is_refused_with_its_line() {
+    let body = [event(2, 0), child(0, "0"), record("0", 1), wait("2", 2)];
+    let said = with_events(&body).map(drop).unwrap_err().to_string();
+    let reason = "`cudaStreamWaitEvent` makes a stream wait for kernels of another stream";
+    assert!(
+        said.contains(reason) && said.contains("test.ptx:"),
+        "{said}"
+    );
+    // The null stream of a thread is another one than that of its work-group.
+    let per_thread = event_call("cudaEventRecord_ptsz", &["%rd30", "0"], None, 1);
+    let body = [event(2, 0), child(0, "2"), per_thread, wait("0", 2)];
+    assert!(with_events(&body).is_err());
+}
+
+#[test]
+fn calls_that_events_of_device_code_do_not_have_give_the_errors_of_the_runtime() {
+    let unknown = "%rd10";
+    let body = [
+        // With times, which device code cannot ask for.
+        event(0, 0),
+        event(2, 1),
+        // The tail-launch and the fire-and-forget stream take no events.
+        record("3", 2),
+        wait("4", 3),
+        record("0x0100000000000000", 4),
+        // Handles of nothing.
+        record("77", 5),
+        event_call("cudaEventRecord", &[unknown, "0"], None, 6),
+        event_call("cudaStreamWaitEvent", &["0", unknown], Some(0), 7),
+        event_call("cudaEventDestroy", &[unknown], None, 8),
+        event_call("cudaStreamWaitEvent", &["0", "%rd30"], Some(1), 9),
+        event_call("cudaEventDestroy", &["%rd30"], None, 10),
+        event_call("cudaEventDestroy", &["%rd30"], None, 11),
+        "{ .param .b32 er; call.uni (er), cudaGetLastError, (); ld.param.b32 %r30, [er]; }
+        st.global.u32 [%rd10+304], %r30;\n"
+            .to_owned(),
+    ];
+    let (family, words) = with_events(&body).unwrap();
+    assert_eq!(
+        words[64..77],
+        [1, 0, 1, 1, 1, 400, 400, 400, 400, 1, 0, 400, 400]
+    );
+    assert_eq!((family.kernels.len(), family.refused), (1, 0));
 }
 
 #[test]
