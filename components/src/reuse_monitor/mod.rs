@@ -11,9 +11,9 @@
 //! Implements LASER ("locality-aware scheduling for dynamic parallelism"). A kernel launched by
 //! another one (depth 1 and more) looks up its reads in all three filters. It inserts its misses
 //! into the self and sibling filters. A kernel that may launch children inserts into the parent
-//! filter. A read that the self filter finds is a repeat of the kernel itself. It says nothing about
-//! siblings and is not counted for them. Filters are private to a compute unit, since only reuse
-//! within one unit can be exploited.
+//! filter. A read that the self filter finds is a repeat of the kernel itself. It says nothing
+//! about siblings and is not counted for them. Filters are private to a compute unit, since only
+//! reuse within one unit can be exploited.
 //!
 //! A filter is made for a number of keys, beyond which it finds nearly everything. So a full one is
 //! emptied ([`FilterReset`]). The self and sibling filters are emptied together: otherwise repeats
@@ -97,8 +97,8 @@ pub enum PredictionSource {
     /// Prediction computed by the reuse monitor.
     #[default]
     Monitor,
-    /// Like the monitor, with exact sets in place of Bloom filters. Only the end of a parent empties
-    /// them.
+    /// Like the monitor, with exact sets in place of Bloom filters. Only the end of a parent
+    /// empties them.
     Exact,
     /// Predicts for every child that it shares lines with its parent, like queues without a
     /// monitor.

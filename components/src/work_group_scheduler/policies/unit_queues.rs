@@ -90,8 +90,8 @@ impl<T> UnitQueues<T> {
         self.0.iter().all(VecDeque::is_empty)
     }
 
-    /// Returns the source of the next entry for a unit: the head of its own queue. If that is empty,
-    /// it is the tail of the longest queue that `permitted` accepts.
+    /// Returns the source of the next entry for a unit: the head of its own queue. If that is
+    /// empty, it is the tail of the longest queue that `permitted` accepts.
     pub fn source(&self, unit: u32, permitted: impl Fn(u32) -> bool) -> Option<QueueEnd> {
         if self.len(unit) > 0 {
             return Some(QueueEnd::Head(unit));

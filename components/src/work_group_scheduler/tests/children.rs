@@ -129,7 +129,8 @@ fn lsr_m13_the_unit_of_a_parent_that_is_gone_is_remembered_if_so_described() {
     }
 }
 
-/// LSR-M13 and M14 item 7: a child of a cold monitor runs on the launching unit, even if others are idle.
+/// LSR-M13 and M14 item 7: a child of a cold monitor runs on the launching unit, even if others are
+/// idle.
 #[test]
 fn lsr_m14_children_of_a_cold_monitor_wait_for_the_unit_that_launched_them() {
     for stealing in [

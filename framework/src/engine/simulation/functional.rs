@@ -103,8 +103,8 @@ impl FunctionalWires {
     }
 
     /// Empties every component of memory contents
-    /// ([`Functional::flush`](crate::Functional::flush)). Data that one passes on leaves the next as
-    /// well.
+    /// ([`Functional::flush`](crate::Functional::flush)). Data that one passes on leaves the next
+    /// as well.
     ///
     /// # Errors
     /// Same as [`FunctionalWires::send`].
