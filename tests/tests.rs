@@ -8,6 +8,7 @@ mod accel_sim_machines;
 mod accesses;
 mod ahead;
 mod bench;
+mod bound_to_fail;
 mod browser;
 mod check_program;
 mod checkpoint;

@@ -1,17 +1,63 @@
 //! Resource demands of a program, where known before it runs.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
-use warpweave_framework::{Origin, Unfit};
+use warpweave_framework::{Facts, Origin, Stated, Unfit};
+use warpweave_trace::KernelTrace;
 
-/// Resource demands of a program; a resource of the environment. Compute units reject demands that
-/// they cannot meet.
+use crate::memory::AtomicService;
+use crate::occupancy::WorkGroupNeeds;
+
+/// Resource demands of a program; a resource of the environment. Compute units and their
+/// work-group schedulers reject demands that they cannot meet.
 #[derive(Clone, Debug, Default)]
 pub struct Demands {
     /// Per-thread demands of the program's kernels.
     pub kernels: Vec<KernelDemand>,
+    /// Launches that will run and differ in the resources of their work-groups.
+    pub launches: Vec<LaunchDemand>,
     /// Locations of the program's data in global memory.
     pub buffers: Vec<BufferDemand>,
+}
+
+/// Launch that the machine must be able to hold.
+#[derive(Clone, Debug)]
+pub struct LaunchDemand {
+    /// The launch; its streams are not read.
+    pub launch: Arc<KernelTrace>,
+    /// Location in the source where the kernel is launched.
+    pub origin: Option<Origin>,
+}
+
+/// Selection of launches that differ in the resources of their work-groups.
+#[derive(Debug, Default)]
+pub struct DistinctLaunches(BTreeSet<(String, u32, u32, u64, u32)>);
+
+impl DistinctLaunches {
+    /// Returns true if no earlier launch has this kernel and these resources. A cooperative launch
+    /// also needs room for its whole grid.
+    pub fn is_new(&mut self, launch: &KernelTrace) -> bool {
+        let WorkGroupNeeds {
+            wavefronts,
+            registers_per_thread,
+            local_bytes,
+        } = WorkGroupNeeds::of(launch);
+        let together = if launch.is_cooperative() {
+            launch.work_groups()
+        } else {
+            0
+        };
+        let name = launch.code.name.clone();
+        (self.0).insert((
+            name,
+            wavefronts,
+            registers_per_thread,
+            local_bytes,
+            together,
+        ))
+    }
 }
 
 /// Resources that one thread of a kernel needs.
@@ -21,6 +67,8 @@ pub struct KernelDemand {
     pub name: String,
     /// Bytes of private (PTX `.local`) memory per thread.
     pub private_bytes: u32,
+    /// True if its code has atomics on global memory and it is not known yet if they execute.
+    pub may_execute_atomics: bool,
     /// Location in the source where the kernel is launched.
     pub origin: Option<Origin>,
 }
@@ -38,7 +86,41 @@ pub struct BufferDemand {
     pub origin: Option<Origin>,
 }
 
+/// Fate of a compute unit's atomics, as the components below it publish.
+#[derive(Debug, Default)]
+pub(crate) struct AtomicsBelow {
+    are_executed: bool,
+    refused: Option<Stated>,
+}
+
+impl AtomicsBelow {
+    pub(crate) fn learn(&mut self, facts: &Facts) {
+        match facts.get() {
+            Some(AtomicService::Executed) => self.are_executed = true,
+            Some(AtomicService::Refused) => self.refused = facts.stated::<AtomicService>(),
+            None => {}
+        }
+    }
+}
+
 impl Demands {
+    /// Fails if a kernel has atomics and all that is known below the unit refuses them.
+    pub(crate) fn fit_atomics(&self, below: &AtomicsBelow) -> Result<(), Unfit> {
+        let kernel = self.kernels.iter().find(|k| k.may_execute_atomics);
+        let (Some(kernel), Some(refused), false) = (kernel, &below.refused, below.are_executed)
+        else {
+            return Ok(());
+        };
+        let name = &kernel.name;
+        let message = format!(
+            "kernel `{name}` has atomics on global memory, but nothing below the compute unit executes them; place a cache with `atomics: Execute(latency_cycles: n)` above `{}`",
+            refused.path()
+        );
+        Err(Unfit::at("", message)
+            .beside("an atomic here ends the run", Some(refused.clone()))
+            .beside_origin(format!("`{name}` is launched here"), kernel.origin))
+    }
+
     /// Fails if a unit that offers `offered` bytes of private memory per thread, at the addresses
     /// `private`, cannot meet the demands.
     pub(crate) fn fit(&self, offered: u32, private: &Range<u64>) -> Result<(), Unfit> {

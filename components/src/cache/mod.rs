@@ -245,7 +245,8 @@ pub use self::tag_array::{Geometry, LineState, Slot, TagArray};
 pub use self::victim_cache::{Victim, VictimCache};
 use crate::launch::{CacheCommand, CacheSizes, Resizable};
 use crate::memory::{
-    LineBytes, MemMaster, MemRequest, MemSlave, PartBytes, Slices, agree_on_lines, is_request,
+    AtomicService, LineBytes, MemMaster, MemRequest, MemSlave, PartBytes, Slices, agree_on_lines,
+    is_request,
 };
 
 /// Non-blocking cache with configurable write, atomic, replacement and allocation policies.
@@ -466,6 +467,9 @@ impl Negotiate for Cache {
                 facts.publish_from("below_line_bytes", PartBytes(bytes));
             }
         }
+        if port == port_ids::UP && self.spec.atomics != AtomicPolicy::Forward {
+            facts.publish_from("atomics", AtomicService::Executed);
+        }
         if port == port_ids::CONTROL {
             facts.publish(Resizable);
         }
@@ -492,6 +496,9 @@ impl Negotiate for Cache {
     fn passage(&self, port: PortId, facts: &mut Facts) -> Option<u32> {
         facts.withdraw::<LineBytes>();
         facts.withdraw::<PartBytes>();
+        if self.spec.atomics != AtomicPolicy::Forward {
+            facts.withdraw::<AtomicService>();
+        }
         is_request(port).then_some(0)
     }
 

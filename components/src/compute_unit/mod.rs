@@ -154,13 +154,13 @@ use self::work_groups::WorkGroupTable;
 use self::work_groups::cache_control::CacheControl;
 use self::work_groups::device_launches::LaunchQueue;
 use self::work_groups::dispatch_port::DispatchPort;
-use crate::demands::Demands;
+use crate::demands::{AtomicsBelow, Demands};
 use crate::launch::{CacheCommand, Dispatch, UnitNumber};
 #[cfg(doc)]
 use crate::launch::{CacheCommandDone, Completion, DeviceLaunch};
 #[cfg(doc)]
 use crate::memory::CacheEvent;
-use crate::memory::{LineBytes, PrivateFrom};
+use crate::memory::{AtomicService, LineBytes, PrivateFrom};
 use crate::occupancy::SchedulerFacts;
 use crate::reuse_monitor::ReuseMonitor;
 
@@ -171,6 +171,8 @@ pub struct ComputeUnit {
     /// Resource demands of the program on the unit, if known in advance.
     #[state(skip)]
     demands: Option<Arc<Demands>>,
+    #[state(skip)]
+    atomics: AtomicsBelow,
     #[state(skip)]
     variant: IssueVariant,
     #[state(flatten)]
@@ -229,6 +231,7 @@ impl Kind for ComputeUnit {
         };
         Ok(Self {
             demands: environment.resource::<Demands>(),
+            atomics: AtomicsBelow::default(),
             variant,
             dispatch: DispatchPort::new(spec.work_group_slots),
             groups: WorkGroupTable::new(spec.work_group_slots),
@@ -359,6 +362,9 @@ impl Negotiate for ComputeUnit {
 
     fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
         self.caches.learn(port, facts);
+        if port == port_ids::MEMORY {
+            self.atomics.learn(facts);
+        }
         Ok(())
     }
 
@@ -368,6 +374,7 @@ impl Negotiate for ComputeUnit {
         facts.withdraw::<PrivateFrom>();
         facts.withdraw::<LineBytes>();
         facts.withdraw::<SchedulerFacts>();
+        facts.withdraw::<AtomicService>();
         matches!(port, port_ids::MEMORY | port_ids::DISPATCH).then_some(0)
     }
 
@@ -390,7 +397,8 @@ impl Negotiate for ComputeUnit {
         self.datapath.memory.readonly.fit(spec, demands)?;
         let offered = spec.private_memory.bytes_per_thread;
         demands.map_or(Ok(()), |demands| {
-            demands.fit(offered, &spec.private_range())
+            demands.fit(offered, &spec.private_range())?;
+            demands.fit_atomics(&self.atomics)
         })
     }
 }

@@ -154,7 +154,9 @@ use warpweave_framework::{
     Waits,
 };
 
-use crate::memory::{MemRequest, MemSlave, Slices, hold_whole_lines, transaction};
+use crate::memory::{
+    AtomicService, MemRequest, MemSlave, Slices, hold_whole_lines, is_request, transaction,
+};
 
 use address_map::AddressMap;
 use admission::Admission;
@@ -306,6 +308,12 @@ impl Component for GddrController {
 }
 
 impl Negotiate for GddrController {
+    fn facts(&self, port: PortId, facts: &mut Facts) {
+        if is_request(port) {
+            facts.publish(AtomicService::Refused);
+        }
+    }
+
     fn learn(&mut self, _port: PortId, facts: &Facts) -> Result<(), Unfit> {
         self.slices.learn(facts);
         match self.admission.addresses().interleave {

@@ -26,6 +26,16 @@ pub struct Slice {
     pub number: u32,
 }
 
+/// Fate of atomics at the lower end of this wire. Published upstream by components that execute
+/// them or cannot; a component that forwards them passes on what lies below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicService {
+    /// Atomics are executed.
+    Executed,
+    /// An atomic ends the run with an error.
+    Refused,
+}
+
 /// Byte address from which on memory belongs to single threads. Published by compute units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateFrom(pub u64);

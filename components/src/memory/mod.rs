@@ -28,7 +28,7 @@ use warpweave_framework::{
 use warpweave_random::GAMMA;
 
 pub use self::event::CacheEvent;
-pub use self::facts::{LineBytes, NetworkPort, PartBytes, PrivateFrom, Slice};
+pub use self::facts::{AtomicService, LineBytes, NetworkPort, PartBytes, PrivateFrom, Slice};
 pub(crate) use self::facts::{
     Slices, agree_on_lines, hold_whole_lines, is_request, leave_private_memory,
 };

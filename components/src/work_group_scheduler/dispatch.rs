@@ -8,7 +8,7 @@ use warpweave_framework::{Context, Id, State, Statistics, Waits};
 
 use super::accounting::{Accounting, Activity};
 use super::dispatch_ports::DispatchPorts;
-use super::machine::{Machine, Running};
+use super::machine::{Kernel, Machine, Running};
 use super::queue_memory::{Pending, QueueMemory};
 use super::{Placement, PlacementChoice, PlacementPolicy, QueueAccess};
 use crate::kernel_times::{KernelTimes, Moment};
@@ -66,6 +66,14 @@ impl Dispatcher {
             ));
         }
         Ok(())
+    }
+
+    /// Checks that the policy can place a kernel of which a unit holds at least one work-group.
+    ///
+    /// # Errors
+    /// Returns the reason why it cannot.
+    pub(super) fn accepts(&self, kernel: &Kernel<'_>) -> Result<(), String> {
+        self.policy.accepts(kernel)
     }
 
     /// Takes over a kernel that the machine has accepted.

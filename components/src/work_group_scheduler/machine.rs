@@ -31,6 +31,11 @@ impl<'a> Kernel<'a> {
         }
     }
 
+    /// Returns the name of its entry point.
+    pub fn name(&self) -> &'a str {
+        &self.trace.code.name
+    }
+
     /// Returns the number of its launch in the program.
     pub fn number(&self) -> u32 {
         self.ready.kernel
@@ -130,6 +135,18 @@ impl Running {
     }
 }
 
+/// Reason why a launch can never run on the machine.
+pub(super) struct Misfit {
+    /// Resource of a unit that is too small.
+    pub(super) limiter: Limiter,
+    pub(super) message: String,
+}
+
+/// Names a launch of the program.
+fn numbered(kernel: u32, launch: &KernelTrace) -> String {
+    format!("kernel {kernel} (`{}`)", launch.code.name)
+}
+
 impl Machine {
     /// Creates a machine whose units must still be [equipped](Self::equip).
     pub(super) fn new(site: PlacementSite, program: Arc<Program>) -> Self {
@@ -218,7 +235,7 @@ impl Machine {
         let trace = trace.ok_or_else(|| format!("the program has no kernel {kernel}"))?;
         let needs = self.needs[kernel as usize];
         match self.limits.occupancy(&needs).work_groups {
-            0 => Err(self.never_fits(kernel, &needs)),
+            0 => Err(self.never_fits(&numbered(kernel, trace), &needs)),
             per_unit => Ok((trace.work_groups(), per_unit)),
         }
     }
@@ -265,18 +282,9 @@ impl Machine {
         })?;
         let needs = self.needs[number as usize];
         let per_unit = self.limits.occupancy(&needs);
-        if per_unit.work_groups == 0 {
-            return Err(self.never_fits(number, &needs));
-        }
+        self.holds(trace, &needs, || numbered(number, trace))
+            .map_err(|misfit| misfit.message)?;
         let work_groups = trace.work_groups();
-        let (each, units) = (per_unit.work_groups, self.site.units());
-        if trace.is_cooperative() && work_groups > each.saturating_mul(units) {
-            return Err(format!(
-                "kernel {number} (`{}`) is a cooperative launch of {work_groups} work-groups, which must all be resident at once; {units} compute units hold {each} each, {} in all",
-                trace.code.name,
-                each.saturating_mul(units)
-            ));
-        }
         Ok(self.kernels.insert(Running {
             ready,
             since: now,
@@ -289,10 +297,43 @@ impl Machine {
         }))
     }
 
-    fn never_fits(&self, number: u32, needs: &WorkGroupNeeds) -> String {
+    /// Checks that a launch can run: a unit holds a work-group of it, and all units together hold
+    /// a whole cooperative one. `who` names it.
+    ///
+    /// # Errors
+    /// Returns the reason why it can never run.
+    pub(super) fn holds(
+        &self,
+        launch: &KernelTrace,
+        needs: &WorkGroupNeeds,
+        who: impl Fn() -> String,
+    ) -> Result<(), Misfit> {
+        let Occupancy {
+            work_groups: each,
+            limiter,
+        } = self.limits.occupancy(needs);
+        if each == 0 {
+            return Err(Misfit {
+                limiter,
+                message: self.never_fits(&who(), needs),
+            });
+        }
+        let (work_groups, units) = (launch.work_groups(), self.site.units());
+        let all = each.saturating_mul(units);
+        if launch.is_cooperative() && work_groups > all {
+            let message = format!(
+                "{} is a cooperative launch of {work_groups} work-groups, which must all be resident at once; {units} compute units hold {each} each, {all} in all",
+                who()
+            );
+            return Err(Misfit { limiter, message });
+        }
+        Ok(())
+    }
+
+    fn never_fits(&self, who: &str, needs: &WorkGroupNeeds) -> String {
         let unit = &self.limits;
         format!(
-            "a work-group of kernel {number} does not fit in a compute unit: it needs {} wavefronts of {} registers each and {} bytes of local memory; a unit has {} wavefront slots, {} registers in {} partitions and {} bytes",
+            "a work-group of {who} does not fit in a compute unit: it needs {} wavefronts of {} registers each and {} bytes of local memory; a unit has {} wavefront slots, {} registers in {} partitions and {} bytes",
             needs.wavefronts,
             unit.registers_per_wavefront(needs.registers_per_thread),
             needs.local_bytes,

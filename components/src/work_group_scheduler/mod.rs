@@ -90,6 +90,7 @@ mod dispatch_ports;
 mod ended_parents;
 mod families;
 mod first_level;
+mod fit;
 mod functional;
 mod kernel_ends;
 mod limits;
@@ -109,6 +110,7 @@ mod unit;
 pub(crate) mod tests;
 
 use std::any::Any;
+use std::sync::Arc;
 
 use warpweave_framework::{
     Component, Contents, Context, Environment, Facts, Functional, FunctionalError, Inspect, Kind,
@@ -133,6 +135,7 @@ use self::queue_memory::QueueMemory;
 use self::reported_limits::ReportedLimits;
 pub use self::role::WorkGroupPlacement;
 pub use self::spec::{Announce, InvalidateAt, SecondLevelSpec, WorkGroupSchedulerSpec};
+use crate::demands::Demands;
 use crate::kernel_times::KernelTimes;
 use crate::launch::{Completion, DispatchMaster, KernelReady, ReadySlave};
 
@@ -159,6 +162,9 @@ pub struct WorkGroupScheduler {
     dispatcher: Dispatcher,
     #[state(skip)]
     spec: WorkGroupSchedulerSpec,
+    /// Resource demands of the program on the units, if known in advance.
+    #[state(skip)]
+    demands: Option<Arc<Demands>>,
     /// Facts that the units have published.
     #[state(skip)]
     said: ReportedLimits,
@@ -202,6 +208,7 @@ impl Kind for WorkGroupScheduler {
             accounting: Accounting::new(units),
             dispatcher: Dispatcher::new(policy, spec.policy.name(), per_cycle, times),
             spec,
+            demands: environment.resource::<Demands>(),
             said: ReportedLimits::default(),
             replaying: None,
         })
@@ -281,7 +288,10 @@ impl Negotiate for WorkGroupScheduler {
             .fits(&limits, &self.memory)
             .map_err(|problem| Unfit::at("policy", problem))?;
         self.machine.equip(limits);
-        Ok(())
+        match &self.demands {
+            Some(demands) => self.fit(demands),
+            None => Ok(()),
+        }
     }
 }
 

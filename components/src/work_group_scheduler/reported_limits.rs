@@ -81,6 +81,11 @@ impl ReportedLimits {
         Ok(self.limits.as_ref().map(|said| said.facts))
     }
 
+    /// Returns the place where a unit states the limit of this name, if one publishes its limits.
+    pub(super) fn place_of(&self, limit: &str) -> Option<Stated> {
+        self.limits.as_ref().and_then(|said| said.place_of(limit))
+    }
+
     /// Fails if the clusters of the description differ from the groups of units that share a
     /// network port.
     pub(super) fn check_clusters(&self, site: PlacementSite) -> Result<(), Unfit> {

@@ -140,6 +140,25 @@ impl KernelTrace {
         self.attribute(Attribute::COOPERATIVE).is_some()
     }
 
+    /// Creates a launch that states its shape and resources only. It has no streams to read.
+    ///
+    /// # Errors
+    /// Same as [`KernelWriter::new`](crate::KernelWriter::new).
+    pub fn without_streams(
+        code: Arc<Code>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_local_bytes: u32,
+        attributes: Vec<Attribute>,
+    ) -> Result<Self, TraceError> {
+        let launch = Launch::new(code, grid, block, dynamic_local_bytes, Vec::new())?;
+        let launch = Launch {
+            attributes,
+            ..launch
+        };
+        Ok(launch.with_data(Vec::new(), Data::Memory(Vec::new())))
+    }
+
     /// Returns the number of work-groups. They are numbered linearly, with x varying fastest.
     #[inline]
     pub fn work_groups(&self) -> u32 {

@@ -1,12 +1,18 @@
 //! Demands of a host program on the machine, as known without emulation.
 
-use warpweave_components::demands::{BufferDemand, Demands, KernelDemand};
-use warpweave_framework::Origin;
-use warpweave_params::{Placed, Span};
-use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
-use warpweave_trace::Program;
+use std::sync::Arc;
 
-use super::description::Command;
+use warpweave_components::demands::{
+    BufferDemand, Demands, DistinctLaunches, KernelDemand, LaunchDemand,
+};
+use warpweave_framework::Origin;
+use warpweave_inputs::Name;
+use warpweave_params::{Env, Placed, Span};
+use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
+use warpweave_trace::{Attribute, Class, Code, KernelTrace, Program, Space};
+
+use super::description::{Command, Launch};
+use super::execute::{Shape, shape};
 use super::modules::{self, SymbolKind};
 use super::{EmulationSpec, HostProgram};
 
@@ -14,6 +20,7 @@ use super::{EmulationSpec, HostProgram};
 pub(crate) struct ProgramDemands {
     pub(crate) demands: Demands,
     pub(crate) places: Vec<Option<Span>>,
+    distinct: DistinctLaunches,
 }
 
 impl HostProgram {
@@ -23,8 +30,13 @@ impl HostProgram {
         let mut asked = ProgramDemands {
             demands: Demands::default(),
             places: Vec::new(),
+            distinct: DistinctLaunches::default(),
         };
-        self.ask_for_launches(&self.commands, &mut asked);
+        let surroundings = Surroundings {
+            env: self.env.clone(),
+            runs: true,
+        };
+        self.ask_for_launches(&self.commands, &surroundings, &mut asked);
         let described = &mut asked.demands.kernels;
         if !emulated.kernels.is_empty() {
             let places: Vec<KernelDemand> = std::mem::take(described);
@@ -37,6 +49,7 @@ impl HostProgram {
                 described.push(KernelDemand {
                     name: code.name.clone(),
                     private_bytes: code.private_bytes,
+                    may_execute_atomics: false,
                     origin: place.and_then(|place| place.origin),
                 });
             }
@@ -67,43 +80,151 @@ impl HostProgram {
         asked
     }
 
-    fn ask_for_launches(&self, commands: &[Placed<Command>], asked: &mut ProgramDemands) {
+    /// Collects the demands of all launches. What depends on values that kernels compute is not
+    /// known.
+    fn ask_for_launches(
+        &self,
+        commands: &[Placed<Command>],
+        surroundings: &Surroundings,
+        asked: &mut ProgramDemands,
+    ) {
         for command in commands {
             match &command.value {
-                Command::Launch(launch) => {
-                    let name = &launch.kernel;
-                    // That there is no such kernel is said where the program is checked.
-                    let chosen = launch.module.as_ref();
-                    let Ok(module) = modules::find(&self.modules, chosen, SymbolKind::Kernel, name)
-                    else {
-                        continue;
-                    };
-                    let Ok(kernel) = self.modules[module].module().kernel(&name.value) else {
-                        continue;
-                    };
-                    let private_bytes = kernel.code().private_bytes;
-                    let known =
-                        |k: &KernelDemand| k.name == name.value && k.private_bytes == private_bytes;
-                    if asked.demands.kernels.iter().any(known) {
-                        continue;
-                    }
-                    let origin = asked.origin(name.place.clone());
-                    asked.demands.kernels.push(KernelDemand {
-                        name: name.value.clone(),
-                        private_bytes,
-                        origin: Some(origin),
-                    });
+                Command::Launch(launch) => self.ask_for_launch(launch, surroundings, asked),
+                Command::Repeat {
+                    times,
+                    counter,
+                    body,
+                } => {
+                    let times = times.integer(&surroundings.env, "", 0..=i64::MAX.into());
+                    let runs = times.is_ok_and(|times| times > 0);
+                    let within = surroundings.of_loop(counter.as_ref(), runs);
+                    self.ask_for_launches(body, &within, asked);
                 }
-                Command::Repeat { body, .. } | Command::RepeatUntilZero { body, .. } => {
-                    self.ask_for_launches(body, asked);
+                Command::RepeatUntilZero { counter, body, .. } => {
+                    let within = surroundings.of_loop(counter.as_ref(), true);
+                    self.ask_for_launches(body, &within, asked);
                 }
                 _ => {}
             }
         }
     }
+
+    fn ask_for_launch(
+        &self,
+        launch: &Launch,
+        surroundings: &Surroundings,
+        asked: &mut ProgramDemands,
+    ) {
+        let name = &launch.kernel;
+        // That there is no such kernel is said where the program is checked.
+        let chosen = launch.module.as_ref();
+        let Ok(module) = modules::find(&self.modules, chosen, SymbolKind::Kernel, name) else {
+            return;
+        };
+        let Ok(kernel) = self.modules[module].module().kernel(&name.value) else {
+            return;
+        };
+        let code = kernel.code();
+        let shape = shape(launch, &surroundings.env).ok();
+        let shape = shape.filter(|_| surroundings.runs);
+        let has_dynamic = shape.as_ref().is_none_or(|s| s.dynamic_local_bytes > 0);
+        let may_execute_atomics = surroundings.runs && has_global_atomics(code, has_dynamic);
+        let private_bytes = code.private_bytes;
+        let mut kernels = asked.demands.kernels.iter_mut();
+        let known = kernels.find(|k| k.name == name.value && k.private_bytes == private_bytes);
+        let origin = if let Some(known) = known {
+            known.may_execute_atomics |= may_execute_atomics;
+            None
+        } else {
+            let origin = asked.origin(name.place.clone());
+            asked.demands.kernels.push(KernelDemand {
+                name: name.value.clone(),
+                private_bytes,
+                may_execute_atomics,
+                origin: Some(origin),
+            });
+            Some(origin)
+        };
+        let Some(shape) = shape else { return };
+        let mut attributes = Vec::new();
+        if launch.cooperative {
+            attributes.push(Attribute::new(Attribute::COOPERATIVE, 1));
+        }
+        if let Some(registers) = shape.registers_per_thread {
+            attributes.push(Attribute::new(Attribute::REGISTERS, registers.into()));
+        }
+        let Shape {
+            grid,
+            block,
+            dynamic_local_bytes,
+            ..
+        } = shape;
+        let launch = KernelTrace::without_streams(
+            Arc::clone(code),
+            grid,
+            block,
+            dynamic_local_bytes,
+            attributes,
+        );
+        // A launch that no trace can hold is refused when it is emulated.
+        if let Ok(launch) = launch
+            && asked.distinct.is_new(&launch)
+        {
+            let origin = origin.unwrap_or_else(|| asked.origin(name.place.clone()));
+            asked.demands.launches.push(LaunchDemand {
+                launch: Arc::new(launch),
+                origin: Some(origin),
+            });
+        }
+    }
+}
+
+/// Knowledge about the commands of a loop body or of the whole program before they run.
+struct Surroundings {
+    /// Names with their values in the first iteration of the enclosing loops.
+    env: Env,
+    /// True if the first iteration is certain to run.
+    runs: bool,
+}
+
+impl Surroundings {
+    fn of_loop(&self, counter: Option<&Name>, runs: bool) -> Self {
+        let mut env = self.env.clone();
+        if let Some(counter) = counter {
+            env.set(&counter.value, 0);
+        }
+        Self {
+            env,
+            runs: self.runs && runs,
+        }
+    }
+}
+
+/// True if the code has an atomic that only global memory can serve. A generic one can if there is
+/// no local memory that it could address.
+pub(crate) fn has_global_atomics(code: &Code, has_dynamic_local_bytes: bool) -> bool {
+    let has_local = code.static_local_bytes > 0 || has_dynamic_local_bytes;
+    code.instructions.iter().any(|instruction| {
+        let opcode = instruction.opcode.as_str();
+        let is_generic = (opcode.starts_with("atom.") || opcode.starts_with("red."))
+            && !opcode.contains(".global");
+        instruction.class == Class::Atomic
+            && instruction.space == Space::Global
+            && !(is_generic && has_local)
+    })
 }
 
 impl ProgramDemands {
+    /// Returns the demands of a trace's program, which has no description to point to.
+    pub(crate) fn of_trace(demands: Demands) -> Self {
+        Self {
+            demands,
+            places: Vec::new(),
+            distinct: DistinctLaunches::default(),
+        }
+    }
+
     fn origin(&mut self, place: Option<Span>) -> Origin {
         self.places.push(place);
         Origin(self.places.len() as u32 - 1)

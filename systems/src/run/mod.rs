@@ -10,6 +10,7 @@ mod ahead;
 mod checkpoint;
 mod corrupt;
 mod division;
+mod held_launches;
 mod measure;
 mod pauses;
 mod region;
@@ -43,6 +44,7 @@ pub use self::ahead::EmulationAhead;
 pub use self::checkpoint::MachineCheckpointError;
 use self::division::DivisionPlan;
 pub use self::division::Threads;
+use self::held_launches::held_launches;
 use self::measure::{Clockwork, Measurement};
 pub use self::measure::{Interval, LazyMeasured, Measured};
 use self::pauses::HostPauses;
@@ -197,8 +199,17 @@ impl Machine {
         let ledger = Ledger::new(&scenario.ledger.budget());
         let environment = environment(scenario.seed, program, artefacts, &kernel_times);
         let mut environment = environment.charged_to(&ledger);
-        let ProgramDemands { demands, places } =
-            scenario.work.demands(program, &scenario.emulation);
+        let ProgramDemands {
+            mut demands,
+            places,
+            ..
+        } = scenario.work.demands(program, &scenario.emulation);
+        demands.launches = held_launches(
+            demands.launches,
+            program,
+            region.as_ref().map(|region| &*region.plan),
+            scenario.region.as_ref(),
+        );
         environment.provide(Arc::new(demands));
         let plan = region.as_ref().map_or_else(
             || Arc::new(LaunchPlan::new(Vec::new())),

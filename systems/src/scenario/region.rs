@@ -156,6 +156,12 @@ impl Region {
         self.kernels.is_empty() || patterns.any(|p| WildMatch::new(&p.value).matches(kernel))
     }
 
+    /// True if the region is known to include every launch of a kernel of this name.
+    pub(crate) fn holds_all_of(&self, kernel: &str) -> bool {
+        let all = self.launches.is_empty() && self.at_least == Amount::default();
+        all && self.sample.is_none() && self.names(kernel)
+    }
+
     /// True if the region includes launches of this number.
     pub(crate) fn numbers(&self, launch: u32) -> bool {
         let mut ranges = self.launches.iter();

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use tempfile::TempPath;
 use warpweave_accel_sim::{AccelSimError, Quirks, import, inputs, is_accel_sim};
-use warpweave_components::demands::{BufferDemand, Demands, KernelDemand};
+use warpweave_components::demands::{
+    BufferDemand, Demands, DistinctLaunches, KernelDemand, LaunchDemand,
+};
 use warpweave_files::Ledger;
 use warpweave_params::{Diagnostic, Diagnostics, Placed};
 use warpweave_ptx::Printed;
-use warpweave_trace::{ContentHash, Program, TraceError, TraceFile};
+use warpweave_trace::{ContentHash, KernelHead, KernelTrace, Program, TraceError, TraceFile};
 
 use crate::host_program::{
     EmulationProgress, EmulationSpec, Examined, ExecuteError, Executed, HostProgram, Listener,
-    ProgramDemands,
+    ProgramDemands, has_global_atomics,
 };
 
 /// Program that a scenario runs, or its trace.
@@ -156,12 +158,33 @@ fn refused(named: &Placed<PathBuf>, error: TraceError) -> Diagnostic {
 /// Returns the demands of a trace's program on a machine.
 fn demands(file: &TraceFile) -> Demands {
     let mut demands = Demands::default();
+    let mut distinct = DistinctLaunches::default();
     for kernel in (0..file.kernels()).filter_map(|kernel| file.kernel_head(kernel)) {
-        let code = kernel.code;
+        let KernelHead {
+            code,
+            grid,
+            block,
+            dynamic_local_bytes,
+            attributes,
+            ..
+        } = kernel;
         if demands.kernels.iter().all(|known| known.name != code.name) {
             demands.kernels.push(KernelDemand {
                 name: code.name.clone(),
                 private_bytes: code.private_bytes,
+                may_execute_atomics: has_global_atomics(code, dynamic_local_bytes > 0),
+                origin: None,
+            });
+        }
+        let attributes = attributes.to_vec();
+        let code = Arc::clone(code);
+        let launch =
+            KernelTrace::without_streams(code, grid, block, dynamic_local_bytes, attributes);
+        if let Ok(launch) = launch
+            && distinct.is_new(&launch)
+        {
+            demands.launches.push(LaunchDemand {
+                launch: Arc::new(launch),
                 origin: None,
             });
         }
@@ -239,10 +262,7 @@ impl Work {
     pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> ProgramDemands {
         match self {
             Self::Workload(program) => program.demands(emulated, emulation),
-            Self::Trace(recording) => ProgramDemands {
-                demands: recording.demands.clone(),
-                places: Vec::new(),
-            },
+            Self::Trace(recording) => ProgramDemands::of_trace(recording.demands.clone()),
         }
     }
 

@@ -38,7 +38,7 @@ const LAYERS: [(&str, &str); 23] = [
     (
         "components/src",
         "artefact bits bloom polynomial interleave memory building_blocks reuse_monitor launch \
-         policy_contract roles demands occupancy reuse_profile kernel_times launch_plan \
+         policy_contract roles occupancy demands reuse_profile kernel_times launch_plan \
          checkers cache compute_unit ccws clock_crossing cluster_port crossbar dram gmu \
          host_driver icc launch_unit work_group_scheduler",
     ),

@@ -104,10 +104,10 @@ impl OneKernelPolicy for BlockRoundRobin {
         let per_unit = kernel.per_unit();
         if per_unit.work_groups < self.block_size {
             return Err(format!(
-                "BlockRoundRobin places blocks of {}, but a compute unit holds only {} work-groups of kernel {}, limited by {:?}",
+                "BlockRoundRobin places blocks of {}, but a compute unit holds only {} work-groups of kernel `{}`, limited by {:?}",
                 self.block_size,
                 per_unit.work_groups,
-                kernel.number(),
+                kernel.name(),
                 per_unit.limiter
             ));
         }

@@ -96,8 +96,8 @@ impl OneKernelPolicy for DistributedBlock {
         let per_unit = kernel.per_unit();
         if per_unit.work_groups < 2 {
             return Err(format!(
-                "DistributedBlock places pairs of work-groups, but a compute unit holds only one of kernel {}, limited by {:?}; choose Distributed",
-                kernel.number(),
+                "DistributedBlock places pairs of work-groups, but a compute unit holds only one of kernel `{}`, limited by {:?}; choose Distributed",
+                kernel.name(),
                 per_unit.limiter
             ));
         }

@@ -242,7 +242,7 @@ fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
 
 #[test]
 #[should_panic(
-    expected = "work-group of kernel 0 does not fit in a compute unit: it needs 49 wavefronts"
+    expected = "work-group of kernel 0 (`nothing`) does not fit in a compute unit: it needs 49 wavefronts"
 )]
 fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
     let mut s = scripted(spec::<GlobalRoundRobin>(), &[(1, 49, 0, 0)]);
@@ -251,7 +251,7 @@ fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
 }
 
 #[test]
-#[should_panic(expected = "holds only one of kernel 0, limited by WavefrontSlots")]
+#[should_panic(expected = "holds only one of kernel `nothing`, limited by WavefrontSlots")]
 fn a_pair_that_never_fits_ends_the_run() {
     let mut s = scripted(spec::<DistributedBlock>(), &[(2, 30, 0, 0)]);
     s.ready.send_at(5, ready(0));

@@ -13,7 +13,9 @@ use crate::launches::check_parent;
 use crate::program::{ProgramHead, check_commands};
 use crate::recorded::{Recorded, RecordedFile};
 use crate::stored_streams::Source;
-use crate::{Code, ContentHash, KernelTrace, Parent, Program, TraceError, WavefrontCounts, check};
+use crate::{
+    Attribute, Code, ContentHash, KernelTrace, Parent, Program, TraceError, WavefrontCounts, check,
+};
 
 /// Maximum total size of streams, in bytes, for a file to be held in memory.
 const HELD_MAX: u64 = 32 << 20;
@@ -30,6 +32,10 @@ pub struct KernelHead<'a> {
     pub grid: [u32; 3],
     /// Number of threads per work-group along x, y, z.
     pub block: [u32; 3],
+    /// Dynamic local memory of the launch in addition to the static amount, in bytes.
+    pub dynamic_local_bytes: u32,
+    /// Attributes given to the launch.
+    pub attributes: &'a [Attribute],
     /// Counts of executed instructions, verified when the kernel is read.
     pub counts: WavefrontCounts,
 }
@@ -96,6 +102,8 @@ impl TraceFile {
             code: &launch.code,
             grid: launch.grid,
             block: launch.block,
+            dynamic_local_bytes: launch.dynamic_local_bytes,
+            attributes: &launch.attributes,
             counts,
         })
     }

@@ -14,12 +14,12 @@ const REGISTERS_MAX: u32 = 255;
 
 /// Shape, stream and registers of a launch.
 pub(in crate::host_program) struct Shape {
-    pub(super) grid: [u32; 3],
+    pub(in crate::host_program) grid: [u32; 3],
     pub(in crate::host_program) block: [u32; 3],
-    pub(super) dynamic_local_bytes: u32,
+    pub(in crate::host_program) dynamic_local_bytes: u32,
     pub(super) stream: u32,
     /// Registers per thread, if the launch states them.
-    pub(super) registers_per_thread: Option<u32>,
+    pub(in crate::host_program) registers_per_thread: Option<u32>,
 }
 
 /// Evaluates the shape of a launch and checks it against hardware limits.
