@@ -1,6 +1,9 @@
 //! Checks that a plain run of a large program, which overlaps emulation with simulation, ends like
 //! a run that emulates first.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use crate::harness::{Bench, Ended};
 
 /// Reads scattered words with one wavefront per work-group, 120 bytes of records each time. The
@@ -104,4 +107,40 @@ fn a_run_that_reaches_a_limit_says_what_one_says_that_is_emulated_first() {
     );
     assert_eq!((beside.code, first.code), (1, 1));
     assert_eq!(beside.err, first.err);
+}
+
+/// Launches so many work-groups that their emulation takes many minutes.
+const ENDLESS: &str = "grid: 1000000, block: 32,";
+
+#[test]
+fn an_interrupt_ends_the_emulation_together_with_its_simulation() {
+    let bench = Bench::new();
+    bench.write("scatter.ptx", KERNEL);
+    let workload = WORKLOAD.replace("grid: 100, block: 32,", ENDLESS);
+    bench.write("scatter.ron", &workload);
+    bench.write(
+        "endless.ron",
+        "Scenario(system: \"systems/tiny.ron\", workload: \"scatter.ron\")",
+    );
+    let mut child = bench
+        .command(&["run", "endless.ron", "--verbose", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    for line in ["simulating while the program is emulated", "simulating"] {
+        assert!(log.any(|l| l.unwrap().ends_with(line)), "{line}");
+    }
+    let id = child.id().to_string();
+    Command::new("kill").args(["-INT", &id]).status().unwrap();
+    for rest in log {
+        rest.unwrap();
+    }
+    let ended = Ended::of(&child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 130, "{}", ended.err);
+    let report = ended.json();
+    assert_eq!(report["status"], "interrupted");
+    let waited = report["host"]["wall_s"].as_f64();
+    assert!(waited.is_some_and(|waited| waited < 60.0), "{waited:?}");
 }

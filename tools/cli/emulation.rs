@@ -31,6 +31,7 @@ enum State<'a> {
     EmulationEnd(Box<Executed>, f64),
     Ahead {
         ahead: Released<'a>,
+        progress: &'a EmulationProgress,
         ended: Receiver<EmulationEnd>,
         /// Stopwatch started when emulation and simulation began.
         both: Stopwatch,
@@ -55,21 +56,38 @@ impl Emulation<'_> {
 
     /// Waits for the end of the emulation, after the simulation has ended. Returns its results and
     /// the CPU times of emulation and simulation. For a sequential run the latter is
-    /// `simulation_cpu_s`.
+    /// `simulation_cpu_s`. If the simulation was `interrupted`, the emulation ends at once, and the
+    /// results lack what it had not computed.
     ///
     /// # Errors
     /// Returns an error if the emulation failed.
-    pub(crate) fn finish(self, simulation_cpu_s: f64) -> Result<(Executed, [f64; 2]), Failure> {
+    pub(crate) fn finish(
+        self,
+        simulation_cpu_s: f64,
+        interrupted: bool,
+    ) -> Result<(Executed, [f64; 2]), Failure> {
         match self.state {
             State::EmulationEnd(executed, cpu_s) => Ok((*executed, [cpu_s, simulation_cpu_s])),
-            State::Ahead { ahead, ended, both } => {
+            State::Ahead {
+                ahead,
+                progress,
+                ended,
+                both,
+            } => {
+                if interrupted {
+                    progress.abandon();
+                }
                 drop(ahead);
                 let Ok((executed, cpu_s)) = ended.recv() else {
                     return Err(Failure::Machine(
                         "the emulation thread ended unexpectedly".to_owned(),
                     ));
                 };
-                Ok((executed?, [cpu_s, (both.cpu_s() - cpu_s).max(0.0)]))
+                let executed = match executed {
+                    Err(ExecuteError::Abandoned) => Executed::abandoned(&self.program),
+                    ended => ended?,
+                };
+                Ok((executed, [cpu_s, (both.cpu_s() - cpu_s).max(0.0)]))
             }
         }
     }
@@ -103,6 +121,7 @@ pub(crate) fn emulate<U: Send>(
         };
         let state = State::Ahead {
             ahead: Released(&ahead),
+            progress,
             ended,
             both,
         };

@@ -118,7 +118,7 @@ impl Job<'_> {
         let mut machine = match Machine::of(scenario, registry, &program) {
             Ok(machine) => machine,
             // The program comes first, whichever fails earlier.
-            Err(problems) => return emulation.finish(0.0).and(Err(problems.into())),
+            Err(problems) => return emulation.finish(0.0, false).and(Err(problems.into())),
         };
         if !machine.system().warnings.is_empty() && !quiet {
             diagnostics_to_stderr(&machine.system().warnings);
@@ -140,7 +140,8 @@ impl Job<'_> {
         let simulation = Stopwatch::start();
         signals.nothing_to_report.store(false, Ordering::Relaxed);
         let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| bar.show(m));
-        let (executed, cpu_s) = emulation.finish(simulation.cpu_s())?;
+        let interrupted = status == Status::Interrupted;
+        let (executed, cpu_s) = emulation.finish(simulation.cpu_s(), interrupted)?;
         let [emulation_cpu_s, simulation_cpu_s] = cpu_s;
         let simulated = machine.results(status);
         bar.finish();

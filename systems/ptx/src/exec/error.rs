@@ -88,6 +88,9 @@ impl fmt::Display for Wait {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulationError {
+    /// Another thread ended the emulation, because nobody waits for its results.
+    #[error("the emulation was ended before the program")]
+    Abandoned,
     /// The module has no such kernel, or the kernel needs unsupported features.
     #[error(transparent)]
     NoKernel(#[from] NoKernel),

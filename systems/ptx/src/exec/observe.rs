@@ -3,7 +3,7 @@
 //! The interpreter is compiled separately for each observer. [`Unobserved`] observes no
 //! instructions, so its instance contains no calls to an observer.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use warpweave_trace::KernelTrace;
 
@@ -71,6 +71,10 @@ pub(super) trait Observer {
     fn foreseen(&self) -> Option<&KernelTrace> {
         None
     }
+    /// True if nobody waits for the results any more.
+    fn is_abandoned(&self) -> bool {
+        false
+    }
     /// Called when a kernel launched from the device is about to begin.
     fn child_starts(&mut self) {}
     /// Called at the start of a launch, once memory holds the module's variables.
@@ -134,6 +138,9 @@ pub struct LaunchCounts {
     pub ended: AtomicU64,
     /// Kernels launched from the device that have begun.
     pub from_device: AtomicU64,
+    /// Set by another thread to end the emulation early, with
+    /// [`EmulationError::Abandoned`](crate::EmulationError::Abandoned).
+    pub abandoned: AtomicBool,
 }
 
 impl LaunchCounts {
@@ -158,6 +165,11 @@ impl Observer for Unobserved<'_> {
 
     fn foreseen(&self) -> Option<&KernelTrace> {
         self.foreseen
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.counts
+            .is_some_and(|counts| counts.abandoned.load(Ordering::Relaxed))
     }
 
     fn group_ends(&mut self, _group: u32) {

@@ -104,6 +104,9 @@ pub(super) fn schedule(
         if resident.is_empty() {
             return Ok(writer.finish()?);
         }
+        if machine.observer.is_abandoned() {
+            return Err(EmulationError::Abandoned);
+        }
         let before = machine.progress.steps;
         for group in &mut resident {
             take_turns(machine, group)?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use warpweave_params::{Diagnostic, Placed};
-use warpweave_ptx::{EmulationOptions, LaunchConfig, LaunchWatch, foresee, launch_family};
+use warpweave_ptx::{
+    EmulationError, EmulationOptions, LaunchConfig, LaunchWatch, foresee, launch_family,
+};
 use warpweave_trace::{Attribute, HostCommand};
 
 use super::foresight::Foresight;
@@ -79,6 +81,9 @@ impl Host<'_, '_> {
             Some(checker) => checker.launch(module, kernel, config, memory, options, numbers),
         };
         let mut family = result.map_err(|source| {
+            if matches!(source, EmulationError::Abandoned) {
+                return ExecuteError::Abandoned;
+            }
             let number = self.launches - 1;
             let said = source.to_string();
             let (problem, hint) = match said.split_once("\nhint: ") {

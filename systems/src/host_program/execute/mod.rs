@@ -81,9 +81,27 @@ pub enum ExecuteError {
         /// Error that was reported by the emulator.
         source: Box<EmulationError>,
     },
+    /// The emulation was ended before the program ([`EmulationProgress::abandon`]).
+    #[error("the emulation was ended before the program")]
+    Abandoned,
     /// The trace is not consistent with itself.
     #[error(transparent)]
     Trace(#[from] TraceError),
+}
+
+impl Executed {
+    /// Returns the part that is known of a program whose emulation was ended early.
+    pub fn abandoned(program: &Arc<Program>) -> Self {
+        Self {
+            program: Arc::clone(program),
+            checks: Vec::new(),
+            verified: None,
+            kernels: Vec::new(),
+            printed: Printed::default(),
+            refused_launches: 0,
+            outputs: BTreeMap::new(),
+        }
+    }
 }
 
 impl ExecuteError {
@@ -91,6 +109,7 @@ impl ExecuteError {
     pub fn is_over_budget(&self) -> bool {
         match self {
             Self::Description(problem) => problem.over_budget,
+            Self::Abandoned => false,
             Self::Launch { source, .. } => matches!(**source, EmulationError::OverBudget(_)),
             Self::Trace(error) => matches!(error, TraceError::OverBudget(_)),
         }
@@ -163,7 +182,12 @@ impl HostProgram {
         let checks = self
             .expectations
             .iter()
-            .map(|expectation| host.check(expectation))
+            .map(|expectation| {
+                if progress.is_abandoned() {
+                    return Err(ExecuteError::Abandoned);
+                }
+                Ok(host.check(expectation)?)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let mut kernels: Vec<String> = Vec::new();
         for kernel in &host.kernels {

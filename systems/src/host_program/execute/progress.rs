@@ -31,6 +31,16 @@ impl EmulationProgress {
         self.counts.from_device.load(Ordering::Relaxed)
     }
 
+    /// Ends the emulation early, with [`ExecuteError::Abandoned`](super::ExecuteError::Abandoned).
+    pub fn abandon(&self) {
+        self.counts.abandoned.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the emulation is to end early.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.counts.abandoned.load(Ordering::Relaxed)
+    }
+
     /// Starts a launch of this many work-groups. Returns the counts that it updates.
     pub(super) fn launch_begins(&self, work_groups: u64) -> &LaunchCounts {
         self.counts.ended.store(0, Ordering::Relaxed);
