@@ -148,6 +148,38 @@ fn a_control_port_without_wire_is_missed_unless_it_is_meant() {
     assert_eq!(checked(&bench, &[]), "exit 0\n");
 }
 
+/// Returns the tiny machine with a second cache below the first level of each unit.
+fn with_a_cache_between(wires: &str) -> Bench {
+    let tiny = "systems/tiny.ron";
+    let cache = r#""mid": Cache(preset: "fermi_l1", level: Named("Middle")), "port": ClusterPort("#;
+    Bench::new()
+        .edit(tiny, r#""port": ClusterPort("#, cache)
+        .edit(tiny, r#""l1.down <-> port.up[0]": (latency: 1),"#, wires)
+}
+
+#[test]
+fn a_cache_below_the_first_level_that_nobody_invalidates_is_missed_unless_it_is_meant() {
+    let wires = r#""l1.down <-> mid.up": (latency: 1), "mid.down <-> port.up[0]": (latency: 1),"#;
+    let checked_with = |more: &str| checked(&with_a_cache_between(&format!("{wires}{more}")), &[]);
+    let warning = checked_with("");
+    assert!(warning.starts_with("exit 0"), "{warning}");
+    for words in [
+        "port `unit[0].mid.control` (Cache) is not connected",
+        "later kernels may hit stale lines (1 more like it)",
+        "`unwired: [\"mid.control\"]`",
+        "systems/tiny.ron:",
+    ] {
+        assert!(warning.contains(words), "{words}: {warning}");
+    }
+    assert_eq!(
+        checked_with(r#"}, unwired: ["mid.control"], for: {"#),
+        "exit 0\n"
+    );
+    // One unit alone writes nothing that its own caches do not see.
+    let alone = with_a_cache_between(wires);
+    assert_eq!(checked(&alone, &["params.units=1"]), "exit 0\n");
+}
+
 #[test]
 fn only_optional_ports_may_be_meant_to_have_no_wire() {
     for (port, words) in [

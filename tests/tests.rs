@@ -41,6 +41,7 @@ mod read_caches;
 mod recordings;
 mod report;
 mod reuse;
+mod stale_reads;
 mod third_party;
 mod traces;
 mod workloads;

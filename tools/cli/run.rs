@@ -127,10 +127,9 @@ impl Job<'_> {
         let save = Arc::clone(&signals.save);
         let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, save, quiet)?;
         if arguments.check {
-            info!(
-                wires = machine.check_protocols(),
-                "protocol checkers are enabled"
-            );
+            // Outside the macro, which evaluates nothing unless the message is shown.
+            let wires = machine.check_protocols();
+            info!(wires, "protocol checkers are enabled");
         }
         machine.set_threads(arguments.threads);
         let not_recorded = arguments.recordings.start(&mut machine, &program)?;

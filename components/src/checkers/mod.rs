@@ -12,6 +12,7 @@
 //! capacity of its wire.
 
 mod freshness;
+mod stale_reads;
 mod surround;
 
 use std::any::type_name;
@@ -20,6 +21,7 @@ use std::fmt::Debug;
 use warpweave_framework::verify::{Checks, Exchange, ExchangeRules, check_exchange, check_wire};
 use warpweave_framework::{Direction, Message, PortAddress, Simulation, TapError};
 
+pub use self::stale_reads::check_stale_reads;
 pub use self::surround::{surround_with_kernel_ends, surround_with_memory};
 use crate::launch::{
     CacheCommand, CacheCommandDone, Completion, DeviceLaunch, Dispatch, KernelDone, KernelLaunch,

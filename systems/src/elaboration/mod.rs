@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `addresses.rs` lists the addresses of parts and ports that exist.
-//! `presets.rs` applies presets, `repetition.rs` shares work between repetitions of a part, and
-//! `resolved.rs` describes the system as built. Errors of the framework, which knows no files, get
-//! their places in the file here.
+//! `presets.rs` applies presets, `repetition.rs` shares work between repetitions of a part,
+//! `resolved.rs` describes the system as built, and `stale.rs` finds caches that can return old
+//! data. Errors of the framework, which knows no files, get their places in the file here.
 
 mod addresses;
 mod overrides;
@@ -19,6 +19,7 @@ mod repetition;
 mod resolved;
 mod scope;
 mod sizes;
+mod stale;
 pub(crate) mod system_file;
 mod wires;
 
@@ -40,6 +41,7 @@ use self::repetition::ScopeMemory;
 use self::resolved::ResolvedPart;
 pub use self::resolved::ResolvedSystem;
 use self::scope::{Names, ScopePath};
+use self::stale::stale_caches;
 use self::system_file::SystemFile;
 use crate::limits::Limits;
 
@@ -175,7 +177,9 @@ impl Elaborator<'_> {
         let simulation = std::mem::take(&mut self.builder)
             .elaborate()
             .map_err(|errors| self.locate(errors))?;
-        self.warn(simulation.warnings());
+        let mut warnings = simulation.warnings();
+        self.add_stale_caches(&simulation, &mut warnings);
+        self.warn(warnings);
         for (name, _) in &file.modules {
             if !self.modules_used.contains(name.value.as_str()) {
                 let message = format!("module `{}` is never used", name.value);
@@ -268,6 +272,42 @@ impl Elaborator<'_> {
             });
         }
         problems
+    }
+
+    /// Adds warnings about caches below the first level that nobody invalidates although others
+    /// write below them.
+    fn add_stale_caches(&self, simulation: &Simulation, warnings: &mut Vec<SystemWarning>) {
+        let stale = stale_caches(simulation, &self.resolved_unwired);
+        if stale.is_empty() {
+            return;
+        }
+        // Caches of which the port must be wired in any case are known already.
+        let first_word = |warning: &SystemWarning| {
+            let mut words = warning.message.split('`').skip(1);
+            words.next().map(str::to_owned)
+        };
+        let known: BTreeSet<String> = warnings.iter().filter_map(first_word).collect();
+        let mut origins = BTreeMap::new();
+        for (number, described) in (0_u32..).zip(&self.places) {
+            if let Some(part) = described.part {
+                let path = &*self.resolved_parts[part].path;
+                origins.entry(path).or_insert(Origin(number));
+            }
+        }
+        for path in stale {
+            let port = format!("{path}.control");
+            if known.contains(&port) {
+                continue;
+            }
+            warnings.push(SystemWarning {
+                message: format!(
+                    "port `{port}` (Cache) is not connected: others write below this cache, and its lines are not invalidated when a kernel ends, so later kernels may hit stale lines"
+                ),
+                hint: None,
+                origin: origins.get(path.as_str()).copied(),
+                unwired: Some("control".to_owned()),
+            });
+        }
     }
 
     /// Records warnings about legal descriptions that look unintended. Ports without a wire are

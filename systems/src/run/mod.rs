@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use tracing::debug_span;
 use warpweave_accesses::Head;
 use warpweave_components::artefact::Artefacts;
-use warpweave_components::checkers::check_protocols;
+use warpweave_components::checkers::{check_protocols, check_stale_reads};
 use warpweave_components::compute_unit::DecodedPrograms;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_components::launch_plan::LaunchPlan;
@@ -283,9 +283,15 @@ impl Machine {
     }
 
     /// Attaches checkers to every memory and launch wire and returns their number. A violation
-    /// fails the run.
+    /// fails the run, and so does a read of data older than an earlier kernel left them.
     pub fn check_protocols(&mut self) -> usize {
         if self.checks.is_empty() {
+            // Accesses that warm the caches write without messages.
+            if !self.region.as_ref().is_some_and(RegionRun::replays) {
+                let simulation = &mut self.system.simulation;
+                check_stale_reads(simulation, &self.program, &self.ledger)
+                    .expect("ports of the protocols come in bundles");
+            }
             self.checks = check_protocols(&mut self.system.simulation)
                 .expect("ports of the protocols come in bundles");
         }

@@ -119,6 +119,11 @@ impl RegionRun {
         self.choice.parts[kernel as usize]
     }
 
+    /// True if the accesses of some launch warm the caches instead of being simulated.
+    pub(super) fn replays(&self) -> bool {
+        self.choice.parts.contains(&Part::Warmed)
+    }
+
     /// True if a launch is simulated, in or before the region.
     pub(super) fn simulates(&self, kernel: u32) -> bool {
         matches!(self.part(kernel), Part::Region | Part::Before)
