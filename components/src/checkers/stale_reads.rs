@@ -57,7 +57,8 @@ struct History {
     ended: FxHashMap<u32, u64>,
 }
 
-/// Iterates over the words of a message: bit in its mask, line of the largest size, and index there.
+/// Iterates over the words of a message: bit in its mask, line of the largest size, index in that
+/// line.
 fn words_of(line: u64, words: u32) -> impl Iterator<Item = (u32, u64, usize)> {
     (0..32_u32)
         .filter(move |bit| words >> bit & 1 == 1)

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `addresses.rs` lists the addresses of parts and ports that exist.
-//! `presets.rs` applies presets, `repetition.rs` shares work between repetitions of a part,
+//! `presets.rs` applies presets, and `repetition.rs` shares work between repetitions of a part.
 //! `resolved.rs` describes the system as built, and `stale.rs` finds caches that can return old
 //! data. Errors of the framework, which knows no files, get their places in the file here.
 
@@ -274,7 +274,7 @@ impl Elaborator<'_> {
         problems
     }
 
-    /// Adds warnings about caches below the first level that nobody invalidates although others
+    /// Adds warnings about caches below the first level that are never invalidated although others
     /// write below them.
     fn add_stale_caches(&self, simulation: &Simulation, warnings: &mut Vec<SystemWarning>) {
         let stale = stale_caches(simulation, &self.resolved_unwired);

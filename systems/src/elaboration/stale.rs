@@ -11,7 +11,7 @@ use warpweave_framework::Simulation;
 /// Name of the component kind that keeps lines.
 const CACHE: &str = "Cache";
 
-/// Name of the port through which a cache is told to invalidate its lines.
+/// Name of the port that receives commands to invalidate the lines of a cache.
 const CONTROL: &str = "control";
 
 /// Start of the name of a requester's port for data.
@@ -91,8 +91,8 @@ impl MemoryWires {
     }
 }
 
-/// Returns the paths of caches that can return stale data, unless their control port is wired or one
-/// of the addresses in `meant`.
+/// Returns the paths of caches that can return stale data, unless their control port is wired or
+/// is one of the addresses in `meant`.
 pub(super) fn stale_caches(simulation: &Simulation, meant: &[String]) -> Vec<String> {
     let mut controlled = BTreeSet::new();
     for channel in 0..simulation.channel_count() {

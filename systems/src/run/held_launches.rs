@@ -9,9 +9,9 @@ use warpweave_trace::Program;
 
 use crate::scenario::Region;
 
-/// Returns the distinct launches that a run is certain to place on the machine: those of the
-/// emulated `program`, or the `described` ones before the emulation. Launches outside the region
-/// are left out if they are skipped, or if it is not known yet.
+/// Returns the distinct launches that a run is certain to place on the machine. They are those of
+/// the emulated `program`, or the `described` ones before the emulation. Launches outside the
+/// region are left out if they are skipped, or if that is not known yet.
 pub(super) fn held_launches(
     mut described: Vec<LaunchDemand>,
     program: &Program,

@@ -88,7 +88,7 @@ impl fmt::Display for Wait {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulationError {
-    /// Another thread ended the emulation, because nobody waits for its results.
+    /// Another thread ended the emulation because its results are no longer needed.
     #[error("the emulation was ended before the program")]
     Abandoned,
     /// The module has no such kernel, or the kernel needs unsupported features.

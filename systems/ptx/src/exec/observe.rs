@@ -71,7 +71,7 @@ pub(super) trait Observer {
     fn foreseen(&self) -> Option<&KernelTrace> {
         None
     }
-    /// True if nobody waits for the results any more.
+    /// True if the results are no longer needed.
     fn is_abandoned(&self) -> bool {
         false
     }
