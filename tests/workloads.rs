@@ -1,10 +1,12 @@
 //! Checks that every program computes the host's results on every machine.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use warpweave_systems::Scenario;
-use warpweave_systems::host_program::EMULATOR_VERSION;
+use warpweave_systems::host_program::{EMULATOR_VERSION, EmulationProgress, Verdict};
 
 use crate::harness::{Bench, scenarios, warpweave};
 
@@ -149,6 +151,61 @@ fn every_workload_verifies_on_every_system() {
             );
         }
     }
+}
+
+/// Lists the scenario files below a folder, in order.
+fn scenario_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(scenario_files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "ron") {
+            let text = fs::read_to_string(&path).unwrap();
+            let is_scenario = text.lines().any(|line| line.starts_with("Scenario("));
+            found.extend(is_scenario.then_some(path));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Covers each workload, and each scenario with its emulation settings, at a small size.
+#[test]
+fn the_program_check_finds_nothing_in_what_is_shipped() {
+    let bench = Bench::new();
+    let root = scenarios().display().to_string();
+    let mut files = scenario_files(&scenarios());
+    for (workload, _) in SMALL {
+        let file = bench.path(&format!("{workload}.ron"));
+        let text = format!(
+            "Scenario(system: \"systems/tiny.ron\", workload: \"{root}/workloads/{workload}.ron\")"
+        );
+        fs::write(&file, text).unwrap();
+        files.push(file);
+    }
+    let mut checked = BTreeSet::new();
+    for file in files {
+        let scenario = Scenario::load(&file, &[]);
+        let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+        let workload = scenario.work_path.file_stem().unwrap();
+        let workload = workload.to_str().unwrap().to_owned();
+        let small = SMALL.iter().find(|(name, _)| *name == workload);
+        let sets: Vec<String> = small.map_or_else(Vec::new, |(_, sets)| {
+            sets.iter().map(|&set| set.to_owned()).collect()
+        });
+        // An input file has its own size; the program is checked without it.
+        let Ok(scenario) = Scenario::load(&file, &sets) else {
+            continue;
+        };
+        let examined = scenario.examine(&EmulationProgress::default()).unwrap();
+        let text = examined.to_text(&file.display().to_string());
+        assert!(examined.is_clean(), "{text}");
+        assert_eq!(examined.count(Verdict::Undecided), 0, "{text}");
+        checked.insert(workload);
+    }
+    let all = SMALL.map(|(name, _)| name);
+    assert!(all.iter().all(|name| checked.contains(*name)));
 }
 
 /// Table `workload,key,hash` of the traces of the small sizes, after a line with the emulator
