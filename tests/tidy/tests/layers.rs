@@ -85,7 +85,7 @@ const LAYERS: [(&str, &str); 23] = [
     ),
     (
         "tools/fuzz/src",
-        "checkpoints mutate indexed kind folder sealed case limits verdict shrink through \
+        "checkpoints mutate indexed kind surfaces folder sealed case limits verdict shrink through \
          campaign libraries",
     ),
     ("tools/hardware/src", "driver cuda micro replay table"),

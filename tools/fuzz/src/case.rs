@@ -28,10 +28,12 @@ pub struct Case {
 
 /// Command lines to start from, one argument per line. Commands that write only write into the
 /// folder.
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 19] = [
+    &["run", "launching.ron", "--quiet", "--check-program"],
+    &["experiment", "experiment.ron", "--quiet", "--check"],
     &[
         "probe",
-        "system.ron",
+        "systems/tiny.ron",
         "--largest",
         "2 KiB",
         "--format",
@@ -204,12 +206,19 @@ const LIMITS_OF_TRACES: &[u8] =
 /// Returns the texts in the same family as a kind.
 fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
     let files = match kind {
-        Kind::Scenario | Kind::System | Kind::Workload | Kind::Preset | Kind::Energy => [
+        Kind::Scenario
+        | Kind::System
+        | Kind::Workload
+        | Kind::Preset
+        | Kind::Energy
+        | Kind::Experiment
+        | Kind::Probe => [
             Kind::Scenario,
             Kind::System,
             Kind::Workload,
             Kind::Preset,
             Kind::Energy,
+            Kind::Experiment,
         ]
         .iter()
         .flat_map(|kind| kind.files())

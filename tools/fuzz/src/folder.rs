@@ -17,6 +17,7 @@ use warpweave_systems::{Machine, StateLog, standard_registry};
 use crate::checkpoints::{Moment, machine_of, prepared};
 use crate::indexed::Indexed;
 use crate::kind::{ARGUMENTS, INDEXED, OVERRIDE};
+use crate::surfaces::SURFACES;
 
 /// Files in a temporary folder, with their original contents.
 pub struct Folder {
@@ -26,13 +27,15 @@ pub struct Folder {
 }
 
 /// Description files copied unchanged from the repository.
-const TAKEN: [&str; 6] = [
+const TAKEN: [&str; 8] = [
     "systems/tiny.ron",
     "workloads/vector_add.ron",
     "workloads/bfs.ron",
     "workloads/sssp.ron",
     "workloads/cuda/vector_add.ptx",
     "workloads/cuda/bfs.ptx",
+    "workloads/quicksort_device.ron",
+    "workloads/cuda/quicksort_device.ptx",
 ];
 
 /// Files from the foreign-format reader: their folder there, and here.
@@ -188,7 +191,7 @@ impl Folder {
             }
         }
         files.push((INDEXED.to_owned(), Indexed::default().packed()?));
-        for (name, text) in TEXTS {
+        for (name, text) in TEXTS.into_iter().chain(SURFACES) {
             files.push((name.to_owned(), text.as_bytes().to_vec()));
         }
         for (name, text) in PACKED {

@@ -41,6 +41,10 @@ pub enum Kind {
     AccelSim,
     /// Option file of GPGPU-Sim or Accel-Sim.
     Options,
+    /// Experiment file, read with everything that it names.
+    Experiment,
+    /// System file that `warpweave probe` measures.
+    Probe,
 }
 
 impl Kind {
@@ -50,9 +54,9 @@ impl Kind {
         value.get_name().to_owned()
     }
 
-    /// True if the libraries accept this kind; only the program accepts arguments.
+    /// True if the libraries accept this kind; the program alone accepts the others.
     pub fn is_for_libraries(self) -> bool {
-        self != Self::Arguments
+        !matches!(self, Self::Arguments | Self::Experiment | Self::Probe)
     }
 
     /// Lists the files of the [folder](crate::Folder) that are inputs of this kind.
@@ -63,15 +67,27 @@ impl Kind {
                 "systems/composed.ron",
                 "systems/library.ron",
                 "systems/tiny.ron",
+                "systems/launching.ron",
             ],
-            Self::Workload => &["workloads/vector_add.ron", "workloads/bfs.ron"],
+            Self::Workload => &[
+                "workloads/vector_add.ron",
+                "workloads/bfs.ron",
+                "workloads/quicksort_device.ron",
+                "workloads/forms.ron",
+            ],
             Self::Preset => &["bench/dram.ron", "bench/router.ron", "bench/cache.ron"],
             Self::Energy => &["energy.ron"],
             Self::Override => &[OVERRIDE],
-            Self::Ptx => &["workloads/cuda/vector_add.ptx", "workloads/cuda/bfs.ptx"],
+            Self::Ptx => &[
+                "workloads/cuda/vector_add.ptx",
+                "workloads/cuda/bfs.ptx",
+                "workloads/cuda/quicksort_device.ptx",
+                "workloads/cuda/forms.ptx",
+            ],
             Self::Graph => &[
                 "data/graph.mtx",
                 "data/weights.mtx",
+                "data/reals.mtx",
                 "data/edges.txt",
                 "data/graph.mtx.gz",
                 "data/words.txt",
@@ -110,6 +126,7 @@ impl Kind {
                 "foreign/kernel-spaces.traceg",
                 "foreign/kernel-classes.traceg",
                 "foreign/kernel-places.traceg",
+                "foreign/kernel-newer.traceg",
                 "foreign/packed.traceg.xz",
                 "foreign/packed.traceg.zst",
                 INDEXED,
@@ -120,8 +137,23 @@ impl Kind {
                 "options/pascal.trace.config",
                 "options/volta.config",
             ],
+            Self::Experiment => &["experiment.ron"],
+            Self::Probe => &["systems/tiny.ron"],
         }
     }
+}
+
+/// Returns the scenario that reads a system, a workload or a module of PTX.
+pub(crate) fn scenario_of(file: &str) -> &'static str {
+    let readers = [
+        ("bfs", "graph.ron"),
+        ("quicksort", "launching.ron"),
+        ("launching", "launching.ron"),
+        ("forms", "forms.ron"),
+        ("systems/", "test.ron"),
+    ];
+    let reader = readers.into_iter().find(|(part, _)| file.contains(part));
+    reader.map_or("plain.ron", |(_, scenario)| scenario)
 }
 
 /// File that stores the override of an input of [`Kind::Override`].

@@ -21,6 +21,7 @@ mod limits;
 mod mutate;
 mod sealed;
 mod shrink;
+mod surfaces;
 mod through;
 mod verdict;
 

@@ -24,7 +24,7 @@ use warpweave_trace::Program;
 use crate::case::Case;
 use crate::checkpoints::Moment;
 use crate::folder::Folder;
-use crate::kind::{Kind, options_of};
+use crate::kind::{Kind, options_of, scenario_of};
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
 /// Libraries under test, with a folder for the files they read.
@@ -116,13 +116,11 @@ impl LibraryTargets {
         let file = path.join(case.file);
         match case.kind {
             Kind::Scenario => self.scenario(&file, &[], case),
-            Kind::System | Kind::Energy => self.scenario(&path.join("test.ron"), &[], case),
-            Kind::Override => self.scenario(&path.join("test.ron"), &case.lines(), case),
-            Kind::Workload | Kind::Ptx => {
-                let bfs = case.file.contains("bfs");
-                let scenario = if bfs { "graph.ron" } else { "plain.ron" };
-                self.scenario(&path.join(scenario), &[], case)
+            Kind::Energy => self.scenario(&path.join("test.ron"), &[], case),
+            Kind::System | Kind::Workload | Kind::Ptx => {
+                self.scenario(&path.join(scenario_of(case.file)), &[], case)
             }
+            Kind::Override => self.scenario(&path.join("test.ron"), &case.lines(), case),
             Kind::Preset => self.preset(case, &file),
             Kind::Graph => graph(case, &file),
             Kind::Table => self.table(case, &file),
@@ -155,7 +153,9 @@ impl LibraryTargets {
             Kind::Results => self.compare(),
             Kind::AccelSim => self.foreign(case, &file),
             Kind::Options => self.options(case),
-            Kind::Arguments => Err("the command line is the program's alone".to_owned()),
+            Kind::Arguments | Kind::Experiment | Kind::Probe => {
+                Err("this input is the program's alone".to_owned())
+            }
         }
     }
 
@@ -352,7 +352,8 @@ fn graph(case: &Case, file: &Path) -> Result<(), String> {
         "data/edges.txt" => GraphFormat::EdgeList,
         _ => GraphFormat::MatrixMarket,
     };
-    let values = if case.way.is_multiple_of(2) {
+    let has_weights = case.file != "data/reals.mtx";
+    let values = if has_weights && case.way.is_multiple_of(2) {
         EntryValues::Weights
     } else {
         EntryValues::Ignored

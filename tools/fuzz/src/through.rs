@@ -11,7 +11,7 @@ use wait_timeout::ChildExt;
 use crate::case::Case;
 use crate::checkpoints::Moment;
 use crate::folder::Folder;
-use crate::kind::{ARGUMENTS, Kind, options_of};
+use crate::kind::{ARGUMENTS, Kind, options_of, scenario_of};
 use crate::limits::Limits;
 use crate::verdict::{Fault, FaultKind, InputOutcome, Verdict, controls, has_place};
 
@@ -79,15 +79,21 @@ impl Program {
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
         match case.kind {
             Kind::Scenario => run(file),
-            Kind::System | Kind::Energy => run("test.ron"),
-            Kind::Workload | Kind::Ptx if file.contains("bfs") => run("graph.ron"),
-            Kind::Workload | Kind::Ptx => run("plain.ron"),
+            Kind::Energy => run("test.ron"),
+            Kind::System | Kind::Workload | Kind::Ptx => run(scenario_of(file)),
+            Kind::Experiment => words("experiment experiment.ron --check --quiet"),
+            Kind::Probe => words(&format!("probe {file} --largest 2KiB --format json")),
             Kind::Graph if file.ends_with("edges.txt") => run("edges.ron"),
             Kind::Graph => {
                 let mut line = run("graph.ron");
                 let format = "format: MatrixMarket";
-                let graph = format!("workload.graph=File(path: \"../{file}\", {format})");
-                line.extend(["--set".to_owned(), graph]);
+                let source = format!("File(path: \"../{file}\", {format})");
+                let graph = if file.ends_with("reals.mtx") {
+                    format!("Graph(source: {source}, weights: Without)")
+                } else {
+                    source
+                };
+                line.extend(["--set".to_owned(), format!("workload.graph={graph}")]);
                 line
             }
             Kind::Override => {
@@ -141,7 +147,13 @@ impl Program {
             Kind::AccelSim => words(&format!(
                 "run --trace {file} --system systems/tiny.ron --quiet --set limits.cycles=3000"
             )),
-            Kind::Options => words(&format!("system import {}", options_of(file).join(" "))),
+            Kind::Options => {
+                let mut line = words(&format!("system import {}", options_of(file).join(" ")));
+                if !case.way.is_multiple_of(2) {
+                    line.push("--leave-out-unknown".to_owned());
+                }
+                line
+            }
             Kind::Arguments => case.lines(),
             Kind::Results => words(match case.way % 4 {
                 0 => "compare a,b b --format csv",
