@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -18,9 +19,10 @@ use warpweave_experiments::judge::{
 use warpweave_experiments::model::{Outcome, Provenance, Runs};
 use warpweave_experiments::report::{self, Published};
 use warpweave_experiments::scale::{Scale, ScaleError};
+use warpweave_experiments::shard::Shard;
 use warpweave_experiments::{
-    Collection, Experiment, FailureCounts, Folder, MachineError, Plan, RunEvent, Runner,
-    SeriesError,
+    Collection, Experiment, FailureCounts, Folder, MachineError, Plan, Reports, RunEvent, Runner,
+    SeriesError, keeps_trace,
 };
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
@@ -29,6 +31,7 @@ use warpweave_params::printable;
 use crate::arguments::program_name;
 use crate::host::now;
 use crate::outcome::{CommandResult, Failure, INTERRUPTED, to_stderr, to_stdout};
+use crate::slurm::{self, Places, SlurmArguments};
 
 /// Maximum number of failed runs that are listed.
 const LISTED: usize = 20;
@@ -52,6 +55,40 @@ pub(crate) struct Arguments {
     /// Read the file and everything it names, and list the runs. Nothing is run.
     #[arg(long)]
     check: bool,
+    #[command(flatten)]
+    parts: PartArguments,
+    /// Executor of the runs.
+    #[arg(long, value_enum, default_value_t = Engine::Local, conflicts_with_all = ["check", "shard", "merge", "status"])]
+    engine: Engine,
+    #[command(flatten)]
+    slurm: SlurmArguments,
+}
+
+/// Executor of the runs.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// This process, with one run per core.
+    Local,
+    /// Job arrays of Slurm.
+    Slurm,
+}
+
+/// Arguments for an experiment whose runs are distributed.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Parts of an experiment")]
+struct PartArguments {
+    /// Execute only part I, counted from 1, of N parts of the runs, and judge nothing.
+    #[arg(long, value_name = "I/N", conflicts_with = "check")]
+    shard: Option<Shard>,
+    /// Only emulate programs: those of part I of N parts of the programs.
+    #[arg(long, requires = "shard")]
+    emulate_only: bool,
+    /// Judge the stored runs and write the report. Nothing is run.
+    #[arg(long, conflicts_with_all = ["check", "shard"])]
+    merge: bool,
+    /// Show how many runs are stored, and the jobs in the queue.
+    #[arg(long, conflicts_with_all = ["check", "shard", "merge"])]
+    status: bool,
 }
 
 /// Arguments for executing the runs of an experiment or a sweep.
@@ -128,11 +165,38 @@ pub(crate) fn experiment(
     }
     let out = arguments.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.results", experiment.name())));
+    let traces = arguments.making.traces(&out);
+    let parts = &arguments.parts;
+    if let Some(shard) = parts.shard {
+        return if parts.emulate_only {
+            making.emulate(&plan, &wanted, shard, &traces)
+        } else {
+            making.shard(&plan, &wanted, shard, &out, &traces)
+        };
+    }
+    let places = Places {
+        file: &arguments.file,
+        out: &out,
+        traces: &traces,
+    };
+    if parts.status {
+        let reports = Reports::in_folder(&out)?;
+        to_stdout(&slurm::status(&plan, &wanted, &reports, places))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let folder = claimed(&plan, &out)?;
     let series = folder.open_series(&plan.hash, &now(), arguments.note.as_deref())?;
-    let traces = arguments.making.traces(&out);
-    let not_stored = making.run(&plan, &wanted, &folder, &traces)?;
-
+    if arguments.engine == Engine::Slurm {
+        let only = arguments.only.as_deref();
+        let submitted = slurm::submit(&plan, &wanted, &folder, places, only, &arguments.slurm)?;
+        to_stdout(&submitted)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let not_stored = if parts.merge {
+        folder.reports().failures(&plan)
+    } else {
+        making.run(&plan, &wanted, folder.reports(), &traces)?
+    };
     let provenance = provenance(&experiment, &plan, arguments);
     let needed = RequiredStatistics::of(&experiment.file)?;
     let mut study = None;
@@ -172,7 +236,16 @@ pub(crate) fn experiment(
         report.write_to(&folder)?;
         to_stdout(&report::text(study))?;
     }
-    let code = making.code(&runs);
+    let missing = wanted
+        .iter()
+        .filter(|at| !runs.contains_key(&plan.runs[**at].ids[0]));
+    let code = match (missing.count(), making.code(&runs)) {
+        (missing @ 1.., 0) => {
+            to_stderr(&format!("note: {missing} runs are missing"));
+            INTERRUPTED
+        }
+        (_, code) => code,
+    };
     let as_expected = study.as_ref().is_none_or(Study::is_as_expected);
     Ok(ExitCode::from(if as_expected { code } else { 1 }))
 }
@@ -212,40 +285,73 @@ impl Session<'_> {
         Ok(plan)
     }
 
+    fn runner(&self) -> Runner<'_> {
+        Runner {
+            registry: self.registry,
+            threads: self.threads,
+            interrupt: &self.interrupt,
+            budget: self.budget,
+        }
+    }
+
+    /// Executes a shard of the runs `wanted`. The exit code is 0 if each has a report, or a
+    /// recorded failure.
+    fn shard(
+        &self,
+        plan: &Plan,
+        wanted: &[usize],
+        shard: Shard,
+        out: &Path,
+        traces: &Path,
+    ) -> CommandResult {
+        let reports = Reports::in_folder(out)?;
+        let own = shard.of(wanted);
+        let failed = self.run(plan, &own, &reports, traces)?;
+        reports.store_failures(plan, &failed)?;
+        let keys = own.iter().map(|at| &plan.runs[*at].identity.run);
+        let stored = keys.filter(|key| reports.holds(key)).count();
+        end_part(shard, "runs stored", stored, own.len(), &failed)
+    }
+
+    /// Emulates a shard of the programs of the runs `wanted`.
+    fn emulate(&self, plan: &Plan, wanted: &[usize], shard: Shard, traces: &Path) -> CommandResult {
+        let own = shard.of(&plan.programs(wanted));
+        let failed = self.runner().emulate(plan, &own, traces)?;
+        let keys = own.iter().map(|at| &plan.runs[*at].identity.trace);
+        let made = keys.filter(|key| keeps_trace(traces, key)).count();
+        end_part(shard, "programs emulated", made, own.len(), &failed)
+    }
+
     /// Executes the runs that have no result yet.
     pub(crate) fn run(
         &self,
         plan: &Plan,
         wanted: &[usize],
-        folder: &Folder,
+        reports: &Reports,
         traces: &Path,
     ) -> Result<FailureCounts, Failure> {
-        let runner = Runner {
-            registry: self.registry,
-            threads: self.threads,
-            interrupt: &self.interrupt,
-            budget: self.budget,
-        };
         let missing = wanted
             .iter()
-            .filter(|at| !folder.holds(&plan.runs[**at].identity.run));
+            .filter(|at| !reports.holds(&plan.runs[**at].identity.run));
         let bar = bar(self.quiet, missing.count());
         let mut failed = 0;
-        let made = runner.run(plan, wanted, folder, traces, &mut |news| match news {
-            RunEvent::Begun(at) => {
-                bar.set_message(printable(&plan.runs[at].ids[0].to_string()).into_owned());
-            }
-            RunEvent::Ended(_, passed) => {
-                failed += u64::from(!passed);
-                bar.set_prefix(format!("{failed} failed"));
-                bar.inc(1);
-            }
-            RunEvent::Failed(..) => {
-                failed += 1;
-                bar.set_prefix(format!("{failed} failed"));
-                bar.inc(1);
-            }
-        });
+        let made = self
+            .runner()
+            .run(plan, wanted, reports, traces, &mut |news| match news {
+                RunEvent::Begun(at) => {
+                    bar.set_message(printable(&plan.runs[at].ids[0].to_string()).into_owned());
+                }
+                RunEvent::Ended(_, passed) => {
+                    failed += u64::from(!passed);
+                    bar.set_prefix(format!("{failed} failed"));
+                    bar.inc(1);
+                }
+                RunEvent::Failed(..) => {
+                    failed += 1;
+                    bar.set_prefix(format!("{failed} failed"));
+                    bar.inc(1);
+                }
+            });
         bar.finish_and_clear();
         Ok(made?)
     }
@@ -282,6 +388,25 @@ impl Session<'_> {
             0
         }
     }
+}
+
+/// Reports on a shard and returns its exit code.
+fn end_part(
+    shard: Shard,
+    what: &str,
+    made: usize,
+    wanted: usize,
+    failed: &FailureCounts,
+) -> CommandResult {
+    let count = failed.len();
+    to_stdout(&format!(
+        "shard {shard}: {made} of {wanted} {what}, {count} failed\n"
+    ))?;
+    for why in failed.values().take(LISTED) {
+        to_stderr(&format!("error: {why}"));
+    }
+    let is_whole = made + count == wanted;
+    Ok(ExitCode::from(if is_whole { 0 } else { INTERRUPTED }))
 }
 
 /// Claims the results folder and checks that it contains none of the files read by the runs.

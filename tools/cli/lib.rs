@@ -30,6 +30,7 @@ mod ptx;
 mod recordings;
 mod results;
 mod run;
+mod slurm;
 mod stats;
 mod stub;
 mod sweep;

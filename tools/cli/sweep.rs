@@ -83,7 +83,12 @@ pub(crate) fn sweep(
         paths.writes("--svg", svg)?;
     }
     let wanted = plan.fitting(None);
-    let not_stored = session.run(&plan, &wanted, &folder, &arguments.making.traces(&out))?;
+    let not_stored = session.run(
+        &plan,
+        &wanted,
+        folder.reports(),
+        &arguments.making.traces(&out),
+    )?;
     let runs = folder.runs(&plan, &not_stored, &|record| needed.trim(record));
     let table = Table::of(&experiment, &plan, &runs)?;
     let told = to_stdout(&table.to_text());

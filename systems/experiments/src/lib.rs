@@ -18,6 +18,7 @@ mod read;
 pub mod report;
 mod run;
 pub mod scale;
+pub mod shard;
 mod store;
 mod sweep;
 #[cfg(test)]
@@ -26,6 +27,6 @@ mod tests;
 pub use self::model::{ClaimRow, FailureCounts, MetricValue};
 pub use self::plan::{MachineStatistics, Plan, PlannedRun};
 pub use self::read::{Baseline, Experiment, find, find_level, level_name};
-pub use self::run::{MachineError, RunEvent, Runner};
-pub use self::store::{Collection, Folder, SeriesError, Verdicts};
+pub use self::run::{MachineError, RunEvent, Runner, keeps_trace};
+pub use self::store::{Collection, Folder, Reports, SeriesError, Verdicts};
 pub use self::sweep::SweepAxis;

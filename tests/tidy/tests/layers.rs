@@ -70,7 +70,7 @@ const LAYERS: [(&str, &str); 23] = [
     ),
     (
         "systems/experiments/src",
-        "metric model file read plan store run scale judge report sweep",
+        "metric model shard file read plan store run scale judge report sweep",
     ),
     (
         "systems/standalone/src",
@@ -93,7 +93,7 @@ const LAYERS: [(&str, &str); 23] = [
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \
          emulation results check_program run accesses analyze validate bench check compare \
-         conform describe diff experiment list new probe ptx sweep system timeline trace cli",
+         conform describe diff slurm experiment list new probe ptx sweep system timeline trace cli",
     ),
 ];
 

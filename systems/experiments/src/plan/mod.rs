@@ -181,6 +181,14 @@ impl Plan {
         }))
     }
 
+    /// Returns the first run of each program among the runs `wanted`, which are ascending.
+    pub fn programs(&self, wanted: &[usize]) -> Vec<usize> {
+        let mut firsts = wanted.to_vec();
+        // Runs of one trace are consecutive.
+        firsts.dedup_by_key(|at| &self.runs[*at].identity.trace);
+        firsts
+    }
+
     /// Returns the indices of runs with an id that matches the pattern
     /// `workload/variant/levels/pair`. In it `*` matches anything, and omitted parts at the end
     /// match all. Levels are separated by commas, `-` if there are none.

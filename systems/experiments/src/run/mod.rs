@@ -23,9 +23,10 @@ use warpweave_framework::Registry;
 use self::queue::{Job, Queue};
 use self::single_run::{FinishedRun, RunFailure};
 use self::traces::Traces;
+pub use self::traces::keeps_trace;
 use crate::model::FailureCounts;
-use crate::plan::{Plan, PlannedRun};
-use crate::store::Folder;
+use crate::plan::{Plan, PlannedRun, each};
+use crate::store::Reports;
 
 /// Failure of the host machine, in most cases of a disk. Results stored before remain.
 #[derive(Debug, Error)]
@@ -62,8 +63,8 @@ pub enum RunEvent {
 }
 
 impl Runner<'_> {
-    /// Executes the runs in `wanted` whose results are not in the folder yet. Their traces are kept
-    /// in the folder `traces`.
+    /// Executes the runs in `wanted` whose reports are not stored yet. Their traces are kept in the
+    /// folder `traces`.
     ///
     /// # Errors
     /// Returns an error if a disk operation fails. Results stored before remain.
@@ -71,12 +72,12 @@ impl Runner<'_> {
         &self,
         plan: &Plan,
         wanted: &[usize],
-        folder: &Folder,
+        reports: &Reports,
         traces: &Path,
         news: &mut dyn FnMut(RunEvent),
     ) -> Result<FailureCounts, MachineError> {
         let missing = wanted.iter().map(|&at| (at, &plan.runs[at]));
-        let missing = missing.filter(|(_, run)| !folder.holds(&run.identity.run));
+        let missing = missing.filter(|(_, run)| !reports.holds(&run.identity.run));
         let missing = missing.map(|(at, run)| (at, run.identity.trace.as_str()));
         let missing: Vec<_> = missing.collect();
         let mut failed = FailureCounts::new();
@@ -89,7 +90,7 @@ impl Runner<'_> {
             runs: &plan.runs,
             queue: Queue::of(&missing),
             traces: Traces::in_folder(traces)?,
-            folder,
+            reports,
         };
         let (sender, receiver) = unbounded();
         let mut refused = None;
@@ -116,6 +117,44 @@ impl Runner<'_> {
         });
         refused.map_or(Ok(failed), Err)
     }
+
+    /// Emulates the programs of the runs in `wanted` whose traces are not in the folder `traces`
+    /// yet. Returns the programs that could not be emulated, by their runs.
+    ///
+    /// # Errors
+    /// Returns an error if a disk operation fails. Traces kept before remain.
+    pub fn emulate(
+        &self,
+        plan: &Plan,
+        wanted: &[usize],
+        traces: &Path,
+    ) -> Result<FailureCounts, MachineError> {
+        let traces = Traces::in_folder(traces)?;
+        let emulated = each(wanted, self.threads, self.interrupt, |&at| {
+            let run = &plan.runs[at];
+            guarded(|| {
+                let scenario = single_run::load(run, self)?;
+                single_run::emulated(&scenario, &run.identity.trace, &traces, self).map(drop)
+            })
+        });
+        let mut failed = FailureCounts::new();
+        for (&at, emulated) in wanted.iter().zip(emulated) {
+            match emulated {
+                Some(Err(RunFailure::Machine(error))) => return Err(error),
+                Some(Err(RunFailure::Failed(why))) => drop(failed.insert(at, why)),
+                Some(Ok(())) | None => {}
+            }
+        }
+        Ok(failed)
+    }
+}
+
+/// Executes a part of a run. A panic becomes a failure.
+fn guarded<T>(work: impl FnOnce() -> Result<T, RunFailure>) -> Result<T, RunFailure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let why = format!("the model panicked: {}", words(panic.as_ref()));
+        Err(RunFailure::Failed(why))
+    })
 }
 
 /// State that all workers share.
@@ -124,7 +163,7 @@ struct WorkerContext<'a> {
     runs: &'a [PlannedRun],
     queue: Queue,
     traces: Traces,
-    folder: &'a Folder,
+    reports: &'a Reports,
 }
 
 type Told = Result<RunEvent, MachineError>;
@@ -153,18 +192,15 @@ impl WorkerContext<'_> {
     /// Executes a run and stores it. Returns true if it passed, or `None` after an interrupt.
     fn make(&self, mut job: Job) -> Result<Option<bool>, RunFailure> {
         let run = &self.runs[job.run()];
-        let guarded = catch_unwind(AssertUnwindSafe(|| self.simulate(&mut job, run)));
-        let made = guarded.unwrap_or_else(|panic| {
-            let why = format!("the model panicked: {}", words(panic.as_ref()));
-            if let Job::Emulate(_, followers) = &mut job {
-                followers.release(&Err(why.clone()));
-            }
-            Err(RunFailure::Failed(why))
-        })?;
-        let Some(FinishedRun { json, passed }) = made else {
+        let made = guarded(|| self.simulate(&mut job, run));
+        // After a panic the other runs of the trace still wait.
+        if let (Err(RunFailure::Failed(why)), Job::Emulate(_, followers)) = (&made, &mut job) {
+            followers.release(&Err(why.clone()));
+        }
+        let Some(FinishedRun { json, passed }) = made? else {
             return Ok(None);
         };
-        let stored = self.folder.store(&run.identity.run, &json);
+        let stored = self.reports.store(&run.identity.run, &json);
         stored.map_err(|error| RunFailure::Machine(error.into()))?;
         Ok(Some(passed))
     }

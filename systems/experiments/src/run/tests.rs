@@ -5,6 +5,7 @@ use warpweave_systems::standard_registry;
 use super::*;
 use crate::model::Outcome;
 use crate::read::Experiment;
+use crate::store::Folder;
 use crate::tests::Bench;
 
 const MORE: &str = r#"
@@ -31,7 +32,7 @@ fn run(bench: &Bench, folder: &str, threads: usize) -> (BTreeMap<String, Outcome
     let failed = runner.run(
         &plan,
         &wanted,
-        &folder,
+        folder.reports(),
         &bench.path("traces"),
         &mut |news| {
             made += usize::from(matches!(news, RunEvent::Ended(..)));
@@ -39,7 +40,7 @@ fn run(bench: &Bench, folder: &str, threads: usize) -> (BTreeMap<String, Outcome
     );
     assert!(failed.unwrap().is_empty());
     let outcomes = plan.runs.iter().map(|run| {
-        let outcome = folder.outcome(&run.identity.run).unwrap();
+        let outcome = folder.reports().outcome(&run.identity.run).unwrap();
         (run.ids[0].to_string(), outcome)
     });
     (outcomes.collect(), made)
@@ -66,7 +67,7 @@ fn results_do_not_depend_on_the_number_of_workers_and_are_made_once() {
 fn a_full_disk_ends_the_runs_and_keeps_what_was_stored() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("full")).unwrap();
-    let folder = Folder::claim(&bench.path("full")).unwrap();
+    let folder = Reports::in_folder(&bench.path("full")).unwrap();
     assert!(folder.store("a", "{}").is_ok());
     #[expect(clippy::disallowed_methods, reason = "a full disk is what is tested")]
     let refused = warpweave_files::with_room(3, || folder.store("b", "{\"a\": 1}"));
@@ -123,7 +124,7 @@ fn a_program_that_cannot_be_emulated_fails_all_its_runs_and_no_other() {
     let failed = runner.run(
         &plan,
         &wanted,
-        &folder,
+        folder.reports(),
         &bench.path("traces"),
         &mut |told| {
             if let RunEvent::Ended(at, passed) = told {

@@ -39,6 +39,16 @@ struct Check {
     detail: String,
 }
 
+/// True if a folder of traces has the trace with this name. Its bytes are not examined.
+pub fn keeps_trace(folder: &Path, key: &str) -> bool {
+    paths(folder, key).iter().all(|path| path.is_file())
+}
+
+/// Returns the files of a trace: its records, and the comparison of its results.
+fn paths(folder: &Path, key: &str) -> [PathBuf; 2] {
+    ["trace", "checks.json"].map(|ending| folder.join(format!("{key}.{ending}")))
+}
+
 /// Folder of traces, named by the inputs they depend on. Several processes may write to it
 /// concurrently. Files get their name only when complete, and the name determines every byte of
 /// their contents.
@@ -57,14 +67,6 @@ impl Traces {
         })
     }
 
-    fn paths(&self, key: &str) -> [PathBuf; 2] {
-        ["trace", "checks.json"].map(|ending| self.path(key, ending))
-    }
-
-    fn path(&self, key: &str, ending: &str) -> PathBuf {
-        self.folder.join(format!("{key}.{ending}"))
-    }
-
     /// Returns the reuse profile of the program with this name. It is cached next to the trace
     /// after the first computation.
     pub(super) fn profile(
@@ -73,7 +75,7 @@ impl Traces {
         program: &Program,
         budget: &Budget,
     ) -> Result<ReuseProfile, MachineError> {
-        let path = self.path(key, "reuse");
+        let path = self.folder.join(format!("{key}.reuse"));
         let hash = program.hash();
         // A profile that cannot be read, or is of an earlier trace of this name, is made again.
         if let Ok((trace, profile)) = profile::read(&path, &Ledger::new(budget))
@@ -88,7 +90,7 @@ impl Traces {
 
     /// Returns the program with this name, if it exists and is complete.
     pub(super) fn get(&self, key: &str, budget: &Budget) -> Result<Option<Emulated>, TraceError> {
-        let [trace, checks] = self.paths(key);
+        let [trace, checks] = paths(&self.folder, key);
         let ledger = Ledger::new(budget);
         let compared = Input::open(&checks).ok();
         let compared = compared.and_then(|input| input.read_text(&ledger).ok());
@@ -111,7 +113,7 @@ impl Traces {
 
     /// Stores the results of an emulation.
     pub(super) fn put(&self, key: &str, executed: &Executed) -> Result<(), MachineError> {
-        let [trace, checks] = self.paths(key);
+        let [trace, checks] = paths(&self.folder, key);
         let saved = executed.program.save(&trace);
         saved.map_err(|error| MachineError(error.to_string()))?;
         let compared = Compared {

@@ -246,7 +246,7 @@ mod tests {
                 budget: &budget,
             };
             let wanted = plan.fitting(None);
-            let failed = runner.run(&plan, &wanted, &folder, &traces, &mut |_| {});
+            let failed = runner.run(&plan, &wanted, folder.reports(), &traces, &mut |_| {});
             assert!(failed.unwrap().is_empty());
         }
         Scale::of(

@@ -42,7 +42,7 @@ impl Folder {
     }
 
     fn ended(&self, plan: &Plan, at: usize, not_stored: &FailureCounts) -> Option<Outcome> {
-        let stored = self.outcome(&plan.runs[at].identity.run);
+        let stored = self.reports().outcome(&plan.runs[at].identity.run);
         stored.or_else(|| not_stored.get(&at).cloned().map(Outcome::Failed))
     }
 
