@@ -156,6 +156,13 @@ fn a_dry_run_shows_what_would_be_submitted_and_keeps_an_edited_batch_file() {
     assert!(refused.err.contains("job.sbatch exists"), "{}", refused.err);
     fs::remove_file(bench.path("r/slurm/job.sbatch")).unwrap();
     told(run(&bench, &dry));
+    // Without a stated folder the tasks take the default, too.
+    told(bench.warpweave(&[&["experiment", "ways.ron"][..], &dry].concat()));
+    let batch = bench.read("ways.results/slurm/job.sbatch");
+    assert!(
+        batch.contains("experiment 'ways.ron' --traces 'traces'"),
+        "{batch}"
+    );
 }
 
 #[test]

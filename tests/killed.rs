@@ -314,6 +314,60 @@ fn an_experiment_of_200_runs_killed_ten_times_equals_the_undisturbed_one() {
     );
 }
 
+#[test]
+fn interrupted_runs_are_saved_and_continued_with_the_results_of_undisturbed_ones() {
+    let long = ["\"workload.n\": 256", "\"workload.n\": 200000"];
+    let bench = experiment::bench(1).edit("ways.ron", long[0], long[1]);
+    let arguments = ["experiment", "ways.ron", "--quiet", "-j", "1", "--out"];
+    let command = |folder| bench.command(&[&arguments[..], &[folder]].concat());
+    let run = |folder| {
+        let start = Instant::now();
+        let output = command(folder).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{err}");
+        start.elapsed()
+    };
+    run("emulated");
+    let whole = run("undisturbed");
+    let undisturbed = experiment::results(&bench, "undisturbed");
+    let saved = || files_below(&bench.path("r/unfinished"));
+    let (mut last, mut times) = (None, 0);
+    while last.is_none() || !saved().is_empty() {
+        times += 1;
+        assert!(times < 50, "a run is saved soon");
+        let mut child = command("r").stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(whole.mul_f64(part(times) * 0.8));
+        let id = child.id().to_string();
+        let asked = std::process::Command::new("kill")
+            .args(["-INT", &id])
+            .status();
+        assert!(asked.unwrap().success());
+        child.wait().unwrap();
+        last = saved().into_iter().next().or(last);
+        if last.is_none() && stored(&bench.path("r")) == 2 {
+            fs::remove_dir_all(bench.path("r")).unwrap();
+        }
+    }
+    run("r");
+    assert!(experiment::results(&bench, "r") == undisturbed);
+    // A checkpoint that cannot be read is no reason not to make the run.
+    let (name, bytes) = last.unwrap();
+    let run_of = name.replace(".wwc", ".json.zst");
+    fs::remove_file(bench.path("r/runs").join(run_of)).unwrap();
+    fs::write(
+        bench.path("r/unfinished").join(name),
+        &bytes[..bytes.len() / 2],
+    )
+    .unwrap();
+    run("r");
+    assert!(experiment::results(&bench, "r") == undisturbed);
+    println!("{times} interrupts; undisturbed it takes {whole:?}");
+}
+
+fn stored(results: &Path) -> usize {
+    files_below(&results.join("runs")).len()
+}
+
 /// Starts a command that prints nothing before its end, and kills it. True if the kill came before
 /// its end.
 fn killed_after(command: &mut std::process::Command, wait: Duration) -> bool {

@@ -177,10 +177,11 @@ pub(crate) fn experiment(
     let places = Places {
         file: &arguments.file,
         out: &out,
+        stated_out: arguments.out.as_deref(),
         traces: &traces,
     };
     if parts.status {
-        let reports = Reports::in_folder(&out)?;
+        let reports = Reports::of(&out);
         to_stdout(&slurm::status(&plan, &wanted, &reports, places))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -429,8 +430,8 @@ pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
     Ok(folder)
 }
 
-/// Stops the current runs on Ctrl-C, SIGTERM or SIGHUP; the next call repeats them. A second signal
-/// ends the program at once.
+/// Stops the current runs on Ctrl-C, SIGTERM or SIGHUP; the next call continues them. A second
+/// signal ends the program at once.
 pub(crate) fn end_when_asked() -> Result<Arc<AtomicBool>, Failure> {
     let end = Arc::<AtomicBool>::default();
     let listen = |signal| {

@@ -7,19 +7,16 @@ use crate::outcome::Failure;
 
 /// Facts that the batch file states.
 pub(crate) struct Batch<'a> {
-    /// Name of the jobs.
+    /// Name of the jobs in the queue of Slurm.
     pub(crate) name: &'a str,
     /// Options of `sbatch`, one per line.
     pub(crate) options: &'a [String],
     /// Working folder of the tasks, to which the paths below are relative.
     pub(crate) folder: &'a Path,
-    /// The program itself.
     pub(crate) program: &'a Path,
-    /// Experiment file.
     pub(crate) file: &'a Path,
-    /// Results folder.
-    pub(crate) out: &'a Path,
-    /// Folder of traces.
+    /// Results folder, unless it is the default.
+    pub(crate) out: Option<&'a Path>,
     pub(crate) traces: &'a Path,
 }
 
@@ -34,13 +31,14 @@ impl Batch<'_> {
             let _ = writeln!(options, "#SBATCH {option}");
         }
         let name = self.name.replace(|c: char| !c.is_ascii_graphic(), "_");
-        let [folder, program, file, out, traces] = [
+        let [folder, program, file, traces] = [
             quoted(self.folder)?,
             quoted(self.program)?,
             quoted(self.file)?,
-            quoted(self.out)?,
             quoted(self.traces)?,
         ];
+        let out = self.out.map(quoted).transpose()?;
+        let out = out.map_or_else(String::new, |out| format!(" --out {out}"));
         Ok(format!(
             r#"#!/bin/sh
 # Batch file of an experiment, for the steps emulate, simulate and merge. Edit it as needed.
@@ -63,7 +61,7 @@ case $step in
 esac
 cd {folder} || exit 3
 # The program replaces the shell, so that it receives the signal before the time limit.
-exec {program} experiment {file} --out {out} --traces {traces} \
+exec {program} experiment {file}{out} --traces {traces} \
     --jobs "${{SLURM_CPUS_PER_TASK:-1}}" "$@"
 "#
         ))
@@ -93,7 +91,7 @@ mod tests {
             folder: Path::new("/home/ada/study"),
             program: Path::new("/home/ada/bin/warpweave"),
             file: Path::new(file),
-            out: Path::new("ways.results"),
+            out: Some(Path::new("ways.results")),
             traces: Path::new("traces"),
         }
     }

@@ -25,7 +25,7 @@ const FOLDER: &str = "slurm";
 /// Maximum number of shards if none is stated.
 const SHARDS: usize = 100;
 
-/// Arguments of the engine.
+/// Arguments of Slurm as the engine of an experiment.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Slurm")]
 pub(crate) struct SlurmArguments {
@@ -51,11 +51,11 @@ fn sbatch_option(text: &str) -> Result<String, String> {
 /// Paths of an experiment, as on the command line.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
-    /// Experiment file.
     pub(crate) file: &'a Path,
     /// Results folder.
     pub(crate) out: &'a Path,
-    /// Folder of traces.
+    /// Results folder, unless it is the default. Reports state the command with it.
+    pub(crate) stated_out: Option<&'a Path>,
     pub(crate) traces: &'a Path,
 }
 
@@ -69,7 +69,7 @@ struct Job {
     id: String,
 }
 
-/// One job to submit.
+/// Job to submit, as one of the steps of an experiment.
 struct Step {
     name: &'static str,
     /// Tasks of the job array; none if the job is not an array.
@@ -156,7 +156,7 @@ fn prepare(batch: &Path, places: Places<'_>, options: &[String]) -> Result<(), F
         folder: &folder,
         program: &program,
         file: places.file,
-        out: places.out,
+        out: places.stated_out,
         traces: places.traces,
     };
     Ok(Output::write(batch, text.text()?.as_bytes())?)
@@ -218,7 +218,7 @@ impl Step {
         }
     }
 
-    /// Returns the arguments of `sbatch`.
+    /// Returns the arguments of `sbatch` that submit the step after the job `after`.
     fn words(
         &self,
         own: &Path,
@@ -289,7 +289,7 @@ fn max_array_index() -> Result<usize, Failure> {
 
 /// Returns the highest index of an array from the text of `scontrol show config`.
 fn array_limit(config: &str) -> usize {
-    /// Slurm's own default.
+    /// Value that Slurm assumes if its configuration states none.
     const DEFAULT: usize = 1001;
     let size = config.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;

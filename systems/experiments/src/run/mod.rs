@@ -45,7 +45,8 @@ pub struct Runner<'a> {
     pub registry: &'a Registry,
     /// Number of worker threads, at least one.
     pub threads: usize,
-    /// Set to true to stop. No more runs are started then, and those in progress are abandoned.
+    /// Set to true to stop. No more runs are started then, and those in progress are
+    /// saved.
     pub interrupt: &'a Arc<AtomicBool>,
     /// Memory budget that all workers share.
     pub budget: &'a Budget,
@@ -227,8 +228,14 @@ impl WorkerContext<'_> {
                 emulated?
             }
         };
-        let trace = &run.identity.trace;
-        single_run::simulated(&scenario?, &emulated, trace, &self.traces, self.runner)
+        single_run::simulated(
+            &scenario?,
+            &emulated,
+            &run.identity,
+            &self.traces,
+            self.reports,
+            self.runner,
+        )
     }
 }
 

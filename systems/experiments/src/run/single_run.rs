@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use thiserror::Error;
+use tracing::warn;
 use warpweave_params::Diagnostics;
 use warpweave_systems::host_program::{EmulationError, ExecuteError};
 use warpweave_systems::report::{Host, Report};
-use warpweave_systems::{Machine, Scenario, Status};
+use warpweave_systems::{Identity, Machine, Scenario, Status};
 use warpweave_trace::TraceError;
 
 use super::traces::{Emulated, Traces};
 use super::{MachineError, Runner};
 use crate::plan::PlannedRun;
+use crate::store::Reports;
 
 /// Result of a run that completed.
 pub(super) struct FinishedRun {
@@ -90,23 +92,42 @@ fn is_of_disk(error: &ExecuteError) -> bool {
     }
 }
 
-/// Simulates the run. Returns `None` after an interrupt.
+/// Simulates the run, from its checkpoint if it was interrupted before. Saves it and returns `None`
+/// after an interrupt.
 pub(super) fn simulated(
     scenario: &Scenario,
     emulated: &Emulated,
-    key: &str,
+    identity: &Identity,
     traces: &Traces,
+    reports: &Reports,
     runner: &Runner<'_>,
 ) -> Result<Option<FinishedRun>, RunFailure> {
     if scenario.needs_profile() && emulated.profile.get().is_none() {
-        let profile = traces.profile(key, &emulated.program, runner.budget)?;
+        let profile = traces.profile(&identity.trace, &emulated.program, runner.budget)?;
         // Another worker may have been faster, with the same.
         let _ = emulated.profile.set(profile);
     }
     let profile = || emulated.profile.get().cloned().unwrap_or_default();
-    let mut machine = Machine::with_profile(scenario, runner.registry, &emulated.program, profile)?;
-    let simulated = machine.simulate(runner.interrupt, &mut |_| {});
+    let build = || Machine::with_profile(scenario, runner.registry, &emulated.program, profile);
+    let mut machine = build()?;
+    let mut simulated = None;
+    if let Some(path) = reports.checkpoint(&identity.run) {
+        simulated = match machine.resume(&path, None) {
+            Ok(()) => Some(machine.simulate(runner.interrupt, &mut |_| {})),
+            Err(error) => {
+                warn!("{}: {error}; the run starts anew", path.display());
+                None
+            }
+        };
+        // A state that no run reaches is no result of the run.
+        simulated = simulated.filter(|simulated| !matches!(simulated.status, Status::Failed(_)));
+        if simulated.is_none() {
+            machine = build()?;
+        }
+    }
+    let simulated = simulated.unwrap_or_else(|| machine.simulate(runner.interrupt, &mut |_| {}));
     if simulated.status == Status::Interrupted {
+        save(&mut machine, &identity.run, reports);
         return Ok(None);
     }
     let results = (emulated.verified, emulated.checks.clone());
@@ -116,4 +137,17 @@ pub(super) fn simulated(
         json: report.to_json_without_host(),
         passed,
     }))
+}
+
+/// Saves an interrupted run. One that cannot be saved starts anew next time.
+fn save(machine: &mut Machine, key: &str, reports: &Reports) {
+    let saved = match reports.new_checkpoint(key) {
+        Ok(path) => machine
+            .write_checkpoint(&path, None)
+            .map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = saved {
+        warn!("an interrupted run is not saved: {error}");
+    }
 }

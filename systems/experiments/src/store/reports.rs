@@ -11,7 +11,8 @@ use crate::plan::Plan;
 /// zstd compression level of reports; 3 is the library's default.
 const LEVEL: i32 = 3;
 
-/// Reports of runs in a results folder, by the key of the run.
+/// Reports of runs in a results folder, by the key of the run. Interrupted runs are saved there
+/// until they have a report.
 ///
 /// Several processes may write to it at the same time. A file gets its name only when complete, and
 /// the key determines every byte of a report.
@@ -21,15 +22,25 @@ pub struct Reports {
 }
 
 impl Reports {
+    /// Names the reports in a results folder, which need not exist.
+    pub fn of(results: &Path) -> Self {
+        let results = results.to_owned();
+        Self { results }
+    }
+
     /// Opens the reports in a results folder, which is created if it does not exist.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be written.
     pub fn in_folder(results: &Path) -> Result<Self, OutputError> {
-        let runs = results.join("runs");
-        std::fs::create_dir_all(&runs).map_err(|error| OutputError::of(&runs, error))?;
-        let results = results.to_owned();
-        Ok(Self { results })
+        let reports = Self::of(results);
+        reports.create("runs")?;
+        Ok(reports)
+    }
+
+    fn create(&self, name: &str) -> Result<(), OutputError> {
+        let folder = self.results.join(name);
+        std::fs::create_dir_all(&folder).map_err(|error| OutputError::of(&folder, error))
     }
 
     fn run(&self, key: &str) -> PathBuf {
@@ -40,12 +51,16 @@ impl Reports {
         self.results.join("failed").join(format!("{key}.txt"))
     }
 
+    fn unfinished(&self, key: &str) -> PathBuf {
+        self.results.join("unfinished").join(format!("{key}.wwc"))
+    }
+
     /// True if the report of a run is stored.
     pub fn holds(&self, key: &str) -> bool {
         self.run(key).is_file()
     }
 
-    /// Stores the report of a run.
+    /// Stores the report of a run, which then needs no checkpoint.
     ///
     /// # Errors
     /// Returns an error if a disk operation fails.
@@ -53,7 +68,24 @@ impl Reports {
         let path = self.run(key);
         let packed = zstd::encode_all(json.as_bytes(), LEVEL);
         let packed = packed.map_err(|error| OutputError::of(&path, error))?;
-        Output::write(&path, &packed)
+        Output::write(&path, &packed)?;
+        // One that remains costs disk space alone.
+        let _ = std::fs::remove_file(self.unfinished(key));
+        Ok(())
+    }
+
+    /// Returns the checkpoint of an interrupted run, if there is one.
+    pub(crate) fn checkpoint(&self, key: &str) -> Option<PathBuf> {
+        Some(self.unfinished(key)).filter(|path| path.is_file())
+    }
+
+    /// Returns the path at which an interrupted run is to be saved.
+    ///
+    /// # Errors
+    /// Returns an error if its folder cannot be created.
+    pub(crate) fn new_checkpoint(&self, key: &str) -> Result<PathBuf, OutputError> {
+        self.create("unfinished")?;
+        Ok(self.unfinished(key))
     }
 
     /// Reads the report of a run; `None` if it is not stored.
@@ -96,9 +128,7 @@ impl Reports {
     pub fn store_failures(&self, plan: &Plan, failed: &FailureCounts) -> Result<(), OutputError> {
         for (&at, why) in failed {
             let path = self.failure(&plan.runs[at].identity.run);
-            let folder = self.results.join("failed");
-            let made = std::fs::create_dir_all(&folder);
-            made.map_err(|error| OutputError::of(&folder, error))?;
+            self.create("failed")?;
             Output::write(&path, why.as_bytes())?;
         }
         Ok(())
