@@ -243,9 +243,10 @@ impl Cluster {
         told_by(self.command("scontrol").args(down)).unwrap();
     }
 
-    /// Waits until no job is left. Tasks of a lost node need not wait for their two minutes.
-    fn wait_for_jobs(&self) {
-        let ended = wait("all jobs end", || {
+    /// Waits until no task of a job is left; of all jobs without one. Tasks of a lost node need not
+    /// wait for their two minutes.
+    fn wait_for_job(&self, job: &str) {
+        let ended = wait("a job ends", || {
             for line in self.queue("", "%F %T %r") {
                 let words: Vec<&str> = line.split(' ').collect();
                 if words[1..] == ["PENDING", "BeginTime"] {
@@ -255,7 +256,7 @@ impl Cluster {
                     let _ = told_by(self.command("scontrol").args(now));
                 }
             }
-            self.queue("", "%T").is_empty()
+            self.queue(job, "%T").is_empty()
         });
         ended.unwrap_or_else(|why| panic!("{why}: {:?}", self.queue("", "%i %T %r")));
     }
@@ -353,7 +354,7 @@ fn a_lost_node_and_an_expired_time_limit_lose_no_run_and_the_results_are_those_o
     assert!(again.err.contains("scancel"), "{}", again.err);
 
     // At the same time a node is lost.
-    let engine = ["--engine", "slurm", "--shards", "8"];
+    let engine = ["--engine", "slurm", "--shards", "5"];
     told(cluster.submit(&lost, &engine));
     let simulate = job(&lost, "simulate");
     wait("some runs are stored and the second node works", || {
@@ -385,11 +386,7 @@ fn a_lost_node_and_an_expired_time_limit_lose_no_run_and_the_results_are_those_o
     .unwrap();
     told_at("the time limit has expired");
     signal("CONT", &task);
-    cluster.wait_for_jobs();
-    told_at("all jobs are done");
-    assert!(store(&lost) == store(&local), "after the loss of a node");
-    assert!(files_below(&lost.path("traces")) == files_below(&local.path("traces")));
-
+    cluster.wait_for_job(&job(&limited, "merge"));
     let stopped = stored(&limited);
     assert!((20..2 * PAIRS).contains(&stopped), "{stopped}");
     let log = format!("r/slurm/simulate-{}_1.log", job(&limited, "simulate"));
@@ -411,10 +408,15 @@ fn a_lost_node_and_an_expired_time_limit_lose_no_run_and_the_results_are_those_o
 
     // The site allows more time, and the same command makes the rest.
     let limited = limited.edit("r/slurm/job.sbatch", "--time=1\n", "--time=10\n");
-    let engine = ["--engine", "slurm", "--shards", "3"];
+    let engine = ["--engine", "slurm", "--shards", "2"];
     told(cluster.submit(&limited, &engine));
-    cluster.wait_for_jobs();
-    told_at(&format!("the other {} runs are made", 2 * PAIRS - stopped));
+    cluster.wait_for_job("");
+    told_at(&format!(
+        "all jobs are done, {} runs after the time limit",
+        2 * PAIRS - stopped
+    ));
+    assert!(store(&lost) == whole, "after the loss of a node");
+    assert!(files_below(&lost.path("traces")) == files_below(&local.path("traces")));
     assert!(store(&limited) == whole, "after the time limit");
     let status = told(cluster.submit(&limited, &["--status"]));
     assert!(status.ends_with("jobs     none in the queue\n"), "{status}");
