@@ -12,12 +12,22 @@ pub(crate) fn run(bench: &Bench, more: &[&str]) -> Ended {
     bench.warpweave(&[&["experiment", "ways.ron", "--out", "r", "--quiet"], more].concat())
 }
 
-/// Returns every file of the results, without those of the engine.
+/// Returns every file of the results, without those of the engine and of processes that were killed.
 pub(crate) fn store(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
     let mut files = files_below(&bench.path("r"));
-    files.retain(|name, _| !name.starts_with("slurm/") && !name.starts_with("failed/"));
+    let others = ["slurm/", "failed/"];
+    files.retain(|name, _| {
+        !others.iter().any(|other| name.starts_with(other)) && !name.contains(".partial-")
+    });
     files.remove(".claim");
     files
+}
+
+/// Checks that two results are the same files.
+pub(crate) fn check_same(what: &str, a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) {
+    let differs = |name: &&String| a.get(*name) != b.get(*name);
+    let names: Vec<_> = a.keys().chain(b.keys()).filter(differs).collect();
+    assert!(names.is_empty(), "{what}: {names:?}");
 }
 
 /// Continues the series of `local` in another folder, since its date is part of the results.
